@@ -1,0 +1,69 @@
+//! Time as a parameter, so that tests can hold it still.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Instant;
+
+use jiff::Timestamp;
+
+/// Where the time comes from.
+pub trait Clock: Send + Sync {
+    /// Now, UTC.
+    fn now(&self) -> Timestamp;
+    /// A monotonic instant, for durations.
+    fn instant(&self) -> Instant {
+        Instant::now()
+    }
+}
+
+/// The machine's clock.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "this is the one place that reads the machine's clock")]
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+}
+
+/// A clock that stands still until it is told otherwise; for tests.
+#[derive(Debug)]
+pub struct FixedClock {
+    millis: AtomicI64,
+}
+
+impl FixedClock {
+    /// A clock that shows `millis` milliseconds since the epoch.
+    #[must_use]
+    pub fn at_millis(millis: i64) -> Self {
+        Self { millis: AtomicI64::new(millis) }
+    }
+
+    /// Moves the clock by `millis`.
+    pub fn advance_millis(&self, millis: i64) {
+        self.millis.fetch_add(millis, Ordering::Relaxed);
+    }
+}
+
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.millis.load(Ordering::Relaxed)).unwrap_or_default()
+    }
+}
+
+/// ISO-8601 in UTC with milliseconds, as the envelope's `ts` has it (T §4.4).
+#[must_use]
+pub fn iso_millis(at: Timestamp) -> String {
+    format!("{at:.3}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_as_the_envelope_wants() {
+        let clock = FixedClock::at_millis(1_769_258_096_789);
+        assert_eq!(iso_millis(clock.now()), "2026-01-24T12:34:56.789Z");
+    }
+}

@@ -1,0 +1,133 @@
+//! The one envelope around every answer, on every surface (T §4).
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{ErrorCode, Fault, SCHEMA_VERSION, TOOLING_VERSION};
+
+/// Success or failure of one call. Nothing else is ever merged into the top level (T §4.3).
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Envelope {
+    /// True when `result` is present, false when `error` is.
+    pub ok: bool,
+    /// What the tool answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub result: Option<Value>,
+    /// What went wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<ErrorBody>,
+    /// Identifies a launch run; only for run-scoped tools (L).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// About the answer.
+    #[serde(rename = "_meta")]
+    pub meta: Meta,
+}
+
+/// The public form of a [`Fault`].
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct ErrorBody {
+    /// A code of `contracts/errors.json`.
+    pub code: ErrorCode,
+    /// What happened, for people.
+    pub message: String,
+    /// True only when the same call can succeed later unchanged.
+    pub retryable: bool,
+    /// One sentence that says what to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Structured facts about the failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+/// Facts about the answer itself (T §4.4).
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct Meta {
+    /// Version of this contract (SemVer).
+    #[serde(rename = "schemaVersion")]
+    pub schema_version: String,
+    /// Version of the server.
+    #[serde(rename = "toolingVersion")]
+    pub tooling_version: String,
+    /// When the answer was made, UTC, ISO-8601 with milliseconds.
+    pub ts: String,
+    /// Correlation id of the request.
+    #[serde(rename = "requestId", skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<String>,
+    /// The repository the call was about, as the caller named it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repo: Option<String>,
+    /// The project the call was about; null is the default workspace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_id: Option<Value>,
+    /// Which rule chose the project: argument, session, workflow-mcp or default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub project_decided_by: Option<String>,
+    /// How long the call took, in milliseconds.
+    #[serde(rename = "durationMs", skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<f64>,
+    /// What the caller should know although the call succeeded.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub warnings: Vec<Warning>,
+}
+
+/// A structured warning.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Warning {
+    /// Stable identifier, snake case.
+    pub code: String,
+    /// One sentence.
+    pub message: String,
+    /// Structured facts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Value>,
+}
+
+impl Warning {
+    /// A warning without details.
+    #[must_use]
+    pub fn new(code: &str, message: impl Into<String>) -> Self {
+        Self { code: code.to_owned(), message: message.into(), details: None }
+    }
+}
+
+impl Meta {
+    /// Metadata with only what is always there; `ts` is the time of the answer.
+    #[must_use]
+    pub fn at(ts: String) -> Self {
+        Self {
+            schema_version: SCHEMA_VERSION.to_owned(),
+            tooling_version: TOOLING_VERSION.to_owned(),
+            ts,
+            request_id: None,
+            repo: None,
+            project_id: None,
+            project_decided_by: None,
+            duration_ms: None,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+impl Envelope {
+    /// A success.
+    #[must_use]
+    pub fn success(result: Value, meta: Meta) -> Self {
+        Self { ok: true, result: Some(result), error: None, run_id: None, meta }
+    }
+
+    /// A failure.
+    #[must_use]
+    pub fn failure(fault: &Fault, meta: Meta) -> Self {
+        let error = ErrorBody {
+            code: fault.code,
+            message: fault.message.clone(),
+            retryable: fault.retryable,
+            hint: fault.hint.clone(),
+            details: fault.details.clone(),
+        };
+        Self { ok: false, result: None, error: Some(error), run_id: None, meta }
+    }
+}

@@ -1,0 +1,180 @@
+//! Every error code of the product, in one table, and the fault that carries one.
+
+use std::error::Error;
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+/// One row of the public error table (`contracts/errors.json`).
+#[derive(Debug, Clone, Serialize)]
+pub struct ErrorInfo {
+    /// The code on the wire.
+    pub code: ErrorCode,
+    /// HTTP status of an answer that carries it.
+    pub http: u16,
+    /// JSON-RPC error number where the call was refused; tool errors have none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub json_rpc: Option<i32>,
+    /// Whether the same call can succeed later unchanged, unless the fault says otherwise.
+    pub retryable: bool,
+    /// What it means.
+    pub meaning: &'static str,
+}
+
+macro_rules! error_codes {
+    ($($variant:ident $wire:literal $http:literal $rpc:expr, $retry:literal, $meaning:literal;)*) => {
+        /// The closed set of error codes (contract.md, "Error codes").
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
+        pub enum ErrorCode {
+            $(#[doc = $meaning] #[serde(rename = $wire)] $variant,)*
+        }
+
+        impl ErrorCode {
+            /// All codes, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The row of the table for this code.
+            #[must_use]
+            pub fn info(self) -> ErrorInfo {
+                match self {
+                    $(Self::$variant => ErrorInfo {
+                        code: self, http: $http, json_rpc: $rpc, retryable: $retry, meaning: $meaning,
+                    },)*
+                }
+            }
+
+            /// The code as it stands on the wire.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $wire,)* }
+            }
+        }
+    };
+}
+
+error_codes! {
+    InvalidRequest "INVALID_REQUEST" 400 Some(-32602), false, "The request is malformed or breaks the schema.";
+    ValidationError "VALIDATION_ERROR" 400 None, false, "A value breaks its rule; details name field, value and constraint.";
+    InvalidInput "INVALID_INPUT" 400 None, false, "A launch tool got input it cannot use.";
+    SchemaValidationFailed "SCHEMA_VALIDATION_FAILED" 422 None, false, "A document does not match its schema.";
+    InvalidUrl "INVALID_URL" 400 None, false, "The URL is malformed.";
+    UnsupportedSite "UNSUPPORTED_SITE" 400 None, false, "The site is not supported.";
+    Unauthorized "UNAUTHORIZED" 401 None, false, "No valid credentials.";
+    Forbidden "FORBIDDEN" 403 Some(-32003), false, "The caller may not do this.";
+    PermissionDenied "PERMISSION_DENIED" 403 None, false, "The database login lacks a privilege; details suggest the remedy.";
+    NotFound "NOT_FOUND" 404 None, false, "There is no such thing.";
+    RunNotFound "RUN_NOT_FOUND" 404 None, false, "There is no such launch run.";
+    RepoNotFound "REPO_NOT_FOUND" 404 None, false, "There is no such repository.";
+    UnknownTool "UNKNOWN_TOOL" 404 Some(-32602), false, "There is no such tool.";
+    NoIndex "NO_INDEX" 409 None, false, "Nothing has been indexed here yet.";
+    IllegalState "ILLEGAL_STATE" 409 None, false, "The operation does not fit the present state.";
+    MutationDisabled "MUTATION_DISABLED" 403 Some(-32002), false, "Writing is switched off here.";
+    CapabilityMissing "CAPABILITY_MISSING" 501 None, false, "A part that this needs is not installed.";
+    ToolchainMissing "TOOLCHAIN_MISSING" 501 None, false, "A toolchain that this needs is not installed.";
+    GateFailed "GATE_FAILED" 409 None, false, "A quality gate failed.";
+    FixExhausted "FIX_EXHAUSTED" 409 None, false, "The allowed number of fixes is used up.";
+    AllowedPathsViolation "ALLOWED_PATHS_VIOLATION" 409 None, false, "A change leaves the allowed paths.";
+    CommitServiceError "COMMIT_SERVICE_ERROR" 502 None, true, "The commit service failed.";
+    Cancelled "CANCELLED" 499 None, false, "The client cancelled the call.";
+    ToolTimeout "TOOL_TIMEOUT" 504 None, true, "The call took longer than it may.";
+    QueueOverloaded "QUEUE_OVERLOADED" 503 Some(-32001), true, "The queue is full.";
+    RateLimited "RATE_LIMITED" 429 Some(-32004), true, "Too many calls.";
+    StorageUnavailable "STORAGE_UNAVAILABLE" 503 None, true, "The database cannot be reached, is full or is too old.";
+    DownloadVerifyFailed "DOWNLOAD_VERIFY_FAILED" 502 None, true, "A downloaded file is not the expected one.";
+    ArchiveUnsafe "ARCHIVE_UNSAFE" 422 None, false, "An archive holds an unsafe entry.";
+    ArchiveTooLarge "ARCHIVE_TOO_LARGE" 422 None, false, "An archive is larger than allowed.";
+    Internal "INTERNAL" 500 None, false, "A defect of the server; the log has more.";
+}
+
+/// The whole table, as published.
+#[must_use]
+pub fn error_table() -> Vec<ErrorInfo> {
+    ErrorCode::ALL.iter().map(|code| code.info()).collect()
+}
+
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A call ran and failed. Carries everything the envelope shows, and the cause for the log only.
+#[derive(Debug)]
+pub struct Fault {
+    /// The contract's code.
+    pub code: ErrorCode,
+    /// What happened, for people; never SQL, a stack or a server path the caller did not send.
+    pub message: String,
+    /// One sentence that says what to do.
+    pub hint: Option<String>,
+    /// Structured facts.
+    pub details: Option<Value>,
+    /// Whether the same call can succeed later unchanged.
+    pub retryable: bool,
+    /// The cause, for the log only.
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl Fault {
+    /// A fault with the code's own retryability and nothing else.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), hint: None, details: None, retryable: code.info().retryable, source: None }
+    }
+
+    /// A defect: `context` says what was being done, the cause goes to the log.
+    pub fn internal(context: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::new(ErrorCode::Internal, context)
+            .with_source(source)
+            .with_hint("Look at the server's log and report it with the request id.")
+    }
+
+    /// Adds what to do.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds structured facts.
+    #[must_use]
+    pub fn with_details(mut self, details: Value) -> Self {
+        self.details = Some(details);
+        self
+    }
+
+    /// Adds the cause, for the log only.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.message)
+    }
+}
+
+impl Error for Fault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|cause| cause as &(dyn Error + 'static))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wire_codes_are_unique_and_serialise_as_they_read() -> Result<(), serde_json::Error> {
+        let mut seen = std::collections::HashSet::new();
+        for code in ErrorCode::ALL {
+            assert!(seen.insert(code.as_str()), "{code} stands twice");
+            assert_eq!(serde_json::to_value(code)?, code.as_str());
+        }
+        Ok(())
+    }
+}

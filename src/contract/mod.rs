@@ -1,0 +1,16 @@
+//! What we promise: the envelope, the error codes and the values every surface shares.
+//!
+//! Nothing here knows a transport or a database. Read `error.rs` first: every failure in the
+//! product is either a [`Refusal`] (the call was not run) or a [`Fault`] (it ran and failed).
+
+mod envelope;
+mod error;
+mod project_id;
+mod refusal;
+mod version;
+
+pub use envelope::{Envelope, ErrorBody, Meta, Warning};
+pub use error::{ErrorCode, ErrorInfo, Fault, error_table};
+pub use project_id::{ProjectId, ProjectIdError};
+pub use refusal::{Refusal, Violation};
+pub use version::{SCHEMA_MAJOR, SCHEMA_VERSION, TOOLING_VERSION};

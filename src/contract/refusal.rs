@@ -1,0 +1,84 @@
+//! A call that was not run, and why.
+
+use serde::Serialize;
+
+use super::{ErrorCode, Fault};
+
+/// One broken rule of a tool's input schema, in the shape Ajv made common (T §6.6).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Violation {
+    /// JSON pointer to the offending value; empty for the arguments object itself.
+    pub instance_path: String,
+    /// JSON pointer to the rule in the input schema.
+    pub schema_path: String,
+    /// The JSON Schema keyword that failed.
+    pub keyword: String,
+    /// What the keyword demanded.
+    pub params: serde_json::Value,
+    /// One sentence for people and models, with the nearest valid field name where that helps.
+    pub message: String,
+}
+
+/// The call was not run: a JSON-RPC error on MCP, 4xx/429/503 on HTTP, exit 2 on the CLI.
+#[derive(Debug, Clone)]
+pub enum Refusal {
+    /// No such tool; carries the name and the nearest known one.
+    UnknownTool {
+        /// The name asked for.
+        name: String,
+        /// The nearest known name, if any is near.
+        nearest: Option<&'static str>,
+    },
+    /// The arguments break the tool's input schema.
+    InvalidArguments(Vec<Violation>),
+    /// The queue is full.
+    QueueOverloaded {
+        /// Places in the queue.
+        max: usize,
+        /// Calls waiting or running now.
+        size: usize,
+    },
+    /// The tool exists but is switched off here (read-only mode, toolset); carries the reason.
+    Disabled(String),
+    /// The caller may not do this; carries the reason.
+    Forbidden(String),
+}
+
+impl Refusal {
+    /// The contract's error code.
+    #[must_use]
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            Self::UnknownTool { .. } => ErrorCode::UnknownTool,
+            Self::InvalidArguments(_) => ErrorCode::InvalidRequest,
+            Self::QueueOverloaded { .. } => ErrorCode::QueueOverloaded,
+            Self::Disabled(_) => ErrorCode::MutationDisabled,
+            Self::Forbidden(_) => ErrorCode::Forbidden,
+        }
+    }
+
+    /// The same refusal as a fault, from which every surface takes message, hint and details.
+    #[must_use]
+    pub fn to_fault(&self) -> Fault {
+        match self {
+            Self::UnknownTool { name, nearest } => {
+                let fault = Fault::new(ErrorCode::UnknownTool, format!("Unknown tool `{name}`."));
+                match nearest {
+                    Some(nearest) => fault.with_hint(format!("Did you mean `{nearest}`?")),
+                    None => fault.with_hint("List the tools with `tools/list`, GET /tools or `pairofcleats tools`."),
+                }
+            }
+            Self::InvalidArguments(violations) => {
+                let message = violations.iter().map(|v| v.message.as_str()).collect::<Vec<_>>().join(" ");
+                Fault::new(ErrorCode::InvalidRequest, message)
+                    .with_details(serde_json::to_value(violations).unwrap_or_default())
+            }
+            Self::QueueOverloaded { max, size } => {
+                Fault::new(ErrorCode::QueueOverloaded, "The server is busy and its queue is full.")
+                    .with_details(serde_json::json!({ "queue": { "max": max, "size": size } }))
+            }
+            Self::Disabled(reason) | Self::Forbidden(reason) => Fault::new(self.code(), reason.clone()),
+        }
+    }
+}

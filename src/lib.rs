@@ -1,0 +1,47 @@
+//! `PairOfCleats`: semantic code search that a team runs on its own machines.
+//!
+//! This is the map, in reading order. A module uses only modules that stand below it here
+//! (a test keeps that so); `ARCHITECTURE.md` walks through a call, an index run and a provisioning.
+//!
+//! | module | what it answers |
+//! |---|---|
+//! | [`surfaces`] | how clients reach us: CLI, MCP, HTTP. Decode, call, encode |
+//! | [`tools`] | what clients can do: one list, one entry and one file an operation |
+//! | [`app`] | what is built once, and its start and stop |
+//! | [`upkeep`] | runtime assets, health checks |
+//! | [`indexing`] | files to rows: walk, plan, chunk, embed, write |
+//! | [`search`] | a question to ranked chunks: parse, retrieve, fuse, rank, present |
+//! | [`jobs`] | the Postgres queue: lease, heartbeat, fence, cancel |
+//! | [`languages`] | what a file says: detection, chunking along syntax, terms |
+//! | [`tenancy`] | whose data: project id to a workspace that exists |
+//! | [`store`] | all SQL |
+//! | [`postgres`] | where Postgres comes from: embedded or external, pools, migrations |
+//! | [`embedding`] | text to vectors |
+//! | [`process`], [`telemetry`] | child processes; logs on stderr |
+//! | [`contract`], [`config`], [`clock`] | what we promise; what the operator chose; time as a parameter |
+
+pub mod surfaces;
+pub mod tools;
+
+pub mod app;
+
+pub mod upkeep;
+
+pub mod indexing;
+pub mod search;
+
+pub mod jobs;
+pub mod languages;
+
+pub mod tenancy;
+
+pub mod store;
+
+pub mod embedding;
+pub mod postgres;
+pub mod process;
+pub mod telemetry;
+
+pub mod clock;
+pub mod config;
+pub mod contract;
