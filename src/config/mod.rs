@@ -1,1 +1,15 @@
-//! (see lib.rs)
+//! What the operator chose: defaults < config file < environment < flags, read once at start.
+//!
+//! This is the only reader of the environment. Every bound of the product is a named field here
+//! with its unit last; `defaults.toml` beside this file is the documentation of each.
+
+mod layout;
+mod load;
+mod sections;
+
+pub use layout::{Layout, default_home};
+pub use load::{ConfigError, Overrides, load};
+pub use sections::{
+    Assets, Config, Database, Embedded, Embedding, Indexing, Log, LogFormat, Mcp, Queue, Search, Server,
+    Timeouts, ValidationErrors, Variant,
+};

@@ -120,7 +120,14 @@ pub struct Fault {
 impl Fault {
     /// A fault with the code's own retryability and nothing else.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), hint: None, details: None, retryable: code.info().retryable, source: None }
+        Self {
+            code,
+            message: message.into(),
+            hint: None,
+            details: None,
+            retryable: code.info().retryable,
+            source: None,
+        }
     }
 
     /// A defect: `context` says what was being done, the cause goes to the log.

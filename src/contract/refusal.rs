@@ -66,7 +66,8 @@ impl Refusal {
                 let fault = Fault::new(ErrorCode::UnknownTool, format!("Unknown tool `{name}`."));
                 match nearest {
                     Some(nearest) => fault.with_hint(format!("Did you mean `{nearest}`?")),
-                    None => fault.with_hint("List the tools with `tools/list`, GET /tools or `pairofcleats tools`."),
+                    None => fault
+                        .with_hint("List the tools with `tools/list`, GET /tools or `pairofcleats tools`."),
                 }
             }
             Self::InvalidArguments(violations) => {

@@ -1,0 +1,65 @@
+//! Where files live below `PAIROFCLEATS_HOME`.
+
+use std::path::{Path, PathBuf};
+
+/// The folders of one installation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    home: PathBuf,
+}
+
+impl Layout {
+    /// The layout below `home`, which should be absolute.
+    #[must_use]
+    pub fn new(home: PathBuf) -> Self {
+        Self { home }
+    }
+
+    /// The data directory itself.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// The operator's settings.
+    #[must_use]
+    pub fn config_file(&self) -> PathBuf {
+        self.home.join("config.toml")
+    }
+
+    /// Downloaded archives, kept so that a repair needs no network.
+    #[must_use]
+    pub fn downloads(&self) -> PathBuf {
+        self.home.join("downloads")
+    }
+
+    /// Installed runtime files: Postgres, ONNX Runtime.
+    #[must_use]
+    pub fn runtime(&self) -> PathBuf {
+        self.home.join("runtime")
+    }
+
+    /// Installed models, a folder each.
+    #[must_use]
+    pub fn models(&self) -> PathBuf {
+        self.home.join("models")
+    }
+
+    /// The embedded cluster: data directory, locks, log.
+    #[must_use]
+    pub fn cluster(&self) -> PathBuf {
+        self.home.join("postgres")
+    }
+}
+
+/// The platform's data directory: `/var/lib/pairofcleats` for root, else the user's own.
+///
+/// Root gets a system directory because Postgres must run as another user, who cannot enter root's home.
+#[must_use]
+pub fn default_home() -> PathBuf {
+    if rustix::process::geteuid().is_root() {
+        return PathBuf::from("/var/lib/pairofcleats");
+    }
+    directories::ProjectDirs::from("", "", "pairofcleats")
+        .map_or_else(|| PathBuf::from(".pairofcleats"), |dirs| dirs.data_dir().to_path_buf())
+}

@@ -1,0 +1,103 @@
+//! Layering: defaults < config file < environment < flags.
+
+use std::path::{Path, PathBuf};
+
+use figment::Figment;
+use figment::providers::{Env, Format, Serialized, Toml};
+
+use super::{Config, Layout, default_home};
+
+const DEFAULTS: &str = include_str!("defaults.toml");
+
+/// What the command line says about configuration.
+#[derive(Debug, Default, Clone)]
+pub struct Overrides {
+    /// `--home`.
+    pub home: Option<PathBuf>,
+    /// `--config`: a file instead of `<home>/config.toml`; it must exist.
+    pub config_file: Option<PathBuf>,
+    /// Single settings by dotted name, for example `server.port`.
+    pub settings: Vec<(String, figment::value::Value)>,
+}
+
+/// A setting is wrong or a config file cannot be read.
+#[derive(Debug)]
+pub struct ConfigError(pub String);
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+/// Reads the environment and the files, once.
+///
+/// # Errors
+/// Names the setting and where its bad value came from.
+pub fn load(overrides: &Overrides) -> Result<(Config, Layout), ConfigError> {
+    let home =
+        overrides.home.clone().or_else(|| path_variable("PAIROFCLEATS_HOME")).unwrap_or_else(default_home);
+    let home = std::path::absolute(&home).map_err(|e| ConfigError(format!("{}: {e}", home.display())))?;
+    let layout = Layout::new(home);
+    let file = match &overrides.config_file {
+        Some(file) if !file.is_file() => {
+            return Err(ConfigError(format!("--config {}: no such file", file.display())));
+        }
+        Some(file) => file.clone(),
+        None => layout.config_file(),
+    };
+    let config = layered(&file, overrides).extract().map_err(|e| ConfigError(explain(e)))?;
+    Ok((config, layout))
+}
+
+fn layered(file: &Path, overrides: &Overrides) -> Figment {
+    let mut figment = Figment::new()
+        .merge(Toml::string(DEFAULTS))
+        .merge(Toml::file(file))
+        .merge(Env::raw().only(&["DATABASE_URL"]).map(|_| "database.url".into()))
+        .merge(Env::raw().only(&["ORT_DYLIB_PATH"]).map(|_| "assets.ort_dylib_path".into()))
+        .merge(Env::prefixed("PAIROFCLEATS_").filter(|key| key.as_str().contains("__")).split("__"));
+    for (name, value) in &overrides.settings {
+        figment = figment.merge(Serialized::default(name, value));
+    }
+    figment
+}
+
+#[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
+fn path_variable(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// One line an error: which setting, what is wrong with it, where it came from.
+fn explain(errors: figment::Error) -> String {
+    let lines: Vec<String> = errors.into_iter().map(|e| e.to_string()).collect();
+    format!("configuration: {}", lines.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_complete_and_known() {
+        let config: Config = Figment::new().merge(Toml::string(DEFAULTS)).extract().unwrap();
+        assert_eq!(config.server.port, 7171);
+        assert_eq!(config.database.url, None);
+    }
+
+    #[test]
+    fn flags_beat_files_and_unknown_settings_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        std::fs::write(&file, "[server]\nport = 1\n").unwrap();
+        let flags = Overrides { settings: vec![("server.port".into(), 2.into())], ..Overrides::default() };
+        assert_eq!(layered(&file, &flags).extract::<Config>().unwrap().server.port, 2);
+        assert_eq!(layered(&file, &Overrides::default()).extract::<Config>().unwrap().server.port, 1);
+
+        std::fs::write(&file, "[server]\nprot = 1\n").unwrap();
+        let message = explain(layered(&file, &Overrides::default()).extract::<Config>().unwrap_err());
+        assert!(message.contains("prot"), "{message}");
+    }
+}

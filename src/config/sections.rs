@@ -1,0 +1,96 @@
+//! The settings, a struct a section; values and explanations stand in `defaults.toml`.
+#![expect(missing_docs, reason = "each field is documented in defaults.toml, under the same name")]
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! sections {
+    ($($(#[$meta:meta])* $name:ident { $($field:ident: $kind:ty),* $(,)? })*) => {
+        $(
+            $(#[$meta])*
+            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub struct $name { $(pub $field: $kind),* }
+        )*
+    };
+}
+
+sections! {
+    /// Everything the operator chose.
+    Config {
+        database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
+        search: Search, queue: Queue, timeouts: Timeouts, server: Server, mcp: Mcp, log: Log,
+    }
+    /// An external Postgres and the pools over either kind.
+    Database {
+        url: Option<String>, search_connections: u32, write_connections: u32, acquire_timeout_ms: u64,
+        statement_timeout_ms: u64, search_statement_timeout_ms: u64, lock_timeout_ms: u64,
+    }
+    /// The embedded cluster.
+    Embedded {
+        run_as: Option<String>, linger_ms: u64, start_timeout_ms: u64, shared_buffers_mb: u32,
+        maintenance_work_mem_mb: u32, connections_max: u32,
+    }
+    /// Where runtime files come from.
+    Assets { python: String, model: String, ort_dylib_path: Option<PathBuf>, model_dir: Option<PathBuf>, variant: Variant }
+    /// Text to vectors.
+    Embedding { threads: usize, tokens_max: usize, page_chunks: usize, query_cache_entries: usize }
+    /// Walk, chunk and write.
+    Indexing {
+        roots: Vec<PathBuf>, file_bytes_max: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize,
+        chunk_chars_target: usize, chunk_chars_max: usize, chunks_per_file_max: usize, parse_timeout_ms: u64,
+        batch_files: usize, batch_chunks: usize, batch_ms: u64, redact_secrets: bool, delete_guard_files: usize,
+        lease_ms: u64, heartbeat_ms: u64, hnsw_rows_min: u64,
+    }
+    /// Questions.
+    Search {
+        top_default: usize, top_max: usize, query_chars_max: usize, candidates: usize, exact_rows_max: u64,
+        ef_search: u32, result_bytes_max: usize, context_lines_max: usize,
+    }
+    /// The two bulkheads.
+    Queue {
+        search_running: usize, search_waiting_max: usize, search_wait_ms: u64, index_running: usize,
+        index_waiting_max: usize,
+    }
+    /// Longest run of a tool; 0 means none.
+    Timeouts { default_ms: u64, index_ms: u64, search_ms: u64 }
+    /// HTTP.
+    Server { bind: String, port: u16, body_bytes_max: usize, drain_ms: u64, session_idle_ms: u64 }
+    /// MCP.
+    Mcp { validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64 }
+    /// Logs, always on stderr.
+    Log { filter: String, format: LogFormat }
+}
+
+/// Which graph of the model runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Variant {
+    /// int8 where the CPU has VNNI, fp32 elsewhere.
+    Auto,
+    /// The quantised graph.
+    Int8,
+    /// The plain graph.
+    Fp32,
+}
+
+/// How broken arguments are reported over MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ValidationErrors {
+    /// JSON-RPC error -32602 (T §6.6).
+    Protocol,
+    /// A tool result with `isError`, as the protocol revision itself advises.
+    Tool,
+}
+
+/// Shape of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// For machines.
+    Json,
+}
