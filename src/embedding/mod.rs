@@ -4,6 +4,7 @@
 //! the CPU; [`StubEmbedder`] hashes words and needs no model, for tests.
 
 mod embedder;
+pub mod export;
 mod stub;
 
 pub use embedder::{Embedder, ModelIdentity};

@@ -8,15 +8,15 @@ const SHARED_START_MIN: usize = 4;
 
 /// A name asked for, in the form in which names are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Name {
+pub(super) struct Name {
     /// Without naming style.
-    pub squashed: String,
+    pub(super) squashed: String,
 }
 
 impl Name {
     /// Takes a name in any style.
     #[must_use]
-    pub fn of(name: &str) -> Self {
+    pub(super) fn of(name: &str) -> Self {
         Self { squashed: squash(name) }
     }
 }
@@ -26,7 +26,7 @@ impl Name {
 /// The stem's share is the part of the question's words that it says, times the part of the stem that the
 /// question says, so that `client` prefers `client.rs` to `client_pool_metrics.rs`.
 #[must_use]
-pub fn path_affinity(words: &[String], path: &str, ranking: &Ranking) -> f32 {
+pub(super) fn path_affinity(words: &[String], path: &str, ranking: &Ranking) -> f32 {
     let place = PathWords::of(path);
     let parent = place.directories.first().copied().unwrap_or("");
     ranking.stem_boost * agreement(words, place.stem) + ranking.parent_boost * agreement(words, parent)
@@ -39,9 +39,11 @@ fn agreement(words: &[String], name: &str) -> f32 {
         return 0.0;
     }
     let glued = squash(name);
-    let said = asked.iter().filter(|word| name_parts.iter().any(|part| same_word(word, part)) || **word == glued);
+    let said =
+        asked.iter().filter(|word| name_parts.iter().any(|part| same_word(word, part)) || **word == glued);
     let heard = name_parts.iter().filter(|part| asked.iter().any(|word| same_word(word, part)));
-    share(said.count(), asked.len()) .sqrt() * share(heard.count().max(usize::from(asked.contains(&glued))), name_parts.len())
+    share(said.count(), asked.len()).sqrt()
+        * share(heard.count().max(usize::from(asked.contains(&glued))), name_parts.len())
 }
 
 /// Whether two lower-case words are forms of one: equal, or one starts with nearly all of the other.

@@ -77,7 +77,8 @@ mod tests {
     }
 
     fn leg() -> impl Strategy<Value = Leg> {
-        proptest::collection::btree_map(0_i64..40, -5.0_f32..50.0, 0..20).prop_map(|map| map.into_iter().collect())
+        proptest::collection::btree_map(0_i64..40, -5.0_f32..50.0, 0..20)
+            .prop_map(|map| map.into_iter().collect())
     }
 
     proptest! {

@@ -1,15 +1,15 @@
 //! A question to ranked chunks: parse, plan, retrieve, fuse, rank, present.
 
 pub mod query;
-pub mod shape;
 pub mod ranking;
+pub mod shape;
 
 pub mod plan;
 
-pub mod fuse;
 mod affinity;
-mod role;
+pub mod fuse;
 pub mod rank;
+mod role;
 
 pub use rank::{Facts, Parts, Ranked};
 pub use ranking::Ranking;

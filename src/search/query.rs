@@ -17,7 +17,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// Parses a question. Never fails: a quote without a partner and a lone `-` are plain characters.
+    /// Parses a question. Never fails: a quote without a partner says nothing, a lone `-` is a plain word.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         if text.split_whitespace().nth(TYPED_WORDS_MAX).is_some() {
@@ -29,7 +29,7 @@ impl Query {
         while !rest.is_empty() {
             let (token, behind) = next_token(rest);
             match token {
-                Token::Plain(word) => plain.push(word),
+                Token::Plain(word) => plain.extend(without_quotes(word)),
                 Token::Phrase(phrase) => query.phrases.push(fold(phrase)),
                 Token::Negated(words) => query.negated.push(fold(words)),
             }
@@ -68,7 +68,11 @@ impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let plain = (!self.text.is_empty()).then(|| self.text.clone());
         let phrases = self.phrases.iter().map(|phrase| format!("\"{phrase}\""));
-        let negated = self.negated.iter().map(|words| format!("-\"{words}\""));
+        let bare = |words: &str| words.starts_with(char::is_alphanumeric) && !words.contains(' ');
+        let negated = self
+            .negated
+            .iter()
+            .map(|words| if bare(words) { format!("-{words}") } else { format!("-\"{words}\"") });
         f.write_str(&plain.into_iter().chain(phrases).chain(negated).collect::<Vec<_>>().join(" "))
     }
 }
@@ -89,8 +93,8 @@ fn next_token(text: &str) -> (Token<'_>, &str) {
             return (Token::Negated(phrase), behind);
         }
         let (word, behind) = word(negation);
-        // `--flag` and a lone `-` are plain; so is a quote that nothing closes.
-        if !word.is_empty() && !word.starts_with(['-', '"']) {
+        // `--flag` and a lone `-` are plain; so is a word with a quote that nothing closes.
+        if !word.is_empty() && !word.starts_with('-') && !word.contains('"') {
             return (Token::Negated(word), behind);
         }
     }
@@ -103,6 +107,15 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     let (phrase, behind) = text.strip_prefix('"')?.split_once('"')?;
     let whole = behind.chars().next().is_none_or(char::is_whitespace);
     (whole && !phrase.trim().is_empty()).then_some((phrase, behind))
+}
+
+/// A plain word without its quotes, which rank nothing and would find another partner when printed.
+fn without_quotes(word: &str) -> Option<String> {
+    let mut bare = word.replace('"', "");
+    if matches!(next_token(&bare).0, Token::Negated(_)) {
+        bare.remove(0);
+    }
+    (!bare.is_empty()).then_some(bare)
 }
 
 fn word(text: &str) -> (&str, &str) {
@@ -132,9 +145,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_gate_stays_a_plain_word() {
-        for plain in ["run --verbose", "a - b", "say \"hello", "a-b", "\"\" x", "x=\"y z\"", "\"a\"b c", "-\"a"] {
+    fn what_is_no_gate_is_plain() {
+        for plain in ["run --verbose", "a - b", "a-b"] {
             assert_eq!(Query::parse(plain), query(plain, &[], &[]), "{plain}");
+        }
+        for (text, plain) in [
+            ("say \"hello", "say hello"),
+            ("\"\" x", "x"),
+            ("x=\"y z\"", "x=y z"),
+            ("-\"a", "a"),
+            ("-a\"", "a"),
+        ] {
+            assert_eq!(Query::parse(text), query(plain, &[], &[]), "{text}");
         }
     }
 

@@ -189,7 +189,8 @@ mod tests {
 
     #[test]
     fn among_definitions_the_file_named_after_it_wins() {
-        let facts = [facts(1, 1, "src/a.py", &["Blueprint"]), facts(2, 2, "src/blueprint.py", &["Blueprint"])];
+        let facts =
+            [facts(1, 1, "src/a.py", &["Blueprint"]), facts(2, 2, "src/blueprint.py", &["Blueprint"])];
         assert_eq!(order("Blueprint", &[fused(1, 0.9), fused(2, 0.5)], &facts), [2, 1]);
     }
 
@@ -209,8 +210,12 @@ mod tests {
 
     #[test]
     fn one_file_does_not_fill_the_page() {
-        let facts =
-            [facts(1, 1, "a.rs", &[]), facts(2, 1, "a.rs", &[]), facts(3, 1, "a.rs", &[]), facts(4, 2, "b.rs", &[])];
+        let facts = [
+            facts(1, 1, "a.rs", &[]),
+            facts(2, 1, "a.rs", &[]),
+            facts(3, 1, "a.rs", &[]),
+            facts(4, 2, "b.rs", &[]),
+        ];
         let candidates = [fused(1, 1.0), fused(2, 0.9), fused(3, 0.8), fused(4, 0.6)];
         assert_eq!(order("where is it", &candidates, &facts), [1, 4, 2, 3]);
     }
@@ -236,7 +241,8 @@ mod tests {
     fn pool() -> impl Strategy<Value = (Vec<Fused>, Vec<Facts>)> {
         let row = (0_i64..6, 1_u32..50, 0.0_f32..1.0);
         proptest::collection::vec(row, 1..30).prop_map(|rows| {
-            let paths = ["src/a.rs", "src/route.rs", "tests/b.rs", "examples/c.rs", "lib/d.py", "lib/__init__.py"];
+            let paths =
+                ["src/a.rs", "src/route.rs", "tests/b.rs", "examples/c.rs", "lib/d.py", "lib/__init__.py"];
             let numbered = rows.into_iter().zip(1_i64..);
             numbered
                 .map(|((file, line, score), id)| {

@@ -5,7 +5,7 @@ use super::shape::Shape;
 
 /// The part a file plays in its repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub(super) enum Role {
     /// Code that does the work.
     Source,
     /// Tests and their fixtures.
@@ -25,16 +25,34 @@ pub enum Role {
 impl Role {
     /// Judges a repository-relative path.
     #[must_use]
-    pub fn of(path: &str) -> Self {
+    pub(super) fn of(path: &str) -> Self {
         let camel_test = camel_test(path);
         let path = path.to_lowercase();
         let (directories, name) = path.rsplit_once('/').unwrap_or(("", &path));
         let mut directories = directories.split('/');
         let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
         let test_name = stem.split(['_', '.', '-']).any(|part| matches!(part, "test" | "tests" | "spec"));
-        let is_test = |directory: &str| matches!(directory, "test" | "tests" | "spec" | "specs" | "__tests__" | "testdata" | "fixtures" | "testing");
+        let is_test = |directory: &str| {
+            matches!(
+                directory,
+                "test" | "tests" | "spec" | "specs" | "__tests__" | "testdata" | "fixtures" | "testing"
+            )
+        };
         let is_example = |directory: &str| {
-            matches!(directory, "example" | "examples" | "_examples" | "demo" | "demos" | "sample" | "samples" | "bench" | "benches" | "benchmark" | "benchmarks")
+            matches!(
+                directory,
+                "example"
+                    | "examples"
+                    | "_examples"
+                    | "demo"
+                    | "demos"
+                    | "sample"
+                    | "samples"
+                    | "bench"
+                    | "benches"
+                    | "benchmark"
+                    | "benchmarks"
+            )
         };
         let is_compat = |directory: &str| matches!(directory, "compat" | "_compat" | "legacy" | "deprecated");
         if test_name || directories.clone().any(is_test) || camel_test {
@@ -45,9 +63,33 @@ impl Role {
             Self::Compat
         } else if extension == "pyi" || name.ends_with(".d.ts") {
             Self::Stub
-        } else if matches!(name, "__init__.py" | "index.js" | "index.ts" | "index.tsx" | "index.mjs" | "package-info.java" | "prelude.rs") {
+        } else if matches!(
+            name,
+            "__init__.py"
+                | "index.js"
+                | "index.ts"
+                | "index.tsx"
+                | "index.mjs"
+                | "package-info.java"
+                | "prelude.rs"
+        ) {
             Self::Reexport
-        } else if matches!(extension, "md" | "markdown" | "rst" | "txt" | "adoc" | "json" | "yaml" | "yml" | "toml" | "csv" | "xml" | "html" | "svg" | "lock") {
+        } else if matches!(
+            extension,
+            "md" | "markdown"
+                | "rst"
+                | "txt"
+                | "adoc"
+                | "json"
+                | "yaml"
+                | "yml"
+                | "toml"
+                | "csv"
+                | "xml"
+                | "html"
+                | "svg"
+                | "lock"
+        ) {
             Self::Prose
         } else {
             Self::Source
@@ -56,15 +98,37 @@ impl Role {
 
     /// What a chunk's score is multiplied with; 1 where the question asks for such files.
     #[must_use]
-    pub fn factor(self, shape: &Shape, ranking: &Ranking) -> f32 {
+    pub(super) fn factor(self, shape: &Shape, ranking: &Ranking) -> f32 {
         let (factor, asked): (f32, &[&str]) = match self {
             Self::Source => return 1.0,
-            Self::Test => (ranking.test_factor, &["test", "tests", "testing", "tested", "spec", "fixture", "fixtures", "mock"]),
-            Self::Example => (ranking.example_factor, &["example", "examples", "sample", "demo", "benchmark", "benchmarks", "bench"]),
+            Self::Test => (
+                ranking.test_factor,
+                &["test", "tests", "testing", "tested", "spec", "fixture", "fixtures", "mock"],
+            ),
+            Self::Example => (
+                ranking.example_factor,
+                &["example", "examples", "sample", "demo", "benchmark", "benchmarks", "bench"],
+            ),
             Self::Compat => (ranking.compat_factor, &["compat", "compatibility", "legacy", "deprecated"]),
             Self::Stub => (ranking.stub_factor, &["stub", "stubs", "declaration", "declarations", "typings"]),
-            Self::Reexport => (ranking.reexport_factor, &["export", "exports", "reexport", "prelude", "init", "index"]),
-            Self::Prose => (ranking.prose_factor, &["readme", "documentation", "docs", "changelog", "guide", "config", "configuration", "settings", "license", "manifest"]),
+            Self::Reexport => {
+                (ranking.reexport_factor, &["export", "exports", "reexport", "prelude", "init", "index"])
+            }
+            Self::Prose => (
+                ranking.prose_factor,
+                &[
+                    "readme",
+                    "documentation",
+                    "docs",
+                    "changelog",
+                    "guide",
+                    "config",
+                    "configuration",
+                    "settings",
+                    "license",
+                    "manifest",
+                ],
+            ),
         };
         if shape.mentions(asked) { 1.0 } else { factor }
     }
