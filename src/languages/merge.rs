@@ -5,7 +5,7 @@ use super::lines::Lines;
 use super::split::Piece;
 use super::syntax::Outline;
 
-/// A definition of at least a third of the target is a chunk of its own.
+/// A definition of at least a third of the target is a chunk of its own; constants and fields go together.
 const STANDS_ALONE: usize = 3;
 /// Less than an eighth of the target says too little to be one.
 const SAYS_NOTHING: usize = 8;
@@ -19,7 +19,10 @@ pub(super) fn merge(
     lines: &Lines<'_>,
     limits: &ChunkLimits,
 ) -> Vec<Piece> {
-    let stands = |piece: &Piece| piece.whole.is_some() && piece.chars * STANDS_ALONE >= limits.chars_target;
+    let stands = |piece: &Piece| {
+        let defines = piece.whole.is_some_and(|at| outline.definitions[at].kind != "variable");
+        defines && piece.chars * STANDS_ALONE >= limits.chars_target
+    };
     let mut merged: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {
         match merged.last_mut() {
@@ -55,9 +58,7 @@ fn glue(pieces: Vec<Piece>, outline: &Outline<'_>, limits: &ChunkLimits) -> Vec<
                 whole.parent = piece.parent;
                 *last = whole;
             }
-            Some(last)
-                if tiny(&piece) && fits(last, &piece) && inside(last, &piece) && last.parent.is_some() =>
-            {
+            Some(last) if tiny(&piece) && fits(last, &piece) && inside(last, &piece) => {
                 join(last, &piece);
             }
             _ => {

@@ -18,6 +18,9 @@ mod chunk;
 
 pub mod terms;
 
+#[cfg(test)]
+mod samples;
+
 pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, chunk};
 pub use language::Language;
 pub use registry::{all, by_name, detect, nearest};

@@ -42,7 +42,9 @@ fn chunk(piece: &Piece, outline: &Outline<'_>, lines: &Lines<'_>) -> Option<Chun
         let definition = &definitions[main];
         chunk.kind = definition.kind;
         chunk.name = Some(definition.qualified.clone());
-        chunk.signature = (main >= from).then(|| signature(definition, outline.text));
+        // A section's head says no more than its name.
+        let signed = main >= from && definition.kind != "section";
+        chunk.signature = signed.then(|| signature(definition, outline.text));
     }
     // A name can stand rows below its definition's start (attributes): look back to the enclosing ones.
     let enclosing = std::iter::successors(piece.parent, |&at| definitions[at].parent);
@@ -72,10 +74,12 @@ fn main(
     let definitions = &outline.definitions;
     let clipped =
         |at: usize| lines.chars(definitions[at].first_row, definitions[at].last_row.min(piece.last));
+    // Among constants, a function or a type is what the chunk is about.
+    let weight = |at: usize| clipped(at) * if definitions[at].kind == "variable" { 1 } else { 4 };
     let outermost =
         starting.clone().filter(|&at| definitions[at].parent.is_none_or(|parent| parent < starting.start));
     // The first of equals: `rev`, because `max_by_key` takes the last.
-    let largest = outermost.rev().max_by_key(|&at| clipped(at));
+    let largest = outermost.rev().max_by_key(|&at| weight(at));
     let Some(largest) = largest else { return piece.parent };
     if definitions[largest].last_row > piece.last {
         let member = starting

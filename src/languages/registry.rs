@@ -120,3 +120,75 @@ pub fn nearest(name: &str) -> Vec<&'static str> {
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     scored.into_iter().take(3).map(|(_, id)| id).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::languages::syntax::compiled;
+
+    #[test]
+    fn every_query_compiles_and_every_name_is_told_apart() {
+        let mut ids = std::collections::HashSet::new();
+        let mut taken = std::collections::HashMap::new();
+        for language in all() {
+            assert!(ids.insert(language.id), "{} stands twice", language.id);
+            if let Some(grammar) = &language.grammar {
+                assert_eq!(compiled(grammar).err(), None, "definitions.scm of {}", language.id);
+            }
+            for (what, names) in [("extension", language.extensions), ("file name", language.file_names)] {
+                for name in names {
+                    assert_eq!(*name, name.to_lowercase());
+                    assert_eq!(
+                        taken.insert((what, name), language.id),
+                        None,
+                        "{what} {name} of {}",
+                        language.id
+                    );
+                }
+            }
+            for alias in language.aliases {
+                assert_eq!(by_name(alias), Some(language), "alias {alias}");
+            }
+            assert_eq!(by_name(language.id), Some(language));
+            assert_eq!(by_name(language.title), Some(language), "title {}", language.title);
+        }
+    }
+
+    #[test]
+    fn files_are_told_by_name_extension_and_content() {
+        for (path, content, expected) in [
+            ("src/main.rs", "", Some("rust")),
+            ("a/b.test.ts", "", Some("typescript")),
+            ("i18n/de.ts", "<?xml version='1.0'?>", Some("xml")),
+            ("App.TSX", "", Some("tsx")),
+            ("Makefile", "", Some("makefile")),
+            ("docker/Dockerfile.dev", "", Some("dockerfile")),
+            (".bashrc", "", Some("bash")),
+            (".gitignore", "", None),
+            ("include/a.h", "#define A 1\nint f(void);\n", Some("c")),
+            ("include/a.h", "#pragma once\nnamespace a {\n", Some("cpp")),
+            ("bin/run", "#!/usr/bin/env -S python3.12 -u\n", Some("python")),
+            ("bin/run", "#!/bin/sh\n", Some("bash")),
+            ("bin/run", "#!/opt/unknown\n", None),
+            ("bin/run", "", None),
+            ("page", "  <!DOCTYPE HTML><html>", Some("html")),
+            ("Cargo.lock", "", Some("toml")),
+            ("notes.unknownext", "hello", None),
+        ] {
+            assert_eq!(detect(path, content.as_bytes()).map(|language| language.id), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn users_words_find_languages() {
+        for (word, id) in
+            [("C++", "cpp"), ("golang", "go"), ("TS", "typescript"), (".py", "python"), ("terraform", "hcl")]
+        {
+            assert_eq!(by_name(word).map(|language| language.id), Some(id), "{word}");
+        }
+        assert_eq!(by_name("klingon"), None);
+        assert_eq!(nearest("pyhton").first(), Some(&"python"));
+        assert_eq!(nearest("typscript").first(), Some(&"typescript"));
+        assert!(nearest("%%%%").is_empty());
+    }
+}

@@ -46,7 +46,7 @@ pub(super) struct Definition {
     pub(super) qualified: String,
     /// The definition around it.
     pub(super) parent: Option<usize>,
-    /// Whether another definition is inside.
+    /// Whether another definition is inside, fields and constants apart.
     pub(super) has_inner: bool,
 }
 
@@ -246,7 +246,9 @@ fn unwrapped(
                 outer = *wrapper;
             }
             let full = clean_name(&text[f.name.byte_range()]);
-            let name = full.rsplit(separator).next().unwrap_or(&full).trim().to_owned();
+            // Headings, keys and selectors are names as they stand.
+            let last = if f.kind == "section" { None } else { full.rsplit(separator).next() };
+            let name = last.unwrap_or(&full).trim().to_owned();
             let receiver = f.receiver.map(|node| clean_name(&text[node.byte_range()]));
             let body = f.body.or_else(|| f.node.child_by_field_name("body"));
             let (first_row, last_row) = rows(outer);
@@ -255,10 +257,11 @@ fn unwrapped(
                 end: outer.end_byte(),
                 first_row,
                 last_row,
-                head: f.node.start_byte(),
+                // `export`, `template <…>` on the same line belong to the signature, decorators above do not.
+                head: if first_row == rows(f.node).0 { outer.start_byte() } else { f.node.start_byte() },
                 body: body.map_or(f.node.end_byte(), |body| body.start_byte()),
                 name_row: f.name.start_position().row,
-                kind: if receiver.is_some() && f.kind == "function" { "method" } else { f.kind },
+                kind: f.kind,
                 qualified: receiver.map_or(full, |receiver| format!("{receiver}{separator}{name}")),
                 name,
                 parent: None,
@@ -284,7 +287,7 @@ fn nest(mut definitions: Vec<Definition>, separator: &str) -> Vec<Definition> {
             open.pop();
         }
         if let Some(&parent) = open.last() {
-            definitions[parent].has_inner = true;
+            definitions[parent].has_inner |= definitions[at].kind != "variable";
             let outer = &definitions[parent];
             let qualified = cut(
                 format!("{}{separator}{}", outer.qualified, definitions[at].qualified),
@@ -313,7 +316,7 @@ pub(super) fn rows(node: Node<'_>) -> (usize, usize) {
 /// Folds whitespace and takes off quotes and markup around a name.
 fn clean_name(raw: &str) -> String {
     let folded = raw.split_whitespace().collect::<Vec<_>>().join(" ");
-    cut(folded.trim_matches(['"', '\'', '`', '#']).trim().to_owned(), NAME_CHARS_MAX)
+    cut(folded.trim_matches(['"', '\'', '`']).trim().to_owned(), NAME_CHARS_MAX)
 }
 
 /// At most `chars_max` characters of a text.
