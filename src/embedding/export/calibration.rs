@@ -45,7 +45,11 @@ impl Calibration {
     pub(super) fn of(&self, linear: &str, channels: usize) -> Result<&LinearInput, ExportError> {
         let input = self.linears.iter().find(|input| input.linear == linear);
         let input = input.ok_or_else(|| ExportError::new(format!("calibration lacks {linear}")))?;
-        if input.smoothed.iter().any(|&(channel, factor)| channel >= channels || factor.is_nan() || factor <= 0.0) {
+        if input
+            .smoothed
+            .iter()
+            .any(|&(channel, factor)| channel >= channels || factor.is_nan() || factor <= 0.0)
+        {
             return Err(ExportError::new(format!(
                 "calibration of {linear} does not fit {channels} channels"
             )));

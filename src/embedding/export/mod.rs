@@ -64,18 +64,3 @@ pub fn export(
     let weights = Weights::parse(&bytes)?;
     bert::build(&weights, architecture, calibration, kind)
 }
-#[cfg(test)]
-mod tmp {
-    use super::*;
-    #[test]
-    fn dump() {
-        let a = Architecture { hidden: 384, intermediate: 1536, heads: 12, layers: 6, vocabulary: 30522, positions: 512, norm_epsilon: 1e-12 };
-        let c = Calibration::parse(include_str!("../../../models/all-minilm-l6-v2.calibration.json")).unwrap();
-        for (k, n) in [(GraphKind::Fp32, "fp32"), (GraphKind::Int8, "int8"), (GraphKind::Fp32Masked, "masked")] {
-            let t = std::time::Instant::now();
-            let b = export(Path::new("/tmp/embed/model/model.safetensors"), &a, &c, k).unwrap();
-            println!("{n} {} {:?}", b.len(), t.elapsed());
-            std::fs::write(format!("/tmp/embed/rust_{n}.onnx"), b).unwrap();
-        }
-    }
-}
