@@ -1,0 +1,1 @@
+//! The private cluster of an installation without an own Postgres.
