@@ -30,7 +30,7 @@ async fn bad_paths_are_told_apart() {
     for (path, code) in [
         ("relative/path", "INVALID_REQUEST"),
         (missing.as_str(), "NOT_FOUND"),
-        (file.as_str(), "INVALID_REQUEST"),
+        (file.as_str(), "NOT_FOUND"),
         (outside.root().as_str(), "FORBIDDEN"),
         ("/proc", "FORBIDDEN"),
     ] {

@@ -103,7 +103,9 @@ async fn every_field_of_the_answers_shape_is_honoured() {
     let mut arguments = json!({ "query": "needle_in_the_file", "context": 2, "top": 1, "output": "full" });
     arguments["project_id"] = json!(big);
     let found = result(&app, "search", arguments).await;
-    assert!(found.to_string().contains("before"), "{found:#}");
+    let hit = &found["hits"][0];
+    assert_eq!(hit["contextBefore"].as_array().unwrap().len(), 2, "{found:#}");
+    assert_eq!(hit["contextAfter"].as_array().unwrap().len(), 2, "{found:#}");
 }
 
 /// A file whose middle function is the needle.

@@ -10,7 +10,7 @@ use crate::indexing::{Options, RunReport};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
-pub const TOOL: ToolSpec = ToolSpec {
+pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "build_index",
     title: "Build index",
     description: "Build or refresh the search index of a repository. Incremental by default: unchanged files cost nothing, a changed \

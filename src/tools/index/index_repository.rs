@@ -10,7 +10,7 @@ use crate::indexing::Options;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
-pub const TOOL: ToolSpec = ToolSpec {
+pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_repository",
     title: "Index a repository",
     description: "Index a code repository so that it can be searched: scans, chunks and embeds it into the project's isolated \

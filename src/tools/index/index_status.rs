@@ -13,7 +13,7 @@ use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
-pub const TOOL: ToolSpec = ToolSpec {
+pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_status",
     title: "Index status",
     description: "What a project's index holds: repositories with state, files, chunks, vectors, what was left out and why, and the \

@@ -11,7 +11,7 @@ use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
-pub const TOOL: ToolSpec = ToolSpec {
+pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "search",
     title: "Search",
     description: "Find code: use before grep when looking for where something is done, defined or used. Takes a question in plain words \

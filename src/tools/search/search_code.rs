@@ -10,7 +10,7 @@ use crate::search::{Hit, SearchRequest};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
-pub const TOOL: ToolSpec = ToolSpec {
+pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "search_code",
     title: "Search code (simple)",
     description: "Search code by meaning and by words in one project's workspace: a question or a name in, the best chunks with \

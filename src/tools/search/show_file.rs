@@ -13,7 +13,7 @@ use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
-pub const TOOL: ToolSpec = ToolSpec {
+pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "show_file",
     title: "Show file",
     description: "Read lines of a file in an indexed repository, with the functions and classes they belong to. Use it on the `file` \

@@ -9,7 +9,7 @@ use crate::store::{Access, Project, ProjectTx, files, vectors};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
-pub const TOOL: ToolSpec = ToolSpec {
+pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "check_status",
     title: "Check status",
     description: "Is the server well: uptime, database, embedding model, and what the caller's project holds, with issues and what to \

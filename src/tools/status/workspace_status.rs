@@ -11,7 +11,7 @@ use crate::tenancy;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
-pub const TOOL: ToolSpec = ToolSpec {
+pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "workspace_status",
     title: "Workspace status",
     description: "List the projects (isolated workspaces) and their indexed repositories. Use it to find out what can be searched and \
