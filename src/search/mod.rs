@@ -1,1 +1,24 @@
-//! (see lib.rs)
+//! A question to ranked chunks: parse, plan, retrieve, fuse, rank, present.
+
+mod request;
+
+mod pattern;
+pub mod query;
+pub mod shape;
+
+pub mod plan;
+mod ranking;
+
+mod affinity;
+pub mod fuse;
+pub mod rank;
+mod role;
+
+mod present;
+mod snippet;
+
+pub use present::{Backend, Omitted, PresentedHit, ScoreType, SearchPayload, present};
+pub use query::Query;
+pub use rank::{Facts, Parts, Ranked};
+pub use ranking::Ranking;
+pub use request::{FilterRequest, Hit, Output, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed};

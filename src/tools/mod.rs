@@ -1,1 +1,18 @@
-//! (see lib.rs)
+//! What clients can do: one list, from which schemas, routes, documents and tests are derived.
+//!
+//! A tool is one entry of [`LIST`] and one file; [`call`] is the only way to run one. To add a tool:
+//! write `tools/<family>/<tool>.rs` like its neighbours, add it to the list, refresh `contracts/`.
+
+mod list;
+mod spec;
+
+mod call;
+mod context;
+pub mod schema;
+
+mod status;
+
+pub use call::{Request, call};
+pub use context::{Call, Caller, Progress, ProgressUpdate};
+pub use list::{LIST, find};
+pub use spec::{Effects, TimeoutClass, ToolSpec, Toolset};

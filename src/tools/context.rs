@@ -1,0 +1,115 @@
+//! What a running tool may use: the app, its caller, cancellation, progress and the answer's metadata.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::app::App;
+use crate::contract::{Meta, Warning};
+
+/// One call, in the hands of the tool that runs it. Cheap to clone.
+#[derive(Clone)]
+pub struct Call {
+    /// The application.
+    pub app: Arc<App>,
+    /// Who asks and from where.
+    pub caller: Caller,
+    /// Fires when the client cancelled or left, or the time is over.
+    pub cancel: CancellationToken,
+    /// Where progress goes.
+    pub progress: Progress,
+    notes: Arc<Mutex<Notes>>,
+}
+
+/// Who asks and from where; made by the surface for each request.
+#[derive(Debug, Clone, Default)]
+pub struct Caller {
+    /// Where the caller works: the default of `repoPath` and the start of the search for
+    /// `.pairofcleats.json`. None on HTTP, where a caller has no directory here.
+    pub directory: Option<PathBuf>,
+    /// Correlation id, echoed in `_meta.requestId`.
+    pub request_id: Option<String>,
+    /// Only tools that change nothing are run.
+    pub read_only: bool,
+}
+
+/// One step of a running call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ProgressUpdate {
+    /// What is being done: walk, chunk, embed …
+    pub phase: &'static str,
+    /// Monotonic over the whole call.
+    pub done: f64,
+    /// Where `done` ends, if that is known.
+    pub total: Option<f64>,
+    /// For people.
+    pub message: String,
+    /// The job's own snapshot, for surfaces that draw more than a line.
+    pub detail: Option<Value>,
+}
+
+/// Where progress goes; does nothing when nobody asked for it.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn Fn(ProgressUpdate) + Send + Sync>>);
+
+impl Progress {
+    /// Sends every update to `sink`, which must not block.
+    pub fn to(sink: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(sink)))
+    }
+
+    /// Reports a step.
+    pub fn report(&self, update: ProgressUpdate) {
+        if let Some(sink) = &self.0 {
+            sink(update);
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Notes {
+    repo: Option<String>,
+    project: Option<(Option<String>, &'static str)>,
+    warnings: Vec<Warning>,
+}
+
+impl Call {
+    /// A call that has not run yet.
+    pub(super) fn new(app: Arc<App>, caller: Caller, cancel: CancellationToken, progress: Progress) -> Self {
+        Self { app, caller, cancel, progress, notes: Arc::default() }
+    }
+
+    /// Adds a warning to the answer.
+    pub fn warn(&self, warning: Warning) {
+        self.noting(|notes| notes.warnings.push(warning));
+    }
+
+    /// Notes the repository the answer is about, as the caller named it.
+    pub fn about_repo(&self, repo: impl Into<String>) {
+        self.noting(|notes| notes.repo = Some(repo.into()));
+    }
+
+    /// The answer's metadata: time, duration and what was noted on the way.
+    pub(super) fn meta(&self, started: Instant) -> Meta {
+        let mut meta = Meta::at(crate::clock::iso_millis(self.app.clock.now()));
+        meta.request_id.clone_from(&self.caller.request_id);
+        let elapsed = self.app.clock.instant().duration_since(started);
+        meta.duration_ms = Some((elapsed.as_secs_f64() * 1e6).round() / 1e3);
+        self.noting(|notes| {
+            meta.repo.clone_from(&notes.repo);
+            if let Some((id, decided_by)) = &notes.project {
+                meta.project_id = Some(id.clone().map_or(Value::Null, Value::String));
+                meta.project_decided_by = Some((*decided_by).to_owned());
+            }
+            meta.warnings.clone_from(&notes.warnings);
+        });
+        meta
+    }
+
+    fn noting<T>(&self, note: impl FnOnce(&mut Notes) -> T) -> T {
+        note(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

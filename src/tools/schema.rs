@@ -1,0 +1,224 @@
+//! JSON Schemas of inputs and outputs, in the plain form every client accepts, and validation by them.
+
+use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::contract::Violation;
+
+/// Schema of `T`: no `$ref`, no titles, no `null` among the types, no number formats.
+///
+/// Clients differ in what they accept; this is the common part (`type: object` at the root and no
+/// root combinators follow from `T` being a struct).
+#[must_use]
+pub fn of<T: JsonSchema>() -> Map<String, Value> {
+    let settings = SchemaSettings::draft2020_12().with(|s| {
+        s.inline_subschemas = true;
+        s.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    simplify(&mut schema);
+    match schema {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+fn simplify(schema: &mut Value) {
+    match schema {
+        Value::Object(object) => {
+            object.shift_remove("title");
+            if object
+                .get("format")
+                .and_then(Value::as_str)
+                .is_some_and(|f| f.contains("int") || f.contains("float") || f.contains("double"))
+            {
+                object.shift_remove("format");
+            }
+            if object.get("default").is_some_and(Value::is_null) {
+                object.shift_remove("default");
+            }
+            without_null(object);
+            for (key, value) in object.iter_mut() {
+                if key != "default" && key != "const" && key != "enum" {
+                    simplify(value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(simplify),
+        _ => {}
+    }
+}
+
+/// Optional fields are simply absent; `null` is accepted by dropping it before validation.
+fn without_null(object: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = object.get_mut("type") {
+        types.retain(|t| t != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            object.insert("type".into(), only);
+        }
+    }
+    if let Some(Value::Array(options)) = object.get_mut("enum") {
+        options.retain(|option| !option.is_null());
+    }
+    if let Some(Value::Array(options)) = object.get_mut("anyOf") {
+        options.retain(|option| option.get("type").is_none_or(|t| t != "null"));
+        if options.len() == 1
+            && let Some(Value::Object(only)) = options.pop()
+        {
+            object.shift_remove("anyOf");
+            for (key, value) in only {
+                object.entry(key).or_insert(value);
+            }
+        }
+    }
+}
+
+/// The envelope around `result`, as an output schema: it admits the failure envelope too, because
+/// some clients validate error results as well.
+#[must_use]
+pub fn envelope(result: Map<String, Value>) -> Map<String, Value> {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "ok": { "type": "boolean" },
+            "result": result,
+            "error": {
+                "type": "object",
+                "properties": {
+                    "code": { "type": "string" }, "message": { "type": "string" },
+                    "retryable": { "type": "boolean" }, "hint": { "type": "string" }, "details": {}
+                },
+                "required": ["code", "message", "retryable"]
+            },
+            "_meta": { "type": "object" }
+        },
+        "required": ["ok", "_meta"]
+    });
+    match schema {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+/// An input schema compiled for checking.
+pub struct InputSchema {
+    validator: Validator,
+    fields: Vec<String>,
+}
+
+impl InputSchema {
+    /// Compiles `schema`. The rule of `project_id` is left out: it has an error code of its own
+    /// (M: `VALIDATION_ERROR`), given where the id is parsed.
+    ///
+    /// # Errors
+    /// The schema itself is malformed, which is a defect of the list.
+    pub fn compile(mut schema: Map<String, Value>) -> Result<Self, String> {
+        let mut fields = Vec::new();
+        if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+            if let Some(Value::Object(project_id)) = properties.get_mut("project_id") {
+                for rule in ["pattern", "minLength", "maxLength"] {
+                    project_id.shift_remove(rule);
+                }
+            }
+            fields = properties.keys().cloned().collect();
+        }
+        let validator = jsonschema::validator_for(&Value::Object(schema)).map_err(|e| e.to_string())?;
+        Ok(Self { validator, fields })
+    }
+
+    /// All broken rules; empty when the arguments fit.
+    #[must_use]
+    pub fn violations(&self, arguments: &Value) -> Vec<Violation> {
+        self.validator.iter_errors(arguments).flat_map(|error| self.explain(&error)).collect()
+    }
+
+    fn explain(&self, error: &jsonschema::ValidationError<'_>) -> Vec<Violation> {
+        let instance_path = error.instance_path().to_string();
+        let violation = |params: Value, message: String| Violation {
+            instance_path: instance_path.clone(),
+            schema_path: format!("#{}", error.schema_path()),
+            keyword: error.kind().keyword().to_owned(),
+            params,
+            message,
+        };
+        match error.kind() {
+            ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
+                .iter()
+                .map(|name| violation(json!({ "additionalProperty": name }), self.unknown_field(name)))
+                .collect(),
+            ValidationErrorKind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                vec![violation(json!({ "missingProperty": name }), format!("`{name}` is required."))]
+            }
+            _ => {
+                let place = instance_path.trim_start_matches('/').replace('/', ".");
+                let place = if place.is_empty() { "arguments".to_owned() } else { place };
+                vec![violation(json!({}), format!("`{place}`: {error}."))]
+            }
+        }
+    }
+
+    fn unknown_field(&self, name: &str) -> String {
+        match nearest(name, self.fields.iter().map(String::as_str)) {
+            Some(known) => format!("Unknown field `{name}`; did you mean `{known}`?"),
+            None => format!("Unknown field `{name}`; the fields are: {}.", self.fields.join(", ")),
+        }
+    }
+}
+
+/// The known word nearest to `word`, if one is near enough to be what was meant.
+pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
+    let word = plain(word);
+    known
+        .map(|candidate| (strsim::jaro_winkler(&word, &plain(candidate)), candidate))
+        .filter(|(similarity, _)| *similarity >= 0.82)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+
+    #[derive(Deserialize, JsonSchema)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only the schema is looked at")]
+    struct Sample {
+        /// What to ask.
+        query: String,
+        repo_path: Option<String>,
+        #[schemars(range(min = 1, max = 50))]
+        limit: Option<u32>,
+        #[schemars(regex(pattern = r"^[a-z]+$"))]
+        project_id: Option<String>,
+    }
+
+    #[test]
+    fn schemas_are_plain() {
+        let schema = Value::Object(of::<Sample>());
+        assert_eq!(schema["type"], "object");
+        assert_eq!(schema["additionalProperties"], false);
+        assert_eq!(schema["properties"]["repo_path"], json!({ "type": "string" }));
+        assert_eq!(schema["properties"]["limit"], json!({ "type": "integer", "minimum": 1, "maximum": 50 }));
+        assert_eq!(schema["required"], json!(["query"]));
+        assert!(schema["properties"]["project_id"]["pattern"].is_string());
+    }
+
+    #[test]
+    fn violations_name_the_nearest_field() {
+        let schema = InputSchema::compile(of::<Sample>()).unwrap();
+        let broken = schema.violations(&json!({ "query": "x", "repoPath": "/x", "zzz": 1, "limit": 51 }));
+        let messages: Vec<&str> = broken.iter().map(|v| v.message.as_str()).collect();
+        assert_eq!(broken.len(), 3, "{messages:?}");
+        assert!(messages.iter().any(|m| m.contains("did you mean `repo_path`")), "{messages:?}");
+        assert!(messages.iter().any(|m| m.contains("`limit`")), "{messages:?}");
+        assert!(schema.violations(&json!({})).iter().any(|v| v.keyword == "required"));
+        assert!(schema.violations(&json!({ "query": "x", "project_id": "Not_Ok" })).is_empty());
+    }
+}

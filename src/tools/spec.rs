@@ -1,0 +1,116 @@
+//! What one entry of the tool list is made of.
+
+use futures::future::BoxFuture;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::context::Call;
+use crate::app::Bulkhead;
+use crate::config::{Config, Timeouts};
+use crate::contract::Fault;
+
+/// One operation: everything that schemas, routes, documents and tests are derived from.
+pub struct ToolSpec {
+    /// Stable name, snake case (S §3.1).
+    pub name: &'static str,
+    /// For people.
+    pub title: &'static str,
+    /// For models: trigger words first, under 2 KB.
+    pub description: &'static str,
+    /// The family it belongs to; operators and clients narrow the list by it.
+    pub toolset: Toolset,
+    /// What it does to the world.
+    pub effects: Effects,
+    /// Which queue admits it.
+    pub bulkhead: Bulkhead,
+    /// Which limit of `[timeouts]` holds.
+    pub timeout: TimeoutClass,
+    /// JSON Schema of the arguments.
+    pub input: fn() -> Map<String, Value>,
+    /// JSON Schema of the `result`.
+    pub output: fn() -> Map<String, Value>,
+    /// Runs it on arguments that fit `input`.
+    pub run: fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>,
+}
+
+/// A family of tools (contract.md, "Tools").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Toolset {
+    /// Questions about code.
+    Search,
+    /// Building and watching indexes.
+    Index,
+}
+
+/// The four annotation hints of MCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Effects {
+    /// Changes nothing.
+    pub read_only: bool,
+    /// May destroy something.
+    pub destructive: bool,
+    /// A second equal call changes nothing more.
+    pub idempotent: bool,
+    /// Talks to the world outside.
+    pub open_world: bool,
+}
+
+impl Effects {
+    /// Only looks.
+    pub const READS: Self = Self { read_only: true, destructive: false, idempotent: true, open_world: false };
+    /// Adds or refreshes; nothing is lost.
+    pub const WRITES: Self =
+        Self { read_only: false, destructive: false, idempotent: true, open_world: false };
+}
+
+/// Which limit holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TimeoutClass {
+    /// `timeouts.default_ms`.
+    Default,
+    /// `timeouts.search_ms`.
+    Search,
+    /// `timeouts.index_ms`.
+    Index,
+}
+
+impl TimeoutClass {
+    /// The limit in milliseconds, if there is one.
+    #[must_use]
+    pub fn millis(self, config: &Config) -> Option<u64> {
+        let Timeouts { default_ms, index_ms, search_ms } = config.timeouts;
+        let limit = match self {
+            Self::Default => default_ms,
+            Self::Search => search_ms,
+            Self::Index => index_ms,
+        };
+        (limit > 0).then_some(limit)
+    }
+}
+
+/// Adapts a typed `run` to the list's untyped one.
+///
+/// The arguments have passed the schema, so a failure to read them is a gap between schema and
+/// struct; it is still answered as the client's error, with serde's own words.
+pub fn typed<I, O, F, Fut>(call: Call, arguments: Value, run: F) -> BoxFuture<'static, Result<Value, Fault>>
+where
+    I: DeserializeOwned + Send + 'static,
+    O: Serialize,
+    F: FnOnce(Call, I) -> Fut + Send + 'static,
+    Fut: Future<Output = Result<O, Fault>> + Send,
+{
+    Box::pin(async move {
+        let input = serde_json::from_value(arguments).map_err(|error| {
+            Fault::new(
+                crate::contract::ErrorCode::InvalidRequest,
+                format!("The arguments do not fit: {error}."),
+            )
+        })?;
+        let output = run(call, input).await?;
+        serde_json::to_value(output)
+            .map_err(|error| Fault::internal("The answer could not be written.", error))
+    })
+}

@@ -1,0 +1,3 @@
+//! Tools that say how the server and the workspaces are.
+
+pub(super) mod check_status;
