@@ -1,9 +1,12 @@
-//! The `pairofcleats` program: parse, run, exit code.
+//! The `pairofcleats` program: hidden modes of the embedded Postgres first, then the command line.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use pairofcleats::postgres::embedded;
+use pairofcleats::surfaces::cli;
+
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    pairofcleats::surfaces::cli::run(arguments)
+    embedded::hidden_mode(&arguments).unwrap_or_else(|| cli::run(arguments))
 }

@@ -1,1 +1,39 @@
-//! (see lib.rs)
+//! What a file says: which language it is in, its chunks along the syntax, the terms of its text.
+//!
+//! One folder a language holds its entry and its tree-sitter queries as data; adding a language is
+//! that folder and its word in the list below.
+
+mod language;
+mod plain;
+mod registry;
+
+mod lines;
+mod syntax;
+
+mod merge;
+mod name;
+mod split;
+
+mod chunk;
+
+pub mod terms;
+
+#[cfg(test)]
+mod samples;
+
+pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, chunk};
+pub use language::Language;
+pub use registry::{all, by_name, detect, nearest};
+
+/// The languages with a grammar, one folder each.
+macro_rules! languages {
+    ($($folder:ident)*) => {
+        $(mod $folder;)*
+        static PARSED: &[&Language] = &[$(&$folder::LANGUAGE),*];
+    };
+}
+
+languages! {
+    bash c cpp csharp css elixir go haskell html java javascript json kotlin lua markdown php python ruby rust
+    scala sql swift toml tsx typescript yaml zig
+}

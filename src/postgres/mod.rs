@@ -1,1 +1,21 @@
-//! (see lib.rs)
+//! Where Postgres comes from, and the narrow way everybody talks to it.
+//!
+//! Nothing outside this module and [`crate::store`] names the SQL client.
+
+mod connect;
+pub mod embedded;
+mod error;
+mod guard;
+mod migrate;
+mod pools;
+mod schema_name;
+mod server;
+
+pub use connect::{Database, parse_url};
+pub use error::retry_stale_plan;
+pub(crate) use error::sqlstate;
+pub use guard::{Query, Tx, sql};
+pub use migrate::{CONTROL, Migration, SEARCH, newest, statements};
+pub use pools::Pool;
+pub use schema_name::SchemaName;
+pub use server::ServerFacts;

@@ -1,1 +1,24 @@
-//! (see lib.rs)
+//! All SQL. Two doors: [`Store::control`] to what is kept once, [`ProjectTx::begin`] to a project's data.
+//!
+//! A file a table; statements stand beside the functions that run them, each one schema-qualified through
+//! [`crate::postgres::SchemaName`], every value bound, no `SELECT *`.
+
+mod control;
+mod door;
+mod project;
+mod provision;
+mod single_flight;
+mod workspace;
+
+pub use control::jobs::{self, Claim, Enqueued, Heartbeat, Job, JobState, NewJob, Outcome};
+pub use control::projects::{self, ProjectSummary};
+pub use door::{Access, ControlTx, ProjectTx, Store};
+pub use project::chunks::{self, ChunkRow, ChunkSpan};
+pub use project::files::{self, Breakdown, ChunkWrite, FileRow, FileWrite, Totals, Written};
+pub use project::filter::{Filter, filter_rows};
+pub use project::index_state::{self, Fence, IndexState, Versions};
+pub use project::lexical::{self, LexicalHit, LexicalQuery};
+pub use project::repositories::{self, RepositoryRow, RepositoryState};
+pub use project::vectors::{self, PendingText, VectorHit};
+pub use provision::provision;
+pub use workspace::{DecidedBy, ModelFacts, Project};

@@ -1,1 +1,46 @@
-//! (see lib.rs)
+//! Whose data: which project a call is about, and that its workspace exists.
+//!
+//! A call goes [`resolve`] (which project?), then [`open`] (is it there?) or, when it writes,
+//! [`provision`] (make it so).
+
+mod resolve;
+mod roots;
+
+use crate::contract::{ErrorCode, Fault, ProjectId};
+use crate::store::{self, ModelFacts, Store};
+
+pub use crate::store::{DecidedBy, Project};
+pub use resolve::{SESSION_FILE, resolve};
+pub use roots::{RepositoryRoot, repository_root};
+
+/// The project, if its workspace exists; never creates one.
+///
+/// # Errors
+/// Storage faults.
+pub async fn open(store: &Store, id: &ProjectId, decided_by: DecidedBy) -> Result<Option<Project>, Fault> {
+    let mut door = store.control_read().await?;
+    let found = store::projects::find(&mut door, id, decided_by).await?;
+    door.commit().await?;
+    Ok(found.map(|(project, _)| project))
+}
+
+/// The project, its workspace made on first use. Only for calls that write.
+///
+/// # Errors
+/// `PERMISSION_DENIED` when the database login may not create it, `ILLEGAL_STATE` when the project holds
+/// vectors of another model; storage faults.
+pub async fn provision(
+    store: &Store,
+    id: &ProjectId,
+    decided_by: DecidedBy,
+    model: &ModelFacts,
+) -> Result<Project, Fault> {
+    store::provision(store, id, decided_by, model).await
+}
+
+/// The answer where nothing has been indexed.
+#[must_use]
+pub fn no_index() -> Fault {
+    Fault::new(ErrorCode::NoIndex, "Nothing has been indexed in this project yet.")
+        .with_hint("Index a repository first: the tool `index_repository`, or `pairofcleats index PATH`.")
+}

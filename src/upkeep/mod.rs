@@ -1,1 +1,3 @@
-//! (see lib.rs)
+//! What keeps an installation whole: runtime files.
+
+pub mod assets;

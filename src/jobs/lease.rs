@@ -1,0 +1,192 @@
+//! A claimed job: its lease is renewed in the background until it is finished, released or dropped.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use super::progress::ProgressSender;
+use crate::config;
+use crate::contract::{ErrorCode, Fault};
+use crate::store::{self, Claim, Fence, Heartbeat, Job, Outcome, Store};
+
+/// Longest time until a request to stop is noticed and a snapshot is visible to others.
+const BEAT_MAX: Duration = Duration::from_millis(1000);
+
+/// How long a worker may be silent before others take its work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeaseSettings {
+    /// Length of a lease.
+    pub lease: Duration,
+    /// Time between renewals; at most a second is used, so that stopping is prompt.
+    pub heartbeat: Duration,
+}
+
+impl From<&config::Indexing> for LeaseSettings {
+    fn from(settings: &config::Indexing) -> Self {
+        Self {
+            lease: Duration::from_millis(settings.lease_ms),
+            heartbeat: Duration::from_millis(settings.heartbeat_ms),
+        }
+    }
+}
+
+/// A job in the hands of this worker. Dropped without an end, it goes back to the queue.
+pub struct ClaimedJob {
+    /// The job as it was claimed.
+    pub job: Job,
+    /// Every write of the run carries it.
+    pub fence: Fence,
+    /// Where the run says how far it is.
+    pub progress: ProgressSender,
+    /// Fires when somebody asked for the job to stop or the lease is lost: commit nothing more.
+    pub cancel: CancellationToken,
+    lost: CancellationToken,
+    store: Store,
+    beats: JoinHandle<()>,
+    ended: bool,
+}
+
+impl ClaimedJob {
+    /// Takes job `id` if it is free (see [`store::jobs::try_claim`]).
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub async fn try_claim(
+        store: &Store,
+        claim: Claim<'_>,
+        worker: &str,
+        settings: LeaseSettings,
+    ) -> Result<Option<Self>, Fault> {
+        let mut door = store.control().await?;
+        let claimed = store::jobs::try_claim(&mut door, claim, worker, millis(settings.lease)).await?;
+        door.commit().await?;
+        let Some(job) = claimed else { return Ok(None) };
+        let Some(fence) = job.fence else { return Ok(None) };
+        let (progress, cancel, lost) =
+            (ProgressSender::new(), CancellationToken::new(), CancellationToken::new());
+        let beats = tokio::spawn(beat(
+            store.clone(),
+            job.id.clone(),
+            fence,
+            settings,
+            progress.clone(),
+            cancel.clone(),
+            lost.clone(),
+        ));
+        Ok(Some(Self { job, fence, progress, cancel, lost, store: store.clone(), beats, ended: false }))
+    }
+
+    /// Whether another worker took over.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.lost.is_cancelled()
+    }
+
+    /// Ends the job. An end that comes when the lease is another's changes nothing.
+    ///
+    /// # Errors
+    /// `ILLEGAL_STATE` when the lease was lost; storage faults.
+    pub async fn finish(mut self, outcome: &Outcome) -> Result<(), Fault> {
+        self.beats.abort();
+        let progress = self.progress.snapshot().to_value();
+        let mut door = self.store.control().await?;
+        let ended = store::jobs::finish(&mut door, &self.job.id, self.fence, outcome, &progress).await?;
+        door.commit().await?;
+        self.ended = true;
+        if ended { Ok(()) } else { Err(lease_lost()) }
+    }
+
+    /// Gives the job back to the queue, for a shutdown.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub async fn release(mut self) -> Result<(), Fault> {
+        self.beats.abort();
+        self.ended = true;
+        release(&self.store, &self.job.id, self.fence).await
+    }
+}
+
+impl Drop for ClaimedJob {
+    fn drop(&mut self) {
+        self.beats.abort();
+        if self.ended || self.lost.is_cancelled() {
+            return;
+        }
+        // Without a runtime the process is ending, and the lease runs out by itself.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            let (store, id, fence) = (self.store.clone(), self.job.id.clone(), self.fence);
+            runtime.spawn(async move {
+                if let Err(fault) = release(&store, &id, fence).await {
+                    tracing::warn!(job = id, "could not give a job back: {fault}");
+                }
+            });
+        }
+    }
+}
+
+async fn release(store: &Store, id: &str, fence: Fence) -> Result<(), Fault> {
+    let mut door = store.control().await?;
+    store::jobs::release(&mut door, id, fence).await?;
+    door.commit().await
+}
+
+/// Another worker has the job.
+pub(super) fn lease_lost() -> Fault {
+    Fault::new(ErrorCode::IllegalState, "Another process took over this run.")
+        .with_hint("The other process goes on with the work; ask `index_status` how far it is.")
+}
+
+/// Renews until aborted. A database that is away for longer than the lease counts as a lost lease, since by
+/// then another worker may have taken over.
+async fn beat(
+    store: Store,
+    id: String,
+    fence: Fence,
+    settings: LeaseSettings,
+    progress: ProgressSender,
+    cancel: CancellationToken,
+    lost: CancellationToken,
+) {
+    let mut renewed = Instant::now();
+    loop {
+        tokio::time::sleep(settings.heartbeat.min(BEAT_MAX)).await;
+        let sent = Instant::now();
+        match renew(&store, &id, fence, settings, &progress.snapshot().to_value()).await {
+            Ok(Heartbeat::Held) => renewed = sent,
+            Ok(Heartbeat::CancelRequested) => {
+                renewed = sent;
+                cancel.cancel();
+            }
+            Ok(Heartbeat::LeaseLost) => break,
+            Err(fault) => {
+                tracing::warn!(job = id, "a lease could not be renewed: {fault}");
+                if renewed.elapsed() >= settings.lease {
+                    break;
+                }
+            }
+        }
+    }
+    lost.cancel();
+    cancel.cancel();
+}
+
+async fn renew(
+    store: &Store,
+    id: &str,
+    fence: Fence,
+    settings: LeaseSettings,
+    progress: &Value,
+) -> Result<Heartbeat, Fault> {
+    let mut door = store.control().await?;
+    let answer = store::jobs::heartbeat(&mut door, id, fence, millis(settings.lease), progress).await?;
+    door.commit().await?;
+    Ok(answer)
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

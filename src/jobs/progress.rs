@@ -1,0 +1,94 @@
+//! How far a job is: a snapshot that the worker changes as often as it likes and others see now and then.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio::sync::watch;
+
+/// What a job is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Waits for a worker or for another run of the project.
+    #[default]
+    Queued,
+    /// Walks the repository.
+    Walk,
+    /// Reads, chunks and writes files.
+    Files,
+    /// Embeds texts.
+    Embed,
+    /// Builds indexes and statistics.
+    Finish,
+}
+
+/// A snapshot. Counts only grow within a run.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Progress {
+    /// What is being done.
+    pub phase: Phase,
+    /// Files met by the walk so far.
+    pub files_seen: u64,
+    /// Files to read, once that is known.
+    pub files_total: Option<u64>,
+    /// Files read.
+    pub files_done: u64,
+    /// Files left out.
+    pub files_skipped: u64,
+    /// Chunks written.
+    pub chunks: u64,
+    /// Texts to embed, once that is known.
+    pub vectors_total: Option<u64>,
+    /// Texts embedded.
+    pub vectors_done: u64,
+}
+
+impl Progress {
+    /// As it is stored with the job.
+    #[must_use]
+    pub fn to_value(&self) -> Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    /// From what is stored with a job; what is missing or unknown is zero.
+    #[must_use]
+    pub fn from_value(value: &Value) -> Self {
+        Self::deserialize(value).unwrap_or_default()
+    }
+}
+
+/// The worker's end. Cheap to clone, never blocks.
+#[derive(Debug, Clone)]
+pub struct ProgressSender(watch::Sender<Progress>);
+
+impl ProgressSender {
+    pub(super) fn new() -> Self {
+        Self(watch::Sender::new(Progress::default()))
+    }
+
+    /// Changes the snapshot.
+    pub fn update(&self, change: impl FnOnce(&mut Progress)) {
+        self.0.send_modify(change);
+    }
+
+    /// The snapshot as it is.
+    #[must_use]
+    pub fn snapshot(&self) -> Progress {
+        self.0.borrow().clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_survive_storage_and_strangers() {
+        let progress = Progress { phase: Phase::Embed, vectors_total: Some(3), ..Progress::default() };
+        assert_eq!(Progress::from_value(&progress.to_value()), progress);
+        assert_eq!(Progress::from_value(&Value::Null), Progress::default());
+        let newer = serde_json::json!({ "phase": "walk", "somethingNew": 1 });
+        assert_eq!(Progress::from_value(&newer).phase, Phase::Walk);
+    }
+}

@@ -1,0 +1,92 @@
+//! A file's text to its chunks: along the syntax where there is a grammar, by lines elsewhere.
+
+use std::time::{Duration, Instant};
+
+use super::language::Language;
+use super::lines::Lines;
+use super::{merge, name, split, syntax};
+
+/// Bump when the same file gives other chunks; stored with an index so that it is rebuilt.
+pub const CHUNKER_VERSION: i32 = 1;
+
+/// A run of whole lines that is searched, embedded and shown as one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// First line, 1-based.
+    pub start_line: u32,
+    /// Last line, inclusive.
+    pub end_line: u32,
+    /// `function`, `method`, `class`, `struct`, `interface`, `trait`, `enum`, `impl`, `module`, `type`,
+    /// `variable`, `section`, or `block` where nothing is defined.
+    pub kind: &'static str,
+    /// Qualified name of the main definition: `Outer.inner`, or with the language's own separator.
+    pub name: Option<String>,
+    /// Simple names that this chunk defines, in order, each once.
+    pub defines: Vec<String>,
+    /// The main definition up to its body, on one line, at most 200 characters; only in the chunk it starts in.
+    pub signature: Option<String>,
+    /// The lines as they stand in the file, without the last line's end.
+    pub text: String,
+}
+
+/// The chunks of a file and how they came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunked {
+    /// In line order, without overlap; every line that is not blank is in exactly one.
+    pub chunks: Vec<Chunk>,
+    /// Along the syntax or by lines.
+    pub how: How,
+}
+
+/// What the chunk borders follow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// The syntax tree.
+    Syntax,
+    /// Lines and blank lines, for this reason (`no_grammar`, `parse_timeout`, `parse_failed`).
+    Lines(&'static str),
+}
+
+/// Sizes and bounds of chunking. Characters are counted without whitespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkLimits {
+    /// What small neighbours are merged up to.
+    pub chars_target: usize,
+    /// What a definition may have and still stay whole.
+    pub chars_max: usize,
+    /// Most chunks of a file; above, neighbours are joined until it holds.
+    pub chunks_max: usize,
+    /// Longest time for parsing and querying one file.
+    pub parse_timeout: Duration,
+}
+
+impl Default for ChunkLimits {
+    fn default() -> Self {
+        Self { chars_target: 750, chars_max: 1500, chunks_max: 2000, parse_timeout: Duration::from_secs(2) }
+    }
+}
+
+/// Cuts a text into chunks. Never fails: what cannot be parsed is cut by lines, with the reason.
+#[must_use]
+pub fn chunk(text: &str, language: Option<&'static Language>, limits: &ChunkLimits) -> Chunked {
+    let lines = Lines::new(text);
+    let deadline = Instant::now() + limits.parse_timeout;
+    let parsed =
+        match language.and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar))) {
+            None => Err("no_grammar"),
+            Some((language, grammar)) => {
+                syntax::with_outline(text, language.separator, grammar, deadline, |outline, root| {
+                    let pieces =
+                        merge::merge(split::split(root, outline, &lines, limits), outline, &lines, limits);
+                    name::chunks(&pieces, outline, &lines)
+                })
+            }
+        };
+    match parsed {
+        Ok(chunks) => Chunked { chunks, how: How::Syntax },
+        Err(reason) => {
+            let pieces = merge::bound(lines.cut(0, lines.last_row(), limits), limits);
+            Chunked { chunks: name::blocks(&pieces, &lines), how: How::Lines(reason) }
+        }
+    }
+}

@@ -1,0 +1,8 @@
+; What an HTML page names: elements with an id.
+(element
+  (start_tag (attribute
+    (attribute_name) @_attribute
+    (quoted_attribute_value (attribute_value) @name)))
+  (#eq? @_attribute "id")) @definition.section
+
+(comment) @leading

@@ -1,0 +1,65 @@
+//! What is known of one language: its names, how its files are told, and its grammar where it has one.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+use super::syntax::Compiled;
+
+/// One language of the registry. Two are the same when their `id` is.
+pub struct Language {
+    /// Lower-case identifier, stored with every file: `rust`, `cpp`.
+    pub id: &'static str,
+    /// Name for people: `Rust`, `C++`.
+    pub title: &'static str,
+    /// Other names a filter accepts, lower case: `rs`, `c++`.
+    pub aliases: &'static [&'static str],
+    /// File extensions without the leading dot, lower case; may hold dots (`blade.php`).
+    pub extensions: &'static [&'static str],
+    /// Whole file names, lower case: `makefile`.
+    pub file_names: &'static [&'static str],
+    /// Programs of a `#!` line, without version: `python`, `bash`.
+    pub interpreters: &'static [&'static str],
+    /// What stands between the parts of a qualified name: `::` or `.`.
+    pub separator: &'static str,
+    /// The grammar and its queries; none: chunked by lines.
+    pub(super) grammar: Option<Grammar>,
+}
+
+/// A tree-sitter grammar with the queries of the language's folder.
+pub(super) struct Grammar {
+    /// Makes the grammar's handle.
+    pub(super) language: fn() -> tree_sitter::Language,
+    /// Text of `definitions.scm`.
+    pub(super) definitions: &'static str,
+    /// The compiled query, made on first use; an error is a defect of the data and tested against.
+    pub(super) compiled: OnceLock<Result<Compiled, String>>,
+}
+
+impl Grammar {
+    /// A grammar with its definitions query.
+    pub(super) const fn new(language: fn() -> tree_sitter::Language, definitions: &'static str) -> Self {
+        Self { language, definitions, compiled: OnceLock::new() }
+    }
+}
+
+impl Language {
+    /// Whether files of this language are chunked along their syntax.
+    #[must_use]
+    pub fn has_grammar(&self) -> bool {
+        self.grammar.is_some()
+    }
+}
+
+impl PartialEq for Language {
+    fn eq(&self, other: &Self) -> bool {
+        self.id == other.id
+    }
+}
+
+impl Eq for Language {}
+
+impl fmt::Debug for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Language").field(&self.id).finish()
+    }
+}

@@ -1,0 +1,192 @@
+//! A syntax tree to pieces: runs of whole rows that follow the tree's borders and are not too large.
+
+use tree_sitter::Node;
+
+use super::chunk::ChunkLimits;
+use super::lines::Lines;
+use super::syntax::{Outline, rows};
+
+/// A run of rows, 0-based and inclusive. The pieces of a file cover all its rows in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) first: usize,
+    pub(super) last: usize,
+    /// Non-whitespace characters.
+    pub(super) chars: usize,
+    /// The one definition that is wholly here, where it is one.
+    pub(super) whole: Option<usize>,
+    /// The definition that was split and left this piece.
+    pub(super) parent: Option<usize>,
+}
+
+/// Rows under a node that still have to be looked at.
+struct Task<'t> {
+    first: usize,
+    last: usize,
+    /// The node to descend into; none: cut by lines.
+    node: Option<Node<'t>>,
+    /// Last row of the comments and attributes before the node.
+    lead: Option<usize>,
+    parent: Option<usize>,
+}
+
+/// Neighbouring children of a node that share rows or belong together.
+struct Group<'t> {
+    first: usize,
+    last: usize,
+    /// The child with most rows.
+    main: Node<'t>,
+    lead: Option<usize>,
+    only_leading: bool,
+}
+
+/// Cuts the file along its tree. Works on a list instead of recursing: nesting is under the author's control.
+pub(super) fn split(
+    root: Node<'_>,
+    outline: &Outline<'_>,
+    lines: &Lines<'_>,
+    limits: &ChunkLimits,
+) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    if lines.count() == 0 {
+        return pieces;
+    }
+    let all = Task { first: 0, last: lines.last_row(), node: Some(root), lead: None, parent: None };
+    let mut tasks = descend(all, outline, lines);
+    while let Some(task) = tasks.pop() {
+        let chars = lines.chars(task.first, task.last);
+        let whole = whole(outline, task.first, task.last);
+        if stays_whole(outline, whole, chars, limits) {
+            let Task { first, last, parent, .. } = task;
+            pieces.push(Piece { first, last, chars, whole: whole.definition(), parent });
+            continue;
+        }
+        let task = Task { parent: whole.definition().or(task.parent), ..task };
+        let parent = task.parent;
+        if task.node.is_none() {
+            let cut = lines.cut(task.first, task.last, limits);
+            pieces.extend(cut.into_iter().map(|piece| Piece { parent, ..piece }));
+        } else {
+            tasks.extend(descend(task, outline, lines));
+        }
+    }
+    pieces
+}
+
+/// Which definitions are wholly within some rows.
+#[derive(Clone, Copy)]
+enum Whole {
+    None,
+    One(usize),
+    Several,
+}
+
+impl Whole {
+    fn definition(self) -> Option<usize> {
+        match self {
+            Self::One(definition) => Some(definition),
+            Self::None | Self::Several => None,
+        }
+    }
+}
+
+fn whole(outline: &Outline<'_>, first: usize, last: usize) -> Whole {
+    let definitions = &outline.definitions;
+    let from = definitions.partition_point(|d| d.first_row < first);
+    let Some(outer) = definitions.get(from).filter(|d| d.first_row <= last) else { return Whole::None };
+    if outer.last_row > last {
+        return Whole::Several;
+    }
+    // Names of one declaration share its extent; what starts after it is another.
+    let next = definitions.partition_point(|d| d.start < outer.end);
+    if definitions.get(next).is_some_and(|d| d.first_row <= last) { Whole::Several } else { Whole::One(from) }
+}
+
+fn stays_whole(outline: &Outline<'_>, whole: Whole, chars: usize, limits: &ChunkLimits) -> bool {
+    match whole {
+        Whole::None => chars <= limits.chars_target,
+        Whole::Several => false,
+        Whole::One(at) => {
+            let definition = &outline.definitions[at];
+            let splits = definition.is_container() && definition.has_inner;
+            chars <= if splits { limits.chars_target } else { limits.chars_max }
+        }
+    }
+}
+
+/// The parts of a task in reverse order, for a stack: the groups of its node's children, or, where the
+/// children share all rows, those of the largest child, and so on down; at the bottom a cut by lines.
+fn descend<'t>(task: Task<'t>, outline: &Outline<'_>, lines: &Lines<'_>) -> Vec<Task<'t>> {
+    let Task { first, last, lead, parent, mut node } = task;
+    if let Some(lead) =
+        lead.filter(|&lead| lead < last && 2 * lines.chars(first, lead) > lines.chars(first, last))
+    {
+        let rest = Task { first: lead + 1, last, node, lead: None, parent };
+        return vec![rest, Task { first, last: lead, node: None, lead: None, parent }];
+    }
+    while let Some(at) = node {
+        let groups = groups(at, outline, first, last);
+        if groups.len() > 1 {
+            return tasks(groups, first, last, parent);
+        }
+        node = groups.into_iter().next().map(|group| group.main).filter(|main| {
+            let (first, last) = rows(*main);
+            last > first
+        });
+    }
+    vec![Task { first, last, node: None, lead: None, parent }]
+}
+
+/// Groups to tasks that cover `first..=last` without a gap, last one first.
+fn tasks(groups: Vec<Group<'_>>, first: usize, last: usize, parent: Option<usize>) -> Vec<Task<'_>> {
+    let starts: Vec<usize> = groups.iter().map(|group| group.first).collect();
+    let mut tasks: Vec<_> = groups
+        .into_iter()
+        .enumerate()
+        .map(|(at, group)| Task {
+            first: if at == 0 { first } else { group.first },
+            last: starts.get(at + 1).map_or(last, |next| next - 1),
+            node: Some(group.main),
+            lead: group.lead,
+            parent,
+        })
+        .collect();
+    tasks.reverse();
+    tasks
+}
+
+fn groups<'t>(node: Node<'t>, outline: &Outline<'_>, first: usize, last: usize) -> Vec<Group<'t>> {
+    let mut groups: Vec<Group<'t>> = Vec::new();
+    let mut cursor = node.walk();
+    let mut more = cursor.goto_first_child();
+    while more {
+        let child = cursor.node();
+        more = cursor.goto_next_sibling();
+        let (from, to) = rows(child);
+        // Children outside of the rows: a wrapper's extent can be larger than the task's.
+        if child.start_byte() == child.end_byte() || to < first || from > last {
+            continue;
+        }
+        let (from, to) = (from.max(first), to.min(last));
+        let leading = outline.leading.contains(&child.id());
+        match groups.last_mut() {
+            Some(group) if from <= group.last || (group.only_leading && from <= group.last + 1) => {
+                if group.only_leading && !leading {
+                    group.lead = (from > group.last).then_some(group.last);
+                    group.main = child;
+                    group.only_leading = false;
+                } else if height(child) > height(group.main) {
+                    group.main = child;
+                }
+                group.last = group.last.max(to);
+            }
+            _ => groups.push(Group { first: from, last: to, main: child, lead: None, only_leading: leading }),
+        }
+    }
+    groups
+}
+
+fn height(node: Node<'_>) -> usize {
+    let (first, last) = rows(node);
+    last - first
+}

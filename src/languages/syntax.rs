@@ -1,0 +1,328 @@
+//! A parsed file: its tree, and the outline of definitions that the language's query finds in it.
+
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use streaming_iterator::StreamingIterator;
+use tree_sitter::{Node, ParseOptions, Parser, Query, QueryCursor, QueryCursorOptions, Tree};
+
+use super::language::Grammar;
+
+/// Kinds of definition a query may name (`@definition.<kind>`). `impl` adds to a type and defines nothing itself.
+pub(super) const KINDS: &[&str] = &[
+    "function",
+    "method",
+    "class",
+    "struct",
+    "interface",
+    "trait",
+    "enum",
+    "impl",
+    "module",
+    "type",
+    "variable",
+    "section",
+];
+
+/// A name longer than this is cut: headings and CSS selectors have no bound of their own.
+const NAME_CHARS_MAX: usize = 120;
+
+/// A definition of the file, with what belongs to it (decorators, `export`).
+pub(super) struct Definition {
+    /// First byte with wrappers, and one past the last.
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) first_row: usize,
+    pub(super) last_row: usize,
+    /// Where the definition itself starts, without wrappers; the signature runs from here …
+    pub(super) head: usize,
+    /// … to here: the start of the body, or the end of the definition.
+    pub(super) body: usize,
+    pub(super) name_row: usize,
+    pub(super) kind: &'static str,
+    pub(super) name: String,
+    pub(super) qualified: String,
+    /// The definition around it.
+    pub(super) parent: Option<usize>,
+    /// Whether another definition is inside, fields and constants apart.
+    pub(super) has_inner: bool,
+}
+
+impl Definition {
+    /// Whether members of it are definitions in their own right.
+    pub(super) fn is_container(&self) -> bool {
+        !matches!(self.kind, "function" | "method" | "variable" | "type")
+    }
+
+    /// Whether a function inside is a method.
+    fn is_type(&self) -> bool {
+        matches!(self.kind, "class" | "struct" | "interface" | "trait" | "enum" | "impl")
+    }
+}
+
+/// What the splitter needs to know of a file besides its tree.
+pub(super) struct Outline<'t> {
+    pub(super) text: &'t str,
+    /// Sorted by start; an outer definition stands before its inner ones.
+    pub(super) definitions: Vec<Definition>,
+    /// Ids of nodes that belong to what follows them: comments, attributes.
+    pub(super) leading: HashSet<usize>,
+}
+
+/// A compiled definitions query and what its captures mean.
+pub(super) struct Compiled {
+    query: Query,
+    roles: Vec<Role>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Role {
+    Definition(&'static str),
+    Name,
+    Receiver,
+    Body,
+    Wrapper,
+    Wrapped,
+    Leading,
+    Ignored,
+}
+
+thread_local! {
+    static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
+}
+
+/// Parses `text` and hands the outline and the tree's root to `then`, all before `deadline`.
+/// An error is the reason why there is no tree.
+pub(super) fn with_outline<R>(
+    text: &str,
+    separator: &'static str,
+    grammar: &Grammar,
+    deadline: Instant,
+    then: impl FnOnce(&Outline<'_>, Node<'_>) -> R,
+) -> Result<R, &'static str> {
+    let compiled = compiled(grammar).map_err(|_| "bad_query")?;
+    let tree = parse(text, grammar, deadline)?;
+    let outline = outline(text, separator, compiled, &tree, deadline)?;
+    Ok(then(&outline, tree.root_node()))
+}
+
+/// The query of a grammar, compiled once.
+pub(super) fn compiled(grammar: &Grammar) -> Result<&Compiled, &str> {
+    grammar
+        .compiled
+        .get_or_init(|| {
+            let query =
+                Query::new(&(grammar.language)(), grammar.definitions).map_err(|error| error.to_string())?;
+            let roles = query.capture_names().iter().map(|name| role(name)).collect::<Result<_, _>>()?;
+            Ok(Compiled { query, roles })
+        })
+        .as_ref()
+        .map_err(String::as_str)
+}
+
+fn role(capture: &str) -> Result<Role, String> {
+    Ok(match capture {
+        "name" => Role::Name,
+        "receiver" => Role::Receiver,
+        "body" => Role::Body,
+        "wrapper" => Role::Wrapper,
+        "wrapped" => Role::Wrapped,
+        "leading" => Role::Leading,
+        // For the query's own predicates.
+        private if private.starts_with('_') => Role::Ignored,
+        other => {
+            let kind = other.strip_prefix("definition.").unwrap_or(other);
+            let kind =
+                KINDS.iter().find(|known| **known == kind).ok_or(format!("unknown capture @{other}"))?;
+            Role::Definition(kind)
+        }
+    })
+}
+
+fn parse(text: &str, grammar: &Grammar, deadline: Instant) -> Result<Tree, &'static str> {
+    PARSER.with_borrow_mut(|parser| {
+        parser.set_language(&(grammar.language)()).map_err(|_| "bad_grammar")?;
+        let bytes = text.as_bytes();
+        let mut late = |_: &tree_sitter::ParseState| past(deadline);
+        let options = ParseOptions::new().progress_callback(&mut late);
+        let tree =
+            parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
+        // A cancelled parse would be resumed by the next one.
+        parser.reset();
+        tree.ok_or("parse_timeout")
+    })
+}
+
+fn past(deadline: Instant) -> ControlFlow<()> {
+    if Instant::now() > deadline { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+}
+
+/// What one match of the query says, before nesting is known.
+struct Found<'t> {
+    pattern: usize,
+    kind: &'static str,
+    node: Node<'t>,
+    name: Node<'t>,
+    receiver: Option<Node<'t>>,
+    body: Option<Node<'t>>,
+}
+
+/// Nodes that take the place of another as a definition's extent, by the other's id.
+type Wrappers<'t> = HashMap<usize, Node<'t>>;
+
+fn outline<'t>(
+    text: &'t str,
+    separator: &str,
+    compiled: &Compiled,
+    tree: &Tree,
+    deadline: Instant,
+) -> Result<Outline<'t>, &'static str> {
+    let mut found: Vec<Found<'_>> = Vec::new();
+    let mut wrappers = Wrappers::new();
+    let mut leading = HashSet::new();
+    let mut cursor = QueryCursor::new();
+    let mut stopped = false;
+    let mut late = |_: &tree_sitter::QueryCursorState| {
+        let flow = past(deadline);
+        stopped |= flow.is_break();
+        flow
+    };
+    let options = QueryCursorOptions::new().progress_callback(&mut late);
+    let mut matches =
+        cursor.matches_with_options(&compiled.query, tree.root_node(), text.as_bytes(), options);
+    while let Some(hit) = matches.next() {
+        let of = |role: Role| {
+            hit.captures().iter().find(|c| compiled.roles[c.index as usize] == role).map(|c| c.node)
+        };
+        for capture in hit.captures() {
+            match compiled.roles[capture.index as usize] {
+                Role::Leading => _ = leading.insert(capture.node.id()),
+                Role::Wrapped => {
+                    if let Some(wrapper) = of(Role::Wrapper) {
+                        wrappers.insert(capture.node.id(), wrapper);
+                    }
+                }
+                Role::Definition(kind) => {
+                    if let Some(name) = of(Role::Name) {
+                        let (receiver, body) = (of(Role::Receiver), of(Role::Body));
+                        found.push(Found {
+                            pattern: hit.pattern_index,
+                            kind,
+                            node: capture.node,
+                            name,
+                            receiver,
+                            body,
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    drop(matches);
+    if stopped {
+        return Err("parse_timeout");
+    }
+    let definitions = nest(unwrapped(text, separator, found, &wrappers), separator);
+    Ok(Outline { text, definitions, leading })
+}
+
+/// One definition for each name node: the earliest pattern of the query wins.
+fn unwrapped(
+    text: &str,
+    separator: &str,
+    mut found: Vec<Found<'_>>,
+    wrappers: &Wrappers<'_>,
+) -> Vec<Definition> {
+    found.sort_by_key(|f| (f.name.start_byte(), f.pattern));
+    found.dedup_by_key(|f| f.name.start_byte());
+    let mut definitions: Vec<_> = found
+        .iter()
+        .filter_map(|f| {
+            let mut outer = f.node;
+            while let Some(wrapper) = wrappers.get(&outer.id()).filter(|wrapper| wrapper.id() != outer.id()) {
+                outer = *wrapper;
+            }
+            let full = clean_name(&text[f.name.byte_range()]);
+            // Headings, keys and selectors are names as they stand.
+            let last = if f.kind == "section" { None } else { full.rsplit(separator).next() };
+            let name = last.unwrap_or(&full).trim().to_owned();
+            let receiver = f.receiver.map(|node| clean_name(&text[node.byte_range()]));
+            let body = f.body.or_else(|| f.node.child_by_field_name("body"));
+            let (first_row, last_row) = rows(outer);
+            (!name.is_empty()).then(|| Definition {
+                start: outer.start_byte(),
+                end: outer.end_byte(),
+                first_row,
+                last_row,
+                // `export`, `template <…>` on the same line belong to the signature, decorators above do not.
+                head: if first_row == rows(f.node).0 { outer.start_byte() } else { f.node.start_byte() },
+                body: body.map_or(f.node.end_byte(), |body| body.start_byte()),
+                name_row: f.name.start_position().row,
+                kind: f.kind,
+                qualified: receiver.map_or(full, |receiver| format!("{receiver}{separator}{name}")),
+                name,
+                parent: None,
+                has_inner: false,
+            })
+        })
+        .collect();
+    definitions.sort_by_key(|d| (d.start, std::cmp::Reverse(d.end), d.head));
+    definitions
+}
+
+/// Finds each definition's parent and completes qualified names and methods.
+fn nest(mut definitions: Vec<Definition>, separator: &str) -> Vec<Definition> {
+    let mut open: Vec<usize> = Vec::new();
+    for at in 0..definitions.len() {
+        let (start, end) = (definitions[at].start, definitions[at].end);
+        // Names of one declaration (`let a, b`) share its extent and stand side by side.
+        while open.last().is_some_and(|&o| {
+            definitions[o].end < end
+                || definitions[o].end <= start
+                || (definitions[o].start == start && definitions[o].end == end)
+        }) {
+            open.pop();
+        }
+        if let Some(&parent) = open.last() {
+            definitions[parent].has_inner |= definitions[at].kind != "variable";
+            let outer = &definitions[parent];
+            let qualified = cut(
+                format!("{}{separator}{}", outer.qualified, definitions[at].qualified),
+                2 * NAME_CHARS_MAX,
+            );
+            let is_method = outer.is_type() && definitions[at].kind == "function";
+            let definition = &mut definitions[at];
+            definition.parent = Some(parent);
+            definition.qualified = qualified;
+            if is_method {
+                definition.kind = "method";
+            }
+        }
+        open.push(at);
+    }
+    definitions
+}
+
+/// First and last row of a node; a node that ends at the start of a line does not reach into it.
+pub(super) fn rows(node: Node<'_>) -> (usize, usize) {
+    let (start, end) = (node.start_position(), node.end_position());
+    let last = if end.column == 0 && end.row > start.row { end.row - 1 } else { end.row };
+    (start.row, last)
+}
+
+/// Folds whitespace and takes off quotes and markup around a name.
+fn clean_name(raw: &str) -> String {
+    let folded = raw.split_whitespace().collect::<Vec<_>>().join(" ");
+    cut(folded.trim_matches(['"', '\'', '`']).trim().to_owned(), NAME_CHARS_MAX)
+}
+
+/// At most `chars_max` characters of a text.
+fn cut(mut text: String, chars_max: usize) -> String {
+    if let Some((at, _)) = text.char_indices().nth(chars_max) {
+        text.truncate(at);
+    }
+    text
+}

@@ -1,0 +1,533 @@
+//! The words a text says: one splitter for what is indexed and what is asked, so that both always agree.
+//!
+//! A *word* is a run of letters, digits and `_`. It yields
+//! - its lower-cased camel, snake and digit parts (`parseHTTP2_Frame`: `parse`, `http2`, `http`, `frame`),
+//! - the whole identifier, squashed, so that every naming style meets (`fooBar`, `foo_bar`, `foo-bar`: `foobar`),
+//! - each adjacent pair of parts (`foo bar`).
+//!
+//! A chunk also says its path and, in fields of their own (`def:`, `file:`), what it defines and where it lives.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
+
+/// Version of the rules in this file; stored with the index, bumped when the terms of a text change.
+pub const TERMS_VERSION: i32 = 1;
+
+/// BM25's saturation of a term's frequency.
+const K1: f32 = 1.2;
+/// BM25's share of length normalisation.
+const B: f32 = 0.75;
+/// Length of an average chunk in weighted terms. A constant, so that a row is a pure function of its text and
+/// an incremental run writes what a full one would.
+const LENGTH_MEAN: f32 = 260.0;
+/// `sparsevec` holds at most this many non-zero elements.
+const TERMS_MAX: usize = 16_000;
+/// Bytes of a term; longer ones are cut, on both sides alike.
+const TERM_BYTES_MAX: usize = 64;
+/// What one mention of a word in the file's stem counts, against one in the text.
+const STEM_FREQUENCY: f32 = 2.0;
+/// What one mention of a word in a parent directory counts.
+const DIRECTORY_FREQUENCY: f32 = 1.0;
+/// Directories of the path, counted from the file, that belong to the document.
+const DIRECTORIES: usize = 3;
+/// What being defined here counts, in addition to the mention in the text.
+const DEFINITION_FREQUENCY: f32 = 2.0;
+/// Distinct terms of a question; a plan keeps the weightiest of them once document frequencies are known.
+const QUERY_TERMS_MAX: usize = 256;
+/// Bytes of a question that are read at all.
+const QUERY_BYTES_MAX: usize = 64 * 1024;
+
+/// Words of English that ask but name nothing. Code rarely says them, so their idf would be high.
+const STOP_WORDS: &[&str] = &[
+    "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "code",
+    "could", "did", "do", "does", "find", "for", "from", "get", "gets", "had", "has", "have", "how", "i",
+    "if", "in", "into", "is", "it", "its", "like", "me", "my", "of", "on", "or", "our", "out", "please", "s",
+    "should", "show", "so", "some", "t", "than", "that", "the", "their", "them", "then", "there", "these",
+    "they", "this", "those", "to", "up", "used", "was", "we", "were", "what", "when", "where", "which",
+    "while", "who", "why", "will", "with", "would", "you", "your",
+];
+
+/// What one chunk says.
+#[derive(Debug, Clone, Copy)]
+pub struct Document<'a> {
+    /// Path of the file, relative to its repository, with `/`.
+    pub path: &'a str,
+    /// Simple names the chunk defines.
+    pub defines: &'a [String],
+    /// Signature of the main definition, which a later part of a long definition does not repeat.
+    pub signature: Option<&'a str>,
+    /// The chunk's text.
+    pub text: &'a str,
+}
+
+/// One row of the lexical index.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LexicalRow {
+    /// Term ids, ascending, unique.
+    pub terms: Vec<i32>,
+    /// BM25's term frequency part, parallel to `terms`; multiplied by idf it is the term's score.
+    pub weights: Vec<f32>,
+}
+
+/// One term of a question.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueryTerm {
+    /// What [`LexicalRow::terms`] holds.
+    pub id: i32,
+    /// Multiplier of the term's idf: how often the question says it, damped.
+    pub weight: f32,
+    /// The term itself, for explanations.
+    pub term: String,
+}
+
+/// The id of a term: 1 ..= 999,999,999, as `sparsevec(1000000000)` wants it.
+///
+/// 393,000 distinct terms of real code collided 79 times under this hash; no dictionary is needed.
+#[must_use]
+pub fn term_id(term: &str) -> i32 {
+    let hash = crc32fast::hash(term.as_bytes()) % 999_999_999;
+    // The remainder is below 10^9, which fits an i32.
+    hash.cast_signed() + 1
+}
+
+/// The terms of a chunk with their BM25 weights.
+#[must_use]
+pub fn document(document: &Document<'_>) -> LexicalRow {
+    let mut counts = Counts::default();
+    counts.say(document.text, 1.0);
+    if let Some(signature) = document.signature
+        && !document.text.contains(signature)
+    {
+        counts.say(signature, 1.0);
+    }
+    let path = PathWords::of(document.path);
+    counts.say(path.stem, STEM_FREQUENCY);
+    for directory in &path.directories {
+        counts.say(directory, DIRECTORY_FREQUENCY);
+    }
+    counts.mark(&field("file:", path.stem));
+    for name in document.defines {
+        counts.say(name, DEFINITION_FREQUENCY);
+        counts.mark(&field("def:", name));
+    }
+    counts.into_row()
+}
+
+/// The terms of a question, the most repeated first, at most 256.
+///
+/// Words that only ask (`how`, `the`) are dropped unless nothing else is said. A word that has the shape of an
+/// identifier, or stands alone, is also looked for as a definition (`def:`); one that has the shape of a path is
+/// looked for as a file (`file:`).
+#[must_use]
+pub fn query_terms(text: &str) -> Vec<QueryTerm> {
+    let text = &text[..floor_char_boundary(text, QUERY_BYTES_MAX)];
+    let mut order: Vec<QueryTerm> = Vec::new();
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    let mut add = |term: &str, weight: f32| match seen.entry(term.to_owned()) {
+        Entry::Occupied(slot) => order[*slot.get()].weight += weight,
+        Entry::Vacant(slot) => {
+            order.push(QueryTerm { id: term_id(term), weight, term: term.to_owned() });
+            slot.insert(order.len() - 1);
+        }
+    };
+    let words: Vec<Word<'_>> = words(text).collect();
+    let all_stop = words.iter().all(|word| is_stop_word(word.text));
+    let alone = words.iter().filter(|word| !is_stop_word(word.text)).count() == 1;
+    let mut previous: Option<(String, usize)> = None;
+    for word in &words {
+        if !all_stop && is_stop_word(word.text) {
+            previous = None;
+            continue;
+        }
+        let parts = parts(word.text);
+        // Words side by side are a pair, as the parts of an identifier are: `request context`, `RequestContext`.
+        if let (Some((last, end)), Some(first)) = (&previous, parts.first())
+            && joins(&text[*end..word.start])
+        {
+            add(&format!("{last} {first}"), 1.0);
+        }
+        terms_of_word(word.text, &mut |term| add(term, 1.0));
+        if alone || is_identifier(word, text) {
+            add(&field("def:", word.text), 1.0);
+        }
+        previous = parts.into_iter().last().map(|last| (last, word.end()));
+    }
+    for path in paths_in(text) {
+        add(&field("file:", PathWords::of(path).stem), 1.0);
+    }
+    for term in &mut order {
+        // A question that repeats a word means it more, but not in proportion.
+        term.weight = 1.0 + term.weight.ln();
+    }
+    order.sort_by(|a, b| b.weight.total_cmp(&a.weight));
+    order.truncate(QUERY_TERMS_MAX);
+    order
+}
+
+/// A run of letters, digits and `_`, and where it starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Word<'a> {
+    /// The word as written.
+    pub text: &'a str,
+    /// Byte offset in the text.
+    pub start: usize,
+}
+
+impl Word<'_> {
+    /// Byte offset behind the word.
+    #[must_use]
+    pub fn end(&self) -> usize {
+        self.start + self.text.len()
+    }
+}
+
+/// The words of a text, in order.
+pub fn words(text: &str) -> impl Iterator<Item = Word<'_>> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let start = at + text[at..].find(is_word_char)?;
+        let length = text[start..].find(|c| !is_word_char(c)).unwrap_or(text.len() - start);
+        at = start + length;
+        Some(Word { text: &text[start..at], start })
+    })
+}
+
+/// The camel, snake and kebab parts of a name, lower-cased, in order.
+#[must_use]
+pub fn parts(name: &str) -> Vec<String> {
+    name.split(|c| !is_word_char(c) || c == '_')
+        .flat_map(|piece| camel_parts(piece).into_iter().map(|range| piece[range].to_lowercase()))
+        .collect()
+}
+
+/// A name without its style: `foo_bar`, `fooBar` and `foo-bar` are all `foobar`.
+#[must_use]
+pub fn squash(name: &str) -> String {
+    name.chars().filter(|c| is_word_char(*c) && *c != '_').flat_map(char::to_lowercase).collect()
+}
+
+/// Whether a word only asks and names nothing.
+#[must_use]
+pub fn is_stop_word(word: &str) -> bool {
+    word.len() <= 8 && STOP_WORDS.binary_search(&word.to_ascii_lowercase().as_str()).is_ok()
+}
+
+/// Whether a word in a sentence can only be a name of the code: inner capitals, `_`, a call, a path separator.
+#[must_use]
+pub fn is_identifier(word: &Word<'_>, text: &str) -> bool {
+    let inner_capital =
+        word.text.chars().zip(word.text.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    let snake = word.text.trim_matches('_').contains('_');
+    let before = &text[..word.start];
+    let after = &text[word.end()..];
+    let quoted = before.ends_with('`') && after.starts_with('`');
+    let qualified = before.ends_with("::") || after.starts_with("::") || before.ends_with('#');
+    // A dot ends a sentence too, so it counts only between two words.
+    let dotted = (before.ends_with('.') && before[..before.len() - 1].ends_with(is_word_char))
+        || (after.starts_with('.') && after[1..].starts_with(is_word_char));
+    inner_capital || snake || quoted || qualified || dotted || after.starts_with("()")
+}
+
+/// The paths and file names in a text: whatever holds a `/` or ends in a short extension.
+pub fn paths_in(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;|".contains(c))
+        .map(|piece| piece.split(':').next().unwrap_or(piece).trim_end_matches(['.', '?', '!']))
+        .filter(|piece| !piece.contains("//") && looks_like_path(piece))
+}
+
+fn looks_like_path(piece: &str) -> bool {
+    let name = piece.rsplit('/').next().unwrap_or(piece);
+    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
+    let short = (1..=5).contains(&extension.len()) && extension.chars().all(|c| c.is_ascii_lowercase());
+    !stem.is_empty() && short && stem.chars().any(char::is_alphanumeric)
+}
+
+/// The stem and the nearest directories of a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathWords<'a> {
+    /// The file's name without its last extension.
+    pub stem: &'a str,
+    /// Up to three directories, the nearest first.
+    pub directories: Vec<&'a str>,
+}
+
+impl<'a> PathWords<'a> {
+    /// Takes a `/`-separated path apart.
+    #[must_use]
+    pub fn of(path: &'a str) -> Self {
+        let mut pieces = path.rsplit('/').filter(|piece| !piece.is_empty() && *piece != ".");
+        let name = pieces.next().unwrap_or("");
+        let stem = match name.rsplit_once('.') {
+            Some((stem, _)) if !stem.is_empty() => stem,
+            _ => name,
+        };
+        Self { stem, directories: pieces.take(DIRECTORIES).collect() }
+    }
+}
+
+/// Term frequencies of one document.
+#[derive(Debug, Default)]
+struct Counts {
+    frequency: HashMap<i32, f32>,
+    length: f32,
+}
+
+impl Counts {
+    /// Counts the terms of `text`, each mention as `frequency`.
+    fn say(&mut self, text: &str, frequency: f32) {
+        for word in words(text) {
+            terms_of_word(word.text, &mut |term| {
+                *self.frequency.entry(term_id(term)).or_default() += frequency;
+                self.length += frequency;
+            });
+        }
+        // Kebab names are words apart for the splitter; the whole name is a term like any other.
+        for name in kebab_names(text) {
+            *self.frequency.entry(term_id(cut(&squash(name)))).or_default() += frequency;
+        }
+    }
+
+    /// Sets a field term, which has no frequency to speak of and does not make the chunk longer.
+    fn mark(&mut self, term: &str) {
+        self.frequency.insert(term_id(term), 1.0);
+    }
+
+    fn into_row(self) -> LexicalRow {
+        let norm = K1 * (1.0 - B + B * self.length / LENGTH_MEAN);
+        let mut row: Vec<(i32, f32)> =
+            self.frequency.into_iter().map(|(id, tf)| (id, tf * (K1 + 1.0) / (tf + norm))).collect();
+        if row.len() > TERMS_MAX {
+            row.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            row.truncate(TERMS_MAX);
+        }
+        row.sort_by_key(|(id, _)| *id);
+        let (terms, weights) = row.into_iter().unzip();
+        LexicalRow { terms, weights }
+    }
+}
+
+/// Calls `emit` with each term of one word.
+fn terms_of_word(word: &str, emit: &mut dyn FnMut(&str)) {
+    let parts = parts(word);
+    for part in &parts {
+        emit(cut(part));
+        let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
+        // `http2` also says `http`; `x1` does not say `x`.
+        if letters.len() < part.len() && letters.len() > 1 {
+            emit(cut(letters));
+        }
+        for pair in ideograph_pairs(part) {
+            emit(pair);
+        }
+    }
+    if parts.len() > 1 {
+        emit(cut(&parts.concat()));
+        for pair in parts.windows(2) {
+            emit(cut(&format!("{} {}", pair[0], pair[1])));
+        }
+    }
+}
+
+/// A term of a field: `def:foobar`.
+fn field(prefix: &str, name: &str) -> String {
+    let term = format!("{prefix}{}", squash(name));
+    cut(&term).to_owned()
+}
+
+/// Names like `max-old-space-size`: words of at least two characters joined by single hyphens.
+fn kebab_names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(is_word_char(c) || c == '-')).map(|run| run.trim_matches('-')).filter(|run| {
+        run.contains('-')
+            && run.starts_with(char::is_alphabetic)
+            && run.split('-').all(|piece| piece.len() > 1)
+    })
+}
+
+/// Chinese, Japanese and Korean are written without spaces: each pair of neighbouring characters is a term.
+fn ideograph_pairs(part: &str) -> impl Iterator<Item = &str> {
+    let starts = part.char_indices().zip(part.char_indices().skip(1));
+    starts
+        .filter(|((_, a), (_, b))| is_ideograph(*a) && is_ideograph(*b))
+        .map(|((start, _), (next, b))| &part[start..next + b.len_utf8()])
+}
+
+fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{2ffff}')
+}
+
+/// Where the parts of a camel-case run without `_` lie.
+fn camel_parts(run: &str) -> Vec<Range<usize>> {
+    let chars: Vec<(usize, char)> = run.char_indices().collect();
+    let mut bounds = vec![0];
+    for i in 1..chars.len() {
+        let (previous, current) = (chars[i - 1].1, chars[i].1);
+        let rises = !previous.is_uppercase() && current.is_uppercase();
+        let next = chars.get(i + 1).map(|(_, c)| *c);
+        // `HTTPServer` is `HTTP` and `Server`; the plural `IDs` is one part.
+        let plural = next == Some('s') && !chars.get(i + 2).is_some_and(|(_, c)| c.is_alphabetic());
+        let acronym_ends = previous.is_uppercase()
+            && current.is_uppercase()
+            && next.is_some_and(char::is_lowercase)
+            && !plural;
+        if rises || acronym_ends {
+            bounds.push(chars[i].0);
+        }
+    }
+    bounds.push(run.len());
+    bounds.windows(2).map(|pair| pair[0]..pair[1]).filter(|range| !range.is_empty()).collect()
+}
+
+/// Whether two words with this text between them are read as a pair.
+fn joins(between: &str) -> bool {
+    matches!(between, " " | "-" | "." | "/" | "::")
+}
+
+fn is_word_char(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+fn cut(term: &str) -> &str {
+    &term[..floor_char_boundary(term, TERM_BYTES_MAX)]
+}
+
+/// The largest character boundary of `text` that is at most `index`.
+fn floor_char_boundary(text: &str, index: usize) -> usize {
+    if index >= text.len() {
+        return text.len();
+    }
+    (0..=index).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn terms(word: &str) -> Vec<String> {
+        let mut found = Vec::new();
+        terms_of_word(word, &mut |term| found.push(term.to_owned()));
+        found
+    }
+
+    fn asked(text: &str) -> Vec<String> {
+        query_terms(text).into_iter().map(|term| term.term).collect()
+    }
+
+    fn row(path: &str, text: &str) -> LexicalRow {
+        document(&Document { path, defines: &[], signature: None, text })
+    }
+
+    fn weight(row: &LexicalRow, term: &str) -> Option<f32> {
+        row.terms.binary_search(&term_id(term)).ok().map(|at| row.weights[at])
+    }
+
+    #[test]
+    fn splits_every_naming_style() {
+        assert_eq!(terms("fooBar"), ["foo", "bar", "foobar", "foo bar"]);
+        assert_eq!(terms("foo_bar"), terms("FooBar"));
+        assert_eq!(terms("__init__"), ["init"]);
+        assert_eq!(parts("XMLHttpRequest"), ["xml", "http", "request"]);
+        assert_eq!(parts("parseHTTP2_Frame"), ["parse", "http2", "frame"]);
+        assert_eq!(parts("userIDs"), ["user", "ids"]);
+        assert_eq!(parts("max-old-space"), ["max", "old", "space"]);
+        assert_eq!(terms("utf8"), ["utf8", "utf"]);
+        assert_eq!(terms("x1"), ["x1"]);
+        assert_eq!(parts("ÜberGröße"), ["über", "größe"]);
+        assert_eq!(terms("検索語"), ["検索語", "検索", "索語"]);
+    }
+
+    #[test]
+    fn stop_words_are_sorted_for_binary_search() {
+        assert!(STOP_WORDS.is_sorted());
+    }
+
+    #[test]
+    fn a_question_drops_words_that_only_ask() {
+        assert_eq!(asked("how are routes registered"), ["routes", "routes registered", "registered"]);
+        assert_eq!(asked("what is this"), ["what", "what is", "is", "is this", "this"]);
+    }
+
+    #[test]
+    fn a_name_is_looked_for_as_a_definition() {
+        assert!(asked("Blueprint").contains(&"def:blueprint".to_owned()));
+        assert!(asked("where is parse_headers called").contains(&"def:parseheaders".to_owned()));
+        assert!(asked("why does `Scaffold` matter").contains(&"def:scaffold".to_owned()));
+        assert!(asked("tokio::spawn blocking").contains(&"def:spawn".to_owned()));
+        assert!(!asked("request context. handling").iter().any(|term| term.starts_with("def:")));
+    }
+
+    #[test]
+    fn a_path_is_looked_for_as_a_file() {
+        let found = asked("File \"django/db/models/query.py\", line 12");
+        assert!(found.contains(&"file:query".to_owned()), "{found:?}");
+        assert!(!asked("see https://example.org/a.html").iter().any(|term| term.starts_with("file:")));
+    }
+
+    #[test]
+    fn a_repeated_word_weighs_more_but_not_in_proportion() {
+        let terms = query_terms("cache the cache of caches");
+        assert_eq!(terms[0].term, "cache");
+        assert!(terms[0].weight > 1.0 && terms[0].weight < 2.0);
+    }
+
+    #[test]
+    fn a_chunk_says_its_path_and_its_definitions() {
+        let defines = ["FooBar".to_owned()];
+        let text = "impl FooBar { }";
+        let with =
+            document(&Document { path: "src/net/http_server.rs", defines: &defines, signature: None, text });
+        for term in ["http", "server", "httpserver", "net", "src", "file:httpserver", "def:foobar"] {
+            assert!(weight(&with, term).is_some(), "{term}");
+        }
+        assert!(weight(&with, "foobar") > weight(&row("src/net/http_server.rs", text), "foobar"));
+        assert!(weight(&with, "rs").is_none());
+    }
+
+    #[test]
+    fn kebab_names_are_whole_too() {
+        let row = row("a", "--max-old-space-size=1 a - b x-1");
+        assert!(weight(&row, "maxoldspacesize").is_some());
+        assert!(weight(&row, "ab").is_none());
+    }
+
+    #[test]
+    fn weights_are_the_bm25_part_of_the_frequency() {
+        let row = row("", "alpha alpha beta");
+        // `file:` of the empty stem does not count as length.
+        let norm = K1 * (1.0 - B + B * 3.0 / LENGTH_MEAN);
+        assert!((weight(&row, "alpha").unwrap() - 2.0 * 2.2 / (2.0 + norm)).abs() < 1e-5);
+        assert!((weight(&row, "beta").unwrap() - 2.2 / (1.0 + norm)).abs() < 1e-5);
+    }
+
+    #[test]
+    fn no_row_is_wider_than_the_vector_type_allows() {
+        let text: String = (0..20_000).map(|i| format!("word{i}x ")).collect();
+        assert_eq!(row("a", &text).terms.len(), TERMS_MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_makes_a_valid_row(path in ".{0,40}", text in "\\PC{0,400}") {
+            let row = row(&path, &text);
+            prop_assert!(row.terms.windows(2).all(|pair| pair[0] < pair[1]));
+            prop_assert!(row.terms.iter().all(|id| (1..=999_999_999).contains(id)));
+            prop_assert_eq!(row.terms.len(), row.weights.len());
+            prop_assert!(row.weights.iter().all(|w| w.is_finite() && *w > 0.0 && *w < K1 + 1.0));
+        }
+
+        #[test]
+        fn any_question_makes_bounded_terms(text in "\\PC{0,400}") {
+            let terms = query_terms(&text);
+            prop_assert!(terms.len() <= QUERY_TERMS_MAX);
+            prop_assert!(terms.iter().all(|t| t.weight >= 1.0 && t.term.len() <= TERM_BYTES_MAX && t.id == term_id(&t.term)));
+        }
+
+        #[test]
+        fn what_a_text_says_can_be_asked(word in "[a-zA-Z][a-zA-Z0-9_]{1,20}") {
+            let row = row("a", &format!("let {word} = 1;"));
+            let found = query_terms(&word).iter().any(|t| row.terms.binary_search(&t.id).is_ok());
+            prop_assert!(found || squash(&word).is_empty());
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! YAML: how its files are known, its grammar and its queries.
+
+use crate::languages::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "yaml",
+    title: "YAML",
+    aliases: &["yml"],
+    extensions: &["yaml", "yml"],
+    file_names: &[".clang-format", ".clang-tidy", ".gemrc", "pubspec.lock", "pnpm-lock.yaml", "yarn.lock"],
+    interpreters: &[],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_yaml::LANGUAGE.into(), include_str!("definitions.scm"))),
+};

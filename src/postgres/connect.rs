@@ -1,0 +1,170 @@
+//! A database that was checked, migrated and given its pools.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{ConnectOptions, Connection, PgConnection, Row};
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::guard::{Tx, sql};
+use super::migrate::{CONTROL, newest, statements};
+use super::pools::{Pool, Pools};
+use super::server::{self, ServerFacts};
+use crate::config;
+use crate::contract::{ErrorCode, Fault};
+
+/// The checked database. Cheap to clone.
+#[derive(Clone)]
+pub struct Database {
+    pools: Pools,
+    facts: Arc<ServerFacts>,
+    external: bool,
+    /// Index builds at a time: one, so that provisioning always finds a connection.
+    builds: Arc<Semaphore>,
+}
+
+/// Parses `DATABASE_URL`.
+///
+/// # Errors
+/// `INVALID_REQUEST` when it is malformed; its text is not repeated, since it holds a password.
+pub fn parse_url(url: &str) -> Result<PgConnectOptions, Fault> {
+    Ok(url.parse::<PgConnectOptions>()?)
+}
+
+impl Database {
+    /// Reaches the server, checks it, brings the control schema up to date and opens pools.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when the server cannot be reached or is too old; `CAPABILITY_MISSING` or
+    /// `PERMISSION_DENIED` when pgvector or the control schema cannot be had.
+    pub async fn connect(
+        options: PgConnectOptions,
+        settings: &config::Database,
+        external: bool,
+    ) -> Result<Self, Fault> {
+        let first = options.clone().application_name("pairofcleats check").disable_statement_logging();
+        let budget = Duration::from_millis(settings.acquire_timeout_ms);
+        let mut connection = match tokio::time::timeout(budget, PgConnection::connect_with(&first)).await {
+            Ok(connection) => connection?,
+            Err(late) => {
+                return Err(Fault::new(ErrorCode::StorageUnavailable, "The database does not answer.")
+                    .with_hint("Check host and port of DATABASE_URL and that the server runs.")
+                    .with_source(late));
+            }
+        };
+        let facts = server::check(&mut connection).await?;
+        for warning in &facts.warnings {
+            tracing::warn!("{warning}");
+        }
+        // A failure to say goodbye to a connection we no longer need changes nothing.
+        drop(connection.close().await);
+        let pools = Pools::new(&options, settings, &facts.extension_schema);
+        let database = Self { pools, facts: Arc::new(facts), external, builds: Arc::new(Semaphore::new(1)) };
+        database.migrate_control().await?;
+        Ok(database)
+    }
+
+    /// What the server is.
+    #[must_use]
+    pub fn facts(&self) -> &ServerFacts {
+        &self.facts
+    }
+
+    /// Whether the operator brought this database; false: the embedded one.
+    #[must_use]
+    pub fn is_external(&self) -> bool {
+        self.external
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    pub async fn begin(&self, pool: Pool) -> Result<Tx, Fault> {
+        Tx::begin(self.pools.get(pool), "BEGIN").await
+    }
+
+    /// Begins a transaction that the server keeps from writing.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    pub async fn begin_read_only(&self, pool: Pool) -> Result<Tx, Fault> {
+        Tx::begin(self.pools.get(pool), "BEGIN READ ONLY").await
+    }
+
+    /// Waits for the right to build an index; released when dropped.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when the database is being closed.
+    pub async fn build_permit(&self) -> Result<SemaphorePermit<'_>, Fault> {
+        self.builds.acquire().await.map_err(|closed| {
+            Fault::new(ErrorCode::StorageUnavailable, "The database is being closed.").with_source(closed)
+        })
+    }
+
+    /// Whether the server answers; for readiness probes.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when it does not.
+    pub async fn ping(&self) -> Result<(), Fault> {
+        let mut tx = self.begin_read_only(Pool::Search).await?;
+        tx.execute(sql("SELECT 1")).await?;
+        tx.commit().await
+    }
+
+    /// Closes every pool, waiting for connections in use.
+    pub async fn close(&self) {
+        self.pools.close().await;
+    }
+
+    /// Looks first without a lock: every process asks at every start, and almost never finds work.
+    async fn migrate_control(&self) -> Result<(), Fault> {
+        let target = newest(CONTROL);
+        let mut tx = self.begin(Pool::Ddl).await?;
+        if control_version(&mut tx).await? < target {
+            tx.execute(sql(
+                "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('pairofcleats:control', 0))",
+            ))
+            .await?;
+            let from = control_version(&mut tx).await?;
+            for statement in statements(CONTROL, from, &[]) {
+                tx.execute(sql(statement)).await.map_err(control_denied)?;
+            }
+            if from < target {
+                let record = "INSERT INTO pairofcleats.migrations (module, version, applied_at) VALUES ('control', $1, now())";
+                tx.execute(sql(record).bind(target)).await?;
+            }
+        }
+        if control_version(&mut tx).await? > target {
+            return Err(Fault::new(
+                ErrorCode::IllegalState,
+                "The database was written by a newer version of this program.",
+            )
+            .with_hint("Upgrade this installation, or use another database."));
+        }
+        tx.commit().await
+    }
+}
+
+/// 0 when there is no control schema yet.
+async fn control_version(tx: &mut Tx) -> Result<i32, Fault> {
+    let there = sql("SELECT pg_catalog.to_regclass('pairofcleats.migrations') IS NOT NULL");
+    if !tx.one(there).await?.try_get::<bool, _>(0)? {
+        return Ok(0);
+    }
+    let version =
+        sql("SELECT coalesce(max(version), 0) FROM pairofcleats.migrations WHERE module = 'control'");
+    Ok(tx.one(version).await?.try_get(0)?)
+}
+
+fn control_denied(fault: Fault) -> Fault {
+    if fault.code != ErrorCode::PermissionDenied {
+        return fault;
+    }
+    Fault::new(ErrorCode::PermissionDenied, "The database login may not create the control schema.")
+        .with_hint(
+            "Ask an administrator to grant the login of DATABASE_URL the CREATE privilege on its database.",
+        )
+        .with_source(fault)
+}

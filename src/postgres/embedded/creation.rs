@@ -1,0 +1,104 @@
+//! A new cluster: made aside and renamed, so that a data directory is either whole or not there.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+use std::process::{Output, Stdio};
+
+use crate::contract::Fault;
+
+use super::access::DATABASE_USER;
+use super::place::Place;
+use super::{failure, log_file, tied_child};
+
+/// The database of the product.
+pub(super) const DATABASE: &str = "pairofcleats";
+
+/// Makes the data directory if there is none. Called by the one supervisor.
+pub(super) fn ensure_data(place: &Place) -> Result<(), Fault> {
+    if place.data().exists() {
+        return Ok(());
+    }
+    let draft = place.data_draft();
+    let made = prepare_draft(place, &draft)
+        .and_then(|()| initialise(place, &draft))
+        .and_then(|()| create_database(place, &draft))
+        .and_then(|()| {
+            publish(&draft, &place.data(), &place.root)
+                .map_err(|error| failure::io("put its new data directory in place", &place.root, error))
+        });
+    if made.is_err() {
+        // The next start removes it in any case; on a full disk the space is wanted now.
+        let _ = fs::remove_dir_all(&draft);
+    }
+    made
+}
+
+fn prepare_draft(place: &Place, draft: &Path) -> Result<(), Fault> {
+    let prepare = || -> io::Result<()> {
+        match fs::remove_dir_all(draft) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        DirBuilder::new().mode(0o700).create(draft)?;
+        place.account.take(draft)
+    };
+    prepare().map_err(|error| failure::io("make its data directory", draft, error))
+}
+
+fn initialise(place: &Place, draft: &Path) -> Result<(), Fault> {
+    let output = tied_child::command(&place.account, &place.program("initdb")).and_then(|mut command| {
+        command
+            .arg("-D")
+            .arg(draft)
+            .args(["-U", DATABASE_USER, "-A", "peer", "--encoding=UTF8", "--no-instructions", "--no-sync"])
+            // Sorts by byte whatever the system's locales are, and still knows the letters of all scripts.
+            .args(["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"])
+            .stdin(Stdio::null())
+            .output()
+    });
+    match output {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => {
+            Err(failure::from_log("The embedded Postgres could not make its cluster.", &said(&output)))
+        }
+        Err(error) => Err(failure::io("run initdb", &place.install, error)),
+    }
+}
+
+/// In single-user mode: no server has to be up, and the directory is whole when it is published.
+fn create_database(place: &Place, draft: &Path) -> Result<(), Fault> {
+    let run = || -> io::Result<Output> {
+        let mut child = tied_child::command(&place.account, &place.program("postgres"))?
+            .args(["--single", "-D"])
+            .arg(draft)
+            .arg(DATABASE_USER)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()?;
+        if let Some(mut input) = child.stdin.take() {
+            input.write_all(format!("CREATE DATABASE {DATABASE};\n").as_bytes())?;
+        }
+        child.wait_with_output()
+    };
+    let output = run().map_err(|error| failure::io("make its database", &place.install, error))?;
+    let said = said(&output);
+    // A failed statement does not change the exit status of this mode.
+    if output.status.success() && !said.iter().any(|line| line.contains("ERROR:")) {
+        return Ok(());
+    }
+    Err(failure::from_log("The embedded Postgres could not make its database.", &said))
+}
+
+fn said(output: &Output) -> Vec<String> {
+    log_file::last_lines(&[output.stdout.as_slice(), output.stderr.as_slice()].concat())
+}
+
+fn publish(draft: &Path, data: &Path, root: &Path) -> io::Result<()> {
+    #[cfg(target_os = "linux")]
+    rustix::fs::syncfs(File::open(draft)?)?;
+    fs::rename(draft, data)?;
+    File::open(root)?.sync_all()
+}

@@ -1,0 +1,111 @@
+//! What a database error means to a client. Matched on SQLSTATE, never on names or texts of the server.
+
+use crate::contract::{ErrorCode, Fault};
+
+impl From<sqlx::Error> for Fault {
+    fn from(error: sqlx::Error) -> Self {
+        let fault = match &error {
+            sqlx::Error::Database(database) => by_sqlstate(database.code().as_deref().unwrap_or_default()),
+            sqlx::Error::PoolTimedOut => unavailable("All connections to the database are busy.")
+                .with_hint("Try again; if it lasts, raise database.search_connections or write_connections."),
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::BeginFailed => unavailable("The database cannot be reached.")
+                .with_hint("Try again; `pairofcleats doctor` says what is wrong if it lasts."),
+            sqlx::Error::Configuration(_) => {
+                Self::new(ErrorCode::InvalidRequest, "The database URL is malformed.")
+                    .with_hint("Use DATABASE_URL=postgres://user:password@host:5432/database.")
+            }
+            _ => Self::new(ErrorCode::Internal, "The database answered something unexpected.")
+                .with_hint("Look at the server's log and report it with the request id."),
+        };
+        fault.with_source(error)
+    }
+}
+
+fn unavailable(message: &str) -> Fault {
+    Fault::new(ErrorCode::StorageUnavailable, message)
+}
+
+fn by_sqlstate(code: &str) -> Fault {
+    match code {
+        "53100" => unavailable("The database's disk is full.").with_hint(
+            "Free disk space where the database keeps its data; what is indexed stays searchable.",
+        ),
+        "42501" => Fault::new(ErrorCode::PermissionDenied, "The database login lacks a privilege.")
+            .with_hint("Grant the login of DATABASE_URL what `pairofcleats doctor` lists as missing."),
+        "57014" => Fault::new(ErrorCode::ToolTimeout, "The database stopped a statement that took too long.")
+            .with_hint("Narrow the request, or raise database.statement_timeout_ms."),
+        "28000" | "28P01" | "3D000" => {
+            let mut fault = unavailable("The database refuses this login or has no such database.")
+                .with_hint("Check user, password and database in DATABASE_URL.");
+            fault.retryable = false;
+            fault
+        }
+        "40001" | "40P01" | "55P03" => {
+            unavailable("The database was busy with the same rows; nothing was changed.")
+                .with_hint("Try again.")
+        }
+        code if code.starts_with("08") || code.starts_with("53") || code.starts_with("57P") => {
+            unavailable("The database is not available right now.").with_hint("Try again in a few seconds.")
+        }
+        _ => Fault::new(ErrorCode::Internal, "The database refused a statement.")
+            .with_hint("Look at the server's log and report it with the request id."),
+    }
+}
+
+/// SQLSTATE of the database error behind `fault`, if it has one.
+pub(crate) fn sqlstate(fault: &Fault) -> Option<String> {
+    let error = fault.source.as_ref()?.downcast_ref::<sqlx::Error>()?;
+    error.as_database_error()?.code().map(std::borrow::Cow::into_owned)
+}
+
+/// Whether a prepared statement outlived a change of its tables (0A000, "cached plan must not change
+/// result type"). The connection is unusable for that statement for good: sqlx never evicts it.
+pub(crate) fn is_stale_plan(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|database| {
+        database.code().as_deref() == Some("0A000") && database.message().contains("cached plan")
+    })
+}
+
+/// Runs a unit of work, and once more if it met a stale plan. Every connection keeps its own plans,
+/// and a transaction that fails drops its connection, so the second run gets a fresh one in the end.
+///
+/// # Errors
+/// The work's own fault.
+pub async fn retry_stale_plan<T, F>(mut work: impl FnMut() -> F) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    match work().await {
+        Err(fault) if fault.source.as_ref().and_then(|s| s.downcast_ref()).is_some_and(is_stale_plan) => {
+            work().await
+        }
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_become_codes() {
+        for (state, code, retryable) in [
+            ("53100", ErrorCode::StorageUnavailable, true),
+            ("53300", ErrorCode::StorageUnavailable, true),
+            ("57P01", ErrorCode::StorageUnavailable, true),
+            ("08006", ErrorCode::StorageUnavailable, true),
+            ("28P01", ErrorCode::StorageUnavailable, false),
+            ("42501", ErrorCode::PermissionDenied, false),
+            ("57014", ErrorCode::ToolTimeout, true),
+            ("23505", ErrorCode::Internal, false),
+        ] {
+            let fault = by_sqlstate(state);
+            assert_eq!((fault.code, fault.retryable), (code, retryable), "{state}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The only way to talk: a transaction that owns its connection and never gives a doubtful one back.
+//!
+//! Dropping a query's future does not stop the server, and leaves an answer on the wire that the next
+//! user of the connection would have to wait for; when the peer went silent, sqlx 0.9 loses the pool's
+//! permit for good. So a transaction that is dropped unfinished detaches its connection and closes it:
+//! the permit returns at once, and the server rolls back when it sees the end.
+
+use std::time::Duration;
+
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::{AssertSqlSafe, Postgres};
+
+use super::error::is_stale_plan;
+use crate::contract::{ErrorCode, Fault};
+
+/// A statement with its values.
+pub type Query<'q> = sqlx::query::Query<'q, Postgres, PgArguments>;
+
+/// One statement. `text` is made of constants, quoted schema names and `$n` places, nothing else: this
+/// function is where that promise is audited.
+#[must_use]
+pub fn sql<'q>(text: impl Into<String>) -> Query<'q> {
+    let text: String = text.into();
+    sqlx::query(AssertSqlSafe(text))
+}
+
+/// An open transaction. Unfinished when dropped: rolled back, connection closed.
+pub struct Tx {
+    /// None once finished.
+    connection: Option<PoolConnection<Postgres>>,
+}
+
+impl Tx {
+    /// Takes a connection of `pool` and begins.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    pub(super) async fn begin(pool: &sqlx::PgPool, how: &'static str) -> Result<Self, Fault> {
+        let mut tx = Self { connection: Some(pool.acquire().await?) };
+        tx.execute(sql(how)).await?;
+        Ok(tx)
+    }
+
+    /// Runs a statement and says how many rows it touched.
+    ///
+    /// # Errors
+    /// The database's error as a fault (see [`super::error`]).
+    pub async fn execute(&mut self, query: Query<'_>) -> Result<u64, Fault> {
+        let connection = self.connection()?;
+        let result = query.execute(&mut **connection).await;
+        Ok(self.checked(result)?.rows_affected())
+    }
+
+    /// All rows of a query.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
+    pub async fn all(&mut self, query: Query<'_>) -> Result<Vec<PgRow>, Fault> {
+        let connection = self.connection()?;
+        let result = query.fetch_all(&mut **connection).await;
+        self.checked(result)
+    }
+
+    /// The first row of a query, if there is one.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
+    pub async fn first(&mut self, query: Query<'_>) -> Result<Option<PgRow>, Fault> {
+        let connection = self.connection()?;
+        let result = query.fetch_optional(&mut **connection).await;
+        self.checked(result)
+    }
+
+    /// The one row of a query that always has one.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`]; `INTERNAL` when there is none.
+    pub async fn one(&mut self, query: Query<'_>) -> Result<PgRow, Fault> {
+        let connection = self.connection()?;
+        let result = query.fetch_one(&mut **connection).await;
+        self.checked(result)
+    }
+
+    /// Replaces the connection's statement timeout until the end; zero means none.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
+    pub async fn limit_statements(&mut self, timeout: Duration) -> Result<(), Fault> {
+        self.execute(sql(format!("SET LOCAL statement_timeout = {}", timeout.as_millis()))).await?;
+        Ok(())
+    }
+
+    /// Makes it all true.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`]. A lost connection leaves it open whether the commit happened.
+    pub async fn commit(self) -> Result<(), Fault> {
+        self.finish("COMMIT").await
+    }
+
+    /// Takes everything back and keeps the connection, which dropping would not.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
+    pub async fn rollback(self) -> Result<(), Fault> {
+        self.finish("ROLLBACK").await
+    }
+
+    async fn finish(mut self, how: &'static str) -> Result<(), Fault> {
+        self.execute(sql(how)).await?;
+        // Back to the pool: nothing is open and nothing is in flight.
+        drop(self.connection.take());
+        Ok(())
+    }
+
+    fn connection(&mut self) -> Result<&mut PoolConnection<Postgres>, Fault> {
+        self.connection.as_mut().ok_or_else(|| {
+            Fault::new(ErrorCode::StorageUnavailable, "The connection of this transaction is gone.")
+        })
+    }
+
+    fn checked<T>(&mut self, result: Result<T, sqlx::Error>) -> Result<T, Fault> {
+        if let Err(error) = &result
+            && is_stale_plan(error)
+        {
+            self.drop_connection();
+        }
+        Ok(result?)
+    }
+
+    fn drop_connection(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            drop(connection.detach());
+        }
+    }
+}
+
+impl Drop for Tx {
+    fn drop(&mut self) {
+        self.drop_connection();
+    }
+}

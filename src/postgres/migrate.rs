@@ -1,0 +1,84 @@
+//! The migrations, embedded in the program, and how a text becomes single statements.
+//!
+//! sqlx's own runner is not used: its lock is one a database and stays held after a failure.
+
+/// One step of a module's schema.
+#[derive(Debug, Clone, Copy)]
+pub struct Migration {
+    /// Counts from 1.
+    pub version: i32,
+    text: &'static str,
+}
+
+/// The control schema, once a database.
+pub const CONTROL: &[Migration] =
+    &[Migration { version: 1, text: include_str!("../../migrations/control/0001_init.sql") }];
+
+/// The search module of a project's schema.
+pub const SEARCH: &[Migration] =
+    &[Migration { version: 1, text: include_str!("../../migrations/project/search/0001_init.sql") }];
+
+/// The version a module is at when all of `migrations` ran.
+#[must_use]
+pub fn newest(migrations: &[Migration]) -> i32 {
+    migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
+}
+
+/// The statements that lead from version `from` to the newest, one a message, with `{name}` places filled.
+#[must_use]
+pub fn statements(migrations: &[Migration], from: i32, places: &[(&str, &str)]) -> Vec<String> {
+    let due = migrations.iter().filter(|migration| migration.version > from);
+    due.flat_map(|migration| split(migration.text, places)).collect()
+}
+
+/// A statement ends with a `;` at the end of a line; comments are whole lines.
+fn split(text: &str, places: &[(&str, &str)]) -> Vec<String> {
+    let mut statements = Vec::new();
+    let mut current = String::new();
+    for line in text.lines().filter(|line| !line.trim_start().starts_with("--")) {
+        let (line, ends) = match line.trim_end().strip_suffix(';') {
+            Some(line) => (line, true),
+            None => (line, false),
+        };
+        current.push_str(line);
+        current.push('\n');
+        if ends {
+            statements.push(fill(current.trim(), places));
+            current.clear();
+        }
+    }
+    statements
+}
+
+fn fill(statement: &str, places: &[(&str, &str)]) -> String {
+    places
+        .iter()
+        .fold(statement.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_at_line_ends_and_fills_places() {
+        let text = "-- why; not what\nCREATE TABLE {schema}.a (\n  b int\n);\nSELECT ';' AS c;\n";
+        let expected = ["CREATE TABLE \"s\".a (\n  b int\n)", "SELECT ';' AS c"];
+        assert_eq!(split(text, &[("schema", "\"s\"")]), expected);
+    }
+
+    #[test]
+    fn every_migration_is_complete_and_counted() {
+        for module in [CONTROL, SEARCH] {
+            for (at, migration) in module.iter().enumerate() {
+                assert_eq!(usize::try_from(migration.version), Ok(at + 1));
+                let last = migration.text.trim_end().chars().last();
+                assert_eq!(last, Some(';'), "the last statement would be lost");
+            }
+        }
+        let filled = statements(SEARCH, 0, &[("schema", "\"s\""), ("dimensions", "384")]);
+        assert!(
+            filled.iter().all(|statement| !statement.contains("{schema}") && !statement.contains("{dim"))
+        );
+    }
+}

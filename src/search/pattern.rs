@@ -1,0 +1,160 @@
+//! A path filter to a regular expression that Rust and Postgres read alike.
+//!
+//! A text with `*`, `?`, `[` or `{` is a glob, anchored as in `.gitignore`: without `/` it may match at any depth.
+//! Any other text is a substring. Matching ignores case (the store compares with `~*`).
+
+use globset::GlobBuilder;
+
+use crate::contract::{ErrorCode, Fault};
+
+/// Longest pattern in bytes.
+const PATTERN_BYTES_MAX: usize = 512;
+
+/// The regular expression for one path filter.
+///
+/// # Errors
+/// `INVALID_REQUEST` for an empty or over-long pattern and for a malformed glob.
+pub(super) fn path_regex(pattern: &str) -> Result<String, Fault> {
+    let pattern = pattern.trim();
+    if pattern.is_empty() || pattern.len() > PATTERN_BYTES_MAX {
+        return Err(refused(pattern, &format!("A path filter has 1 to {PATTERN_BYTES_MAX} bytes.")));
+    }
+    if !pattern.contains(['*', '?', '[', '{']) {
+        return Ok(escaped(pattern));
+    }
+    glob(pattern).build().map_err(|error| refused(pattern, &format!("Malformed glob: {}.", error.kind())))?;
+    let anchored = pattern.trim_start_matches('/');
+    let start = if pattern.contains('/') { "^" } else { "^(.*/)?" };
+    Ok(format!("{start}{}$", translated(anchored)))
+}
+
+fn glob(pattern: &str) -> GlobBuilder<'_> {
+    let mut builder = GlobBuilder::new(pattern);
+    builder.literal_separator(true).backslash_escape(false).case_insensitive(true);
+    builder
+}
+
+/// A glob that `globset` accepted, as a regular expression. `globset`'s own speaks of bytes, which Postgres
+/// reads as code points.
+fn translated(glob: &str) -> String {
+    let mut regex = String::new();
+    let mut rest = glob;
+    let mut braces = 0_usize;
+    while let Some(c) = rest.chars().next() {
+        let at_start = rest.len() == glob.len() || glob[..glob.len() - rest.len()].ends_with('/');
+        let (piece, length) = match c {
+            '*' if at_start && rest.starts_with("**/") => ("(.*/)?".to_owned(), 3),
+            '*' if at_start && rest == "**" => (".*".to_owned(), 2),
+            '*' => ("[^/]*".to_owned(), rest.len() - rest.trim_start_matches('*').len()),
+            '?' => ("[^/]".to_owned(), 1),
+            '[' => class(rest),
+            '{' => {
+                braces += 1;
+                ("(".to_owned(), 1)
+            }
+            '}' if braces > 0 => {
+                braces -= 1;
+                (")".to_owned(), 1)
+            }
+            ',' if braces > 0 => ("|".to_owned(), 1),
+            c => (escaped(c.encode_utf8(&mut [0; 4])), c.len_utf8()),
+        };
+        regex.push_str(&piece);
+        rest = &rest[length..];
+    }
+    regex
+}
+
+/// The bracket expression at the start of `rest` and its length in the glob.
+fn class(rest: &str) -> (String, usize) {
+    let inner = &rest[1..];
+    let negated = inner.starts_with(['!', '^']);
+    let members = &inner[usize::from(negated)..];
+    // A `]` in the first place is a member.
+    let end = members.char_indices().skip(1).find(|(_, c)| *c == ']').map_or(members.len(), |(at, _)| at);
+    let mut class = String::from(if negated { "[^/" } else { "[" });
+    for c in members[..end].chars() {
+        if matches!(c, '[' | ']' | '\\' | '^' | '&' | '~') {
+            class.push('\\');
+        }
+        class.push(c);
+    }
+    class.push(']');
+    (class, 1 + usize::from(negated) + end + 1)
+}
+
+/// A literal text; the escapes of both regular expression languages are these.
+fn escaped(text: &str) -> String {
+    let mut literal = String::with_capacity(text.len());
+    for c in text.chars() {
+        if ".^$*+?()[]{}|\\".contains(c) {
+            literal.push('\\');
+        }
+        literal.push(c);
+    }
+    literal
+}
+
+fn refused(pattern: &str, message: &str) -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, message)
+        .with_details(serde_json::json!({ "pattern": pattern }))
+        .with_hint("Give a part of a path (`src/auth`) or a glob (`*.rs`, `src/**/mod.rs`).")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use regex::RegexBuilder;
+
+    fn matches(pattern: &str, path: &str) -> bool {
+        let regex = path_regex(pattern).unwrap();
+        RegexBuilder::new(&regex).case_insensitive(true).build().unwrap().is_match(path)
+    }
+
+    #[test]
+    fn substrings_are_literal_and_ignore_case() {
+        assert!(matches("Auth/lib", "src/auth/lib.rs"));
+        assert!(matches("a.b", "x/a.b/c") && !matches("a.b", "x/aXb/c"));
+        assert!(matches("c++ (old)", "src/C++ (old)/a.cpp"));
+        assert!(matches("größe", "src/GRÖSSE/größe.rs"));
+    }
+
+    #[test]
+    fn globs_match_names_at_any_depth_and_paths_from_the_root() {
+        assert!(matches("*.rs", "src/a/b.rs") && matches("*.rs", "b.rs") && !matches("*.rs", "b.rst"));
+        assert!(matches("src/*.rs", "src/b.rs") && !matches("src/*.rs", "src/a/b.rs"));
+        assert!(matches("src/**/mod.rs", "src/mod.rs") && matches("src/**/mod.rs", "src/a/b/mod.rs"));
+        assert!(matches("/src/**", "src/a/b.rs") && !matches("src/**", "lib/src/a.rs"));
+        assert!(matches("*.{ts,tsx}", "a/b.tsx") && !matches("*.{ts,tsx}", "a/b.js"));
+        assert!(matches("[!_]*.py", "a/x.py") && !matches("[!_]*.py", "_x.py"));
+    }
+
+    #[test]
+    fn malformed_filters_are_refused() {
+        for bad in ["", "  ", "a[b", "{a", &"x".repeat(600)] {
+            assert_eq!(path_regex(bad).unwrap_err().code, ErrorCode::InvalidRequest, "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn globs_mean_what_they_mean_elsewhere(pattern in "[ab*?/.{},!\\[\\]]{1,10}", path in "[ab.]{1,3}(/[ab.]{1,3}){0,3}") {
+            // Anchored globs only: a slash within, none at the start.
+            let pattern = format!("a/{pattern}");
+            let path = format!("a/{path}");
+            if let (Ok(glob), Ok(_)) = (glob(&pattern).build(), path_regex(&pattern))
+                && pattern.contains(['*', '?', '[', '{'])
+            {
+                prop_assert_eq!(matches(&pattern, &path), glob.compile_matcher().is_match(&path), "{}", path_regex(&pattern).unwrap());
+            }
+        }
+
+        #[test]
+        fn any_accepted_filter_compiles(pattern in "\\PC{1,30}") {
+            if let Ok(regex) = path_regex(&pattern) {
+                prop_assert!(regex::Regex::new(&regex).is_ok(), "{}", regex);
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! The public forms of an answer: compact for agents, full, and json with statistics; each within a byte budget.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::rank::Parts;
+use super::request::{Hit, Mode, Output, SearchAnswer, Timings, VectorsUsed};
+use super::snippet::{SnippetLimits, shorten, snippet};
+
+/// The best hit of a compact answer shows this much of itself: an average chunk whole.
+const BEST: SnippetLimits = SnippetLimits { lines: 40, bytes: 2_000 };
+/// Each further one.
+const FURTHER: SnippetLimits = SnippetLimits { lines: 4, bytes: 320 };
+/// Bytes of a headline.
+const HEADLINE_BYTES_MAX: usize = 200;
+
+/// The payload of `search`: one ranked list over everything the mode admits.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SearchPayload {
+    /// What answered.
+    pub backend: Backend,
+    /// The question's normal form: words that rank, `"phrases"` and `-words` that gate.
+    pub query: String,
+    /// Hits, best first.
+    pub hits: Vec<PresentedHit>,
+    /// Candidates that passed every filter and gate, before the limit.
+    pub total: usize,
+    /// How vectors were compared: `exact`, `hnsw` or `none`.
+    pub vectors: VectorsUsed,
+    /// What the byte budget left out; absent when nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omitted: Option<Omitted>,
+    /// Where the time went; only in `json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stats: Option<Timings>,
+}
+
+/// What answers a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Backend {
+    /// The project's schema in Postgres.
+    Postgres,
+}
+
+/// What a score is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ScoreType {
+    /// Words and vectors.
+    Blend,
+    /// Words alone.
+    Bm25,
+}
+
+/// What did not fit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Omitted {
+    /// Hits shown without their text.
+    pub texts: usize,
+    /// Hits not shown.
+    pub hits: usize,
+    /// How to get them.
+    pub hint: String,
+}
+
+/// One hit.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PresentedHit {
+    /// Identifies the chunk inside the project.
+    pub id: i64,
+    /// Path relative to its repository.
+    pub file: String,
+    /// `code` or `prose`.
+    pub mode: Mode,
+    /// First line, 1-based.
+    pub start_line: u32,
+    /// Last line, inclusive.
+    pub end_line: u32,
+    /// Kind of the main definition, or `block`.
+    pub kind: String,
+    /// Qualified name of the main definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Signature, or the first line that says something.
+    pub headline: String,
+    /// Larger is better; comparable within one answer only.
+    pub score: f64,
+    /// Name of the repository; where the answer is from more than one, and in `full` and `json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repo: Option<String>,
+    /// Compact: the lines that say most of what was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snippet: Option<String>,
+    /// Full and json: the whole text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// Lines before the chunk, as many as `context` asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub context_before: Vec<String>,
+    /// Lines after the chunk.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub context_after: Vec<String>,
+    /// Full and json: language id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lang: Option<String>,
+    /// Full and json: extension of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ext: Option<String>,
+    /// Full and json: what the score is made of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_type: Option<ScoreType>,
+    /// Json: every part of the score.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub score_breakdown: Option<Parts>,
+}
+
+/// Shapes an answer. Hits beyond `bytes_max` of JSON lose their text first, then are left out; the payload says so.
+#[must_use]
+pub fn present(answer: &SearchAnswer, output: Output, bytes_max: usize) -> SearchPayload {
+    let first = answer.hits.first().map(|hit| hit.repository.as_str());
+    let several = answer.hits.iter().any(|hit| Some(hit.repository.as_str()) != first);
+    let mut budget = bytes_max;
+    let mut shown_hits = Vec::with_capacity(answer.hits.len());
+    let (mut texts, mut hits) = (0, 0);
+    for (at, hit) in answer.hits.iter().enumerate() {
+        let mut shown = presented(hit, answer, output, several, at == 0);
+        let whole = json_bytes(&shown) <= budget;
+        if !whole {
+            shown.strip_texts();
+        }
+        // Once a hit is left out all further ones are: an answer without gaps in its order.
+        if hits > 0 || json_bytes(&shown) > budget {
+            hits += 1;
+            continue;
+        }
+        texts += usize::from(!whole);
+        budget -= json_bytes(&shown);
+        shown_hits.push(shown);
+    }
+    SearchPayload {
+        backend: Backend::Postgres,
+        query: answer.query.clone(),
+        hits: shown_hits,
+        total: answer.total,
+        vectors: answer.vectors_used,
+        omitted: omitted(texts, hits),
+        stats: (output == Output::Json).then_some(answer.took),
+    }
+}
+
+fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, best: bool) -> PresentedHit {
+    let whole = output != Output::Compact;
+    let limits = if best { BEST } else { FURTHER };
+    let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
+    let score_type =
+        if answer.vectors_used == VectorsUsed::None { ScoreType::Bm25 } else { ScoreType::Blend };
+    PresentedHit {
+        id: hit.chunk_id,
+        file: hit.path.clone(),
+        mode: Mode::of(hit.language.as_deref()),
+        start_line: hit.start_line,
+        end_line: hit.end_line,
+        kind: hit.kind.clone(),
+        name: hit.name.clone(),
+        headline: headline(hit),
+        score: rounded(hit.score),
+        repo: (whole || several).then(|| hit.repository.clone()),
+        snippet: if whole { None } else { snippet(&hit.content, &answer.words, limits) },
+        content: whole.then(|| hit.content.clone()),
+        context_before: hit.before.clone(),
+        context_after: hit.after.clone(),
+        lang: hit.language.clone().filter(|_| whole),
+        ext: extension.map(|(_, extension)| extension.to_owned()).filter(|_| whole),
+        score_type: whole.then_some(score_type),
+        score_breakdown: (output == Output::Json).then_some(hit.parts),
+    }
+}
+
+impl PresentedHit {
+    fn strip_texts(&mut self) {
+        self.snippet = None;
+        self.content = None;
+        self.context_before.clear();
+        self.context_after.clear();
+    }
+}
+
+fn headline(hit: &Hit) -> String {
+    let first_line =
+        || hit.content.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric));
+    shorten(hit.signature.as_deref().or_else(first_line).unwrap_or(""), HEADLINE_BYTES_MAX)
+}
+
+fn omitted(texts: usize, hits: usize) -> Option<Omitted> {
+    (texts + hits > 0).then(|| Omitted {
+        texts,
+        hits,
+        hint: "Ask for fewer (`top`), narrow with `path` or `lang`, or read a place with `show_file`."
+            .to_owned(),
+    })
+}
+
+fn json_bytes(hit: &PresentedHit) -> usize {
+    // A struct of strings and numbers always serialises; one that did not would count as too large.
+    serde_json::to_string(hit).map_or(usize::MAX, |json| json.len() + 1)
+}
+
+/// Four digits are more than a comparison needs, and fewer tokens.
+fn rounded(score: f32) -> f64 {
+    (f64::from(score) * 1e4).round() / 1e4
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hit(id: i64, repository: &str, content: &str) -> Hit {
+        Hit {
+            chunk_id: id,
+            repository: repository.to_owned(),
+            path: format!("src/{id}.rs"),
+            language: Some("rust".to_owned()),
+            start_line: 1,
+            end_line: 9,
+            kind: "function".to_owned(),
+            name: Some("Store::open".to_owned()),
+            signature: None,
+            score: 0.123_456,
+            parts: Parts::default(),
+            content: content.to_owned(),
+            before: vec!["// before".to_owned()],
+            after: Vec::new(),
+        }
+    }
+
+    fn answer(hits: Vec<Hit>) -> SearchAnswer {
+        SearchAnswer {
+            total: hits.len(),
+            hits,
+            query: "open store".to_owned(),
+            words: vec!["open".to_owned(), "store".to_owned()],
+            vectors_used: VectorsUsed::Exact,
+            took: Timings::default(),
+            warnings: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn each_output_shows_what_it_promises() {
+        let answer = answer(vec![hit(1, "a", "}\nfn open() {\n    store();\n}")]);
+        let of = |output| present(&answer, output, 100_000).hits.remove(0);
+        let (compact, full, json) = (of(Output::Compact), of(Output::Full), of(Output::Json));
+        assert_eq!(compact.headline, "fn open() {");
+        assert!(compact.snippet.is_some() && compact.content.is_none() && compact.repo.is_none());
+        assert!(full.content.is_some() && full.lang.is_some() && full.score_breakdown.is_none());
+        assert_eq!(full.ext.as_deref(), Some("rs"));
+        assert!(json.score_breakdown.is_some());
+        assert!(present(&answer, Output::Json, 100_000).stats.is_some());
+        assert!((compact.score - 0.1235).abs() < 1e-9);
+    }
+
+    #[test]
+    fn names_repositories_when_there_are_several() {
+        let payload = present(&answer(vec![hit(1, "a", "x"), hit(2, "b", "y")]), Output::Compact, 100_000);
+        assert_eq!(payload.hits[1].repo.as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_budget_takes_texts_first_and_says_what_it_left_out() {
+        let long = "let alpha = beta;\n".repeat(100);
+        let answer = answer((1..=6).map(|id| hit(id, "a", &long)).collect());
+        let payload = present(&answer, Output::Full, 5_500);
+        let omitted = payload.omitted.clone().unwrap();
+        assert!(payload.hits[0].content.is_some() && payload.hits[5].content.is_none());
+        assert_eq!((omitted.hits, omitted.texts + 2), (0, 6));
+        let tiny = present(&answer, Output::Full, 600).omitted.unwrap();
+        assert!(tiny.hits > 0 && present(&answer, Output::Full, 100_000).omitted.is_none());
+    }
+}

@@ -1,0 +1,67 @@
+//! Every constant of the order of results, in one value: what ships is its `Default`, and a trial varies one field.
+
+/// Weights of the signals. A boost is a share of the best fused score; a factor multiplies a chunk's score.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// Share of the dense leg in the fused score; the rest is lexical.
+    pub dense_weight: f32,
+    /// Share of the dense leg when the question is one symbol, which words match better than meanings.
+    pub dense_weight_symbol: f32,
+    /// Terms of a question that are looked up, the weightiest by idf; long texts have more.
+    pub terms_max: usize,
+    /// Terms in more than this share of all chunks do not choose candidates; they only score them.
+    pub common_share: f32,
+    /// So many of the best by words must be certain before words that choose nothing are ignored.
+    pub lexical_exact_rows: usize,
+    /// The chunk defines the symbol asked for.
+    pub definition_boost: f32,
+    /// … and its file is named after it: multiplies `definition_boost`.
+    pub definition_stem_factor: f32,
+    /// The chunk defines a name embedded in a sentence.
+    pub embedded_name_boost: f32,
+    /// Words of a sentence stand in the file's stem; full when stem and sentence agree in every word.
+    pub stem_boost: f32,
+    /// Words of a sentence stand in the parent directory's name.
+    pub parent_boost: f32,
+    /// Further evidence in the same file supports its best chunk.
+    pub coherence_boost: f32,
+    /// Each further chunk of a file counts this much of the one before.
+    pub saturation: f32,
+    /// Tests, unless asked for.
+    pub test_factor: f32,
+    /// Examples, demonstrations and benchmarks, unless asked for.
+    pub example_factor: f32,
+    /// Compatibility layers, unless asked for.
+    pub compat_factor: f32,
+    /// Type declarations without bodies (`.d.ts`, `.pyi`).
+    pub stub_factor: f32,
+    /// Files that only pass on what others define (`__init__.py`, `index.ts`).
+    pub reexport_factor: f32,
+    /// Prose and data beside the code, unless asked for.
+    pub prose_factor: f32,
+}
+
+impl Default for Ranking {
+    fn default() -> Self {
+        Self {
+            dense_weight: 0.5,
+            dense_weight_symbol: 0.3,
+            terms_max: 48,
+            common_share: 0.05,
+            lexical_exact_rows: 20,
+            definition_boost: 1.5,
+            definition_stem_factor: 1.5,
+            embedded_name_boost: 0.5,
+            stem_boost: 1.0,
+            parent_boost: 0.3,
+            coherence_boost: 0.2,
+            saturation: 0.5,
+            test_factor: 0.3,
+            example_factor: 0.5,
+            compat_factor: 0.5,
+            stub_factor: 0.7,
+            reexport_factor: 0.5,
+            prose_factor: 0.5,
+        }
+    }
+}

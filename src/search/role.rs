@@ -1,0 +1,173 @@
+//! What a file is for, judged by its path: code that answers, or something beside it.
+
+use super::ranking::Ranking;
+use super::shape::Shape;
+
+/// The part a file plays in its repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Code that does the work.
+    Source,
+    /// Tests and their fixtures.
+    Test,
+    /// Examples, demonstrations, benchmarks.
+    Example,
+    /// Compatibility and legacy layers.
+    Compat,
+    /// Declarations without bodies.
+    Stub,
+    /// Passes on what other files define.
+    Reexport,
+    /// Prose and data.
+    Prose,
+}
+
+impl Role {
+    /// Judges a repository-relative path.
+    #[must_use]
+    pub(super) fn of(path: &str) -> Self {
+        let camel_test = camel_test(path);
+        let path = path.to_lowercase();
+        let (directories, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        let mut directories = directories.split('/');
+        let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+        let test_name = stem.split(['_', '.', '-']).any(|part| matches!(part, "test" | "tests" | "spec"));
+        let is_test = |directory: &str| {
+            matches!(
+                directory,
+                "test" | "tests" | "spec" | "specs" | "__tests__" | "testdata" | "fixtures" | "testing"
+            )
+        };
+        let is_example = |directory: &str| {
+            matches!(
+                directory,
+                "example"
+                    | "examples"
+                    | "_examples"
+                    | "demo"
+                    | "demos"
+                    | "sample"
+                    | "samples"
+                    | "bench"
+                    | "benches"
+                    | "benchmark"
+                    | "benchmarks"
+            )
+        };
+        let is_compat = |directory: &str| matches!(directory, "compat" | "_compat" | "legacy" | "deprecated");
+        if test_name || directories.clone().any(is_test) || camel_test {
+            Self::Test
+        } else if directories.clone().any(is_example) {
+            Self::Example
+        } else if directories.any(is_compat) || is_compat(stem) {
+            Self::Compat
+        } else if extension == "pyi" || name.ends_with(".d.ts") {
+            Self::Stub
+        } else if matches!(
+            name,
+            "__init__.py"
+                | "index.js"
+                | "index.ts"
+                | "index.tsx"
+                | "index.mjs"
+                | "package-info.java"
+                | "prelude.rs"
+        ) {
+            Self::Reexport
+        } else if matches!(
+            extension,
+            "md" | "markdown"
+                | "rst"
+                | "txt"
+                | "adoc"
+                | "json"
+                | "yaml"
+                | "yml"
+                | "toml"
+                | "csv"
+                | "xml"
+                | "html"
+                | "svg"
+                | "lock"
+        ) {
+            Self::Prose
+        } else {
+            Self::Source
+        }
+    }
+
+    /// What a chunk's score is multiplied with; 1 where the question asks for such files.
+    #[must_use]
+    pub(super) fn factor(self, shape: &Shape, ranking: &Ranking) -> f32 {
+        let (factor, asked): (f32, &[&str]) = match self {
+            Self::Source => return 1.0,
+            Self::Test => (
+                ranking.test_factor,
+                &["test", "tests", "testing", "tested", "spec", "fixture", "fixtures", "mock"],
+            ),
+            Self::Example => (
+                ranking.example_factor,
+                &["example", "examples", "sample", "demo", "benchmark", "benchmarks", "bench"],
+            ),
+            Self::Compat => (ranking.compat_factor, &["compat", "compatibility", "legacy", "deprecated"]),
+            Self::Stub => (ranking.stub_factor, &["stub", "stubs", "declaration", "declarations", "typings"]),
+            Self::Reexport => {
+                (ranking.reexport_factor, &["export", "exports", "reexport", "prelude", "init", "index"])
+            }
+            Self::Prose => (
+                ranking.prose_factor,
+                &[
+                    "readme",
+                    "documentation",
+                    "docs",
+                    "changelog",
+                    "guide",
+                    "config",
+                    "configuration",
+                    "settings",
+                    "license",
+                    "manifest",
+                ],
+            ),
+        };
+        if shape.mentions(asked) { 1.0 } else { factor }
+    }
+}
+
+/// `FooTest.java`, `FooTests.cs`, `FooSpec.scala`: the capital tells them from `latest` and `contest`.
+fn camel_test(path: &str) -> bool {
+    let stem = path.rsplit('/').next().and_then(|name| name.split('.').next()).unwrap_or("");
+    ["Test", "Tests", "Spec", "TestCase"].iter().any(|ending| stem.ends_with(ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn judges_paths() {
+        for (path, role) in [
+            ("src/router.rs", Role::Source),
+            ("src/latest.rs", Role::Source),
+            ("src/flask/testing.py", Role::Source),
+            ("tests/it/main.rs", Role::Test),
+            ("pkg/router_test.go", Role::Test),
+            ("src/app.spec.ts", Role::Test),
+            ("gson/src/JsonParserTest.java", Role::Test),
+            ("_examples/hello/main.go", Role::Example),
+            ("src/_compat.py", Role::Compat),
+            ("types/index.d.ts", Role::Stub),
+            ("src/flask/__init__.py", Role::Reexport),
+            ("README.md", Role::Prose),
+        ] {
+            assert_eq!(Role::of(path), role, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_question_for_tests_is_not_punished_with_their_penalty() {
+        let ranking = Ranking::default();
+        assert!(Role::Test.factor(&Shape::of("how is routing done"), &ranking) < 1.0);
+        assert!((Role::Test.factor(&Shape::of("tests of routing"), &ranking) - 1.0).abs() < f32::EPSILON);
+    }
+}

@@ -1,0 +1,116 @@
+//! `pairofcleats.projects`: which workspaces exist.
+
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use crate::contract::{Fault, ProjectId};
+use crate::postgres::sql;
+use crate::store::door::ControlTx;
+use crate::store::workspace::{DecidedBy, ModelFacts, Project};
+
+/// A workspace in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectSummary {
+    /// The id.
+    pub id: ProjectId,
+    /// Its Postgres schema.
+    pub schema_name: String,
+    /// Its role, where there is one.
+    pub role_name: Option<String>,
+    /// The model it is pinned to.
+    pub model: ModelFacts,
+    /// Version of its search tables.
+    pub search_version: i32,
+    /// Milliseconds since the epoch, UTC.
+    pub created_ms: i64,
+    /// Last time something was written, milliseconds since the epoch, UTC.
+    pub updated_ms: i64,
+}
+
+const COLUMNS: &str = "id, role_name, model_id, model_variant, model_hash, dimensions, search_version, schema_name, \
+    (extract(epoch FROM created_at) * 1000)::int8, (extract(epoch FROM updated_at) * 1000)::int8";
+
+/// The project, if its workspace is ready, and the version of its search tables.
+///
+/// # Errors
+/// Storage faults.
+pub async fn find(
+    door: &mut ControlTx,
+    id: &ProjectId,
+    decided_by: DecidedBy,
+) -> Result<Option<(Project, i32)>, Fault> {
+    let text = format!("SELECT {COLUMNS} FROM pairofcleats.projects WHERE id = $1 AND state = 'ready'");
+    let Some(row) = door.tx.first(sql(text).bind(id.as_str())).await? else { return Ok(None) };
+    let project = Project::new(id.clone(), row.try_get(1)?, decided_by, model(&row)?);
+    Ok(Some((project, row.try_get(6)?)))
+}
+
+/// All workspaces, by id.
+///
+/// # Errors
+/// Storage faults.
+pub async fn list(door: &mut ControlTx) -> Result<Vec<ProjectSummary>, Fault> {
+    let text = format!("SELECT {COLUMNS} FROM pairofcleats.projects WHERE state = 'ready' ORDER BY id");
+    let rows = door.tx.all(sql(text)).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(ProjectSummary {
+                id: ProjectId::parse(row.try_get(0)?)?,
+                role_name: row.try_get(1)?,
+                model: model(row)?,
+                search_version: row.try_get(6)?,
+                schema_name: row.try_get(7)?,
+                created_ms: row.try_get(8)?,
+                updated_ms: row.try_get(9)?,
+            })
+        })
+        .collect()
+}
+
+/// Notes that something was written to the project.
+///
+/// # Errors
+/// Storage faults.
+pub async fn touch(door: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
+    let query = sql("UPDATE pairofcleats.projects SET updated_at = now() WHERE id = $1");
+    door.tx.execute(query.bind(id.as_str())).await?;
+    Ok(())
+}
+
+/// Publishes a workspace that is complete when this transaction commits.
+pub(in crate::store) async fn publish(
+    door: &mut ControlTx,
+    id: &ProjectId,
+    role: Option<&str>,
+    model: &ModelFacts,
+    search_version: i32,
+) -> Result<(), Fault> {
+    let query = sql(
+        "INSERT INTO pairofcleats.projects (id, schema_name, state, search_version, role_name, model_id, model_variant, \
+         model_hash, dimensions) VALUES ($1, $2, 'ready', $3, $4, $5, $6, $7, $8) \
+         ON CONFLICT (id) DO UPDATE SET state = 'ready', search_version = excluded.search_version, \
+         role_name = excluded.role_name, updated_at = now()",
+    );
+    let dimensions = i32::try_from(model.dimensions)
+        .map_err(|e| Fault::internal("The model's vectors are too long.", e))?;
+    let query = query
+        .bind(id.as_str())
+        .bind(id.schema_name())
+        .bind(search_version)
+        .bind(role)
+        .bind(&model.id)
+        .bind(&model.variant)
+        .bind(&model.hash)
+        .bind(dimensions);
+    door.tx.execute(query).await?;
+    Ok(())
+}
+
+fn model(row: &PgRow) -> Result<ModelFacts, Fault> {
+    Ok(ModelFacts {
+        id: row.try_get(2)?,
+        variant: row.try_get(3)?,
+        hash: row.try_get(4)?,
+        dimensions: usize::try_from(row.try_get::<i32, _>(5)?).unwrap_or(0),
+    })
+}

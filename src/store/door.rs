@@ -1,0 +1,151 @@
+//! The two doors to data.
+
+use std::sync::Arc;
+
+use super::single_flight::SingleFlight;
+use super::workspace::Project;
+use crate::contract::Fault;
+use crate::postgres::{Database, Pool, Query, Tx, sql};
+
+/// The database as the rest of the program sees it. Cheap to clone.
+#[derive(Clone)]
+pub struct Store {
+    db: Database,
+    pub(super) provisioning: Arc<SingleFlight>,
+}
+
+/// What a project transaction is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reads, on the search pool with its short timeout; the server refuses writes.
+    Search,
+    /// Reads and writes, on the write pool.
+    Write,
+}
+
+impl Store {
+    /// A store over a checked database.
+    #[must_use]
+    pub fn new(db: Database) -> Self {
+        Self { db, provisioning: Arc::default() }
+    }
+
+    /// The database beneath.
+    #[must_use]
+    pub fn database(&self) -> &Database {
+        &self.db
+    }
+
+    /// Opens the door to the control schema for reading and writing.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    pub async fn control(&self) -> Result<ControlTx, Fault> {
+        Ok(ControlTx { tx: self.db.begin(Pool::Write).await? })
+    }
+
+    /// Opens the door to the control schema for reading, without waiting behind indexing.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    pub async fn control_read(&self) -> Result<ControlTx, Fault> {
+        Ok(ControlTx { tx: self.db.begin_read_only(Pool::Search).await? })
+    }
+}
+
+/// A transaction on the control schema.
+pub struct ControlTx {
+    pub(super) tx: Tx,
+}
+
+impl ControlTx {
+    /// Makes it all true.
+    ///
+    /// # Errors
+    /// As [`Tx::commit`].
+    pub async fn commit(self) -> Result<(), Fault> {
+        self.tx.commit().await
+    }
+
+    /// Takes everything back.
+    ///
+    /// # Errors
+    /// As [`Tx::rollback`].
+    pub async fn rollback(self) -> Result<(), Fault> {
+        self.tx.rollback().await
+    }
+}
+
+/// A transaction on one project's schema, as that project's role: another schema answers 42501.
+pub struct ProjectTx {
+    pub(super) tx: Tx,
+    project: Project,
+}
+
+impl ProjectTx {
+    /// Begins. Every setting is its own statement and ends with the transaction (storage.md, rule 2).
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    pub async fn begin(store: &Store, project: &Project, access: Access) -> Result<Self, Fault> {
+        let mut tx = match access {
+            Access::Search => store.db.begin_read_only(Pool::Search).await?,
+            Access::Write => store.db.begin(Pool::Write).await?,
+        };
+        if let Some(role) = project.role() {
+            tx.execute(sql(format!("SET LOCAL ROLE {}", quoted_role(role)))).await?;
+        }
+        Ok(Self { tx, project: project.clone() })
+    }
+
+    /// Begins on the owner's login, for index builds and statistics, which a project's role may not do.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    pub(super) async fn begin_owner(store: &Store, project: &Project) -> Result<Self, Fault> {
+        Ok(Self { tx: store.db.begin(Pool::Ddl).await?, project: project.clone() })
+    }
+
+    /// The project this transaction is locked into.
+    #[must_use]
+    pub fn project(&self) -> &Project {
+        &self.project
+    }
+
+    /// Lets statements of this transaction run without the pool's timeout, for bulk maintenance.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub async fn lift_timeout(&mut self) -> Result<(), Fault> {
+        self.tx.limit_statements(std::time::Duration::ZERO).await
+    }
+
+    /// Makes it all true.
+    ///
+    /// # Errors
+    /// As [`Tx::commit`].
+    pub async fn commit(self) -> Result<(), Fault> {
+        self.tx.commit().await
+    }
+
+    /// Takes everything back.
+    ///
+    /// # Errors
+    /// As [`Tx::rollback`].
+    pub async fn rollback(self) -> Result<(), Fault> {
+        self.tx.rollback().await
+    }
+
+    /// A table of this project, qualified.
+    pub(super) fn table(&self, table: &'static str) -> String {
+        self.project.schema().table(table)
+    }
+
+    pub(super) async fn execute(&mut self, query: Query<'_>) -> Result<u64, Fault> {
+        self.tx.execute(query).await
+    }
+}
+
+fn quoted_role(role: &str) -> String {
+    format!("\"{}\"", role.replace('"', "\"\""))
+}

@@ -1,0 +1,147 @@
+//! `chunks`: what is found.
+
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::filter::Filter;
+use crate::contract::Fault;
+use crate::postgres::sql;
+use crate::store::door::ProjectTx;
+
+/// A chunk with where it comes from, without its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkRow {
+    /// Row id.
+    pub id: i64,
+    /// The file.
+    pub file_id: i64,
+    /// The repository.
+    pub repository_id: i64,
+    /// Its root.
+    pub repository_root: String,
+    /// Its name.
+    pub repository_name: String,
+    /// Relative to the root.
+    pub path: String,
+    /// Language id.
+    pub language: Option<String>,
+    /// Where and what in the file.
+    pub span: ChunkSpan,
+}
+
+/// Where a chunk lies in its file and what it defines.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChunkSpan {
+    /// Row id.
+    pub id: i64,
+    /// 1-based.
+    pub start_line: i32,
+    /// 1-based, inclusive.
+    pub end_line: i32,
+    /// function, class, block …
+    pub kind: String,
+    /// Qualified name of the main definition.
+    pub name: Option<String>,
+    /// Simple names defined in it.
+    pub defines: Vec<String>,
+    /// One line.
+    pub signature: Option<String>,
+}
+
+const SPAN: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature";
+
+/// The chunks with these ids, in the order of `ids`; an id that is gone is left out.
+///
+/// # Errors
+/// Storage faults.
+pub async fn hydrate(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {
+    let text = format!(
+        "SELECT {SPAN}, c.file_id, c.repository_id, r.root, r.name, f.path, f.language \
+         FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, place) JOIN {chunks} c ON c.id = wanted.id \
+         JOIN {files} f ON f.id = c.file_id JOIN {repositories} r ON r.id = c.repository_id ORDER BY wanted.place",
+        chunks = tx.table("chunks"),
+        files = tx.table("files"),
+        repositories = tx.table("repositories"),
+    );
+    let rows = tx.tx.all(sql(text).bind(ids)).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(ChunkRow {
+                id: row.try_get(0)?,
+                file_id: row.try_get(7)?,
+                repository_id: row.try_get(8)?,
+                repository_root: row.try_get(9)?,
+                repository_name: row.try_get(10)?,
+                path: row.try_get(11)?,
+                language: row.try_get(12)?,
+                span: span(row)?,
+            })
+        })
+        .collect()
+}
+
+/// The texts of chunks, in the order of `ids`; an id that is gone is left out.
+///
+/// # Errors
+/// Storage faults.
+pub async fn contents(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<(i64, String)>, Fault> {
+    let text = format!(
+        "SELECT c.id, c.content FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, place) \
+         JOIN {} c ON c.id = wanted.id ORDER BY wanted.place",
+        tx.table("chunks")
+    );
+    let rows = tx.tx.all(sql(text).bind(ids)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// The chunks of a file, in its order.
+///
+/// # Errors
+/// Storage faults.
+pub async fn by_file(tx: &mut ProjectTx, file_id: i64) -> Result<Vec<ChunkSpan>, Fault> {
+    let text = format!("SELECT {SPAN} FROM {} c WHERE c.file_id = $1 ORDER BY c.ordinal", tx.table("chunks"));
+    let rows = tx.tx.all(sql(text).bind(file_id)).await?;
+    rows.iter().map(span).collect()
+}
+
+/// Chunks that define one of `names` (exact case), as (chunk, file), by id.
+///
+/// # Errors
+/// Storage faults.
+pub async fn defining(
+    tx: &mut ProjectTx,
+    filter: &Filter,
+    names: &[String],
+    limit: i64,
+) -> Result<Vec<(i64, i64)>, Fault> {
+    let text = format!(
+        "SELECT c.id, c.file_id FROM {chunks} c JOIN {files} f ON f.id = c.file_id \
+         WHERE c.defines && $1 AND {condition} ORDER BY c.id LIMIT $2",
+        chunks = tx.table("chunks"),
+        files = tx.table("files"),
+        condition = Filter::condition(3),
+    );
+    let rows = tx.tx.all(filter.bind(sql(text).bind(names).bind(limit))).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// How many chunks the project has right now.
+///
+/// # Errors
+/// Storage faults.
+pub async fn count(tx: &mut ProjectTx) -> Result<i64, Fault> {
+    let text = format!("SELECT count(*) FROM {}", tx.table("chunks"));
+    Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
+}
+
+fn span(row: &PgRow) -> Result<ChunkSpan, Fault> {
+    Ok(ChunkSpan {
+        id: row.try_get(0)?,
+        start_line: row.try_get(1)?,
+        end_line: row.try_get(2)?,
+        kind: row.try_get(3)?,
+        name: row.try_get(4)?,
+        defines: row.try_get(5)?,
+        signature: row.try_get(6)?,
+    })
+}

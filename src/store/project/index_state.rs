@@ -1,0 +1,135 @@
+//! `index_state`: the one row that says how far a project's index is, and who may write.
+
+use sqlx::Row;
+
+use crate::contract::{ErrorCode, Fault};
+use crate::postgres::sql;
+use crate::store::door::ProjectTx;
+
+/// The right to write: the token of a claimed job. A later claim has a larger one, and the moment it is
+/// taken up every transaction of an earlier one fails (storage.md, "Index runs").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fence(pub i64);
+
+/// How far the index is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexState {
+    /// Counts publications.
+    pub generation: i64,
+    /// What made the chunks.
+    pub versions: Versions,
+    /// Searchable chunks, as last published.
+    pub chunks: i64,
+    /// Searchable files, as last published.
+    pub files: i64,
+    /// Number of chunks when document frequencies were counted: BM25's N.
+    pub statistics_chunks: i64,
+    /// Chunks written or removed since.
+    pub changed_since_statistics: i64,
+    /// Whether the GIN index on terms exists.
+    pub terms_indexed: bool,
+    /// Whether the HNSW index on vectors exists.
+    pub vectors_indexed: bool,
+    /// Last publication, milliseconds since the epoch, UTC.
+    pub updated_ms: i64,
+}
+
+/// Versions of the code that turns text into rows; a different one means chunking everything again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Versions {
+    /// `languages::CHUNKER_VERSION`.
+    pub chunker: i32,
+    /// `languages::terms::TERMS_VERSION`.
+    pub terms: i32,
+}
+
+/// Reads the state.
+///
+/// # Errors
+/// Storage faults.
+pub async fn read(tx: &mut ProjectTx) -> Result<IndexState, Fault> {
+    let text = format!(
+        "SELECT generation, chunker_version, terms_version, chunks, files, statistics_chunks, changed_since_statistics, \
+         terms_indexed, vectors_indexed, (extract(epoch FROM updated_at) * 1000)::int8 FROM {} WHERE id = 1",
+        tx.table("index_state")
+    );
+    let row = tx.tx.one(sql(text)).await?;
+    Ok(IndexState {
+        generation: row.try_get(0)?,
+        versions: Versions { chunker: row.try_get(1)?, terms: row.try_get(2)? },
+        chunks: row.try_get(3)?,
+        files: row.try_get(4)?,
+        statistics_chunks: row.try_get(5)?,
+        changed_since_statistics: row.try_get(6)?,
+        terms_indexed: row.try_get(7)?,
+        vectors_indexed: row.try_get(8)?,
+        updated_ms: row.try_get(9)?,
+    })
+}
+
+/// Takes up the right to write; from the commit on, holders of earlier tokens fail.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when a later token was taken up already.
+pub async fn acquire_fence(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
+    let text = format!("UPDATE {} SET fence = $1 WHERE id = 1 AND fence <= $1", tx.table("index_state"));
+    let rows = tx.execute(sql(text).bind(fence.0)).await?;
+    held(rows)
+}
+
+/// Proves the right to write and keeps others from taking it until this transaction ends.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when a later claim took over.
+pub async fn check_fence(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
+    let text = format!("UPDATE {} SET fence = $1 WHERE id = 1 AND fence = $1", tx.table("index_state"));
+    let rows = tx.execute(sql(text).bind(fence.0)).await?;
+    held(rows)
+}
+
+/// Takes `count` ids; returns the first. Proves the right to write, too.
+///
+/// # Errors
+/// As [`check_fence`].
+pub async fn reserve_ids(tx: &mut ProjectTx, fence: Fence, count: i64) -> Result<i64, Fault> {
+    let text = format!(
+        "UPDATE {} SET next_id = next_id + $2 WHERE id = 1 AND fence = $1 RETURNING next_id - $2",
+        tx.table("index_state")
+    );
+    match tx.tx.first(sql(text).bind(fence.0).bind(count)).await? {
+        Some(row) => Ok(row.try_get(0)?),
+        None => Err(lost()),
+    }
+}
+
+/// Publishes a run: counts what is there, notes the versions and `changed` chunks, starts a new generation.
+///
+/// # Errors
+/// As [`check_fence`].
+pub async fn publish(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    versions: Versions,
+    changed: i64,
+) -> Result<IndexState, Fault> {
+    let text = format!(
+        "UPDATE {state} SET generation = generation + 1, chunker_version = $2, terms_version = $3, \
+         changed_since_statistics = changed_since_statistics + $4, updated_at = now(), \
+         files = (SELECT count(*) FROM {files} WHERE skipped IS NULL), \
+         chunks = (SELECT coalesce(sum(chunks), 0)::int8 FROM {files}) WHERE id = 1 AND fence = $1",
+        state = tx.table("index_state"),
+        files = tx.table("files"),
+    );
+    let query = sql(text).bind(fence.0).bind(versions.chunker).bind(versions.terms).bind(changed);
+    held(tx.execute(query).await?)?;
+    read(tx).await
+}
+
+fn held(rows: u64) -> Result<(), Fault> {
+    if rows == 1 { Ok(()) } else { Err(lost()) }
+}
+
+fn lost() -> Fault {
+    Fault::new(ErrorCode::IllegalState, "Another run took over this project's index.")
+        .with_hint("The other run goes on with the work; ask `index_status` how far it is.")
+}

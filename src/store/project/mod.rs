@@ -1,0 +1,11 @@
+//! The tables of one project's schema.
+
+pub mod index_state;
+
+pub mod chunks;
+pub mod files;
+pub mod repositories;
+
+pub(super) mod filter;
+pub mod lexical;
+pub mod vectors;

@@ -1,0 +1,188 @@
+//! `repositories`: what was asked to be indexed, and how that went.
+
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::index_state::{self, Fence};
+use crate::contract::{ErrorCode, Fault};
+use crate::postgres::sql;
+use crate::store::door::ProjectTx;
+
+/// A repository of the project.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RepositoryRow {
+    /// Id inside the project.
+    pub id: i64,
+    /// Canonical absolute path.
+    pub root: String,
+    /// What answers call it.
+    pub name: String,
+    /// How far it is.
+    pub state: RepositoryState,
+    /// Counts its complete runs.
+    pub generation: i64,
+    /// Searchable files.
+    pub files: i64,
+    /// Searchable chunks.
+    pub chunks: i64,
+    /// End of the last complete run, milliseconds since the epoch, UTC.
+    pub indexed_ms: Option<i64>,
+    /// The last run's report.
+    pub report: Option<serde_json::Value>,
+}
+
+/// How far a repository is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RepositoryState {
+    /// Known, nothing indexed.
+    New,
+    /// A run is under way; what is committed is searchable.
+    Indexing,
+    /// The last run was complete.
+    Ready,
+    /// The last run failed; what it committed is searchable.
+    Failed,
+}
+
+impl RepositoryState {
+    /// As it is stored and shown.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "new",
+            Self::Indexing => "indexing",
+            Self::Ready => "ready",
+            Self::Failed => "failed",
+        }
+    }
+
+    fn parse(text: &str) -> Self {
+        match text {
+            "indexing" => Self::Indexing,
+            "ready" => Self::Ready,
+            "failed" => Self::Failed,
+            _ => Self::New,
+        }
+    }
+}
+
+const COLUMNS: &str = "id, root, name, state, generation, files, chunks, (extract(epoch FROM indexed_at) * 1000)::int8, report::text";
+
+/// The repository at `root`, made if it is new.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn ensure(tx: &mut ProjectTx, fence: Fence, root: &str, name: &str) -> Result<i64, Fault> {
+    index_state::check_fence(tx, fence).await?;
+    if let Some(row) = get(tx, root).await? {
+        return Ok(row.id);
+    }
+    let id = index_state::reserve_ids(tx, fence, 1).await?;
+    let text = format!(
+        "INSERT INTO {} (id, root, name, state, generation, files, chunks) VALUES ($1, $2, $3, 'new', 0, 0, 0)",
+        tx.table("repositories")
+    );
+    tx.execute(sql(text).bind(id).bind(root).bind(name)).await?;
+    Ok(id)
+}
+
+/// The repository at `root`, if the project has it.
+///
+/// # Errors
+/// Storage faults.
+pub async fn get(tx: &mut ProjectTx, root: &str) -> Result<Option<RepositoryRow>, Fault> {
+    let text = format!("SELECT {COLUMNS} FROM {} WHERE root = $1", tx.table("repositories"));
+    let row = tx.tx.first(sql(text).bind(root)).await?;
+    row.as_ref().map(decode).transpose()
+}
+
+/// All repositories, by root.
+///
+/// # Errors
+/// Storage faults.
+pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
+    let text = format!("SELECT {COLUMNS} FROM {} ORDER BY root", tx.table("repositories"));
+    let rows = tx.tx.all(sql(text)).await?;
+    rows.iter().map(decode).collect()
+}
+
+/// Notes how far a repository is.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn set_state(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    id: i64,
+    state: RepositoryState,
+) -> Result<(), Fault> {
+    index_state::check_fence(tx, fence).await?;
+    let text = format!("UPDATE {} SET state = $2 WHERE id = $1", tx.table("repositories"));
+    tx.execute(sql(text).bind(id).bind(state.as_str())).await?;
+    Ok(())
+}
+
+/// Ends a run: counts the repository's files and chunks and keeps the report. `Ready` also starts a new
+/// generation.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn set_report(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    id: i64,
+    state: RepositoryState,
+    report: &serde_json::Value,
+) -> Result<(), Fault> {
+    index_state::check_fence(tx, fence).await?;
+    let text = format!(
+        "UPDATE {repositories} SET state = $2, report = $3::text::jsonb, \
+         generation = generation + CASE WHEN $2 = 'ready' THEN 1 ELSE 0 END, \
+         indexed_at = CASE WHEN $2 = 'ready' THEN now() ELSE indexed_at END, \
+         files = (SELECT count(*) FROM {files} WHERE repository_id = $1 AND skipped IS NULL), \
+         chunks = (SELECT coalesce(sum(chunks), 0)::int8 FROM {files} WHERE repository_id = $1) WHERE id = $1",
+        repositories = tx.table("repositories"),
+        files = tx.table("files"),
+    );
+    tx.execute(sql(text).bind(id).bind(state.as_str()).bind(report.to_string())).await?;
+    Ok(())
+}
+
+/// Removes a repository with everything read from it. Vectors stay until orphans are removed.
+///
+/// # Errors
+/// `NOT_FOUND` when there is none; `ILLEGAL_STATE` when another run took over.
+pub async fn delete(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fault> {
+    index_state::check_fence(tx, fence).await?;
+    let (files, chunks) = (tx.table("files"), tx.table("chunks"));
+    for text in [
+        format!(
+            "DELETE FROM {} WHERE file_id IN (SELECT id FROM {files} WHERE repository_id = $1)",
+            tx.table("lexical")
+        ),
+        format!("DELETE FROM {chunks} WHERE file_id IN (SELECT id FROM {files} WHERE repository_id = $1)"),
+        format!("DELETE FROM {files} WHERE repository_id = $1"),
+    ] {
+        tx.execute(sql(text).bind(id)).await?;
+    }
+    let text = format!("DELETE FROM {} WHERE id = $1", tx.table("repositories"));
+    if tx.execute(sql(text).bind(id)).await? == 0 {
+        return Err(Fault::new(ErrorCode::NotFound, "The project has no such repository."));
+    }
+    Ok(())
+}
+
+fn decode(row: &PgRow) -> Result<RepositoryRow, Fault> {
+    let report: Option<String> = row.try_get(8)?;
+    Ok(RepositoryRow {
+        id: row.try_get(0)?,
+        root: row.try_get(1)?,
+        name: row.try_get(2)?,
+        state: RepositoryState::parse(row.try_get(3)?),
+        generation: row.try_get(4)?,
+        files: row.try_get(5)?,
+        chunks: row.try_get(6)?,
+        indexed_ms: row.try_get(7)?,
+        report: report.and_then(|text| serde_json::from_str(&text).ok()),
+    })
+}

@@ -1,0 +1,286 @@
+//! `vectors`: content hash to unit vector, shared by every chunk of the project with the same text.
+
+use pgvector::HalfVector;
+use sqlx::Row;
+use sqlx::postgres::PgRow;
+
+use super::filter::Filter;
+use super::index_state::{self, Fence};
+use crate::contract::Fault;
+use crate::postgres::sql;
+use crate::store::door::{ProjectTx, Store};
+use crate::store::workspace::Project;
+
+/// pgvector's bounds of `hnsw.ef_search`; set before the library is loaded it is not checked by the server.
+const EF_SEARCH: std::ops::RangeInclusive<u32> = 1..=1000;
+
+/// A text that lacks a vector, with what its embedding header is made of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingText {
+    /// blake3 of `content`.
+    pub hash: Vec<u8>,
+    /// First path, in path order, that holds it.
+    pub path: String,
+    /// Qualified name of its main definition there.
+    pub name: Option<String>,
+    /// Its signature there.
+    pub signature: Option<String>,
+    /// The text.
+    pub content: String,
+}
+
+/// A chunk and its likeness to the question.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VectorHit {
+    /// The chunk.
+    pub chunk_id: i64,
+    /// Its file.
+    pub file_id: i64,
+    /// Inner product of unit vectors, that is the cosine; higher is better.
+    pub similarity: f64,
+}
+
+/// Texts that lack a vector, by hash, from after `after` on.
+///
+/// # Errors
+/// Storage faults.
+pub async fn pending(
+    tx: &mut ProjectTx,
+    after: Option<&[u8]>,
+    limit: i64,
+) -> Result<Vec<PendingText>, Fault> {
+    let text = format!(
+        "SELECT DISTINCT ON (c.content_hash) c.content_hash, f.path, c.name, c.signature, c.content \
+         FROM {chunks} c JOIN {files} f ON f.id = c.file_id WHERE c.content_hash > $1 \
+         AND NOT EXISTS (SELECT 1 FROM {vectors} v WHERE v.hash = c.content_hash) \
+         ORDER BY c.content_hash, f.path, c.repository_id, c.ordinal LIMIT $2",
+        chunks = tx.table("chunks"),
+        files = tx.table("files"),
+        vectors = tx.table("vectors"),
+    );
+    // The empty string sorts before every hash.
+    let rows = tx.tx.all(sql(text).bind(after.unwrap_or_default()).bind(limit)).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(PendingText {
+                hash: row.try_get(0)?,
+                path: row.try_get(1)?,
+                name: row.try_get(2)?,
+                signature: row.try_get(3)?,
+                content: row.try_get(4)?,
+            })
+        })
+        .collect()
+}
+
+/// How many different texts lack a vector.
+///
+/// # Errors
+/// Storage faults.
+pub async fn pending_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
+    let text = format!(
+        "SELECT count(DISTINCT c.content_hash) FROM {chunks} c \
+         WHERE NOT EXISTS (SELECT 1 FROM {vectors} v WHERE v.hash = c.content_hash)",
+        chunks = tx.table("chunks"),
+        vectors = tx.table("vectors"),
+    );
+    Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
+}
+
+/// Stores vectors; a text that has one keeps it. The two lists are parallel. Returns how many are new.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn insert(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    hashes: &[Vec<u8>],
+    embeddings: &[Vec<f32>],
+) -> Result<u64, Fault> {
+    index_state::check_fence(tx, fence).await?;
+    let text = format!(
+        "INSERT INTO {} (hash, embedding) SELECT t.hash, t.embedding FROM unnest($1::bytea[], $2::halfvec[]) \
+         AS t (hash, embedding) ON CONFLICT (hash) DO NOTHING",
+        tx.table("vectors")
+    );
+    let embeddings: Vec<HalfVector> = embeddings.iter().map(|e| HalfVector::from_f32_slice(e)).collect();
+    tx.execute(sql(text).bind(hashes).bind(embeddings)).await
+}
+
+/// How many vectors there are.
+///
+/// # Errors
+/// Storage faults.
+pub async fn count(tx: &mut ProjectTx) -> Result<i64, Fault> {
+    let text = format!("SELECT count(*) FROM {}", tx.table("vectors"));
+    Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
+}
+
+/// Removes vectors of texts that no chunk has any more; returns how many.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn remove_orphans(tx: &mut ProjectTx, fence: Fence) -> Result<u64, Fault> {
+    index_state::check_fence(tx, fence).await?;
+    tx.lift_timeout().await?;
+    let text = format!(
+        "DELETE FROM {} v WHERE NOT EXISTS (SELECT 1 FROM {} c WHERE c.content_hash = v.hash)",
+        tx.table("vectors"),
+        tx.table("chunks")
+    );
+    tx.execute(sql(text)).await
+}
+
+/// Makes the HNSW index once there are `rows_min` vectors; true when it did. Searches go on meanwhile; the
+/// caller is the only writer.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn ensure_hnsw(
+    store: &Store,
+    project: &Project,
+    fence: Fence,
+    rows_min: u64,
+    maintenance_work_mem_mb: u32,
+) -> Result<bool, Fault> {
+    let _permit = store.database().build_permit().await?;
+    let mut tx = ProjectTx::begin_owner(store, project).await?;
+    let indexed = index_state::read(&mut tx).await?.vectors_indexed;
+    if indexed || u64::try_from(count(&mut tx).await?).unwrap_or(0) < rows_min {
+        tx.commit().await?;
+        return Ok(false);
+    }
+    tx.lift_timeout().await?;
+    tx.execute(sql(format!("SET LOCAL maintenance_work_mem = '{maintenance_work_mem_mb}MB'"))).await?;
+    let vectors = tx.table("vectors");
+    tx.execute(sql(format!(
+        "CREATE INDEX IF NOT EXISTS vectors_hnsw ON {vectors} USING hnsw (embedding halfvec_ip_ops) \
+         WITH (m = 16, ef_construction = 64)"
+    )))
+    .await?;
+    tx.execute(sql(format!("ANALYZE {vectors}"))).await?;
+    index_state::check_fence(&mut tx, fence).await?;
+    let text = format!("UPDATE {} SET vectors_indexed = true WHERE id = 1", tx.table("index_state"));
+    tx.execute(sql(text)).await?;
+    tx.commit().await?;
+    Ok(true)
+}
+
+/// The chunks nearest to `question`, every vector within the filter compared; best first, ties by chunk.
+///
+/// # Errors
+/// Storage faults.
+pub async fn candidates_exact(
+    tx: &mut ProjectTx,
+    filter: &Filter,
+    question: &[f32],
+    limit: i64,
+) -> Result<Vec<VectorHit>, Fault> {
+    let (chunks, vectors) = (tx.table("chunks"), tx.table("vectors"));
+    let question = HalfVector::from_f32_slice(question);
+    // `+ 0` keeps the planner from the HNSW index.
+    let rows = if filter.is_empty() {
+        let text = format!(
+            "WITH nearest AS MATERIALIZED (SELECT v.hash, (v.embedding <#> $1) + 0 AS distance FROM {vectors} v \
+             ORDER BY distance, v.hash LIMIT $2) \
+             SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
+             ORDER BY n.distance, c.id LIMIT $2"
+        );
+        tx.tx.all(sql(text).bind(question).bind(limit)).await?
+    } else {
+        let text = format!(
+            "WITH within AS MATERIALIZED (SELECT c.id, c.file_id, c.content_hash FROM {files} f \
+             JOIN {chunks} c ON c.file_id = f.id WHERE {condition}) \
+             SELECT w.id, w.file_id, (v.embedding <#> $1) + 0 AS distance FROM within w \
+             JOIN {vectors} v ON v.hash = w.content_hash ORDER BY distance, w.id LIMIT $2",
+            files = tx.table("files"),
+            condition = Filter::condition(3),
+        );
+        tx.tx.all(filter.bind(sql(text).bind(question).bind(limit))).await?
+    };
+    rows.iter().map(hit).collect()
+}
+
+/// The chunks nearest to `question` by the HNSW index, approximately; best first, ties by chunk. For filters
+/// that let many rows through: for few, [`candidates_exact`] is faster and complete.
+///
+/// # Errors
+/// Storage faults.
+pub async fn candidates_hnsw(
+    tx: &mut ProjectTx,
+    filter: &Filter,
+    question: &[f32],
+    limit: i64,
+    ef_search: u32,
+) -> Result<Vec<VectorHit>, Fault> {
+    let ef_search = ef_search.clamp(*EF_SEARCH.start(), *EF_SEARCH.end());
+    tx.execute(sql("SET LOCAL hnsw.iterative_scan = relaxed_order")).await?;
+    tx.execute(sql(format!("SET LOCAL hnsw.ef_search = {ef_search}"))).await?;
+    let (chunks, vectors) = (tx.table("chunks"), tx.table("vectors"));
+    let question = HalfVector::from_f32_slice(question);
+    let rows = if filter.is_empty() {
+        let text = format!(
+            "WITH nearest AS MATERIALIZED (SELECT v.hash, v.embedding <#> $1 AS distance FROM {vectors} v \
+             ORDER BY v.embedding <#> $1 LIMIT $2) \
+             SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
+             ORDER BY n.distance, c.id LIMIT $2"
+        );
+        tx.tx.all(sql(text).bind(question).bind(limit)).await?
+    } else {
+        // OFFSET 0 keeps EXISTS a check on each row the index yields; as a join it would lose the index.
+        let text = format!(
+            "WITH nearest AS MATERIALIZED (SELECT v.hash, v.embedding <#> $1 AS distance FROM {vectors} v \
+             WHERE EXISTS (SELECT 1 FROM {chunks} c JOIN {files} f ON f.id = c.file_id \
+             WHERE c.content_hash = v.hash AND {condition} OFFSET 0) ORDER BY v.embedding <#> $1 LIMIT $2) \
+             SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
+             JOIN {files} f ON f.id = c.file_id WHERE {condition} ORDER BY n.distance, c.id LIMIT $2",
+            files = tx.table("files"),
+            condition = Filter::condition(3),
+        );
+        tx.tx.all(filter.bind(sql(text).bind(question).bind(limit))).await?
+    };
+    rows.iter().map(hit).collect()
+}
+
+/// The likeness of given chunks, in no order; a chunk without a vector is left out.
+///
+/// # Errors
+/// Storage faults.
+pub async fn similarities(
+    tx: &mut ProjectTx,
+    question: &[f32],
+    chunk_ids: &[i64],
+) -> Result<Vec<VectorHit>, Fault> {
+    let text = format!(
+        "SELECT c.id, c.file_id, (v.embedding <#> $1) + 0 FROM {chunks} c JOIN {vectors} v ON v.hash = c.content_hash \
+         WHERE c.id = ANY($2)",
+        chunks = tx.table("chunks"),
+        vectors = tx.table("vectors"),
+    );
+    let rows = tx.tx.all(sql(text).bind(HalfVector::from_f32_slice(question)).bind(chunk_ids)).await?;
+    rows.iter().map(hit).collect()
+}
+
+/// The likeness of files: inner product with the mean of their chunks' vectors, as (file, similarity), in no order.
+///
+/// # Errors
+/// Storage faults.
+pub async fn file_similarities(
+    tx: &mut ProjectTx,
+    question: &[f32],
+    file_ids: &[i64],
+) -> Result<Vec<(i64, f64)>, Fault> {
+    let text = format!(
+        "SELECT c.file_id, avg(-(v.embedding <#> $1)) FROM {chunks} c JOIN {vectors} v ON v.hash = c.content_hash \
+         WHERE c.file_id = ANY($2) GROUP BY c.file_id",
+        chunks = tx.table("chunks"),
+        vectors = tx.table("vectors"),
+    );
+    let rows = tx.tx.all(sql(text).bind(HalfVector::from_f32_slice(question)).bind(file_ids)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+fn hit(row: &PgRow) -> Result<VectorHit, Fault> {
+    let distance: f64 = row.try_get(2)?;
+    Ok(VectorHit { chunk_id: row.try_get(0)?, file_id: row.try_get(1)?, similarity: -distance })
+}

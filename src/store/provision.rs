@@ -1,0 +1,185 @@
+//! Makes a workspace: schema, role, tables and control row in one transaction, or nothing (storage.md, rule 3).
+
+use sqlx::Row;
+
+use super::control::projects;
+use super::door::{ControlTx, Store};
+use super::workspace::{DecidedBy, ModelFacts, Project};
+use crate::contract::{ErrorCode, Fault, ProjectId};
+use crate::postgres::{Pool, SEARCH, SchemaName, newest, sql, sqlstate, statements};
+
+/// Races with other databases of the cluster over shared catalogs are rare and brief.
+const ATTEMPTS_MAX: usize = 5;
+
+/// The workspace of `id`, made or brought up to date if need be. Concurrent calls make one attempt in this
+/// process; other processes wait for an advisory lock and then find the work done.
+///
+/// # Errors
+/// `PERMISSION_DENIED` when the login may not create schemas; `ILLEGAL_STATE` when the project is pinned to
+/// another model or was written by a newer program; storage faults.
+pub async fn provision(
+    store: &Store,
+    id: &ProjectId,
+    decided_by: DecidedBy,
+    model: &ModelFacts,
+) -> Result<Project, Fault> {
+    if let Some(project) = ready(&mut store.control_read().await?, id, decided_by).await? {
+        return accepted(project, model);
+    }
+    let _flight = store.provisioning.enter(id.as_str()).await;
+    let mut attempt = 1;
+    loop {
+        match once(store, id, decided_by, model).await {
+            Err(fault) if attempt < ATTEMPTS_MAX && is_race(&fault) => attempt += 1,
+            Err(fault) => return Err(fault),
+            Ok(project) => return accepted(project, model),
+        }
+    }
+}
+
+fn accepted(project: Project, model: &ModelFacts) -> Result<Project, Fault> {
+    project.require_model(model)?;
+    Ok(project)
+}
+
+/// The project, if it exists and its tables are those this program knows.
+async fn ready(
+    door: &mut ControlTx,
+    id: &ProjectId,
+    decided_by: DecidedBy,
+) -> Result<Option<Project>, Fault> {
+    match projects::find(door, id, decided_by).await? {
+        Some((_, version)) if version > newest(SEARCH) => Err(Fault::new(
+            ErrorCode::IllegalState,
+            "The project was written by a newer version of this program.",
+        )
+        .with_hint("Upgrade this installation.")),
+        Some((project, version)) if version == newest(SEARCH) => Ok(Some(project)),
+        _ => Ok(None),
+    }
+}
+
+async fn once(
+    store: &Store,
+    id: &ProjectId,
+    decided_by: DecidedBy,
+    model: &ModelFacts,
+) -> Result<Project, Fault> {
+    let mut door = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
+    let lock = sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:provision:' || $1, 0))");
+    door.tx.execute(lock.bind(id.as_str())).await?;
+    if let Some(project) = ready(&mut door, id, decided_by).await? {
+        door.commit().await?;
+        return Ok(project);
+    }
+    // Tables of an older version keep the model they were made for.
+    let existing = projects::find(&mut door, id, decided_by).await?;
+    let (version, pinned) =
+        existing.as_ref().map_or((0, model), |(project, version)| (*version, project.model()));
+    let schema = SchemaName::of(id);
+    make_schema(&mut door, id, &schema).await?;
+    let dimensions = pinned.dimensions.to_string();
+    let places = [("schema", schema.to_string()), ("dimensions", dimensions)];
+    let places = [(places[0].0, places[0].1.as_str()), (places[1].0, places[1].1.as_str())];
+    for statement in statements(SEARCH, version, &places) {
+        door.tx.execute(sql(statement)).await?;
+    }
+    let role = if store.database().facts().may_create_roles {
+        make_role(&mut door, &store.database().facts().database, id, &schema).await?
+    } else {
+        None
+    };
+    projects::publish(&mut door, id, role.as_deref(), pinned, newest(SEARCH)).await?;
+    door.commit().await?;
+    Ok(Project::new(id.clone(), role, decided_by, pinned.clone()))
+}
+
+/// Looks before it tries: a failed statement would say less than what the operator needs to know.
+async fn make_schema(door: &mut ControlTx, id: &ProjectId, schema: &SchemaName) -> Result<(), Fault> {
+    let query = sql("SELECT to_regnamespace($2) IS NOT NULL, CASE WHEN to_regnamespace($2) IS NULL \
+         THEN has_database_privilege(current_database(), 'CREATE') ELSE has_schema_privilege($1, 'CREATE') END");
+    let row = door.tx.one(query.bind(schema.as_str()).bind(schema.to_string())).await?;
+    let (exists, allowed): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+    if !allowed {
+        return Err(Fault::new(
+            ErrorCode::PermissionDenied,
+            "Cannot create project workspace - insufficient permissions",
+        )
+        .with_details(serde_json::json!({
+            "project_id": id.as_str(),
+            "schema_name": schema.as_str(),
+            "suggested_action": "Contact administrator to grant CREATE SCHEMA permission",
+        }))
+        .with_hint(
+            "Ask an administrator to grant the login of DATABASE_URL the CREATE privilege on its database.",
+        ));
+    }
+    if !exists {
+        door.tx.execute(sql(format!("CREATE SCHEMA {schema}"))).await?;
+    }
+    Ok(())
+}
+
+/// The role that project transactions run as. None when a role of that name belongs to somebody else.
+async fn make_role(
+    door: &mut ControlTx,
+    database: &str,
+    id: &ProjectId,
+    schema: &SchemaName,
+) -> Result<Option<String>, Fault> {
+    let name = role_name(database, id);
+    let quoted = format!("\"{name}\"");
+    let there = sql("SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = $1").bind(&name);
+    if door.tx.first(there).await?.is_none() {
+        door.tx.execute(sql(format!("CREATE ROLE {quoted} NOLOGIN"))).await?;
+    }
+    let mine = sql(
+        "SELECT pg_has_role(current_user, $1, 'SET'), pg_has_role(current_user, $1, 'MEMBER WITH ADMIN OPTION')",
+    );
+    let row = door.tx.one(mine.bind(&name)).await?;
+    let (may_set, may_grant): (bool, bool) = (row.try_get(0)?, row.try_get(1)?);
+    if !may_set && !may_grant {
+        tracing::warn!(role = name, "the role belongs to another login; the project runs without one");
+        return Ok(None);
+    }
+    if !may_set {
+        let grant = format!("GRANT {quoted} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE");
+        door.tx.execute(sql(grant)).await?;
+    }
+    for text in [
+        format!("GRANT USAGE ON SCHEMA {schema} TO {quoted}"),
+        format!("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {quoted}"),
+    ] {
+        door.tx.execute(sql(text)).await?;
+    }
+    Ok(Some(name))
+}
+
+/// `poc_<tag>_<id>`: roles are shared by all databases of a cluster, so the database's name is hashed into
+/// it. At most 63 bytes, the limit of Postgres, because an id has at most 50.
+fn role_name(database: &str, id: &ProjectId) -> String {
+    let tag = blake3::hash(database.as_bytes()).to_hex();
+    format!("poc_{}_{id}", &tag.as_str()[..8])
+}
+
+/// Two transactions met over a shared catalog: the loser only has to look again.
+fn is_race(fault: &Fault) -> bool {
+    match sqlstate(fault).as_deref() {
+        Some("23505" | "42P06" | "42P07" | "42710" | "40001" | "40P01") => true,
+        // "tuple concurrently updated" has no SQLSTATE of its own.
+        Some("XX000") => fault.source.as_ref().is_some_and(|s| s.to_string().contains("concurrently")),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn role_names_fit_and_differ_by_database() {
+        let longest = ProjectId::parse(&"a".repeat(50)).unwrap();
+        assert_eq!(role_name("x", &longest).len(), 63);
+        assert_ne!(role_name("x", &longest), role_name("y", &longest));
+    }
+}

