@@ -2,6 +2,8 @@
 //!
 //! `PAIROFCLEATS_TEST_POSTGRES` names an installed Postgres (the directory with `bin/`, `lib/` and `share/`).
 
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test says what went wrong by panicking")]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -101,10 +103,13 @@ fn processes_of(directory: &Path) -> Vec<i32> {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|pid: &i32| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            let works_in = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
-            line.windows(name.len()).any(|window| window == name) || works_in.starts_with(directory)
+            line.windows(name.len()).any(|window| window == name) || works_in(*pid).starts_with(directory)
         })
         .collect()
+}
+
+fn works_in(pid: i32) -> PathBuf {
+    fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default()
 }
 
 fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
@@ -217,6 +222,17 @@ fn makes_a_cluster_shares_it_and_leaves_with_the_last_user() {
     eprintln!("second process: {}", second.answer());
     assert_eq!(second.ask("works?"), "true");
     assert_eq!(cluster.postmaster(), postmaster, "both use one server");
+    let lock = cluster.options.cluster.join("server.lock");
+    let of_the_server: Vec<i32> =
+        cluster.processes().into_iter().filter(|pid| works_in(*pid) == cluster.data()).collect();
+    assert!(of_the_server.len() > 1, "the postmaster has children: {of_the_server:?}");
+    for pid in of_the_server {
+        assert_eq!(
+            fs::read_link(format!("/proc/{pid}/fd/0")).unwrap(),
+            lock,
+            "{pid} holds the server's lock"
+        );
+    }
 
     drop(first);
     thread::sleep(Duration::from_millis(1500));
@@ -298,6 +314,29 @@ fn eight_threads_at_once_make_one_cluster() {
 }
 
 #[test]
+fn users_who_come_while_it_stops_get_a_server() {
+    let mut cluster = Cluster::new();
+    cluster.options.settings.linger_ms = 0;
+    thread::scope(|scope| {
+        for user in 0..3 {
+            let cluster = &cluster;
+            scope.spawn(move || {
+                for visit in 0..8 {
+                    let server = cluster.start();
+                    assert!(works(&server), "user {user}, visit {visit}");
+                    drop(server);
+                    // Around the moment at which the supervisor looks and leaves.
+                    thread::sleep(Duration::from_millis(150 + 37 * (user + visit) % 120));
+                }
+            });
+        }
+    });
+    cluster.wait_until_gone();
+    let log = fs::read_to_string(cluster.options.cluster.join("supervisor.log")).unwrap();
+    assert!(log.matches(" started").count() > 1, "the server stopped in between: {log}");
+}
+
+#[test]
 fn the_others_go_on_when_the_starter_is_killed() {
     let cluster = Cluster::new();
     let mut starter = User::spawn(&cluster.options);
@@ -339,7 +378,9 @@ fn postgres_dies_with_its_supervisor_and_the_next_start_recovers() {
     assert_eq!(query(&server, "SELECT count(*) FROM kept").unwrap(), Some(0));
 
     // Not waiting for the old server to end: the new supervisor does.
-    kill(cluster.supervisor());
+    let supervisor = cluster.supervisor();
+    kill(supervisor);
+    wait_for("the supervisor to be gone", || !Path::new(&format!("/proc/{supervisor}")).exists());
     let newcomer = cluster.start();
     assert!(works(&newcomer) && works(&server));
     drop((server, newcomer));
@@ -367,6 +408,7 @@ fn supervisor_and_postgres_killed_at_once_are_replaced() {
     let (supervisor, postmaster) = (cluster.supervisor(), cluster.postmaster());
     kill(postmaster);
     kill(supervisor);
+    wait_for("the supervisor to be gone", || !Path::new(&format!("/proc/{supervisor}")).exists());
     server.revive().unwrap();
     assert!(works(&server));
     drop(server);
@@ -382,18 +424,27 @@ fn a_stale_pid_file_with_the_number_of_a_stranger_is_no_obstacle() {
     let mut stranger = Command::new("sleep");
     stranger.arg("600");
     as_owner_of(&cluster.data(), &mut stranger);
-    let mut stranger = stranger.spawn().unwrap();
+    let mut stranger = Stranger(stranger.spawn().unwrap());
     let file = cluster.data().join("postmaster.pid");
-    let text = format!("{}\n{}\n1\n5432\n/nowhere\n\n 1 1\nready\n", stranger.id(), cluster.data().display());
+    let text =
+        format!("{}\n{}\n1\n5432\n/nowhere\n\n 1 1\nready\n", stranger.0.id(), cluster.data().display());
     fs::write(&file, text).unwrap();
 
     let server = cluster.start();
     assert!(works(&server));
-    assert!(stranger.try_wait().unwrap().is_none(), "the stranger was not touched");
-    stranger.kill().unwrap();
-    stranger.wait().unwrap();
+    assert!(stranger.0.try_wait().unwrap().is_none(), "the stranger was not touched");
     drop(server);
     cluster.wait_until_gone();
+}
+
+/// A child that ends with the test, however that ends.
+struct Stranger(Child);
+
+impl Drop for Stranger {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
 }
 
 fn as_owner_of(path: &Path, command: &mut Command) {
@@ -475,9 +526,44 @@ fn a_closed_home_works_and_is_not_opened() {
 }
 
 #[test]
+fn a_program_that_the_servers_user_cannot_reach_starts_it() {
+    let mut cluster = Cluster::new();
+    let closed = tempfile::Builder::new().prefix("embedded-test-").tempdir().unwrap();
+    fs::set_permissions(closed.path(), fs::Permissions::from_mode(0o700)).unwrap();
+    let program = closed.path().join("program");
+    fs::copy(&cluster.options.supervisor, &program).unwrap();
+    cluster.options.supervisor = program;
+    let server = cluster.start();
+    assert!(works(&server));
+    drop(server);
+    cluster.wait_until_gone();
+}
+
+#[test]
+fn a_cluster_of_another_user_is_served_as_that_user() {
+    if !rustix::process::geteuid().is_root() {
+        // Only root can serve others; for everybody else the answer is a fault.
+        let mut cluster = Cluster::new();
+        cluster.options.cluster = PathBuf::from("/var/embedded-test");
+        assert_eq!(ensure_running(&cluster.options).unwrap_err().code.as_str(), "STORAGE_UNAVAILABLE");
+        return;
+    }
+    let mut cluster = Cluster::new();
+    cluster.options.settings.run_as = Some("nobody".to_owned());
+    drop(cluster.start());
+    cluster.wait_until_gone();
+    cluster.options.settings.run_as = None;
+    let server = cluster.start();
+    assert!(works(&server));
+    drop(server);
+    cluster.wait_until_gone();
+}
+
+#[test]
 fn a_closed_installation_is_copied_for_the_servers_user() {
     let mut cluster = Cluster::new();
     let closed = tempfile::Builder::new().prefix("embedded-test-").tempdir().unwrap();
+    fs::set_permissions(closed.path(), fs::Permissions::from_mode(0o700)).unwrap();
     let tree = cluster.options.install.parent().unwrap().parent().unwrap();
     let copied = Command::new("cp").arg("-r").arg(tree).arg(closed.path().join("tree")).status().unwrap();
     assert!(copied.success());
