@@ -4,210 +4,21 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test says what went wrong by panicking")]
 
+mod cluster;
+mod user;
+
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pairofcleats::config::Embedded;
 use pairofcleats::contract::Fault;
-use pairofcleats::postgres::embedded::{EmbeddedOptions, EmbeddedServer, ensure_running};
-use rustix::process::{Pid, Signal, kill_process};
-use sqlx::{ConnectOptions, Connection, Row};
-use tempfile::TempDir;
+use pairofcleats::postgres::embedded::{EmbeddedServer, ensure_running};
 
-/// Nothing here takes this long unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// A cluster of a test, in a directory every user can pass.
-struct Cluster {
-    home: TempDir,
-    options: EmbeddedOptions,
-}
-
-impl Cluster {
-    fn new() -> Self {
-        Self::in_home(0o711)
-    }
-
-    fn in_home(mode: u32) -> Self {
-        let home = tempfile::Builder::new().prefix("embedded-test-").tempdir().unwrap();
-        fs::set_permissions(home.path(), fs::Permissions::from_mode(mode)).unwrap();
-        let options = EmbeddedOptions {
-            install: install(),
-            cluster: home.path().join("postgres"),
-            supervisor: env!("CARGO_BIN_EXE_pairofcleats").into(),
-            settings: Embedded {
-                run_as: None,
-                linger_ms: 300,
-                start_timeout_ms: 60_000,
-                shared_buffers_mb: 16,
-                maintenance_work_mem_mb: 32,
-                connections_max: 40,
-            },
-        };
-        Self { home, options }
-    }
-
-    fn start(&self) -> EmbeddedServer {
-        ensure_running(&self.options).unwrap()
-    }
-
-    fn data(&self) -> PathBuf {
-        self.options.cluster.join("data")
-    }
-
-    /// The processes that name the cluster on their command line or work in it; zombies do neither.
-    fn processes(&self) -> Vec<i32> {
-        processes_of(&self.options.cluster)
-    }
-
-    fn supervisor(&self) -> i32 {
-        *processes_of(&self.options.cluster)
-            .iter()
-            .find(|pid| {
-                let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-                line.split(|byte| *byte == 0).nth(1) == Some(b"postgres-supervisor".as_slice())
-            })
-            .unwrap()
-    }
-
-    fn postmaster(&self) -> i32 {
-        postmaster_of(&self.data()).unwrap()
-    }
-
-    fn wait_until_gone(&self) {
-        wait_for("all processes of the cluster to be gone", || self.processes().is_empty());
-    }
-}
-
-#[expect(clippy::disallowed_methods, reason = "the tests are told where Postgres is")]
-fn install() -> PathBuf {
-    std::env::var_os("PAIROFCLEATS_TEST_POSTGRES")
-        .map(PathBuf::from)
-        .expect("PAIROFCLEATS_TEST_POSTGRES names the directory of an installed Postgres")
-}
-
-fn postmaster_of(data: &Path) -> Option<i32> {
-    fs::read_to_string(data.join("postmaster.pid")).ok()?.lines().next()?.trim().parse().ok()
-}
-
-fn processes_of(directory: &Path) -> Vec<i32> {
-    let name = directory.as_os_str().as_encoded_bytes();
-    fs::read_dir("/proc")
-        .unwrap()
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .filter(|pid: &i32| {
-            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.windows(name.len()).any(|window| window == name) || works_in(*pid).starts_with(directory)
-        })
-        .collect()
-}
-
-fn works_in(pid: i32) -> PathBuf {
-    fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default()
-}
-
-fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
-    let begun = Instant::now();
-    while !done() {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-fn kill(pid: i32) {
-    kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-}
-
-/// Runs one statement and returns the first column of its row, if it has one.
-fn query(server: &EmbeddedServer, sql: &'static str) -> Result<Option<i64>, sqlx::Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    runtime.block_on(async {
-        let mut connection = server.connect_options().connect().await?;
-        let row = sqlx::query(sql).fetch_optional(&mut connection).await?;
-        connection.close().await?;
-        row.map(|row| row.try_get(0)).transpose()
-    })
-}
-
-fn works(server: &EmbeddedServer) -> bool {
-    query(server, "SELECT 1::bigint").is_ok_and(|one| one == Some(1))
-}
-
-/// Another process that uses the cluster: this test program, running [`a_user`].
-struct User {
-    child: Child,
-    input: Option<ChildStdin>,
-    output: BufReader<std::process::ChildStdout>,
-}
-
-impl User {
-    fn spawn(options: &EmbeddedOptions) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_user", "--ignored", "--nocapture", "--test-threads=1"])
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut input = child.stdin.take().unwrap();
-        let EmbeddedOptions { install, cluster, supervisor, settings } = options;
-        let order = (install, cluster, supervisor, settings);
-        writeln!(input, "{}", serde_json::to_string(&order).unwrap()).unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, input: Some(input), output }
-    }
-
-    /// Waits for the next answer, past what the test harness prints.
-    fn answer(&mut self) -> String {
-        loop {
-            let mut line = String::new();
-            assert!(self.output.read_line(&mut line).unwrap() > 0, "the other process ended");
-            if let Some(answer) = line.trim().strip_prefix("user: ") {
-                return answer.to_owned();
-            }
-        }
-    }
-
-    fn ask(&mut self, question: &str) -> String {
-        writeln!(self.input.as_mut().unwrap(), "{question}").unwrap();
-        self.answer()
-    }
-
-    fn leave(mut self) {
-        drop(self.input.take());
-        assert!(self.child.wait().unwrap().success());
-    }
-
-    fn kill(mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-#[test]
-#[ignore = "the other process of these tests, started by them"]
-fn a_user() {
-    let mut lines = std::io::stdin().lines();
-    // Started by hand (or with all ignored tests), there is nobody to serve.
-    let Some(Ok(order)) = lines.next() else { return };
-    let (install, cluster, supervisor, settings) = serde_json::from_str(&order).unwrap();
-    let options = EmbeddedOptions { install, cluster, supervisor, settings };
-    let begun = Instant::now();
-    let server = ensure_running(&options).unwrap();
-    println!("\nuser: up in {:?}", begun.elapsed());
-    for line in lines {
-        match line.unwrap().as_str() {
-            "works?" => println!("user: {}", works(&server)),
-            "revive" => println!("user: {}", server.revive().is_ok()),
-            other => panic!("unknown question {other}"),
-        }
-    }
-}
+use cluster::{Cluster, Stranger, as_owner_of, kill, processes_of, query, wait_for, works, works_in};
+use user::User;
 
 #[test]
 fn makes_a_cluster_shares_it_and_leaves_with_the_last_user() {
@@ -435,25 +246,6 @@ fn a_stale_pid_file_with_the_number_of_a_stranger_is_no_obstacle() {
     assert!(stranger.0.try_wait().unwrap().is_none(), "the stranger was not touched");
     drop(server);
     cluster.wait_until_gone();
-}
-
-/// A child that ends with the test, however that ends.
-struct Stranger(Child);
-
-impl Drop for Stranger {
-    fn drop(&mut self) {
-        self.0.kill().ok();
-        self.0.wait().ok();
-    }
-}
-
-fn as_owner_of(path: &Path, command: &mut Command) {
-    use std::os::unix::fs::MetadataExt;
-    use std::os::unix::process::CommandExt;
-    let owner = fs::metadata(path).unwrap();
-    if rustix::process::geteuid().is_root() {
-        command.uid(owner.uid()).gid(owner.gid());
-    }
 }
 
 #[test]
