@@ -1,14 +1,23 @@
 //! Text to vectors.
 //!
-//! Indexing and search know the [`Embedder`] trait only. [`StubEmbedder`] hashes words and needs no
-//! model, for tests. [`export`] makes the graph that runs from a model's weights, at install time.
+//! Indexing and search know the [`Embedder`] trait only. [`OnnxEmbedder`] runs a transformer on the
+//! CPU; [`StubEmbedder`] hashes words and needs no model, for tests. [`export`] makes the graph
+//! that runs from a model's weights, at install time.
 
 mod embedder;
-mod model_files;
 mod stub;
+
+mod onnx_embedder;
+
+mod model_files;
+mod onnx;
+mod query_cache;
+mod session_pool;
+mod tokenize;
 
 pub mod export;
 
 pub use embedder::{Embedder, ModelIdentity};
 pub use model_files::{ModelFiles, Precision};
+pub use onnx_embedder::OnnxEmbedder;
 pub use stub::StubEmbedder;

@@ -60,6 +60,11 @@ impl Precision {
     }
 }
 
+/// Whether a graph of `variant` would compute other vectors here than elsewhere unless told to be exact.
+pub(super) fn needs_exact_int8(variant: &str) -> bool {
+    variant == Precision::Int8.as_str() && !cpu_multiplies_int8()
+}
+
 #[cfg(target_arch = "x86_64")]
 fn cpu_multiplies_int8() -> bool {
     std::is_x86_feature_detected!("avx512vnni") || std::is_x86_feature_detected!("avxvnni")

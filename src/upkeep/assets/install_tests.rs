@@ -7,8 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use super::super::test_home::{default_settings, install_for_tests};
+use super::super::test_home::{default_settings, install_for_tests, test_home};
+use super::super::{AssetState, discard_damaged, survey};
 use super::*;
+use crate::config::Variant;
 use crate::contract::ErrorCode;
 
 /// A home and a folder with one small wheel, and a manifest that names it.
@@ -189,17 +191,47 @@ fn own_copies_win_and_are_missed_by_name() {
 }
 
 #[test]
-fn the_real_assets_install_and_the_graphs_are_the_pinned_ones() {
-    let installed = install_for_tests(Wanted { postgres: true, embedding: true }).unwrap();
+fn the_real_assets_run() {
+    let wanted = Wanted { postgres: true, embedding: true };
+    let installed = install_for_tests(wanted, Variant::Auto).unwrap();
     let postgres = installed.postgres.unwrap();
     for file in ["bin/postgres", "bin/initdb", "share/postgresql/extension/vector.control"] {
         assert!(postgres.join(file).is_file(), "{file}");
     }
     let version = std::process::Command::new(postgres.join("bin/initdb")).arg("--version").output().unwrap();
     assert!(String::from_utf8_lossy(&version.stdout).contains("18."), "{version:?}");
-    let model = installed.embedding.unwrap().model;
+    assert!(installed.embedding.unwrap().ort_dylib.is_file());
+    let found = survey(&test_home(), &default_settings());
+    assert!(found.iter().all(|asset| asset.state == AssetState::Sound && asset.bytes > 0), "{found:?}");
+}
+
+#[test]
+fn without_a_network_both_graphs_come_out_as_pinned_and_damage_is_found_and_mended() {
+    let wanted = Wanted { postgres: false, embedding: true };
+    install_for_tests(wanted, Variant::Auto).unwrap();
+    let from = test_home().downloads();
+    let dir = tempfile::tempdir().unwrap();
+    let layout = Layout::new(dir.path().join("home"));
     let manifest = Manifest::builtin().unwrap();
-    let graphs = &manifest.asset(&model.id).unwrap().model.as_ref().unwrap().graphs;
-    let made = fetch::sha256(File::open(&model.onnx).unwrap(), |_| ()).unwrap();
-    assert_eq!(made, graphs[&model.variant].sha256);
+    for variant in [Variant::Int8, Variant::Fp32] {
+        let settings = Assets { python: "no-such-python".to_owned(), variant, ..default_settings() };
+        let model = || {
+            let installed = install(&layout, &settings, wanted, Some(&from), &|_| ()).unwrap();
+            installed.embedding.unwrap().model
+        };
+        let sound = model();
+        let graphs = &manifest.asset(&sound.id).unwrap().model.as_ref().unwrap().graphs;
+        let sha256 = |file: &Path| fetch::sha256(File::open(file).unwrap(), |_| ()).unwrap();
+        assert_eq!(sha256(&sound.onnx), graphs[&sound.variant].sha256);
+
+        let mut bytes = fs::read(&sound.onnx).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        fs::write(&sound.onnx, bytes).unwrap();
+        let states: Vec<_> = survey(&layout, &settings).iter().map(|asset| asset.state).collect();
+        assert_eq!(states, [AssetState::Absent, AssetState::Sound, AssetState::Damaged]);
+        assert_eq!(discard_damaged(&layout, &settings).unwrap(), std::slice::from_ref(&sound.id));
+        assert_eq!(model(), sound);
+        assert_eq!(sha256(&sound.onnx), graphs[&sound.variant].sha256);
+    }
 }

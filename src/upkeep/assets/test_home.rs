@@ -22,12 +22,13 @@ pub fn test_home() -> Layout {
     Layout::new(cache)
 }
 
-/// Installs into [`test_home`] with the default settings.
+/// Installs into [`test_home`] with the default settings but for the graph.
 ///
 /// # Errors
 /// As [`install`].
-pub fn install_for_tests(wanted: Wanted) -> Result<Installed, Fault> {
-    install(&test_home(), &default_settings(), wanted, None, &|_| ())
+pub fn install_for_tests(wanted: Wanted, variant: Variant) -> Result<Installed, Fault> {
+    let settings = Assets { variant, ..default_settings() };
+    install(&test_home(), &settings, wanted, None, &|_| ())
 }
 
 /// The settings of `defaults.toml`; config reads them with the environment, which tests must not.

@@ -1,0 +1,88 @@
+//! Remembers the vectors of recent questions; people and agents repeat themselves.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+/// A least-recently-used map from text to vector.
+pub(super) struct QueryCache {
+    entries_max: usize,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Counts uses; the smallest is the oldest.
+    clock: u64,
+    vectors: HashMap<Key, (u64, Vec<f32>)>,
+    by_use: BTreeMap<u64, Key>,
+}
+
+/// Hash of the text, so that long questions take no more room than short ones.
+type Key = [u8; 32];
+
+impl QueryCache {
+    /// A cache of `entries_max` vectors; 0 keeps none.
+    pub(super) fn new(entries_max: usize) -> Self {
+        Self { entries_max, state: Mutex::default() }
+    }
+
+    /// The vector of `text` if it is remembered.
+    pub(super) fn get(&self, text: &str) -> Option<Vec<f32>> {
+        let key = *blake3::hash(text.as_bytes()).as_bytes();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let vector = state.vectors.get(&key)?.1.clone();
+        state.touch(key, vector.clone());
+        Some(vector)
+    }
+
+    /// Remembers `vector`, and forgets the one that was not asked for longest.
+    pub(super) fn put(&self, text: &str, vector: &[f32]) {
+        if self.entries_max == 0 {
+            return;
+        }
+        let key = *blake3::hash(text.as_bytes()).as_bytes();
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.touch(key, vector.to_vec());
+        while state.vectors.len() > self.entries_max {
+            let Some((_, oldest)) = state.by_use.pop_first() else { break };
+            state.vectors.remove(&oldest);
+        }
+    }
+}
+
+impl State {
+    fn touch(&mut self, key: Key, vector: Vec<f32>) {
+        self.clock += 1;
+        if let Some((used, _)) = self.vectors.insert(key, (self.clock, vector)) {
+            self.by_use.remove(&used);
+        }
+        self.by_use.insert(self.clock, key);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forgets_what_was_not_asked_for_longest() {
+        let cache = QueryCache::new(2);
+        cache.put("a", &[1.0]);
+        cache.put("b", &[2.0]);
+        assert_eq!(cache.get("a"), Some(vec![1.0]));
+        cache.put("c", &[3.0]);
+        assert_eq!(
+            (cache.get("a"), cache.get("b"), cache.get("c")),
+            (Some(vec![1.0]), None, Some(vec![3.0]))
+        );
+        cache.put("c", &[4.0]);
+        assert_eq!((cache.get("a"), cache.get("c")), (Some(vec![1.0]), Some(vec![4.0])));
+    }
+
+    #[test]
+    fn a_cache_of_none_remembers_nothing() {
+        let cache = QueryCache::new(0);
+        cache.put("a", &[1.0]);
+        assert_eq!(cache.get("a"), None);
+    }
+}
