@@ -17,7 +17,7 @@ const VALUES_MAX: usize = 64;
 /// is none, or more than 64 values in a list.
 pub(super) fn store_filter(request: &FilterRequest, repository_id: Option<i64>) -> Result<Filter, Fault> {
     for (field, values) in
-        [("path", &request.paths), ("ext", &request.extensions), ("lang", &request.languages)]
+        [("path", &request.paths), ("file", &request.files), ("ext", &request.extensions), ("lang", &request.languages)]
     {
         if values.len() > VALUES_MAX {
             let message = format!("`{field}` has {} values; {VALUES_MAX} are allowed.", values.len());
@@ -25,14 +25,32 @@ pub(super) fn store_filter(request: &FilterRequest, repository_id: Option<i64>) 
                 .with_hint("Use a glob instead of a long list."));
         }
     }
-    let patterns = request.paths.iter().map(|path| Ok(format!("(?i){}", path_regex(path)?)));
     Ok(Filter {
         repository_id,
-        languages: request.languages.iter().map(|name| language(name)).collect::<Result<_, _>>()?,
+        languages: languages_of(request)?,
         extensions: request.extensions.iter().map(|given| extension(given)).collect::<Result<_, _>>()?,
-        path_patterns: patterns.collect::<Result<_, Fault>>()?,
-        ..Filter::default()
+        path_patterns: patterns(&request.paths)?,
+        file_patterns: patterns(&request.files)?,
     })
+}
+
+fn patterns(given: &[String]) -> Result<Vec<String>, Fault> {
+    given.iter().map(|pattern| Ok(format!("(?i){}", path_regex(pattern)?))).collect()
+}
+
+/// The languages asked for that belong to the mode.
+fn languages_of(request: &FilterRequest) -> Result<Vec<String>, Fault> {
+    let named = request.languages.iter().map(|name| language(name)).collect::<Result<Vec<_>, _>>()?;
+    let Some(of_mode) = request.mode.languages() else { return Ok(named) };
+    if named.is_empty() {
+        return Ok(of_mode.into_iter().map(str::to_owned).collect());
+    }
+    let both: Vec<String> = named.iter().filter(|id| of_mode.contains(&id.as_str())).cloned().collect();
+    if both.is_empty() {
+        let message = format!("No file in {} belongs to this mode.", named.join(", "));
+        return Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint("Drop `mode` or `lang`."));
+    }
+    Ok(both)
 }
 
 fn language(name: &str) -> Result<String, Fault> {
@@ -74,6 +92,7 @@ mod tests {
             paths: owned(paths),
             extensions: owned(extensions),
             languages: owned(languages),
+            ..FilterRequest::default()
         }
     }
 
