@@ -4,17 +4,25 @@
 //! client sees a server at once, a failure is the answer of the call that needed the missing part,
 //! and the next call tries again.
 
+pub mod doctor;
+pub mod index_job;
 mod queue;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::clock::Clock;
 use crate::config::{Config, Layout};
-use crate::contract::Fault;
+use crate::contract::{ErrorCode, Fault};
+use crate::embedding::{Embedder, OnnxEmbedder};
+use crate::postgres::Database;
+use crate::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
+use crate::store::Store;
+use crate::upkeep::assets::{self, Installed, Wanted};
 
 pub use queue::{Admission, Bulkhead, Queues};
 
@@ -34,8 +42,15 @@ pub struct App {
     pub shutdown: CancellationToken,
     /// Names this process in job leases.
     pub worker: String,
-    /// The `pairofcleats` executable.
-    pub program: PathBuf,
+    program: PathBuf,
+    embedder: OnceCell<Arc<dyn Embedder>>,
+    storage: OnceCell<Storage>,
+}
+
+struct Storage {
+    store: Store,
+    /// Keeps the embedded cluster up while this process lives.
+    _server: Option<EmbeddedServer>,
 }
 
 impl App {
@@ -49,10 +64,89 @@ impl App {
             shutdown: CancellationToken::new(),
             worker: format!("{}-{}", std::process::id(), clock.now().as_nanosecond()),
             program,
+            embedder: OnceCell::new(),
+            storage: OnceCell::new(),
             config,
             layout,
             clock,
         }
+    }
+
+    /// The same application with a ready embedder, for tests that need no model.
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
+        self.embedder = OnceCell::new_with(Some(embedder));
+        self
+    }
+
+    /// The database, started or connected on first use.
+    ///
+    /// # Errors
+    /// `CAPABILITY_MISSING` when runtime files are not installed, `STORAGE_UNAVAILABLE` when the
+    /// database cannot be reached; the next call tries again.
+    pub async fn store(&self) -> Result<&Store, Fault> {
+        let storage = self.storage.get_or_try_init(|| self.open_storage()).await?;
+        Ok(&storage.store)
+    }
+
+    /// The embedding model, loaded on first use.
+    ///
+    /// # Errors
+    /// `CAPABILITY_MISSING` when the model or the runtime is not installed or damaged.
+    pub async fn embedder(&self) -> Result<&Arc<dyn Embedder>, Fault> {
+        self.embedder
+            .get_or_try_init(|| async {
+                let installed = self.installed(Wanted { postgres: false, embedding: true }).await?;
+                let settings = self.config.embedding.clone();
+                let files = installed.embedding.ok_or_else(|| {
+                    Fault::new(ErrorCode::CapabilityMissing, "The embedding model is not installed.")
+                        .with_hint("Run `pairofcleats bootstrap`.")
+                })?;
+                let embedder =
+                    blocking(move || OnnxEmbedder::open(&files.model, &files.ort_dylib, &settings)).await?;
+                Ok(Arc::new(embedder) as Arc<dyn Embedder>)
+            })
+            .await
+    }
+
+    /// Whether the model is in memory already.
+    #[must_use]
+    pub fn loaded_embedder(&self) -> Option<&Arc<dyn Embedder>> {
+        self.embedder.get()
+    }
+
+    /// The database, if something reached it already.
+    #[must_use]
+    pub fn opened_store(&self) -> Option<&Store> {
+        self.storage.get().map(|storage| &storage.store)
+    }
+
+    async fn open_storage(&self) -> Result<Storage, Fault> {
+        if let Some(url) = &self.config.database.url {
+            let options = crate::postgres::parse_url(url)?;
+            let database = Database::connect(options, &self.config.database, true).await?;
+            return Ok(Storage { store: Store::new(database), _server: None });
+        }
+        let installed = self.installed(Wanted { postgres: true, embedding: false }).await?;
+        let install = installed.postgres.ok_or_else(|| {
+            Fault::new(ErrorCode::CapabilityMissing, "The embedded Postgres is not installed.")
+                .with_hint("Run `pairofcleats bootstrap`, or set DATABASE_URL to your own Postgres.")
+        })?;
+        let options = EmbeddedOptions {
+            install,
+            cluster: self.layout.cluster(),
+            supervisor: self.program.clone(),
+            settings: self.config.embedded.clone(),
+        };
+        let server = blocking(move || embedded::ensure_running(&options)).await?;
+        let database = Database::connect(server.connect_options(), &self.config.database, false).await?;
+        Ok(Storage { store: Store::new(database), _server: Some(server) })
+    }
+
+    /// Installed runtime files; nothing is downloaded here.
+    async fn installed(&self, wanted: Wanted) -> Result<Installed, Fault> {
+        let (layout, settings) = (self.layout.clone(), self.config.assets.clone());
+        blocking(move || assets::installed(&layout, &settings, wanted)).await
     }
 }
 
@@ -60,9 +154,7 @@ impl App {
 ///
 /// # Errors
 /// The work's own fault; `INTERNAL` if it panicked.
-pub async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
+pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => Err(Fault::internal("A background step failed unexpectedly.", error)),

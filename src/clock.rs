@@ -57,6 +57,12 @@ pub fn iso_millis(at: Timestamp) -> String {
     format!("{at:.3}")
 }
 
+/// The same of milliseconds since the epoch.
+#[must_use]
+pub fn iso_from_millis(millis: i64) -> String {
+    iso_millis(Timestamp::from_millisecond(millis).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,1 +1,20 @@
-//! (see lib.rs)
+//! Files to rows, in one direction: walk, plan, prepare (read, redact, chunk, weigh), write, embed.
+
+mod walk;
+
+mod file;
+mod secrets;
+
+mod plan;
+mod prepare;
+
+mod vectors;
+mod write;
+
+mod report;
+mod run;
+
+pub use file::{FileText, read_text};
+pub use report::{RunReport, SkippedFiles};
+pub use run::{Options, Run, run};
+pub use walk::require_files;

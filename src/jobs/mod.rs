@@ -6,6 +6,6 @@ mod run;
 
 pub use lease::{ClaimedJob, LeaseSettings};
 pub use progress::{Phase, Progress, ProgressSender};
-pub use run::{Finished, RunningJob, run_or_attach};
+pub use run::{Finished, RunningJob, enqueue, run_or_attach, work_once};
 
 pub use crate::store::{Enqueued, Job, JobState, NewJob};

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::lease::{ClaimedJob, LeaseSettings, lease_lost};
 use super::progress::{Progress, ProgressSender};
 use crate::contract::{ErrorCode, Fault};
-use crate::store::{self, Claim, Fence, Job, JobState, NewJob, Outcome, Store};
+use crate::store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Outcome, Store};
 
 /// Between looks at a job that another process runs.
 const POLL: Duration = Duration::from_millis(250);
@@ -57,10 +57,7 @@ where
     F: FnOnce(RunningJob) -> R + Send,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
-    let mut door = store.control().await?;
-    store::jobs::requeue_expired(&mut door).await?;
-    let asked = store::jobs::enqueue_or_attach(&mut door, request).await?;
-    door.commit().await?;
+    let asked = enqueue(store, request).await?;
     let (id, attached) = (asked.job.id, asked.attached);
     let mut seen = Progress::default();
     loop {
@@ -85,6 +82,48 @@ where
             () = tokio::time::sleep(POLL) => {}
         }
     }
+}
+
+/// Takes the oldest free job of `kind`, if there is one, and sees it through; true when there was one. This
+/// is how a server picks up what a process that died left behind, and what was asked for without waiting.
+///
+/// # Errors
+/// Storage faults; the job's own fault is written down with the job.
+pub async fn work_once<F, R>(
+    store: &Store,
+    kind: &str,
+    worker: &str,
+    settings: LeaseSettings,
+    cancel: &CancellationToken,
+    execute: F,
+) -> Result<bool, Fault>
+where
+    F: FnOnce(RunningJob) -> R + Send,
+    R: Future<Output = Result<Value, Fault>> + Send,
+{
+    let mut door = store.control().await?;
+    store::jobs::requeue_expired(&mut door).await?;
+    door.commit().await?;
+    let Some(claimed) = ClaimedJob::try_claim(store, Claim::Kind(kind), worker, settings).await? else {
+        return Ok(false);
+    };
+    let id = claimed.job.id.clone();
+    if let Err(fault) = run_here(claimed, cancel, &|_: &Progress| (), execute).await {
+        tracing::info!(job = id, code = %fault.code, "a job ended without success: {}", fault.message);
+    }
+    Ok(true)
+}
+
+/// Asks for a job without waiting for it.
+///
+/// # Errors
+/// Storage faults.
+pub async fn enqueue(store: &Store, request: &NewJob) -> Result<Enqueued, Fault> {
+    let mut door = store.control().await?;
+    store::jobs::requeue_expired(&mut door).await?;
+    let asked = store::jobs::enqueue_or_attach(&mut door, request).await?;
+    door.commit().await?;
+    Ok(asked)
 }
 
 async fn run_here<F, R>(

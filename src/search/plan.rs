@@ -94,7 +94,7 @@ fn lexical(
         WeightedTerm { id: term.id, weight, chunks, term: term.term.clone() }
     };
     let mut weighted: Vec<WeightedTerm> = terms.iter().map(weigh).collect();
-    weighted.sort_by(|a, b| a.id.cmp(&b.id));
+    weighted.sort_by_key(|term| term.id);
     // Two terms under one hash are one element of the vector.
     weighted.dedup_by(|next, kept| {
         let same = next.id == kept.id;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::rank::Parts;
-use super::request::{Hit, Output, SearchAnswer, Timings, VectorsUsed};
+use super::request::{Hit, Mode, Output, SearchAnswer, Timings, VectorsUsed};
 use super::snippet::{SnippetLimits, shorten, snippet};
 
 /// The best hit of a compact answer shows this much of itself: an average chunk whole.
@@ -14,7 +14,7 @@ const FURTHER: SnippetLimits = SnippetLimits { lines: 4, bytes: 320 };
 /// Bytes of a headline.
 const HEADLINE_BYTES_MAX: usize = 200;
 
-/// The payload of `search`. Further modes add their own lists beside `code`.
+/// The payload of `search`: one ranked list over everything the mode admits.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchPayload {
@@ -23,7 +23,7 @@ pub struct SearchPayload {
     /// The question's normal form: words that rank, `"phrases"` and `-words` that gate.
     pub query: String,
     /// Hits, best first.
-    pub code: Vec<PresentedHit>,
+    pub hits: Vec<PresentedHit>,
     /// Candidates that passed every filter and gate, before the limit.
     pub total: usize,
     /// How vectors were compared: `exact`, `hnsw` or `none`.
@@ -73,6 +73,8 @@ pub struct PresentedHit {
     pub id: i64,
     /// Path relative to its repository.
     pub file: String,
+    /// `code` or `prose`.
+    pub mode: Mode,
     /// First line, 1-based.
     pub start_line: u32,
     /// Last line, inclusive.
@@ -121,7 +123,7 @@ pub fn present(answer: &SearchAnswer, output: Output, bytes_max: usize) -> Searc
     let first = answer.hits.first().map(|hit| hit.repository.as_str());
     let several = answer.hits.iter().any(|hit| Some(hit.repository.as_str()) != first);
     let mut budget = bytes_max;
-    let mut code = Vec::with_capacity(answer.hits.len());
+    let mut shown_hits = Vec::with_capacity(answer.hits.len());
     let (mut texts, mut hits) = (0, 0);
     for (at, hit) in answer.hits.iter().enumerate() {
         let mut shown = presented(hit, answer, output, several, at == 0);
@@ -136,12 +138,12 @@ pub fn present(answer: &SearchAnswer, output: Output, bytes_max: usize) -> Searc
         }
         texts += usize::from(!whole);
         budget -= json_bytes(&shown);
-        code.push(shown);
+        shown_hits.push(shown);
     }
     SearchPayload {
         backend: Backend::Postgres,
         query: answer.query.clone(),
-        code,
+        hits: shown_hits,
         total: answer.total,
         vectors: answer.vectors_used,
         omitted: omitted(texts, hits),
@@ -158,6 +160,7 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
     PresentedHit {
         id: hit.chunk_id,
         file: hit.path.clone(),
+        mode: Mode::of(hit.language.as_deref()),
         start_line: hit.start_line,
         end_line: hit.end_line,
         kind: hit.kind.clone(),
@@ -248,7 +251,7 @@ mod tests {
     #[test]
     fn each_output_shows_what_it_promises() {
         let answer = answer(vec![hit(1, "a", "}\nfn open() {\n    store();\n}")]);
-        let of = |output| present(&answer, output, 100_000).code.remove(0);
+        let of = |output| present(&answer, output, 100_000).hits.remove(0);
         let (compact, full, json) = (of(Output::Compact), of(Output::Full), of(Output::Json));
         assert_eq!(compact.headline, "fn open() {");
         assert!(compact.snippet.is_some() && compact.content.is_none() && compact.repo.is_none());
@@ -262,7 +265,7 @@ mod tests {
     #[test]
     fn names_repositories_when_there_are_several() {
         let payload = present(&answer(vec![hit(1, "a", "x"), hit(2, "b", "y")]), Output::Compact, 100_000);
-        assert_eq!(payload.code[1].repo.as_deref(), Some("b"));
+        assert_eq!(payload.hits[1].repo.as_deref(), Some("b"));
     }
 
     #[test]
@@ -271,7 +274,7 @@ mod tests {
         let answer = answer((1..=6).map(|id| hit(id, "a", &long)).collect());
         let payload = present(&answer, Output::Full, 5_500);
         let omitted = payload.omitted.clone().unwrap();
-        assert!(payload.code[0].content.is_some() && payload.code[5].content.is_none());
+        assert!(payload.hits[0].content.is_some() && payload.hits[5].content.is_none());
         assert_eq!((omitted.hits, omitted.texts + 2), (0, 6));
         let tiny = present(&answer, Output::Full, 600).omitted.unwrap();
         assert!(tiny.hits > 0 && present(&answer, Output::Full, 100_000).omitted.is_none());

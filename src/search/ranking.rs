@@ -11,6 +11,8 @@ pub struct Ranking {
     pub terms_max: usize,
     /// Terms in more than this share of all chunks do not choose candidates; they only score them.
     pub common_share: f32,
+    /// So many of the best by words must be certain before words that choose nothing are ignored.
+    pub lexical_exact_rows: usize,
     /// The chunk defines the symbol asked for.
     pub definition_boost: f32,
     /// … and its file is named after it: multiplies `definition_boost`.
@@ -46,6 +48,7 @@ impl Default for Ranking {
             dense_weight_symbol: 0.3,
             terms_max: 48,
             common_share: 0.05,
+            lexical_exact_rows: 20,
             definition_boost: 1.5,
             definition_stem_factor: 1.5,
             embedded_name_boost: 0.5,

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rank::Parts;
 use crate::contract::Warning;
+use crate::languages;
 
 /// One question to one project.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +43,48 @@ pub struct FilterRequest {
     pub extensions: Vec<String>,
     /// Languages by id or alias.
     pub languages: Vec<String>,
+    /// Parts of file names, or globs.
+    pub files: Vec<String>,
+    /// Code, documents or both.
+    pub mode: Mode,
 }
+
+/// What is searched (T §9, `mode`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// Code, configuration and data: every file that is not prose.
+    Code,
+    /// Documents: Markdown, reStructuredText, AsciiDoc, plain text.
+    Prose,
+    /// Both.
+    #[default]
+    Both,
+    /// The same as both.
+    All,
+}
+
+impl Mode {
+    /// The mode of a file in this language: `code` or `prose`.
+    #[must_use]
+    pub fn of(language: Option<&str>) -> Self {
+        if language.is_some_and(|id| PROSE.contains(&id)) { Self::Prose } else { Self::Code }
+    }
+
+    /// The languages this mode is limited to, if it is.
+    pub(super) fn languages(self) -> Option<Vec<&'static str>> {
+        match self {
+            Self::Both | Self::All => None,
+            Self::Prose => Some(PROSE.to_vec()),
+            Self::Code => {
+                Some(languages::all().map(|language| language.id).filter(|id| !PROSE.contains(id)).collect())
+            }
+        }
+    }
+}
+
+/// Languages whose files are documents.
+const PROSE: &[&str] = &["markdown", "rst", "asciidoc", "text", "latex"];
 
 /// How much of each hit is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]

@@ -1,6 +1,7 @@
 //! The proof that a workspace exists: the only key to the project door.
 
 use crate::contract::{ErrorCode, Fault, ProjectId};
+use crate::embedding::ModelIdentity;
 use crate::postgres::SchemaName;
 
 /// Which rule chose the project (contract.md, "Workspaces").
@@ -40,6 +41,19 @@ pub struct ModelFacts {
     pub hash: Vec<u8>,
     /// Length of a vector.
     pub dimensions: usize,
+}
+
+impl ModelFacts {
+    /// What a project pins of a loaded model.
+    #[must_use]
+    pub fn of(model: &ModelIdentity) -> Self {
+        Self {
+            id: model.id.clone(),
+            variant: model.variant.clone(),
+            hash: model.hash.to_vec(),
+            dimensions: model.dimensions,
+        }
+    }
 }
 
 /// A workspace that exists and is migrated. Made by lookups in the control schema only.

@@ -8,7 +8,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::contract::{Meta, Warning};
+use crate::contract::{Fault, Meta, Warning};
+use crate::store::{ModelFacts, Project};
+use crate::tenancy;
 
 /// One call, in the hands of the tool that runs it. Cheap to clone.
 #[derive(Clone)]
@@ -90,6 +92,38 @@ impl Call {
     /// Notes the repository the answer is about, as the caller named it.
     pub fn about_repo(&self, repo: impl Into<String>) {
         self.noting(|notes| notes.repo = Some(repo.into()));
+    }
+
+    /// The project the call is about, if its workspace exists; never creates one.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` for a malformed id; storage faults.
+    pub async fn project_if_any(&self, project_id: Option<&str>) -> Result<Option<Project>, Fault> {
+        let (id, decided_by) = tenancy::resolve(project_id, self.caller.directory.as_deref())?;
+        self.noting(|notes| notes.project = Some((id.public().map(str::to_owned), decided_by.as_str())));
+        tenancy::open(self.app.store().await?, &id, decided_by).await
+    }
+
+    /// The project the call is about.
+    ///
+    /// # Errors
+    /// `NO_INDEX` when the workspace does not exist; else as [`Call::project_if_any`].
+    pub async fn project(&self, project_id: Option<&str>) -> Result<Project, Fault> {
+        match self.project_if_any(project_id).await? {
+            Some(project) => Ok(project),
+            None => Err(tenancy::no_index()),
+        }
+    }
+
+    /// The project the call is about, made on first use (contract.md: only a use that writes makes one).
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED` when the database login may not create it; else as [`Call::project_if_any`].
+    pub async fn project_for_writing(&self, project_id: Option<&str>) -> Result<Project, Fault> {
+        let (id, decided_by) = tenancy::resolve(project_id, self.caller.directory.as_deref())?;
+        self.noting(|notes| notes.project = Some((id.public().map(str::to_owned), decided_by.as_str())));
+        let model = ModelFacts::of(self.app.embedder().await?.model());
+        tenancy::provision(self.app.store().await?, &id, decided_by, &model).await
     }
 
     /// The answer's metadata: time, duration and what was noted on the way.

@@ -8,8 +8,12 @@ mod spec;
 
 mod call;
 mod context;
+mod repository;
+pub mod published;
 pub mod schema;
 
+mod index;
+mod search;
 mod status;
 
 pub use call::{Request, call};

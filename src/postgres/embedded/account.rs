@@ -179,6 +179,8 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let inner = home.path().join("inner");
         fs::create_dir(&inner).unwrap();
+        fs::set_permissions(&inner, fs::Permissions::from_mode(0o711)).unwrap();
+        fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let owner = fs::metadata(home.path()).unwrap();
         // Neither the owner nor in its group, so only the bits for others count.
         let stranger = Account {

@@ -25,11 +25,11 @@ const REMEDIES: [(&str, &str); 6] = [
     ),
     (
         "could not access file",
-        "Files of the server are missing: run `pairofcleats setup` to install them again.",
+        "Files of the server are missing: run `pairofcleats bootstrap` to install them again.",
     ),
     (
         "cannot open shared object",
-        "Files of the server are missing: run `pairofcleats setup` to install them again.",
+        "Files of the server are missing: run `pairofcleats bootstrap` to install them again.",
     ),
 ];
 

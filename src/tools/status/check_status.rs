@@ -1,17 +1,19 @@
-//! `check_status`: is the server well, and what does the caller's project hold?
+//! `check_status`: is the server well? (S §3.2)
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
-use crate::contract::Fault;
+use crate::contract::{ErrorCode, Fault, TOOLING_VERSION};
+use crate::store::{Access, Project, ProjectTx, files, vectors};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
-pub const TOOL: ToolSpec = ToolSpec {
+pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "check_status",
     title: "Check status",
-    description: "Server health: uptime.",
+    description: "Is the server well: uptime, database, embedding model, and what the caller's project holds, with issues and what to \
+        do about each.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     bulkhead: Bulkhead::None,
@@ -23,15 +25,134 @@ pub const TOOL: ToolSpec = ToolSpec {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {}
-
-#[derive(Debug, Serialize, JsonSchema)]
-struct Output {
-    #[serde(rename = "uptimeMs")]
-    uptime_ms: u64,
+struct Input {
+    /// Project; null or omitted: the default workspace. Lowercase letters, digits and single hyphens.
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
+    project_id: Option<String>,
 }
 
-async fn run(call: Call, _input: Input) -> Result<Output, Fault> {
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Output {
+    /// Version of the server.
+    version: &'static str,
+    /// Milliseconds since the server started.
+    uptime_ms: u64,
+    /// True when there is no issue.
+    healthy: bool,
+    /// The database, if it can be reached.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    database: Option<Database>,
+    /// The embedding model, if it is installed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<Model>,
+    /// What the project holds; absent when nothing was indexed into it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    index: Option<Index>,
+    /// What is not well.
+    issues: Vec<Issue>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Database {
+    /// embedded or external.
+    kind: &'static str,
+    /// Version of the server.
+    version: String,
+    /// Version of the vector extension.
+    pgvector: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Model {
+    /// Name in the manifest.
+    id: String,
+    /// int8 or fp32.
+    variant: String,
+    /// Length of a vector.
+    dimensions: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Index {
+    /// Searchable files.
+    files: i64,
+    /// Searchable chunks.
+    chunks: i64,
+    /// Texts with a vector.
+    vectors: i64,
+    /// Texts that still lack one.
+    vectors_pending: i64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Issue {
+    /// The contract's error code.
+    code: ErrorCode,
+    /// What is wrong.
+    message: String,
+    /// What to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
+}
+
+impl From<Fault> for Issue {
+    fn from(fault: Fault) -> Self {
+        Self { code: fault.code, message: fault.message, hint: fault.hint }
+    }
+}
+
+async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+    let mut issues: Vec<Issue> = Vec::new();
     let uptime = call.app.clock.instant().duration_since(call.app.started);
-    Ok(Output { uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX) })
+    let database = noted(database(&call).await, &mut issues);
+    let model = noted(model(&call).await, &mut issues);
+    let project = match database {
+        Some(_) => call.project_if_any(input.project_id.as_deref()).await?,
+        None => None,
+    };
+    let index = match &project {
+        Some(project) => noted(index(&call, project).await, &mut issues),
+        None => None,
+    };
+    Ok(Output {
+        version: TOOLING_VERSION,
+        uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
+        healthy: issues.is_empty(),
+        database,
+        model,
+        index,
+        issues,
+    })
+}
+
+/// What is not well is an issue in the answer, not a failure of asking.
+fn noted<T>(outcome: Result<T, Fault>, issues: &mut Vec<Issue>) -> Option<T> {
+    outcome.map_err(|fault| issues.push(Issue::from(fault))).ok()
+}
+
+async fn database(call: &Call) -> Result<Database, Fault> {
+    let database = call.app.store().await?.database();
+    database.ping().await?;
+    let facts = database.facts();
+    Ok(Database {
+        kind: if database.is_external() { "external" } else { "embedded" },
+        version: facts.version.clone(),
+        pgvector: facts.vector_version.clone(),
+    })
+}
+
+async fn model(call: &Call) -> Result<Model, Fault> {
+    let model = call.app.embedder().await?.model();
+    Ok(Model { id: model.id.clone(), variant: model.variant.clone(), dimensions: model.dimensions })
+}
+
+async fn index(call: &Call, project: &Project) -> Result<Index, Fault> {
+    let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
+    let totals = files::totals(&mut tx, None).await?;
+    let (vectors, vectors_pending) = (vectors::count(&mut tx).await?, vectors::pending_count(&mut tx).await?);
+    tx.commit().await?;
+    Ok(Index { files: totals.files, chunks: totals.chunks, vectors, vectors_pending })
 }

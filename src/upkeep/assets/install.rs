@@ -58,8 +58,34 @@ pub fn install(
     from: Option<&Path>,
     on_event: &(dyn Fn(AssetEvent) + Sync),
 ) -> Result<Installed, Fault> {
-    let manifest = Manifest::builtin()?;
-    let installer = Installer { manifest: &manifest, platform: platform(), layout, settings, from, on_event };
+    bring(&Installer {
+        manifest: &Manifest::builtin()?,
+        platform: platform(),
+        layout,
+        settings,
+        from,
+        may_fetch: true,
+        on_event,
+    }, wanted)
+}
+
+/// Where the wanted files are, if they are installed; brings nothing. Takes a millisecond.
+///
+/// # Errors
+/// `CAPABILITY_MISSING` with the command that installs what is missing or damaged.
+pub fn installed(layout: &Layout, settings: &Assets, wanted: Wanted) -> Result<Installed, Fault> {
+    bring(&Installer {
+        manifest: &Manifest::builtin()?,
+        platform: platform(),
+        layout,
+        settings,
+        from: None,
+        may_fetch: false,
+        on_event: &|_| (),
+    }, wanted)
+}
+
+fn bring(installer: &Installer<'_>, wanted: Wanted) -> Result<Installed, Fault> {
     let postgres = if wanted.postgres { Some(installer.postgres()?) } else { None };
     let embedding = if wanted.embedding { Some(installer.embedding()?) } else { None };
     Ok(Installed { postgres, embedding })
@@ -72,6 +98,8 @@ pub(super) struct Installer<'a> {
     pub(super) layout: &'a Layout,
     pub(super) settings: &'a Assets,
     pub(super) from: Option<&'a Path>,
+    /// False: what is not installed is a fault.
+    pub(super) may_fetch: bool,
     pub(super) on_event: &'a (dyn Fn(AssetEvent) + Sync),
 }
 
@@ -153,6 +181,10 @@ impl<'a> Installer<'a> {
         if let Check::Sound(receipt) = receipt::check(&target.dir, &target.origin, false) {
             report.done(true);
             return Ok(receipt);
+        }
+        if !self.may_fetch {
+            let message = format!("{} is not installed, or damaged.", target.asset.title);
+            return Err(faults::missing(message, "Run `pairofcleats bootstrap` (or `quickstart`), which installs or repairs it."));
         }
         let _lock = self.lock(report)?;
         // Whoever held the lock before may have installed it.

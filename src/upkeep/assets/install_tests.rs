@@ -65,6 +65,7 @@ impl Workshop {
             layout: &self.layout,
             settings: &self.settings,
             from: from.then_some(folder.as_path()),
+            may_fetch: true,
             on_event: &on_event,
         };
         let target = installer.target("tool")?;

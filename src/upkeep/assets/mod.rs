@@ -20,7 +20,7 @@ mod survey;
 mod test_home;
 mod unpack;
 
-pub use install::{EmbeddingAssets, Installed, Wanted, install};
+pub use install::{EmbeddingAssets, Installed, Wanted, install, installed};
 pub use progress::AssetEvent;
 pub use survey::{AssetReport, AssetState, discard_damaged, survey};
 pub use test_home::{install_for_tests, test_home};

@@ -1,0 +1,140 @@
+//! The index job: asked for by tools, run by whichever process is free, resumed by any.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::App;
+use crate::contract::{ErrorCode, Fault, ProjectId};
+use crate::indexing::{self, Options, Run};
+use crate::jobs::{self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob};
+use crate::store::{DecidedBy, Project};
+use crate::tenancy::{self, RepositoryRoot};
+
+/// The kind under which index jobs are queued.
+pub const KIND: &str = "index";
+
+/// Between looks of a server for work that nobody does.
+const SWEEP: Duration = Duration::from_secs(5);
+
+/// What a worker is told.
+#[derive(Debug, Serialize, Deserialize)]
+struct Request {
+    root: String,
+    options: Options,
+}
+
+/// The job that indexes `root` into `project`.
+///
+/// # Errors
+/// `INTERNAL` if the request cannot be written.
+fn job(project: &Project, root: &RepositoryRoot, options: Options) -> Result<NewJob, Fault> {
+    let request = Request { root: root.as_str().to_owned(), options };
+    Ok(NewJob {
+        project_id: project.id().clone(),
+        kind: KIND,
+        subject: root.as_str().to_owned(),
+        request: serde_json::to_value(request).map_err(|e| Fault::internal("The job could not be written.", e))?,
+    })
+}
+
+/// Indexes and waits: here if the job is free, else until the process that has it is done.
+///
+/// # Errors
+/// The run's own fault, wherever it ran; `CANCELLED`; storage faults.
+pub async fn run(
+    app: &Arc<App>,
+    project: &Project,
+    root: &RepositoryRoot,
+    options: Options,
+    cancel: &CancellationToken,
+    on_progress: impl Fn(&Progress) + Send + Sync,
+) -> Result<Finished, Fault> {
+    let (store, job) = (app.store().await?, job(project, root, options)?);
+    let settings = LeaseSettings::from(&app.config.indexing);
+    let execute = |running| execute(Arc::clone(app), running);
+    jobs::run_or_attach(store, &job, &app.worker, settings, cancel, on_progress, execute).await
+}
+
+/// Asks for a run and answers at once; the run goes on in this process until it shuts down.
+///
+/// # Errors
+/// Storage faults.
+pub async fn begin(
+    app: &Arc<App>,
+    project: &Project,
+    root: &RepositoryRoot,
+    options: Options,
+) -> Result<Enqueued, Fault> {
+    let asked = jobs::enqueue(app.store().await?, &job(project, root, options)?).await?;
+    let app = Arc::clone(app);
+    tokio::spawn(async move {
+        if let Err(fault) = work_once(&app).await {
+            tracing::warn!("an index job could not be started: {fault}");
+        }
+    });
+    Ok(asked)
+}
+
+/// Looks for index jobs that nobody does, until the process shuts down: those asked for without
+/// waiting, and those whose process died.
+pub async fn work(app: Arc<App>) {
+    while !app.shutdown.is_cancelled() {
+        // A server that has not needed the database yet does not start it for this.
+        let worked = match app.opened_store() {
+            Some(_) => work_once(&app).await,
+            None => Ok(false),
+        };
+        match worked {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(fault) => tracing::debug!("no look at the job queue: {fault}"),
+        }
+        tokio::select! {
+            () = app.shutdown.cancelled() => {}
+            () = tokio::time::sleep(SWEEP) => {}
+        }
+    }
+}
+
+async fn work_once(app: &Arc<App>) -> Result<bool, Fault> {
+    let settings = LeaseSettings::from(&app.config.indexing);
+    let execute = |running| execute(Arc::clone(app), running);
+    jobs::work_once(app.store().await?, KIND, &app.worker, settings, &app.shutdown, execute).await
+}
+
+/// Runs a claimed job. A shutdown of this process is no cancellation: the job goes back to the queue.
+async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
+    let request: Request = serde_json::from_value(running.job.request.clone())
+        .map_err(|e| Fault::internal("The job's request could not be read.", e))?;
+    let root = tenancy::repository_root(Path::new(&request.root), &app.config.indexing.roots)?;
+    let id = ProjectId::parse(&running.job.project_id)?;
+    let store = app.store().await?;
+    let project = tenancy::open(store, &id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
+    let embedder = match app.embedder().await {
+        Ok(embedder) => Some(Arc::clone(embedder)),
+        Err(fault) if fault.code == ErrorCode::CapabilityMissing => {
+            tracing::warn!("indexing words only: {fault}");
+            None
+        }
+        Err(fault) => return Err(fault),
+    };
+    let report = indexing::run(&Run {
+        store,
+        project: &project,
+        fence: running.fence,
+        root: root.path(),
+        options: request.options,
+        embedder,
+        config: &app.config,
+        clock: &*app.clock,
+        cancel: &running.cancel,
+        progress: &running.progress,
+    })
+    .await?;
+    serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))
+}

@@ -1,0 +1,108 @@
+//! What a run has to do: the walk compared with what is stored. Pure.
+
+use std::collections::HashMap;
+
+use super::walk::Entry;
+use crate::store::FileRow;
+
+/// The work of one run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// Files to read: new, or different in size or time, or all of them in a full run; in path order.
+    pub read: Vec<ToRead>,
+    /// Searchable files taken as unchanged by size and time.
+    pub unchanged: usize,
+    /// Files that were left out before and have not changed since: reason and path.
+    pub still_skipped: Vec<(String, String)>,
+    /// Stored files that the walk did not meet.
+    pub vanished: Vec<i64>,
+}
+
+/// One file to read, with what is stored of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToRead {
+    /// The file as the walk met it.
+    pub entry: Entry,
+    /// The stored row, if there is one.
+    pub known: Option<Known>,
+}
+
+/// What is stored of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// Row id.
+    pub id: i64,
+    /// blake3 of the bytes; empty when the file was skipped unread.
+    pub content_hash: Vec<u8>,
+}
+
+/// Compares. Size and time are only a hint: a file that differs in either is read, and its content
+/// hash decides. `full` reads everything.
+#[must_use]
+pub fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool) -> Plan {
+    let mut stored: HashMap<String, FileRow> = stored.into_iter().map(|row| (row.path.clone(), row)).collect();
+    let mut plan = Plan::default();
+    for entry in entries {
+        match stored.remove(&entry.path) {
+            Some(row) if !full && same(&row, &entry) => match row.skipped {
+                None => plan.unchanged += 1,
+                Some(reason) => plan.still_skipped.push((reason, row.path)),
+            },
+            Some(row) => {
+                let content_hash = if full { Vec::new() } else { row.content_hash };
+                plan.read.push(ToRead { entry, known: Some(Known { id: row.id, content_hash }) });
+            }
+            None => plan.read.push(ToRead { entry, known: None }),
+        }
+    }
+    plan.vanished = stored.into_values().map(|row| row.id).collect();
+    plan.vanished.sort_unstable();
+    plan
+}
+
+fn same(row: &FileRow, entry: &Entry) -> bool {
+    u64::try_from(row.bytes) == Ok(entry.bytes) && row.modified_ns == entry.modified_ns
+}
+
+/// Whether so much vanished that it is more likely a mistake (an unmounted volume, a wrong checkout)
+/// than an edit: more than half of the stored files and more than `guard_files` (storage.md).
+#[must_use]
+pub fn suspicious_loss(stored: usize, vanished: usize, guard_files: usize) -> bool {
+    vanished > guard_files && vanished * 2 > stored
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(path: &str, bytes: u64, modified_ns: i64) -> Entry {
+        Entry { path: path.into(), bytes, modified_ns }
+    }
+
+    fn row(id: i64, path: &str, bytes: i64, modified_ns: i64) -> FileRow {
+        FileRow { id, path: path.into(), content_hash: vec![1], bytes, modified_ns, skipped: None, chunks: 1 }
+    }
+
+    #[test]
+    fn reads_only_what_differs_and_deletes_what_is_gone() {
+        let stored = vec![row(1, "a", 1, 10), row(2, "b", 1, 10), row(3, "c", 1, 10)];
+        let plan = plan(stored, vec![entry("a", 1, 10), entry("b", 2, 10), entry("d", 1, 10)], false);
+        assert_eq!(plan.unchanged, 1);
+        assert_eq!(plan.read.iter().map(|r| r.entry.path.as_str()).collect::<Vec<_>>(), ["b", "d"]);
+        assert_eq!(plan.vanished, [3]);
+    }
+
+    #[test]
+    fn a_full_run_reads_everything_and_trusts_no_hash() {
+        let plan = plan(vec![row(1, "a", 1, 10)], vec![entry("a", 1, 10)], true);
+        assert_eq!(plan.read.len(), 1);
+        assert_eq!(plan.read[0].known.as_ref().map(|k| k.content_hash.len()), Some(0));
+    }
+
+    #[test]
+    fn small_losses_are_edits_and_large_ones_need_force() {
+        assert!(!suspicious_loss(100, 100, 100));
+        assert!(!suspicious_loss(1000, 400, 100));
+        assert!(suspicious_loss(1000, 600, 100));
+    }
+}

@@ -1,0 +1,156 @@
+//! From a file on disk to the rows it becomes: read, redact, chunk, weigh. Runs on blocking threads.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio::sync::mpsc::Sender;
+use tokio_util::sync::CancellationToken;
+
+use super::file::{self, Content};
+use super::plan::ToRead;
+use super::secrets;
+use crate::config;
+use crate::languages::{self, ChunkLimits, terms};
+use crate::store::{ChunkWrite, FileWrite};
+
+/// What became of one file.
+pub enum Prepared {
+    /// New or changed: these rows replace the old ones.
+    Changed {
+        /// The rows.
+        file: Box<FileWrite>,
+        /// Secrets replaced in it.
+        redacted: u64,
+    },
+    /// The bytes are the stored ones; only size or time differed.
+    Same {
+        /// Row id.
+        id: i64,
+        /// The time to remember.
+        modified_ns: i64,
+    },
+}
+
+/// Prepares `files` on `threads` threads and sends each as it is ready, until done or cancelled.
+///
+/// Blocks. Memory is bounded by the channel: nothing is read before the writer has room.
+pub fn prepare_all(
+    root: &Path,
+    files: Vec<ToRead>,
+    settings: &config::Indexing,
+    threads: usize,
+    out: &Sender<Prepared>,
+    cancel: &CancellationToken,
+) {
+    let queue = Mutex::new(files.into_iter());
+    let next = || queue.lock().ok().and_then(|mut files| files.next());
+    std::thread::scope(|scope| {
+        for _ in 0..threads.max(1) {
+            scope.spawn(|| {
+                while let Some(file) = next() {
+                    if cancel.is_cancelled() || out.blocking_send(prepare(root, file, settings)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+    });
+}
+
+fn prepare(root: &Path, file: ToRead, settings: &config::Indexing) -> Prepared {
+    let ToRead { entry, known } = file;
+    let read = file::read(root, &entry, settings);
+    if let Some(known) = known
+        && !known.content_hash.is_empty()
+        && known.content_hash == read.content_hash
+    {
+        return Prepared::Same { id: known.id, modified_ns: entry.modified_ns };
+    }
+    let mut write = FileWrite {
+        extension: extension(&entry.path),
+        path: entry.path,
+        language: None,
+        bytes: i64::try_from(entry.bytes).unwrap_or(i64::MAX),
+        modified_ns: entry.modified_ns,
+        content_hash: read.content_hash.to_vec(),
+        lines: 0,
+        skipped: None,
+        chunks: Vec::new(),
+    };
+    let mut redacted = 0;
+    match read.content {
+        Content::Skipped(reason) => write.skipped = Some(reason.as_str()),
+        Content::Text { text, language } => {
+            let text = if settings.redact_secrets {
+                let clean = secrets::redact(&text);
+                redacted = clean.count;
+                clean.text
+            } else {
+                text
+            };
+            write.lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+            write.language = language.map(|language| language.id);
+            write.chunks = chunks(&write.path, &text, language, settings);
+        }
+    }
+    Prepared::Changed { file: Box::new(write), redacted }
+}
+
+fn chunks(
+    path: &str,
+    text: &str,
+    language: Option<&'static languages::Language>,
+    settings: &config::Indexing,
+) -> Vec<ChunkWrite> {
+    let limits = ChunkLimits {
+        chars_target: settings.chunk_chars_target,
+        chars_max: settings.chunk_chars_max,
+        chunks_max: settings.chunks_per_file_max,
+        parse_timeout: Duration::from_millis(settings.parse_timeout_ms),
+    };
+    let chunked = languages::chunk(text, language, &limits);
+    chunked
+        .chunks
+        .into_iter()
+        .map(|chunk| {
+            let row = terms::document(&terms::Document {
+                path,
+                defines: &chunk.defines,
+                signature: chunk.signature.as_deref(),
+                text: &chunk.text,
+            });
+            ChunkWrite {
+                start_line: chunk.start_line,
+                end_line: chunk.end_line,
+                kind: chunk.kind,
+                name: chunk.name,
+                defines: chunk.defines,
+                signature: chunk.signature,
+                content_hash: *blake3::hash(chunk.text.as_bytes()).as_bytes(),
+                content: chunk.text,
+                terms: row.terms,
+                weights: row.weights,
+            }
+        })
+        .collect()
+}
+
+/// The extension in lower case, without the dot; none for `Makefile` and `.bashrc`.
+fn extension(path: &str) -> Option<String> {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (stem, extension) = name.rsplit_once('.')?;
+    (!stem.is_empty()).then(|| extension.to_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::extension;
+
+    #[test]
+    fn extensions() {
+        assert_eq!(extension("a/b.RS").as_deref(), Some("rs"));
+        assert_eq!(extension("a.d/Makefile"), None);
+        assert_eq!(extension(".bashrc"), None);
+    }
+}

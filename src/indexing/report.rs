@@ -1,0 +1,82 @@
+//! What an index run did, for people and for `index_status`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The result of one run; stored with the repository.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RunReport {
+    /// Identifies the repository inside the project.
+    pub repository_id: i64,
+    /// The repository's name in answers.
+    pub repository: String,
+    /// Files of the repository that are searchable now.
+    pub files: u64,
+    /// Chunks of the repository that are searchable now.
+    pub chunks: u64,
+    /// Files whose chunks this run wrote.
+    pub files_changed: u64,
+    /// Files that were left as they are.
+    pub files_unchanged: u64,
+    /// Files that are gone and were removed.
+    pub files_removed: u64,
+    /// Texts this run embedded.
+    pub vectors_embedded: u64,
+    /// Texts that still lack a vector; they are found by words only.
+    pub vectors_pending: u64,
+    /// Secrets replaced by `[REDACTED:kind]` in the files this run read.
+    pub secrets_redacted: u64,
+    /// Files and folders that are not searchable, by reason.
+    pub skipped: Vec<SkippedFiles>,
+    /// Seconds until words were searchable.
+    pub lexical_seconds: f64,
+    /// Seconds in all.
+    pub seconds: f64,
+}
+
+/// Files left out for one reason.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SkippedFiles {
+    /// The reason, snake case.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+    /// The first few, in path order.
+    pub examples: Vec<String>,
+}
+
+/// Most examples kept for a reason.
+const EXAMPLES_MAX: usize = 5;
+
+/// Counts what is left out, by reason.
+#[derive(Debug, Default)]
+pub struct SkipCounter(BTreeMap<String, (u64, Vec<String>)>);
+
+impl SkipCounter {
+    /// Notes one path.
+    pub fn add(&mut self, reason: &str, path: &str) {
+        let (count, examples) = self.0.entry(reason.to_owned()).or_default();
+        *count += 1;
+        if examples.len() < EXAMPLES_MAX {
+            examples.push(path.to_owned());
+        }
+    }
+
+    /// The counts, most frequent reason first.
+    #[must_use]
+    pub fn finish(self) -> Vec<SkippedFiles> {
+        let mut skipped: Vec<SkippedFiles> = self
+            .0
+            .into_iter()
+            .map(|(reason, (count, mut examples))| {
+                examples.sort();
+                SkippedFiles { reason, count, examples }
+            })
+            .collect();
+        skipped.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.reason.cmp(&b.reason)));
+        skipped
+    }
+}

@@ -1,0 +1,272 @@
+//! One index run, from the walk to the last vector. What is committed stays, whenever it ends.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio_util::sync::CancellationToken;
+
+use super::plan::{self, Plan};
+use super::report::{RunReport, SkipCounter};
+use super::walk::{self, Walked};
+use super::{vectors, write};
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::contract::{ErrorCode, Fault};
+use crate::embedding::Embedder;
+use crate::jobs::{Phase, ProgressSender};
+use crate::languages::{CHUNKER_VERSION, terms::TERMS_VERSION};
+use crate::store::{
+    Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, files, index_state, lexical, repositories,
+};
+
+/// How a run is to be made.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Options {
+    /// Read and chunk every file again; vectors of unchanged text are kept.
+    pub full: bool,
+    /// Allow a run that removes more than half of the indexed files.
+    pub force: bool,
+}
+
+/// Everything a run needs; it reads nothing else but the repository.
+pub struct Run<'a> {
+    /// The database.
+    pub store: &'a Store,
+    /// Where the rows go.
+    pub project: &'a Project,
+    /// The job's fence token: every transaction checks that it is still the newest.
+    pub fence: Fence,
+    /// The repository's canonical root.
+    pub root: &'a Path,
+    /// How.
+    pub options: Options,
+    /// The project's model; without one the run makes words searchable and leaves vectors pending.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// Settings.
+    pub config: &'a Config,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// Fires when the job is cancelled or its lease is lost.
+    pub cancel: &'a CancellationToken,
+    /// Where progress goes.
+    pub progress: &'a ProgressSender,
+}
+
+/// Runs.
+///
+/// # Errors
+/// `CANCELLED`; `INVALID_REQUEST` when nothing in the repository can be indexed; `ILLEGAL_STATE` when the
+/// run lost its fence, when too much vanished, or when the project is pinned to another model; storage faults.
+pub async fn run(run: &Run<'_>) -> Result<RunReport, Fault> {
+    let started = run.clock.instant();
+    if let Some(embedder) = &run.embedder {
+        run.project.require_model(&ModelFacts::of(embedder.model()))?;
+    }
+    let repository = open(run).await?;
+    let outcome = pipeline(run, &repository, started).await;
+    if outcome.is_err() {
+        close_failed(run, &repository).await;
+    }
+    outcome
+}
+
+/// The repository's row as the run found it.
+struct Repository {
+    id: i64,
+    name: String,
+    is_new: bool,
+}
+
+async fn pipeline(run: &Run<'_>, repository: &Repository, started: Instant) -> Result<RunReport, Fault> {
+    run.progress.update(|progress| progress.phase = Phase::Walk);
+    let walked = walk_blocking(run).await?;
+    let (plan, stored) = plan_run(run, repository.id, &walked).await?;
+
+    let mut skips = SkipCounter::default();
+    walked.skipped.iter().for_each(|(reason, path)| skips.add(reason.as_str(), path));
+    plan.still_skipped.iter().for_each(|(reason, path)| skips.add(reason, path));
+
+    let unchanged = plan.unchanged as u64;
+    let vanished = if walked.complete { plan.vanished } else { Vec::new() };
+    guard_against_loss(run, stored, vanished.len())?;
+
+    let total = unchanged + plan.read.len() as u64;
+    run.progress.update(|progress| {
+        progress.phase = Phase::Files;
+        progress.files_seen = walked.entries.len() as u64;
+        progress.files_total = Some(total);
+        progress.files_done = unchanged;
+    });
+    let written = write::write_files(run, repository.id, plan.read, &mut skips).await?;
+    if written.searchable + unchanged == 0 {
+        return Err(nothing_to_index(skips));
+    }
+    let removed_chunks = remove(run, &vanished).await?;
+    finish_lexical(run, written.changed_chunks + removed_chunks).await?;
+    let lexical_seconds = seconds_since(run, started);
+
+    let embedded = vectors::embed_pending(run).await?;
+    run.progress.update(|progress| progress.phase = Phase::Finish);
+    vectors::ensure_index(run).await?;
+
+    let (files, chunks) = totals(run, repository.id).await?;
+    let report = RunReport {
+        repository_id: repository.id,
+        repository: repository.name.clone(),
+        files,
+        chunks,
+        files_changed: written.changed_files,
+        files_unchanged: unchanged + written.same_files,
+        files_removed: vanished.len() as u64,
+        vectors_embedded: embedded.embedded,
+        vectors_pending: embedded.pending,
+        secrets_redacted: written.redacted,
+        skipped: skips.finish(),
+        lexical_seconds,
+        seconds: seconds_since(run, started),
+    };
+    close(run, repository.id, &report).await?;
+    Ok(report)
+}
+
+fn seconds_since(run: &Run<'_>, started: Instant) -> f64 {
+    (run.clock.instant().duration_since(started).as_secs_f64() * 1e3).round() / 1e3
+}
+
+/// What turns text into rows in this build.
+const VERSIONS: Versions = Versions { chunker: CHUNKER_VERSION, terms: TERMS_VERSION };
+
+/// Takes the fence and the repository's row.
+async fn open(run: &Run<'_>) -> Result<Repository, Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    index_state::acquire_fence(&mut tx, run.fence).await?;
+    let root = run.root.to_string_lossy();
+    let known = repositories::get(&mut tx, &root).await?;
+    let is_new = known.as_ref().is_none_or(|known| known.indexed_ms.is_none());
+    let (id, name) = match known {
+        Some(known) => (known.id, known.name),
+        None => {
+            let name = free_name(&mut tx, run.root).await?;
+            (repositories::ensure(&mut tx, run.fence, &root, &name).await?, name)
+        }
+    };
+    repositories::set_state(&mut tx, run.fence, id, RepositoryState::Indexing).await?;
+    tx.commit().await?;
+    Ok(Repository { id, name, is_new })
+}
+
+/// The folder's name, with a number where another repository of the project has it.
+async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
+    let folder = root.file_name().map_or_else(|| "repository".into(), |name| name.to_string_lossy().into_owned());
+    let taken: Vec<String> = repositories::list(tx).await?.into_iter().map(|row| row.name).collect();
+    let numbered = (2..).map(|number| format!("{folder}-{number}"));
+    let mut names = std::iter::once(folder.clone()).chain(numbered);
+    Ok(names.find(|name| !taken.contains(name)).unwrap_or(folder))
+}
+
+async fn walk_blocking(run: &Run<'_>) -> Result<Walked, Fault> {
+    let (root, settings, cancel) = (run.root.to_owned(), run.config.indexing.clone(), run.cancel.clone());
+    let walking = tokio::task::spawn_blocking(move || walk::walk(&root, &settings, &|| cancel.is_cancelled()));
+    walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
+}
+
+async fn plan_run(run: &Run<'_>, repository_id: i64, walked: &Walked) -> Result<(Plan, usize), Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let stored = files::manifest(&mut tx, repository_id).await?;
+    let state = index_state::read(&mut tx).await?;
+    tx.commit().await?;
+    let outdated = state.versions != VERSIONS;
+    let count = stored.len();
+    Ok((plan::plan(stored, walked.entries.clone(), run.options.full || (outdated && count > 0)), count))
+}
+
+fn guard_against_loss(run: &Run<'_>, stored: usize, vanished: usize) -> Result<(), Fault> {
+    if run.options.force || !plan::suspicious_loss(stored, vanished, run.config.indexing.delete_guard_files) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        ErrorCode::IllegalState,
+        format!("{vanished} of {stored} indexed files are gone; nothing was removed."),
+    )
+    .with_details(serde_json::json!({ "indexed": stored, "vanished": vanished }))
+    .with_hint("Check that the repository is mounted and checked out; if the files are really gone, run again with force."))
+}
+
+fn nothing_to_index(skips: SkipCounter) -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, "The repository holds no file that can be indexed.")
+        .with_details(serde_json::json!({ "skipped": skips.finish() }))
+        .with_hint("Check the path, .gitignore and .pairofcleatsignore; details list what was left out and why.")
+}
+
+/// Removes vanished files; returns how many chunks went with them.
+async fn remove(run: &Run<'_>, ids: &[i64]) -> Result<i64, Fault> {
+    let mut chunks = 0;
+    for batch in ids.chunks(run.config.indexing.batch_files.max(1)) {
+        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+        chunks += files::delete(&mut tx, run.fence, batch).await?;
+        tx.commit().await?;
+    }
+    Ok(chunks)
+}
+
+/// Words become searchable with true weights: index on terms, document frequencies, counts.
+async fn finish_lexical(run: &Run<'_>, changed_chunks: i64) -> Result<(), Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let mut state = index_state::read(&mut tx).await?;
+    // A run that was killed after its last file leaves counts that were never published.
+    let published = files::totals(&mut tx, None).await?.chunks == state.chunks && state.versions == VERSIONS;
+    if changed_chunks > 0 || !published {
+        state = index_state::publish(&mut tx, run.fence, VERSIONS, changed_chunks).await?;
+        if statistics_are_stale(&state) {
+            tx.lift_timeout().await?;
+            lexical::rebuild_statistics(&mut tx, run.fence).await?;
+        }
+    }
+    tx.commit().await?;
+    lexical::ensure_terms_index(run.store, run.project, run.fence, memory_mb(run)).await?;
+    Ok(())
+}
+
+/// Memory for building an index, in MB.
+pub(super) fn memory_mb(run: &Run<'_>) -> u32 {
+    run.config.embedded.maintenance_work_mem_mb
+}
+
+/// Document frequencies are rebuilt when they may be off by more than a fiftieth, or when it is cheap.
+fn statistics_are_stale(state: &IndexState) -> bool {
+    const CHEAP_CHUNKS: i64 = 5_000;
+    state.chunks <= CHEAP_CHUNKS || state.statistics_chunks == 0 || state.changed_since_statistics * 50 > state.chunks
+}
+
+async fn totals(run: &Run<'_>, repository_id: i64) -> Result<(u64, u64), Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let totals = files::totals(&mut tx, Some(repository_id)).await?;
+    tx.commit().await?;
+    Ok((totals.files.unsigned_abs(), totals.chunks.unsigned_abs()))
+}
+
+async fn close(run: &Run<'_>, id: i64, report: &RunReport) -> Result<(), Fault> {
+    let json = serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))?;
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    repositories::set_report(&mut tx, run.fence, id, RepositoryState::Ready, &json).await?;
+    tx.commit().await
+}
+
+/// A failed first run leaves no empty repository behind; a later one keeps what was searchable.
+async fn close_failed(run: &Run<'_>, repository: &Repository) {
+    let closing = async {
+        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+        let empty = files::totals(&mut tx, Some(repository.id)).await?.chunks == 0;
+        if repository.is_new && empty {
+            repositories::delete(&mut tx, run.fence, repository.id).await?;
+        } else {
+            repositories::set_state(&mut tx, run.fence, repository.id, RepositoryState::Failed).await?;
+        }
+        tx.commit().await
+    };
+    if let Err(fault) = closing.await {
+        // The run's own fault is what the caller gets; losing the fence, for one, ends both.
+        tracing::debug!(%fault, "the failed run's repository was left as it is");
+    }
+}

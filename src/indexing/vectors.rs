@@ -1,0 +1,101 @@
+//! Texts without a vector get one, page by page; a page that is committed is never embedded again.
+
+use std::sync::Arc;
+
+use super::run::{Run, memory_mb};
+use crate::contract::{ErrorCode, Fault};
+use crate::embedding::Embedder;
+use crate::jobs::Phase;
+use crate::store::{Access, PendingText, ProjectTx, vectors};
+
+/// What the vector part of a run did.
+#[derive(Debug, Default)]
+pub struct Embedded {
+    /// Texts embedded.
+    pub embedded: u64,
+    /// Texts left without a vector, because there is no model here.
+    pub pending: u64,
+}
+
+/// Embeds what is pending in the whole project, which includes what an interrupted run left behind.
+///
+/// # Errors
+/// `CANCELLED`, `ILLEGAL_STATE` when the fence is lost, faults of model and storage; committed pages stay.
+pub async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
+    let mut done = Embedded::default();
+    let pending = count_pending(run).await?;
+    let Some(embedder) = &run.embedder else {
+        return Ok(Embedded { pending, ..done });
+    };
+    if pending == 0 {
+        return Ok(done);
+    }
+    run.progress.update(|progress| {
+        progress.phase = Phase::Embed;
+        progress.vectors_total = Some(pending);
+    });
+    let mut after: Option<Vec<u8>> = None;
+    loop {
+        let page = fetch(run, after.as_deref()).await?;
+        let Some(last) = page.last() else { return Ok(done) };
+        after = Some(last.hash.clone());
+        for part in page.chunks(PART) {
+            let vectors = embed(run, embedder, part).await?;
+            let hashes: Vec<Vec<u8>> = part.iter().map(|text| text.hash.clone()).collect();
+            let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+            vectors::insert(&mut tx, run.fence, &hashes, &vectors).await?;
+            tx.commit().await?;
+            done.embedded += hashes.len() as u64;
+            run.progress.update(|progress| progress.vectors_done = done.embedded);
+        }
+    }
+}
+
+/// Texts embedded and committed together: a few seconds of work, so that a crash costs little and
+/// progress moves, and enough that the cores stay busy to the end.
+const PART: usize = 256;
+
+/// Makes the nearest-neighbour index once there are enough vectors for it.
+///
+/// # Errors
+/// Storage faults.
+pub async fn ensure_index(run: &Run<'_>) -> Result<(), Fault> {
+    let rows_min = run.config.indexing.hnsw_rows_min;
+    vectors::ensure_hnsw(run.store, run.project, run.fence, rows_min, memory_mb(run)).await?;
+    Ok(())
+}
+
+async fn count_pending(run: &Run<'_>) -> Result<u64, Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let count = vectors::pending_count(&mut tx).await?;
+    tx.commit().await?;
+    Ok(count.unsigned_abs())
+}
+
+async fn fetch(run: &Run<'_>, after: Option<&[u8]>) -> Result<Vec<PendingText>, Fault> {
+    let limit = i64::try_from(run.config.embedding.page_chunks).unwrap_or(i64::MAX);
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let page = vectors::pending(&mut tx, after, limit).await?;
+    tx.commit().await?;
+    Ok(page)
+}
+
+async fn embed(run: &Run<'_>, embedder: &Arc<dyn Embedder>, part: &[PendingText]) -> Result<Vec<Vec<f32>>, Fault> {
+    let texts: Vec<String> = part.iter().map(passage).collect();
+    let (embedder, cancel) = (Arc::clone(embedder), run.cancel.clone());
+    let embedding = tokio::task::spawn_blocking(move || embedder.embed_passages(&texts, &|| cancel.is_cancelled()));
+    let vectors = embedding.await.map_err(|error| Fault::internal("Embedding failed unexpectedly.", error))?;
+    if run.cancel.is_cancelled() {
+        return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled; what was committed stays."));
+    }
+    vectors
+}
+
+/// What the model reads of a chunk: a header that says where it stands, then the text.
+///
+/// The header is worth +0.01 to +0.03 NDCG@10 (search.md).
+fn passage(text: &PendingText) -> String {
+    let header = [Some(text.path.as_str()), text.name.as_deref(), text.signature.as_deref()];
+    let header: Vec<&str> = header.into_iter().flatten().collect();
+    format!("{}\n{}", header.join(" · "), text.content)
+}

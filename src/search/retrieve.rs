@@ -1,0 +1,101 @@
+//! The two legs: wide candidates by words and by meaning, each with its score from the other leg, too.
+
+use std::collections::HashSet;
+
+use super::fuse::Leg;
+use super::plan::{LexicalPlan, VectorPath};
+use super::ranking::Ranking;
+use crate::contract::Fault;
+use crate::store::{Filter, LexicalHit, LexicalQuery, ProjectTx, VectorHit, lexical, vectors};
+
+/// The best chunks by BM25. Terms that stand in many chunks do not choose at first; when that could have cost
+/// a good candidate, all terms choose.
+pub(super) async fn by_words(
+    tx: &mut ProjectTx,
+    filter: &Filter,
+    plan: &LexicalPlan,
+    limit: usize,
+    ranking: &Ranking,
+) -> Result<Leg, Fault> {
+    if plan.terms.is_empty() {
+        return Ok(Leg::new());
+    }
+    let limit = sql_limit(limit);
+    let hits = lexical::candidates(tx, filter, &lexical_query(plan), limit).await?;
+    let found: Leg = hits.iter().map(lexical_score).collect();
+    let scores: Vec<f32> = found.iter().map(|(_, score)| *score).collect();
+    if plan.is_exact(&scores, ranking.lexical_exact_rows) {
+        return Ok(found);
+    }
+    let hits = lexical::candidates(tx, filter, &lexical_query(&plan.with_all_terms()), limit).await?;
+    Ok(hits.iter().map(lexical_score).collect())
+}
+
+/// The best chunks by likeness to the question.
+pub(super) async fn by_meaning(
+    tx: &mut ProjectTx,
+    filter: &Filter,
+    path: VectorPath,
+    question: &[f32],
+    limit: usize,
+) -> Result<Leg, Fault> {
+    let limit = sql_limit(limit);
+    let hits = match path {
+        VectorPath::None => Vec::new(),
+        VectorPath::Exact => vectors::candidates_exact(tx, filter, question, limit).await?,
+        VectorPath::Hnsw(ef_search) => {
+            vectors::candidates_hnsw(tx, filter, question, limit, ef_search).await?
+        }
+    };
+    Ok(hits.iter().map(vector_score).collect())
+}
+
+/// Gives each candidate of one leg its score in the other: being absent from a list of 200 is not being unlike.
+pub(super) async fn complete(
+    tx: &mut ProjectTx,
+    plan: &LexicalPlan,
+    question: Option<&[f32]>,
+    words: &mut Leg,
+    meaning: &mut Leg,
+) -> Result<(), Fault> {
+    let Some(question) = question.filter(|_| !meaning.is_empty()) else { return Ok(()) };
+    let only_meaning = absent(meaning, words);
+    let only_words = absent(words, meaning);
+    if !only_meaning.is_empty() && !plan.terms.is_empty() {
+        let scores = lexical::scores(tx, &lexical_query(plan), &only_meaning).await?;
+        words.extend(scores.iter().map(lexical_score));
+    }
+    if !only_words.is_empty() {
+        let scores = vectors::similarities(tx, question, &only_words).await?;
+        meaning.extend(scores.iter().map(vector_score));
+    }
+    Ok(())
+}
+
+/// Chunks of `leg` that `other` does not have.
+fn absent(leg: &Leg, other: &Leg) -> Vec<i64> {
+    let known: HashSet<i64> = other.iter().map(|(chunk_id, _)| *chunk_id).collect();
+    leg.iter().map(|(chunk_id, _)| *chunk_id).filter(|chunk_id| !known.contains(chunk_id)).collect()
+}
+
+fn lexical_query(plan: &LexicalPlan) -> LexicalQuery {
+    LexicalQuery {
+        terms: plan.terms.iter().map(|term| term.id).collect(),
+        weights: plan.terms.iter().map(|term| term.weight).collect(),
+        keep: plan.keep.clone(),
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "Postgres widens what was an f32")]
+fn lexical_score(hit: &LexicalHit) -> (i64, f32) {
+    (hit.chunk_id, hit.score as f32)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "a cosine needs no more digits than its vectors have")]
+fn vector_score(hit: &VectorHit) -> (i64, f32) {
+    (hit.chunk_id, hit.similarity as f32)
+}
+
+fn sql_limit(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,53 @@
+//! The lines around a hit, put together from the neighbouring chunks of its file.
+
+use std::collections::BTreeMap;
+
+/// A piece of a file: its first line and its text.
+pub(super) struct Piece<'a> {
+    /// 1-based.
+    pub(super) start_line: u32,
+    /// Whole lines.
+    pub(super) text: &'a str,
+}
+
+/// Up to `count` lines before `start` and after `end`. Chunks leave out blank lines between them, so a line
+/// that no piece has is blank, up to the last line that one has.
+pub(super) fn surroundings(
+    pieces: &[Piece<'_>],
+    start: u32,
+    end: u32,
+    count: u32,
+) -> (Vec<String>, Vec<String>) {
+    let mut lines: BTreeMap<u32, &str> = BTreeMap::new();
+    for piece in pieces {
+        lines.extend((piece.start_line..).zip(piece.text.lines()));
+    }
+    let last = lines.last_key_value().map_or(0, |(number, _)| *number);
+    let shown = |number: u32| lines.get(&number).copied().unwrap_or("").to_owned();
+    let before = (start.saturating_sub(count).max(1)..start).map(shown).collect();
+    let after = (end.saturating_add(1)..=end.saturating_add(count).min(last)).map(shown).collect();
+    (before, after)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fills_the_gaps_with_blank_lines() {
+        let pieces = [
+            Piece { start_line: 1, text: "a\nb" },
+            Piece { start_line: 4, text: "d\ne" },
+            Piece { start_line: 7, text: "g" },
+        ];
+        let (before, after) = surroundings(&pieces, 4, 5, 2);
+        assert_eq!(
+            (before, after),
+            (vec!["b".to_owned(), String::new()], vec![String::new(), "g".to_owned()])
+        );
+        let (before, after) = surroundings(&pieces, 4, 5, 100);
+        assert_eq!((before.len(), after.len()), (3, 2));
+        assert_eq!(surroundings(&pieces, 1, 7, 3), (Vec::new(), Vec::new()));
+        assert_eq!(surroundings(&pieces, 4, 5, 0), (Vec::new(), Vec::new()));
+    }
+}

@@ -1,0 +1,93 @@
+//! `build_index`: the index job itself, waited for or handed back as a job (T §6.5.2).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::job;
+use crate::app::Bulkhead;
+use crate::contract::Fault;
+use crate::indexing::{Options, RunReport};
+use crate::tools::spec::typed;
+use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+
+pub(crate) const TOOL: ToolSpec = ToolSpec {
+    name: "build_index",
+    title: "Build index",
+    description: "Build or refresh the search index of a repository. Incremental by default: unchanged files cost nothing, a changed \
+        file touches only itself. One run a repository at a time: a second call joins the running one. Long runs: wait=false returns \
+        the job at once and `index_status` shows its progress; searching works meanwhile.",
+    toolset: Toolset::Index,
+    effects: Effects::WRITES,
+    bulkhead: Bulkhead::Index,
+    timeout: TimeoutClass::Index,
+    input: schema::of::<Input>,
+    output: schema::of::<Output>,
+    run: |call, arguments| typed(call, arguments, run),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Input {
+    /// Absolute path to the repository directory on the server; default: the directory the client works in.
+    #[schemars(length(min = 1, max = 4096))]
+    repo_path: Option<String>,
+    /// Project to index into; null or omitted: the default workspace. Lowercase letters, digits and single hyphens.
+    #[serde(rename = "project_id")]
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
+    project_id: Option<String>,
+    /// true (default): only changed files are read. false: every file is read and chunked again; vectors of unchanged text are kept.
+    incremental: Option<bool>,
+    /// true (default): answer when the run is over. false: answer at once with the job's id.
+    wait: Option<bool>,
+    /// Allow a run that would remove more than half of the indexed files.
+    force: Option<bool>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Output {
+    /// The job's id, for `index_status`.
+    job_id: String,
+    /// queued, running or succeeded.
+    state: &'static str,
+    /// True when the call joined a run that was already under way.
+    attached: bool,
+    /// The project; null is the default workspace.
+    #[serde(rename = "project_id")]
+    project_id: Option<String>,
+    /// The project's Postgres schema.
+    #[serde(rename = "schema_name")]
+    schema_name: String,
+    /// What the run did; absent while it is under way.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<RunReport>,
+}
+
+async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+    let options =
+        Options { full: !input.incremental.unwrap_or(true), force: input.force.unwrap_or(false) };
+    let (project_id, repo) = (input.project_id.as_deref(), input.repo_path.as_deref());
+    if input.wait.unwrap_or(true) {
+        let done = job::run(&call, project_id, repo, options).await?;
+        return Ok(output(&done.project, done.job_id, "succeeded", done.attached, Some(done.report)));
+    }
+    let begun = job::begin(&call, project_id, repo, options).await?;
+    Ok(output(&begun.project, begun.job_id, begun.state, begun.attached, None))
+}
+
+fn output(
+    project: &crate::store::Project,
+    job_id: String,
+    state: &'static str,
+    attached: bool,
+    report: Option<RunReport>,
+) -> Output {
+    Output {
+        job_id,
+        state,
+        attached,
+        project_id: project.id().public().map(str::to_owned),
+        schema_name: project.id().schema_name(),
+        report,
+    }
+}

@@ -1,0 +1,70 @@
+//! `index_repository`: index a repository into a project and wait for the end (M).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::job;
+use crate::app::Bulkhead;
+use crate::contract::Fault;
+use crate::indexing::Options;
+use crate::tools::spec::typed;
+use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+
+pub(crate) const TOOL: ToolSpec = ToolSpec {
+    name: "index_repository",
+    title: "Index a repository",
+    description: "Index a code repository so that it can be searched: scans, chunks and embeds it into the project's isolated \
+        workspace, which is created on first use. Incremental: a second call handles only what changed. Waits until the index is \
+        complete; for a large first run prefer `build_index` with wait=false.",
+    toolset: Toolset::Index,
+    effects: Effects::WRITES,
+    bulkhead: Bulkhead::Index,
+    timeout: TimeoutClass::Index,
+    input: schema::of::<Input>,
+    output: schema::of::<Output>,
+    run: |call, arguments| typed(call, arguments, run),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Absolute path to the repository directory on the server.
+    #[schemars(length(min = 1, max = 4096))]
+    repo_path: String,
+    /// Project to index into; null or omitted: the default workspace. Lowercase letters, digits and single hyphens.
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
+    project_id: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Output {
+    /// Always `success`; a failure is an error.
+    status: &'static str,
+    /// Identifies the repository inside the project.
+    repository_id: i64,
+    /// The project; null is the default workspace.
+    project_id: Option<String>,
+    /// The project's Postgres schema.
+    schema_name: String,
+    /// Files of the repository that are searchable now.
+    files_indexed: u64,
+    /// Chunks of the repository that are searchable now.
+    chunks_created: u64,
+    /// How long the run took, in seconds.
+    duration_seconds: f64,
+}
+
+async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+    let finished =
+        job::run(&call, input.project_id.as_deref(), Some(&input.repo_path), Options::default()).await?;
+    let report = finished.report;
+    Ok(Output {
+        status: "success",
+        repository_id: report.repository_id,
+        project_id: finished.project.id().public().map(str::to_owned),
+        schema_name: finished.project.id().schema_name(),
+        files_indexed: report.files,
+        chunks_created: report.chunks,
+        duration_seconds: report.seconds,
+    })
+}

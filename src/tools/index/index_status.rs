@@ -1,0 +1,196 @@
+//! `index_status`: what a project holds and how far its runs are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::Bulkhead;
+use crate::clock::iso_from_millis;
+use crate::contract::Fault;
+use crate::indexing::RunReport;
+use crate::jobs::Progress;
+use crate::store::{self, Access, Project, ProjectTx, RepositoryRow, files, repositories, vectors};
+use crate::tools::repository::repository;
+use crate::tools::spec::typed;
+use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+
+pub(crate) const TOOL: ToolSpec = ToolSpec {
+    name: "index_status",
+    title: "Index status",
+    description: "What a project's index holds: repositories with state, files, chunks, vectors, what was left out and why, and the \
+        progress of runs under way. Use it after build_index with wait=false, or when a search finds nothing.",
+    toolset: Toolset::Index,
+    effects: Effects::READS,
+    bulkhead: Bulkhead::None,
+    timeout: TimeoutClass::Default,
+    input: schema::of::<Input>,
+    output: schema::of::<Output>,
+    run: |call, arguments| typed(call, arguments, run),
+};
+
+/// Jobs shown, newest first.
+const JOBS_MAX: i64 = 10;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Input {
+    /// Only this repository: its absolute path or its name.
+    #[schemars(length(min = 1, max = 4096))]
+    repo_path: Option<String>,
+    /// Project; null or omitted: the default workspace. Lowercase letters, digits and single hyphens.
+    #[serde(rename = "project_id")]
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
+    project_id: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Output {
+    /// The project; null is the default workspace.
+    #[serde(rename = "project_id")]
+    project_id: Option<String>,
+    /// The project's Postgres schema.
+    #[serde(rename = "schema_name")]
+    schema_name: String,
+    /// Searchable files.
+    files: i64,
+    /// Files left out, with a reason each.
+    files_skipped: i64,
+    /// Searchable chunks.
+    chunks: i64,
+    /// Texts with a vector.
+    vectors: i64,
+    /// Texts that still lack one: found by words only.
+    vectors_pending: i64,
+    /// The model the project is pinned to.
+    model: Model,
+    /// Repositories, by path.
+    repositories: Vec<Repository>,
+    /// Runs, newest first.
+    jobs: Vec<Job>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Model {
+    /// Name in the manifest.
+    id: String,
+    /// int8 or fp32.
+    variant: String,
+    /// Length of a vector.
+    dimensions: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Repository {
+    /// Identifies it inside the project.
+    id: i64,
+    /// Its name in answers; tools take it as repoPath.
+    name: String,
+    /// new, indexing, ready or failed.
+    state: &'static str,
+    /// Searchable files.
+    files: i64,
+    /// Searchable chunks.
+    chunks: i64,
+    /// End of the last complete run, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    indexed_at: Option<String>,
+    /// What the last complete run did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<RunReport>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Job {
+    /// The job's id.
+    job_id: String,
+    /// What kind of work.
+    kind: String,
+    /// queued, running, succeeded, failed or cancelled.
+    state: &'static str,
+    /// How far it is; absent before it starts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<Progress>,
+    /// Why it failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<serde_json::Value>,
+    /// When it was asked for, UTC.
+    created_at: String,
+    /// When it ended, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished_at: Option<String>,
+}
+
+async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+    let project = call.project(input.project_id.as_deref()).await?;
+    let only = match &input.repo_path {
+        Some(repo) => Some(repository(&call, &project, repo).await?),
+        None => None,
+    };
+    let store = call.app.store().await?;
+    let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
+    let shown: Vec<RepositoryRow> = repositories::list(&mut tx)
+        .await?
+        .into_iter()
+        .filter(|row| only.as_ref().is_none_or(|root| *root == row.root))
+        .collect();
+    let one = only.is_some().then(|| shown.first().map(|row| row.id)).flatten();
+    let totals = files::totals(&mut tx, one).await?;
+    let (count, pending) = (vectors::count(&mut tx).await?, vectors::pending_count(&mut tx).await?);
+    let mut listed = Vec::with_capacity(shown.len());
+    for row in shown {
+        let totals = files::totals(&mut tx, Some(row.id)).await?;
+        listed.push(Repository::new(row, totals));
+    }
+    tx.commit().await?;
+    let jobs = jobs(store, &project, only.as_deref()).await?;
+    Ok(Output {
+        project_id: project.id().public().map(str::to_owned),
+        schema_name: project.id().schema_name(),
+        files: totals.files,
+        files_skipped: totals.skipped,
+        chunks: totals.chunks,
+        vectors: count,
+        vectors_pending: pending,
+        model: Model {
+            id: project.model().id.clone(),
+            variant: project.model().variant.clone(),
+            dimensions: project.model().dimensions,
+        },
+        repositories: listed,
+        jobs,
+    })
+}
+
+impl Repository {
+    fn new(row: RepositoryRow, totals: files::Totals) -> Self {
+        Self {
+            id: row.id,
+            name: row.name,
+            state: row.state.as_str(),
+            files: totals.files,
+            chunks: totals.chunks,
+            indexed_at: row.indexed_ms.map(iso_from_millis),
+            report: row.report.and_then(|report| serde_json::from_value(report).ok()),
+        }
+    }
+}
+
+async fn jobs(store: &store::Store, project: &Project, only: Option<&str>) -> Result<Vec<Job>, Fault> {
+    let mut door = store.control_read().await?;
+    let jobs = store::jobs::list(&mut door, project.id(), JOBS_MAX).await?;
+    door.commit().await?;
+    let wanted = jobs.into_iter().filter(|job| only.is_none_or(|root| root == job.subject));
+    Ok(wanted
+        .map(|job| Job {
+            job_id: job.id,
+            kind: job.kind,
+            state: job.state.as_str(),
+            progress: job.progress.as_ref().map(Progress::from_value),
+            error: job.error,
+            created_at: iso_from_millis(job.created_ms),
+            finished_at: job.finished_ms.map(iso_from_millis),
+        })
+        .collect())
+}

@@ -1,0 +1,118 @@
+//! What the index tools share: check the path, make the workspace, run or queue the job, pass progress on.
+
+use std::path::{Path, PathBuf};
+
+use crate::app::index_job;
+use crate::contract::{ErrorCode, Fault};
+use crate::indexing::{self, Options, RunReport};
+use crate::jobs::{Phase, Progress};
+use crate::store::Project;
+use crate::tenancy::{self, RepositoryRoot};
+use crate::tools::{Call, ProgressUpdate};
+
+/// A run that is over.
+pub(super) struct Finished {
+    /// Where it wrote.
+    pub(super) project: Project,
+    /// The job.
+    pub(super) job_id: String,
+    /// Whether it had been asked for already.
+    pub(super) attached: bool,
+    /// What it did.
+    pub(super) report: RunReport,
+}
+
+/// A run that was asked for.
+pub(super) struct Begun {
+    /// Where it writes.
+    pub(super) project: Project,
+    /// The job.
+    pub(super) job_id: String,
+    /// Whether it had been asked for already.
+    pub(super) attached: bool,
+    /// queued or running.
+    pub(super) state: &'static str,
+}
+
+/// Runs and waits.
+pub(super) async fn run(
+    call: &Call,
+    project_id: Option<&str>,
+    repo: Option<&str>,
+    options: Options,
+) -> Result<Finished, Fault> {
+    let (project, root) = prepare(call, project_id, repo).await?;
+    let on_progress = |progress: &Progress| call.progress.report(update(progress));
+    let done = index_job::run(&call.app, &project, &root, options, &call.cancel, on_progress).await?;
+    let report = serde_json::from_value(done.result)
+        .map_err(|e| Fault::internal("The run's report could not be read.", e))?;
+    Ok(Finished { project, job_id: done.job_id, attached: done.attached, report })
+}
+
+/// Asks for a run and does not wait.
+pub(super) async fn begin(
+    call: &Call,
+    project_id: Option<&str>,
+    repo: Option<&str>,
+    options: Options,
+) -> Result<Begun, Fault> {
+    let (project, root) = prepare(call, project_id, repo).await?;
+    let asked = index_job::begin(&call.app, &project, &root, options).await?;
+    let state = asked.job.state.as_str();
+    Ok(Begun { project, job_id: asked.job.id, attached: asked.attached, state })
+}
+
+/// Everything that can be wrong with the call is found before the workspace is made.
+async fn prepare(call: &Call, project_id: Option<&str>, repo: Option<&str>) -> Result<(Project, RepositoryRoot), Fault> {
+    let path: PathBuf = match (repo, &call.caller.directory) {
+        (Some(repo), _) => repo.into(),
+        (None, Some(directory)) => directory.clone(),
+        (None, None) => {
+            return Err(Fault::new(ErrorCode::InvalidRequest, "No repository was named.")
+                .with_hint("Give repoPath, the absolute path of the repository on the server."));
+        }
+    };
+    call.about_repo(path.to_string_lossy());
+    let roots = call.app.config.indexing.roots.clone();
+    let root = crate::app::blocking(move || {
+        let root = tenancy::repository_root(Path::new(&path), &roots)?;
+        indexing::require_files(root.path())?;
+        Ok(root)
+    })
+    .await?;
+    Ok((call.project_for_writing(project_id).await?, root))
+}
+
+/// The job's snapshot as one monotonic number: files count one, vectors count four, which is nearer to
+/// their cost than equal parts.
+fn update(progress: &Progress) -> ProgressUpdate {
+    const VECTOR: f64 = 4.0;
+    let float = |count: u64| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
+    let done = float(progress.files_done) + VECTOR * float(progress.vectors_done);
+    let total = progress.vectors_total.zip(progress.files_total);
+    let phase = match progress.phase {
+        Phase::Queued => "queued",
+        Phase::Walk => "walk",
+        Phase::Files => "files",
+        Phase::Embed => "embed",
+        Phase::Finish => "finish",
+    };
+    let message = match progress.phase {
+        Phase::Queued => "Waiting for another run of this project.".to_owned(),
+        Phase::Walk => "Looking for files.".to_owned(),
+        Phase::Files => {
+            format!("{} of {} files, {} chunks.", progress.files_done, progress.files_total.unwrap_or(0), progress.chunks)
+        }
+        Phase::Embed => {
+            format!("{} of {} vectors; words are searchable.", progress.vectors_done, progress.vectors_total.unwrap_or(0))
+        }
+        Phase::Finish => "Finishing.".to_owned(),
+    };
+    ProgressUpdate {
+        phase,
+        done,
+        total: total.map(|(vectors, files)| float(files) + VECTOR * float(vectors)),
+        message,
+        detail: Some(progress.to_value()),
+    }
+}

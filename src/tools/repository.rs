@@ -1,0 +1,27 @@
+//! Which indexed repository a call means.
+
+use crate::contract::{ErrorCode, Fault};
+use crate::store::{Access, Project, ProjectTx, repositories};
+use crate::tenancy;
+use crate::tools::Call;
+
+/// The root of an indexed repository, by path or by name.
+pub(super) async fn repository(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
+    call.about_repo(named);
+    let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
+    let known = repositories::list(&mut tx).await?;
+    tx.commit().await?;
+    let path = std::path::Path::new(named);
+    let root = if path.is_absolute() {
+        tenancy::repository_root(path, &call.app.config.indexing.roots)?.as_str().to_owned()
+    } else {
+        String::new()
+    };
+    let found = known.iter().find(|row| row.root == root || row.name == named);
+    match found {
+        Some(row) => Ok(row.root.clone()),
+        None => Err(Fault::new(ErrorCode::NoIndex, format!("The project has no index of `{named}`."))
+            .with_details(serde_json::json!({ "repositories": known.iter().map(|row| &row.name).collect::<Vec<_>>() }))
+            .with_hint("Index it with `build_index` (CLI: `pairofcleats index PATH`), or ask without repoPath.")),
+    }
+}

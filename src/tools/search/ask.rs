@@ -1,0 +1,23 @@
+//! What `search` and `search_code` share: the project, the model if there is one, the one query core.
+
+use crate::contract::Fault;
+use crate::search::{self, Deps, Ranking, SearchAnswer, SearchRequest};
+use crate::store::Project;
+use crate::tools::Call;
+
+/// Asks the project. Without a model the answer comes from words alone and says so.
+pub(super) async fn ask(call: &Call, project: &Project, request: &SearchRequest) -> Result<SearchAnswer, Fault> {
+    let app = &call.app;
+    let embedder = app.embedder().await.inspect_err(|fault| tracing::debug!(%fault, "searching without a model"));
+    let ranking = Ranking::default();
+    let deps = Deps {
+        store: app.store().await?,
+        embedder: embedder.ok(),
+        settings: &app.config.search,
+        ranking: &ranking,
+        clock: &*app.clock,
+    };
+    let answer = search::search(deps, project, request).await?;
+    answer.warnings.iter().cloned().for_each(|warning| call.warn(warning));
+    Ok(answer)
+}

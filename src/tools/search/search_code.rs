@@ -1,0 +1,102 @@
+//! `search_code`: a question to ranked chunks of one project (M).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::ask::ask;
+use crate::app::Bulkhead;
+use crate::contract::Fault;
+use crate::search::{Hit, SearchRequest};
+use crate::tools::spec::typed;
+use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+
+pub(crate) const TOOL: ToolSpec = ToolSpec {
+    name: "search_code",
+    title: "Search code (simple)",
+    description: "Search code by meaning and by words in one project's workspace: a question or a name in, the best chunks with \
+        file, lines and text out. `search` does the same with filters and compact output.",
+    toolset: Toolset::Search,
+    effects: Effects::READS,
+    bulkhead: Bulkhead::Search,
+    timeout: TimeoutClass::Search,
+    input: schema::of::<Input>,
+    output: schema::of::<Output>,
+    run: |call, arguments| typed(call, arguments, run),
+};
+
+/// Results when `limit` is not given (M).
+const LIMIT_DEFAULT: usize = 10;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// A question in plain words, or a name. Words rank; "quoted phrases" must occur, -words must not.
+    #[schemars(length(min = 1, max = 8192))]
+    query: String,
+    /// Project to search; null or omitted: the default workspace. Lowercase letters, digits and single hyphens.
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
+    project_id: Option<String>,
+    /// Most results, 1 to 50; default 10.
+    #[schemars(range(min = 1, max = 50))]
+    limit: Option<usize>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Output {
+    /// The best chunks, best first.
+    results: Vec<Found>,
+    /// The project searched; null is the default workspace.
+    project_id: Option<String>,
+    /// The project's Postgres schema.
+    schema_name: String,
+    /// Results found before the limit.
+    total_count: usize,
+    /// Time of the search, in milliseconds.
+    latency_ms: f64,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Found {
+    /// Identifies the chunk inside the project.
+    chunk_id: i64,
+    /// Path relative to its repository.
+    file_path: String,
+    /// The chunk's text.
+    content: String,
+    /// First line, 1-based.
+    start_line: u32,
+    /// Last line, inclusive.
+    end_line: u32,
+    /// Larger is better; comparable within one answer only.
+    similarity_score: f64,
+}
+
+async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+    let project = call.project(input.project_id.as_deref()).await?;
+    let request = SearchRequest {
+        query: input.query,
+        top: input.limit.unwrap_or(LIMIT_DEFAULT),
+        ..SearchRequest::default()
+    };
+    let answer = ask(&call, &project, &request).await?;
+    Ok(Output {
+        results: answer.hits.into_iter().map(Found::from).collect(),
+        project_id: project.id().public().map(str::to_owned),
+        schema_name: project.id().schema_name(),
+        total_count: answer.total,
+        latency_ms: answer.took.total_ms,
+    })
+}
+
+impl From<Hit> for Found {
+    fn from(hit: Hit) -> Self {
+        Self {
+            chunk_id: hit.chunk_id,
+            file_path: hit.path,
+            content: hit.content,
+            start_line: hit.start_line,
+            end_line: hit.end_line,
+            similarity_score: f64::from(hit.score),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! `workspace_status`: the workspaces there are, and the repositories of each (S §3.2).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::app::Bulkhead;
+use crate::clock::iso_from_millis;
+use crate::contract::Fault;
+use crate::store::{self, Access, DecidedBy, ProjectSummary, ProjectTx, RepositoryRow, repositories};
+use crate::tenancy;
+use crate::tools::spec::typed;
+use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+
+pub(crate) const TOOL: ToolSpec = ToolSpec {
+    name: "workspace_status",
+    title: "Workspace status",
+    description: "List the projects (isolated workspaces) and their indexed repositories. Use it to find out what can be searched and \
+        which project_id to pass.",
+    toolset: Toolset::Search,
+    effects: Effects::READS,
+    bulkhead: Bulkhead::None,
+    timeout: TimeoutClass::Default,
+    input: schema::of::<Input>,
+    output: schema::of::<Output>,
+    run: |call, arguments| typed(call, arguments, run),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Only this project; omitted: all of them. Lowercase letters, digits and single hyphens; `default` is the default workspace.
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
+    project_id: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Output {
+    /// The projects, by id.
+    projects: Vec<Workspace>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+struct Workspace {
+    /// The id; null is the default workspace.
+    project_id: Option<String>,
+    /// The project's Postgres schema.
+    schema_name: String,
+    /// When it was made, UTC.
+    created_at: String,
+    /// Its repositories, by path.
+    repositories: Vec<Repository>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Repository {
+    /// Its name in answers; tools take it as repoPath.
+    name: String,
+    /// new, indexing, ready or failed.
+    state: &'static str,
+    /// Searchable files at the end of the last complete run.
+    files: i64,
+    /// Searchable chunks at the end of the last complete run.
+    chunks: i64,
+    /// End of the last complete run, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    indexed_at: Option<String>,
+}
+
+async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+    let only = match &input.project_id {
+        Some(_) => Some(call.project(input.project_id.as_deref()).await?.id().clone()),
+        None => None,
+    };
+    let store = call.app.store().await?;
+    let mut door = store.control_read().await?;
+    let known = store::projects::list(&mut door).await?;
+    door.commit().await?;
+    let mut projects = Vec::new();
+    for summary in known.into_iter().filter(|summary| only.as_ref().is_none_or(|id| *id == summary.id)) {
+        projects.extend(workspace(store, summary).await?);
+    }
+    Ok(Output { projects })
+}
+
+/// None when the project went away since it was listed.
+async fn workspace(store: &store::Store, summary: ProjectSummary) -> Result<Option<Workspace>, Fault> {
+    let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { return Ok(None) };
+    let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
+    let repositories = repositories::list(&mut tx).await?;
+    tx.commit().await?;
+    Ok(Some(Workspace {
+        project_id: summary.id.public().map(str::to_owned),
+        schema_name: summary.schema_name,
+        created_at: iso_from_millis(summary.created_ms),
+        repositories: repositories.into_iter().map(Repository::from).collect(),
+    }))
+}
+
+impl From<RepositoryRow> for Repository {
+    fn from(row: RepositoryRow) -> Self {
+        Self {
+            name: row.name,
+            state: row.state.as_str(),
+            files: row.files,
+            chunks: row.chunks,
+            indexed_at: row.indexed_ms.map(iso_from_millis),
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The public promise stands in `contracts/` and does not change by accident.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use jsonschema::Validator;
+use pairofcleats::contract::SCHEMA_VERSION;
+use pairofcleats::tools::{LIST, published, schema};
+use serde_json::{Map, Value};
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts")
+}
+
+#[expect(clippy::disallowed_methods, reason = "UPDATE_CONTRACTS=1 rewrites the snapshots after a deliberate change")]
+fn updating() -> bool {
+    std::env::var_os("UPDATE_CONTRACTS").is_some()
+}
+
+/// Fails the test if an answer does not fit the tool's published output schema.
+pub fn check_answer(tool: &str, envelope: &Value) {
+    static COMPILED: OnceLock<HashMap<&str, Validator>> = OnceLock::new();
+    let compiled = COMPILED.get_or_init(|| {
+        let compile = |schema: Map<String, Value>| jsonschema::validator_for(&Value::Object(schema)).unwrap();
+        LIST.iter().map(|tool| (tool.name, compile(schema::envelope((tool.output)())))).collect()
+    });
+    let errors: Vec<String> = compiled[tool].iter_errors(envelope).map(|e| format!("{}: {e}", e.instance_path())).collect();
+    assert!(errors.is_empty(), "{tool} breaks its output schema: {errors:?}\n{envelope:#}");
+    assert_eq!(envelope["_meta"]["schemaVersion"], SCHEMA_VERSION);
+    assert_eq!(envelope["ok"].as_bool(), Some(envelope.get("result").is_some()));
+    assert_eq!(envelope["ok"].as_bool(), Some(envelope.get("error").is_none()));
+}
+
+#[test]
+fn snapshots_match_the_code() {
+    for (name, document) in published::contracts() {
+        let path = folder().join(name);
+        let text = format!("{document:#}\n");
+        if updating() {
+            fs::create_dir_all(folder()).unwrap();
+            fs::write(&path, &text).unwrap();
+        }
+        let committed = fs::read_to_string(&path).unwrap_or_default();
+        assert!(committed == text, "contracts/{name} differs from the code; if the change is meant, bump SCHEMA_VERSION and run UPDATE_CONTRACTS=1 cargo test contracts");
+    }
+}
+
+#[test]
+fn each_version_means_one_surface() {
+    let path = folder().join("versions.json");
+    let mut versions: Map<String, Value> =
+        fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    if updating() {
+        versions.insert(SCHEMA_VERSION.into(), Value::String(published::digest()));
+        fs::write(&path, format!("{:#}\n", Value::Object(versions.clone()))).unwrap();
+    }
+    assert_eq!(
+        versions.get(SCHEMA_VERSION).and_then(Value::as_str),
+        Some(published::digest().as_str()),
+        "the surface changed under version {SCHEMA_VERSION}: bump it (T §3.3)"
+    );
+}
+
+#[test]
+fn every_tool_is_well_described() {
+    let mut tokens = 0;
+    for tool in LIST {
+        let described = Value::Object(published::describe(tool));
+        tokens += described.to_string().len() / 4;
+        assert!(tool.description.len() < 2048, "{}: clients cut descriptions at 2 KB", tool.name);
+        assert!(tool.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{}", tool.name);
+        let input = &described["inputSchema"];
+        assert_eq!(input["type"], "object", "{}", tool.name);
+        assert_eq!(input["additionalProperties"], false, "{}: unknown fields must be refused", tool.name);
+        for combinator in ["oneOf", "anyOf", "allOf"] {
+            assert!(input.get(combinator).is_none(), "{}: no root combinators", tool.name);
+        }
+        for (field, rule) in input["properties"].as_object().unwrap() {
+            assert!(rule["description"].is_string(), "{}.{field} has no description", tool.name);
+        }
+        assert_eq!(described["outputSchema"]["type"], "object", "{}", tool.name);
+    }
+    assert!(tokens <= 5_000, "the list costs {tokens} tokens (bytes / 4)");
+}
+
+#[test]
+fn the_readme_lists_the_tools() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    let table: String = LIST.iter().map(|tool| format!("| `{}` | {} |\n", tool.name, tool.title)).collect();
+    assert!(readme.contains(&table), "README.md must hold this table:\n{table}");
+}

@@ -1,0 +1,144 @@
+//! The real thing, started for tests: embedded Postgres, the application, repositories on disk.
+//!
+//! All tests of one process share one cluster in a throw-away home; each test works in projects of
+//! its own. Runtime assets are installed once a machine, into the cache folder that
+//! `assets::test_home` names, by the same code that `pairofcleats bootstrap` runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use pairofcleats::app::App;
+use pairofcleats::clock::SystemClock;
+use pairofcleats::config::{self, Config, Layout, Overrides};
+use pairofcleats::contract::Refusal;
+use pairofcleats::embedding::StubEmbedder;
+use pairofcleats::tools::{self, Caller, Request};
+use pairofcleats::upkeep::assets::{self, Wanted};
+use serde_json::Value;
+
+/// The executable under test.
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_pairofcleats");
+
+/// A home with installed assets and an embedded cluster of its own, shared by the tests of this process.
+pub fn home() -> &'static Path {
+    static HOME: OnceLock<PathBuf> = OnceLock::new();
+    HOME.get_or_init(|| new_home("shared"))
+}
+
+/// A fresh home below the target folder whose assets are links to the machine's installed ones.
+pub fn new_home(name: &str) -> PathBuf {
+    let cache = assets::test_home();
+    let settings = settings(&cache).assets;
+    let wanted = Wanted { postgres: true, embedding: true };
+    assets::install(&Layout::new(cache.clone()), &settings, wanted, None, &|_| {}).expect("runtime assets for the tests");
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("home-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&home);
+    std::fs::create_dir_all(&home).unwrap();
+    for folder in ["runtime", "models"] {
+        std::os::unix::fs::symlink(cache.join(folder), home.join(folder)).unwrap();
+    }
+    home
+}
+
+fn settings(home: &Path) -> Config {
+    let overrides = Overrides {
+        home: Some(home.to_owned()),
+        settings: vec![("embedded.linger_ms".into(), 500.into())],
+        ..Overrides::default()
+    };
+    config::load(&overrides).unwrap().0
+}
+
+/// An application over the shared home, with the stub embedder.
+pub fn app() -> Arc<App> {
+    app_with(|_| {})
+}
+
+/// The same with settings of its own.
+pub fn app_with(change: impl FnOnce(&mut Config)) -> Arc<App> {
+    let mut config = settings(home());
+    change(&mut config);
+    Arc::new(bare_app(config, home()).with_embedder(Arc::new(StubEmbedder::default())))
+}
+
+/// An application over the shared home with the real model.
+pub fn app_with_model() -> Arc<App> {
+    Arc::new(bare_app(settings(home()), home()))
+}
+
+fn bare_app(config: Config, home: &Path) -> App {
+    App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), PathBuf::from(PROGRAM))
+}
+
+/// A project id that no other test uses.
+pub fn project(name: &str) -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("{name}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+/// Calls a tool and gives the envelope as JSON.
+pub async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
+    match try_call(app, tool, arguments).await {
+        Ok(envelope) => envelope,
+        Err(refusal) => panic!("{tool} was refused: {}", refusal.to_fault()),
+    }
+}
+
+/// Calls a tool; a refusal is an error.
+pub async fn try_call(app: &Arc<App>, tool: &str, arguments: Value) -> Result<Value, Refusal> {
+    let envelope = tools::call(app, Request::new(tool, arguments, Caller::default())).await?;
+    let envelope = serde_json::to_value(envelope).unwrap();
+    crate::contracts::check_answer(tool, &envelope);
+    Ok(envelope)
+}
+
+/// Calls a tool that must succeed and gives its result.
+pub async fn result(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
+    let mut envelope = call(app, tool, arguments).await;
+    assert_eq!(envelope["ok"], true, "{tool}: {envelope:#}");
+    envelope["result"].take()
+}
+
+/// Calls a tool that must fail and gives the error.
+pub async fn error(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
+    let mut envelope = call(app, tool, arguments).await;
+    assert_eq!(envelope["ok"], false, "{tool}: {envelope:#}");
+    envelope["error"].take()
+}
+
+/// A repository on disk, removed at the end of the test.
+pub struct Repository(tempfile::TempDir);
+
+impl Repository {
+    /// A repository with these files.
+    pub fn new(files: &[(&str, &str)]) -> Self {
+        let repository = Self(tempfile::tempdir().unwrap());
+        for (path, text) in files {
+            repository.write(path, text);
+        }
+        repository
+    }
+
+    /// Writes one file.
+    pub fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    /// Removes one file.
+    pub fn remove(&self, path: &str) {
+        std::fs::remove_file(self.path().join(path)).unwrap();
+    }
+
+    /// Its root.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// Its root as the text a client sends.
+    pub fn root(&self) -> String {
+        self.path().canonicalize().unwrap().to_string_lossy().into_owned()
+    }
+}

@@ -1,0 +1,119 @@
+//! Index runs: what is found, what is left out, and that a second run does no work twice.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Repository, app, project, result};
+
+const GREETER: &str = "def greet_the_visitor(name):\n    \"\"\"Says hello.\"\"\"\n    return f'hello {name}'\n";
+const LEDGER: &str = "pub fn balance_of_ledger(entries: &[i64]) -> i64 {\n    entries.iter().sum()\n}\n";
+
+fn two_files() -> Repository {
+    Repository::new(&[("greeter.py", GREETER), ("src/ledger.rs", LEDGER)])
+}
+
+async fn build(app: &std::sync::Arc<pairofcleats::app::App>, repository: &Repository, project: &str) -> Value {
+    let arguments = json!({ "repoPath": repository.root(), "project_id": project });
+    let mut answer = result(app, "build_index", arguments).await;
+    assert_eq!(answer["state"], "succeeded");
+    answer["report"].take()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unchanged_repository_costs_nothing_and_an_edit_touches_one_file() {
+    let (app, repository, project) = (app(), two_files(), project("incremental"));
+    let first = build(&app, &repository, &project).await;
+    assert_eq!((&first["files"], &first["filesChanged"]), (&json!(2), &json!(2)), "{first:#}");
+    assert!(first["vectorsEmbedded"].as_u64().unwrap() >= 2, "{first:#}");
+    assert_eq!(first["vectorsPending"], 0);
+
+    let second = build(&app, &repository, &project).await;
+    assert_eq!(second["filesChanged"], 0, "{second:#}");
+    assert_eq!(second["filesUnchanged"], 2);
+    assert_eq!(second["vectorsEmbedded"], 0);
+    assert_eq!(second["chunks"], first["chunks"]);
+
+    repository.write("greeter.py", &GREETER.replace("hello", "good evening"));
+    let third = build(&app, &repository, &project).await;
+    assert_eq!((&third["filesChanged"], &third["filesUnchanged"]), (&json!(1), &json!(1)), "{third:#}");
+    assert_eq!(third["vectorsEmbedded"], 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_moved_file_is_not_embedded_again() {
+    let (app, repository, project) = (app(), two_files(), project("moved"));
+    build(&app, &repository, &project).await;
+    repository.write("lib/accounts.rs", LEDGER);
+    repository.remove("src/ledger.rs");
+    let report = build(&app, &repository, &project).await;
+    assert_eq!((&report["filesChanged"], &report["filesRemoved"]), (&json!(1), &json!(1)), "{report:#}");
+    assert_eq!(report["vectorsEmbedded"], 0, "{report:#}");
+
+    let found = result(&app, "search_code", json!({ "query": "balance_of_ledger", "project_id": project })).await;
+    assert_eq!(found["results"][0]["file_path"], "lib/accounts.rs");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn touching_a_file_without_changing_it_rewrites_nothing() {
+    let (app, repository, project) = (app(), two_files(), project("touched"));
+    build(&app, &repository, &project).await;
+    let file = std::fs::File::options().append(true).open(repository.path().join("greeter.py")).unwrap();
+    file.set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000)).unwrap();
+    let report = build(&app, &repository, &project).await;
+    assert_eq!((&report["filesChanged"], &report["filesUnchanged"]), (&json!(0), &json!(2)), "{report:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_out_is_reported_with_its_reason() {
+    let (app, project) = (app(), project("skipped"));
+    let repository = two_files();
+    repository.write(".gitignore", "ignored.py\n");
+    repository.write("ignored.py", "secret_of_the_ignored = 1\n");
+    repository.write("picture.bin", "a\0b\0c");
+    repository.write(".env", "TOKEN=abc\n");
+    repository.write("node_modules/x/index.js", "function vendored_thing() {}\n");
+    std::fs::create_dir(repository.path().join(".git")).unwrap();
+    let report = build(&app, &repository, &project).await;
+    let reasons: Vec<&str> = report["skipped"].as_array().unwrap().iter().map(|s| s["reason"].as_str().unwrap()).collect();
+    for reason in ["binary", "secret_file", "vendored"] {
+        assert!(reasons.contains(&reason), "{reason} is not in {reasons:?}");
+    }
+    for word in ["secret_of_the_ignored", "vendored_thing"] {
+        let found = result(&app, "search_code", json!({ "query": format!("\"{word}\""), "project_id": project })).await;
+        assert_eq!(found["total_count"], 0, "{found:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_redacted_before_they_are_stored() {
+    let (app, project) = (app(), project("secrets"));
+    let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let repository = Repository::new(&[("deploy.py", &format!("def deploy():\n    token = '{token}'\n    return token\n"))]);
+    let report = build(&app, &repository, &project).await;
+    assert_eq!(report["secretsRedacted"], 1, "{report:#}");
+    let found = result(&app, "search_code", json!({ "query": "deploy token", "project_id": project })).await;
+    let content = found["results"][0]["content"].as_str().unwrap();
+    assert!(!content.contains(&token) && content.contains("[REDACTED:"), "{content}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_index_equals_a_fresh_one() {
+    let (app, repository) = (app(), two_files());
+    let (edited, fresh) = (project("edited"), project("fresh"));
+    build(&app, &repository, &edited).await;
+    repository.write("src/ledger.rs", &format!("{LEDGER}\npub fn close_ledger() {{}}\n"));
+    repository.write("notes.md", "# Notes\n\nWhy the ledger balances.\n\n## More\n\nText.\n");
+    repository.remove("greeter.py");
+    build(&app, &repository, &edited).await;
+    build(&app, &repository, &fresh).await;
+    for query in ["ledger", "close", "why does it balance", "greet"] {
+        let mut answers = Vec::new();
+        for project in [&edited, &fresh] {
+            let arguments = json!({ "query": query, "project_id": project, "limit": 50 });
+            let mut found = result(&app, "search_code", arguments).await;
+            let hits = found["results"].as_array_mut().unwrap();
+            hits.iter_mut().for_each(|hit| drop(hit.as_object_mut().unwrap().remove("chunk_id")));
+            answers.push(found["results"].take());
+        }
+        assert_eq!(answers[0], answers[1], "{query}");
+    }
+}

@@ -1,0 +1,12 @@
+//! One integration binary over the real thing: embedded Postgres, the application, real processes and sockets.
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod contracts;
+mod harness;
+mod tidy;
+
+mod faults;
+mod indexing;
+mod isolation;
+mod processes;
+mod searching;

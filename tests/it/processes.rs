@@ -1,0 +1,125 @@
+//! Real processes: two at once, a crash in the middle of a run, stdio.
+
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{PROGRAM, Repository, home, project};
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).env("PAIROFCLEATS_HOME", home()).env("NO_COLOR", "1").stdin(Stdio::null());
+    command
+}
+
+fn json_of(output: &Output) -> Value {
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
+        panic!("{error}: {} {}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    })
+}
+
+fn tool(name: &str, arguments: &Value) -> Value {
+    json_of(&command(&["call", name, "--args", &arguments.to_string()]).output().unwrap())
+}
+
+/// A repository whose texts all differ, so that embedding it takes the real model a while.
+fn large_repository(files: usize) -> Repository {
+    let repository = Repository::new(&[]);
+    for file in 0..files {
+        let text: String = (0..12)
+            .map(|n| format!("def task_{file}_{n}(value):\n    partial = value * {n} + {file}\n    return [partial] * {n}\n\n"))
+            .collect();
+        repository.write(&format!("pkg/module_{file}.py"), &text);
+    }
+    repository
+}
+
+fn wait_until(what: &str, mut reached: impl FnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(120);
+    while !reached() {
+        assert!(Instant::now() < give_up, "waited in vain for: {what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn a_killed_run_is_resumed_and_nothing_is_embedded_twice() {
+    let (repository, project) = (large_repository(150), project("crash"));
+    let arguments = json!({ "repoPath": repository.root(), "project_id": project });
+    let mut victim = command(&["call", "build_index", "--args", &arguments.to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let vectors = || tool("index_status", &json!({ "project_id": project }))["result"]["vectors"].as_u64().unwrap_or(0);
+    wait_until("the first vectors", || vectors() > 0);
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    let before = vectors();
+
+    let report = &tool("build_index", &arguments)["result"]["report"];
+    let embedded = report["vectorsEmbedded"].as_u64().unwrap();
+    let status = &tool("index_status", &json!({ "project_id": project }))["result"];
+    assert_eq!(report["filesChanged"], 0, "committed files are not written again: {report:#}");
+    assert_eq!(report["vectorsPending"], 0, "{report:#}");
+    assert_eq!(status["vectors"].as_u64().unwrap(), before + embedded, "before {before}, {status:#}");
+    assert!(embedded < status["vectors"].as_u64().unwrap(), "the kill came too late to prove anything");
+    assert_eq!(status["repositories"][0]["state"], "ready", "{status:#}");
+}
+
+#[test]
+fn two_processes_at_once_do_the_work_once() {
+    let (repository, project) = (large_repository(40), project("two"));
+    let arguments = json!({ "repoPath": repository.root(), "project_id": project }).to_string();
+    let start = || command(&["call", "build_index", "--args", &arguments]).stdout(Stdio::piped()).spawn().unwrap();
+    let (one, two) = (start(), start());
+    let answers = [one, two].map(|child: Child| json_of(&child.wait_with_output().unwrap()));
+    for answer in &answers {
+        assert_eq!(answer["ok"], true, "{answer:#}");
+        assert_eq!(answer["result"]["report"]["files"], 40, "{answer:#}");
+    }
+    let embedded: Vec<u64> =
+        answers.iter().map(|answer| answer["result"]["report"]["vectorsEmbedded"].as_u64().unwrap()).collect();
+    let status = &tool("index_status", &json!({ "project_id": project }))["result"];
+    let attached = answers[0]["result"]["jobId"] == answers[1]["result"]["jobId"];
+    let work = if attached { embedded[0] } else { embedded.iter().sum() };
+    assert_eq!(status["vectors"], work, "{embedded:?} {status:#}");
+}
+
+#[test]
+fn exit_codes_tell_failed_from_not_run() {
+    let code = |arguments: &[&str]| command(arguments).output().unwrap().status.code();
+    assert_eq!(code(&["call", "check_status", "--args", "{}"]), Some(0));
+    let missing = json!({ "query": "x", "project_id": project("none") }).to_string();
+    assert_eq!(code(&["call", "search_code", "--args", &missing]), Some(1));
+    assert_eq!(code(&["call", "search_code", "--args", r#"{"limit":5}"#]), Some(2));
+    assert_eq!(code(&["call", "no_such_tool"]), Some(2));
+    assert_eq!(code(&["--set", "server.port=notaport", "tools"]), Some(2));
+}
+
+#[test]
+fn stdout_of_the_stdio_server_is_protocol_only() {
+    let mut server = command(&["mcp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut input = server.stdin.take().unwrap();
+    let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
+    let mut ask = |message: Value| {
+        writeln!(input, "{message}").unwrap();
+        input.flush().unwrap();
+    };
+    ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } }));
+    let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let hello = next();
+    assert_eq!(hello["result"]["protocolVersion"], "2025-11-25", "{hello:#}");
+    ask(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
+    assert_eq!(next()["result"]["tools"].as_array().unwrap().len(), pairofcleats::tools::LIST.len());
+    ask(json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+        "name": "check_status", "arguments": {} } }));
+    let answer = next();
+    assert_eq!(answer["result"]["structuredContent"]["ok"], true, "{answer:#}");
+    drop(input);
+    assert!(server.wait().unwrap().success());
+}

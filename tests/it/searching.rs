@@ -1,0 +1,133 @@
+//! Questions over real rows: words, meanings, gates, filters and shapes.
+
+use std::sync::Arc;
+
+use pairofcleats::app::App;
+use serde_json::{Value, json};
+
+use crate::harness::{Repository, app, app_with_model, project, result};
+
+async fn indexed(app: &Arc<App>, name: &str, files: &[(&str, &str)]) -> (Repository, String) {
+    let (repository, project) = (Repository::new(files), project(name));
+    result(app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
+    (repository, project)
+}
+
+async fn files(app: &Arc<App>, mut arguments: Value, project: &str) -> Vec<String> {
+    arguments["project_id"] = json!(project);
+    let found = result(app, "search", arguments).await;
+    found["hits"].as_array().unwrap().iter().map(|hit| hit["file"].as_str().unwrap().to_owned()).collect()
+}
+
+const SHOP: &[(&str, &str)] = &[
+    ("src/cart.py", "class ShoppingCart:\n    def add_item(self, item):\n        self.items.append(item)\n"),
+    ("src/payment.rs", "/// Charges the card.\npub fn charge_credit_card(cents: u64) -> bool {\n    cents > 0\n}\n"),
+    ("web/checkout.ts", "export function renderCheckoutPage(cart: Cart): string {\n  return `<b>${cart.total}</b>`;\n}\n"),
+    ("tests/test_cart.py", "def test_add_item():\n    cart = ShoppingCart()\n    cart.add_item('x')\n"),
+    ("README.md", "# Shop\n\nA shop with a shopping cart.\n"),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn definitions_come_before_uses_and_tests() {
+    let app = app();
+    let (_repository, project) = indexed(&app, "shop", SHOP).await;
+    for (query, file) in [
+        ("ShoppingCart", "src/cart.py"),
+        ("add_item", "src/cart.py"),
+        ("charge_credit_card", "src/payment.rs"),
+        ("renderCheckoutPage", "web/checkout.ts"),
+        ("where is the checkout page rendered", "web/checkout.ts"),
+    ] {
+        assert_eq!(files(&app, json!({ "query": query }), &project).await[0], file, "{query}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_quotes_and_negation_gate() {
+    let app = app();
+    let (_repository, project) = indexed(&app, "gates", SHOP).await;
+    let plain = files(&app, json!({ "query": "cart zebra unheard" }), &project).await;
+    assert!(plain.contains(&"src/cart.py".to_owned()), "no plain word is a gate: {plain:?}");
+    let quoted = files(&app, json!({ "query": "cart \"self.items\"" }), &project).await;
+    assert_eq!(quoted, ["src/cart.py"]);
+    let negated = files(&app, json!({ "query": "cart -shoppingcart" }), &project).await;
+    assert!(!negated.is_empty() && !negated.contains(&"src/cart.py".to_owned()), "{negated:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_choose_files() {
+    let app = app();
+    let (repository, project) = indexed(&app, "filters", SHOP).await;
+    let ask = |filter: Value| {
+        let mut arguments = json!({ "query": "cart card checkout", "top": 50 });
+        arguments.as_object_mut().unwrap().extend(filter.as_object().unwrap().clone());
+        let (app, project) = (app.clone(), project.clone());
+        async move {
+            let mut files = files(&app, arguments, &project).await;
+            files.sort();
+            files.dedup();
+            files
+        }
+    };
+    assert_eq!(ask(json!({ "lang": "rs" })).await, ["src/payment.rs"]);
+    assert_eq!(ask(json!({ "ext": ["ts", ".rs"] })).await, ["src/payment.rs", "web/checkout.ts"]);
+    assert_eq!(ask(json!({ "path": "src/*" })).await, ["src/cart.py", "src/payment.rs"]);
+    assert_eq!(ask(json!({ "path": "tests" })).await, ["tests/test_cart.py"]);
+    assert_eq!(ask(json!({ "file": "cart" })).await, ["src/cart.py", "tests/test_cart.py"]);
+    assert_eq!(ask(json!({ "mode": "prose" })).await, ["README.md"]);
+    assert!(!ask(json!({ "mode": "code" })).await.contains(&"README.md".to_owned()));
+    assert_eq!(ask(json!({ "repoPath": repository.root(), "lang": "rust" })).await, ["src/payment.rs"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_field_of_the_answers_shape_is_honoured() {
+    let app = app();
+    let (_repository, project) = indexed(&app, "shapes", SHOP).await;
+    let ask = |arguments: Value| {
+        let (app, mut arguments) = (app.clone(), arguments);
+        arguments["project_id"] = json!(project);
+        arguments["query"] = json!("charge_credit_card");
+        async move { result(&app, "search", arguments).await }
+    };
+    let compact = ask(json!({})).await;
+    assert_eq!(compact["hits"][0]["file"], "src/payment.rs");
+    assert_eq!(compact["hits"][0]["name"], "charge_credit_card");
+    assert!(compact["hits"][0].get("content").is_none(), "{compact:#}");
+    let full = ask(json!({ "output": "full" })).await;
+    assert!(full["hits"][0]["content"].as_str().unwrap().contains("cents > 0"), "{full:#}");
+    assert!(full.get("stats").is_none());
+    let json = ask(json!({ "output": "json" })).await;
+    assert!(json["stats"].is_object(), "{json:#}");
+    assert_eq!(ask(json!({ "top": 1 })).await["hits"].as_array().unwrap().len(), 1);
+    let (_other, big) = indexed(&app, "context", &[("a.py", &lines(200))]).await;
+    let mut arguments = json!({ "query": "needle_in_the_file", "context": 2, "top": 1, "output": "full" });
+    arguments["project_id"] = json!(big);
+    let found = result(&app, "search", arguments).await;
+    let hit = &found["hits"][0];
+    assert_eq!(hit["contextBefore"].as_array().unwrap().len(), 2, "{found:#}");
+    assert_eq!(hit["contextAfter"].as_array().unwrap().len(), 2, "{found:#}");
+}
+
+/// A file whose middle function is the needle.
+fn lines(count: usize) -> String {
+    (0..count)
+        .map(|n| match n {
+            100 => "def needle_in_the_file():\n    return 'needle'\n\n".to_owned(),
+            _ => format!("def hay_number_{n}(value):\n    total = value * {n}\n    return total\n\n"),
+        })
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn meaning_finds_what_words_cannot() {
+    let app = app_with_model();
+    let files = [
+        ("a.py", "def obtain_user_credentials(form):\n    return form['login'], form['password']\n"),
+        ("b.py", "def paint_rectangle(canvas, width, height):\n    canvas.draw(width, height)\n"),
+        ("c.py", "def compress_archive(folder):\n    return zip_all(folder)\n"),
+    ];
+    let (_repository, project) = indexed(&app, "meaning", &files).await;
+    let found = result(&app, "search", json!({ "query": "how do people sign in", "project_id": project })).await;
+    assert_eq!(found["hits"][0]["file"], "a.py", "{found:#}");
+    assert_ne!(found["vectors"], "none", "{found:#}");
+}

@@ -1,0 +1,199 @@
+//! The rules of ARCHITECTURE.md that the compiler cannot check, as tests over the source text.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Module layers, top row first; modules of one row do not use one another (ARCHITECTURE.md).
+const ROWS: &[&[&str]] = &[
+    &["surfaces"],
+    &["tools"],
+    &["app"],
+    &["upkeep"],
+    &["indexing", "search"],
+    &["jobs", "languages"],
+    &["tenancy"],
+    &["store"],
+    &["postgres", "embedding", "process", "telemetry"],
+    &["contract", "config", "clock"],
+];
+
+/// Crates that only some paths may name.
+const FENCED: &[(&str, &[&str])] = &[
+    ("axum", &["src/surfaces/"]),
+    ("rmcp", &["src/surfaces/"]),
+    ("tower", &["src/surfaces/"]),
+    ("tower_http", &["src/surfaces/"]),
+    ("hyper", &["src/surfaces/"]),
+    ("clap", &["src/surfaces/"]),
+    ("sqlx", &["src/store/", "src/postgres/"]),
+    ("pgvector", &["src/store/", "src/postgres/"]),
+    ("ort", &["src/embedding/onnx.rs"]),
+    ("tokenizers", &["src/embedding/tokenize.rs"]),
+    ("tree_sitter", &["src/languages/"]),
+];
+
+const FILE_LINES_MAX: usize = 500;
+
+/// Words that say nothing about what a file is for.
+const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "helper", "common", "core", "manager", "service", "misc"];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn files(below: &str, extension: &str) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut open = vec![root().join(below)];
+    while let Some(folder) = open.pop() {
+        let mut entries: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == extension) {
+                let name = path.strip_prefix(root()).unwrap().to_string_lossy().into_owned();
+                found.push((name, fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "no .{extension} files below {below}");
+    found
+}
+
+/// The file without its unit tests, which stand at the end.
+fn production(text: &str) -> &str {
+    text.find("\n#[cfg(test)]\nmod tests").map_or(text, |end| &text[..end])
+}
+
+fn module_of(path: &str) -> &str {
+    let inside = path.strip_prefix("src/").unwrap();
+    inside.split(['/', '.']).next().unwrap()
+}
+
+fn fail_if_any(complaints: &[String]) {
+    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+}
+
+#[test]
+fn a_module_uses_only_rows_below_it() {
+    let row_of: BTreeMap<&str, usize> =
+        ROWS.iter().enumerate().flat_map(|(row, names)| names.iter().map(move |name| (*name, row))).collect();
+    let mut complaints = Vec::new();
+    for (path, text) in files("src", "rs") {
+        let module = module_of(&path);
+        if matches!(module, "lib" | "main") {
+            continue;
+        }
+        let row = *row_of.get(module).unwrap_or_else(|| panic!("{path}: module `{module}` has no row"));
+        for (number, line) in production(&text).lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            for used in code.split("crate::").skip(1) {
+                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+                if let Some(below) = row_of.get(used)
+                    && used != module
+                    && *below <= row
+                {
+                    complaints.push(format!("{path}:{}: `{module}` must not use `{used}`", number + 1));
+                }
+            }
+        }
+    }
+    fail_if_any(&complaints);
+}
+
+#[test]
+fn fenced_crates_stay_inside_their_fence() {
+    let mut complaints = Vec::new();
+    for (path, text) in files("src", "rs") {
+        for (name, allowed) in FENCED {
+            if allowed.iter().any(|prefix| path.starts_with(prefix)) {
+                continue;
+            }
+            for (number, line) in production(&text).lines().enumerate() {
+                let code = line.split("//").next().unwrap_or_default();
+                let named = code.match_indices(&format!("{name}::")).any(|(at, _)| {
+                    !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':')
+                });
+                if named {
+                    complaints.push(format!("{path}:{}: names `{name}`", number + 1));
+                }
+            }
+        }
+    }
+    fail_if_any(&complaints);
+}
+
+#[test]
+fn every_file_says_why_it_exists_and_stays_short() {
+    let mut complaints = Vec::new();
+    for folder in ["src", "tests", "benches"] {
+        for (path, text) in files(folder, "rs") {
+            if !text.starts_with("//! ") && !text.starts_with("//! \n") {
+                complaints.push(format!("{path}: the first line must be `//!` and say why the file exists"));
+            }
+            let lines = production(&text).lines().count();
+            if folder == "src" && lines > FILE_LINES_MAX {
+                complaints.push(format!("{path}: {lines} lines without tests, over {FILE_LINES_MAX}"));
+            }
+            let empty = path.split(['/', '.']).find(|part| EMPTY_NAMES.contains(part));
+            if let Some(word) = empty {
+                complaints.push(format!("{path}: `{word}` says nothing"));
+            }
+        }
+    }
+    fail_if_any(&complaints);
+}
+
+#[test]
+fn no_promise_is_left_open() {
+    let mut complaints = Vec::new();
+    for (path, text) in files("src", "rs") {
+        for (number, line) in production(&text).lines().enumerate() {
+            for mark in ["todo!(", "unimplemented!(", "// TODO", "// FIXME", "#[allow("] {
+                if line.contains(mark) {
+                    complaints.push(format!("{path}:{}: `{mark}`", number + 1));
+                }
+            }
+        }
+    }
+    fail_if_any(&complaints);
+}
+
+#[test]
+fn documents_name_only_modules_that_exist() {
+    let mut complaints = Vec::new();
+    for document in ["README.md", "ARCHITECTURE.md"] {
+        let text = fs::read_to_string(root().join(document)).unwrap();
+        for word in text.split(|c: char| c.is_whitespace() || "()`,;|".contains(c)) {
+            let looks_like_path = ["src/", "tests/", "migrations/", "models/", "contracts/", "benches/"]
+                .iter()
+                .any(|prefix| word.starts_with(prefix));
+            if looks_like_path && !word.contains(['*', '<', '{']) {
+                let path = word.trim_end_matches(['.', ':']);
+                if !root().join(path).exists() {
+                    complaints.push(format!("{document}: `{path}` does not exist"));
+                }
+            }
+        }
+    }
+    fail_if_any(&complaints);
+}
+
+#[test]
+fn every_dependency_says_what_it_is_for() {
+    let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
+    let mut inside = false;
+    let mut complaints = Vec::new();
+    for line in manifest.lines() {
+        if line.starts_with('[') {
+            inside = line.contains("dependencies]");
+        } else if inside && line.contains('=') && !line.starts_with('#') {
+            // Grammars share one comment at the first of them.
+            if !line.contains('#') && !line.starts_with("tree-sitter-") {
+                complaints.push(format!("Cargo.toml: `{}` has no comment", line.split('=').next().unwrap_or_default().trim()));
+            }
+        }
+    }
+    fail_if_any(&complaints);
+}
