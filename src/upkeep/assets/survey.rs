@@ -89,7 +89,15 @@ pub fn discard_damaged(layout: &Layout, settings: &Assets) -> Result<Vec<String>
 }
 
 fn installer<'a>(manifest: &'a Manifest, layout: &'a Layout, settings: &'a Assets) -> Installer<'a> {
-    Installer { manifest, platform: platform(), layout, settings, from: None, may_fetch: false, on_event: &|_| () }
+    Installer {
+        manifest,
+        platform: platform(),
+        layout,
+        settings,
+        from: None,
+        may_fetch: false,
+        on_event: &|_| (),
+    }
 }
 
 fn report(installer: &Installer<'_>, id: &str, own: Result<bool, Fault>) -> AssetReport {
