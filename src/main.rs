@@ -1,7 +1,12 @@
-//! The program: hidden modes first, then the command line.
+//! The `pairofcleats` program: hidden modes of the embedded Postgres first, then the command line.
+
+use std::ffi::OsString;
 use std::process::ExitCode;
 
+use pairofcleats::postgres::embedded;
+use pairofcleats::surfaces::cli;
+
 fn main() -> ExitCode {
-    let arguments: Vec<_> = std::env::args_os().skip(1).collect();
-    pairofcleats::postgres::embedded::hidden_mode(&arguments).unwrap_or(ExitCode::SUCCESS)
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    embedded::hidden_mode(&arguments).unwrap_or_else(|| cli::run(arguments))
 }

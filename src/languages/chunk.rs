@@ -1,5 +1,6 @@
 //! A file's text to its chunks: along the syntax where there is a grammar, by lines elsewhere.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use super::language::Language;
@@ -43,7 +44,7 @@ pub struct Chunked {
 pub enum How {
     /// The syntax tree.
     Syntax,
-    /// Lines and blank lines, for this reason (`no_grammar`, `parse_timeout`, `parse_failed`).
+    /// Lines and blank lines, for this reason (`no_grammar`, `too_large`, `too_deep`, `parse_timeout`, `parse_failed`).
     Lines(&'static str),
 }
 
@@ -66,21 +67,33 @@ impl Default for ChunkLimits {
     }
 }
 
+/// Stack for each byte of text. The parser's own release of its stack recurses where a grammar is ambiguous, at
+/// worst once a token: a hundred bytes a frame were seen, five times that is given.
+const STACK_BYTES_PER_BYTE: usize = 512;
+/// Text up to this fits the stack of any thread; longer text is parsed on a thread of its own, with a stack
+/// that it cannot exhaust (address space only: untouched pages cost nothing).
+const INLINE_BYTES_MAX: usize = 4096;
+/// Text above this is not parsed: its stack would be a gigabyte.
+const PARSED_BYTES_MAX: usize = 2 * 1024 * 1024;
+
 /// Cuts a text into chunks. Never fails: what cannot be parsed is cut by lines, with the reason.
 #[must_use]
 pub fn chunk(text: &str, language: Option<&'static Language>, limits: &ChunkLimits) -> Chunked {
     let lines = Lines::new(text);
-    let deadline = Instant::now() + limits.parse_timeout;
     let parsed =
         match language.and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar))) {
             None => Err("no_grammar"),
-            Some((language, grammar)) => {
+            Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
+            Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("too_deep"),
+            Some((language, grammar)) => with_stack(text.len(), || {
+                let deadline = Instant::now() + limits.parse_timeout;
                 syntax::with_outline(text, language.separator, grammar, deadline, |outline, root| {
                     let pieces =
                         merge::merge(split::split(root, outline, &lines, limits), outline, &lines, limits);
                     name::chunks(&pieces, outline, &lines)
                 })
-            }
+            })
+            .unwrap_or(Err("parse_failed")),
         };
     match parsed {
         Ok(chunks) => Chunked { chunks, how: How::Syntax },
@@ -89,4 +102,17 @@ pub fn chunk(text: &str, language: Option<&'static Language>, limits: &ChunkLimi
             Chunked { chunks: name::blocks(&pieces, &lines), how: How::Lines(reason) }
         }
     }
+}
+
+/// Runs `work` where there is stack enough for a text of `bytes`. Nothing when there is none to be had or the
+/// work panicked.
+fn with_stack<R: Send>(bytes: usize, work: impl FnOnce() -> R + Send) -> Option<R> {
+    if bytes <= INLINE_BYTES_MAX {
+        return Some(work());
+    }
+    let stack = INLINE_BYTES_MAX * STACK_BYTES_PER_BYTE + bytes * STACK_BYTES_PER_BYTE;
+    thread::scope(|scope| {
+        let worker = thread::Builder::new().name("parse".to_owned()).stack_size(stack);
+        worker.spawn_scoped(scope, work).ok()?.join().ok()
+    })
 }

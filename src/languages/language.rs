@@ -31,6 +31,8 @@ pub(super) struct Grammar {
     pub(super) language: fn() -> tree_sitter::Language,
     /// Text of `definitions.scm`.
     pub(super) definitions: &'static str,
+    /// Tells texts that the grammar's scanner cannot take.
+    pub(super) hazard: Option<fn(&str) -> bool>,
     /// The compiled query, made on first use; an error is a defect of the data and tested against.
     pub(super) compiled: OnceLock<Result<Compiled, String>>,
 }
@@ -38,7 +40,16 @@ pub(super) struct Grammar {
 impl Grammar {
     /// A grammar with its definitions query.
     pub(super) const fn new(language: fn() -> tree_sitter::Language, definitions: &'static str) -> Self {
-        Self { language, definitions, compiled: OnceLock::new() }
+        Self { language, definitions, hazard: None, compiled: OnceLock::new() }
+    }
+
+    /// A grammar whose scanner cannot take some texts.
+    pub(super) const fn unless(
+        language: fn() -> tree_sitter::Language,
+        definitions: &'static str,
+        hazard: fn(&str) -> bool,
+    ) -> Self {
+        Self { language, definitions, hazard: Some(hazard), compiled: OnceLock::new() }
     }
 }
 

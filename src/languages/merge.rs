@@ -5,8 +5,6 @@ use super::lines::Lines;
 use super::split::Piece;
 use super::syntax::Outline;
 
-/// A definition of at least a third of the target is a chunk of its own; constants and fields go together.
-const STANDS_ALONE: usize = 3;
 /// Less than an eighth of the target says too little to be one.
 const SAYS_NOTHING: usize = 8;
 /// Closing brackets and `end`: they belong to what they close.
@@ -20,8 +18,7 @@ pub(super) fn merge(
     limits: &ChunkLimits,
 ) -> Vec<Piece> {
     let stands = |piece: &Piece| {
-        let defines = piece.whole.is_some_and(|at| outline.definitions[at].kind != "variable");
-        defines && piece.chars * STANDS_ALONE >= limits.chars_target
+        piece.whole.is_some_and(|at| outline.definitions[at].stands_alone(piece.chars, limits))
     };
     let mut merged: Vec<Piece> = Vec::with_capacity(pieces.len());
     for piece in pieces {

@@ -7,6 +7,7 @@ mod language;
 mod plain;
 mod registry;
 
+mod hazard;
 mod lines;
 mod syntax;
 
@@ -18,6 +19,8 @@ mod chunk;
 
 pub mod terms;
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod samples;
 

@@ -36,9 +36,9 @@ fn block(piece: &Piece, lines: &Lines<'_>) -> Option<Chunk> {
 fn chunk(piece: &Piece, outline: &Outline<'_>, lines: &Lines<'_>) -> Option<Chunk> {
     let mut chunk = block(piece, lines)?;
     let definitions = &outline.definitions;
-    let from = definitions.partition_point(|d| d.first_row < piece.first);
-    let to = definitions.partition_point(|d| d.first_row <= piece.last);
-    if let Some(main) = main(piece, outline, lines, from..to) {
+    let starting = outline.starting(piece.first, piece.last);
+    let from = starting.start;
+    if let Some(main) = main(piece, outline, lines, starting.clone()) {
         let definition = &definitions[main];
         chunk.kind = definition.kind;
         chunk.name = Some(definition.qualified.clone());
@@ -48,7 +48,7 @@ fn chunk(piece: &Piece, outline: &Outline<'_>, lines: &Lines<'_>) -> Option<Chun
     }
     // A name can stand rows below its definition's start (attributes): look back to the enclosing ones.
     let enclosing = std::iter::successors(piece.parent, |&at| definitions[at].parent);
-    let mut candidates: Vec<usize> = enclosing.filter(|&at| at < from).chain(from..to).collect();
+    let mut candidates: Vec<usize> = enclosing.filter(|&at| at < from).chain(starting).collect();
     candidates.sort_unstable();
     for definition in candidates.into_iter().map(|at| &definitions[at]) {
         let here = (piece.first..=piece.last).contains(&definition.name_row);

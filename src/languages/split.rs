@@ -56,7 +56,7 @@ pub(super) fn split(
     while let Some(task) = tasks.pop() {
         let chars = lines.chars(task.first, task.last);
         let whole = whole(outline, task.first, task.last);
-        if stays_whole(outline, whole, chars, limits) {
+        if stays_whole(outline, whole, &task, lines, limits) {
             let Task { first, last, parent, .. } = task;
             pieces.push(Piece { first, last, chars, whole: whole.definition(), parent });
             continue;
@@ -92,8 +92,8 @@ impl Whole {
 
 fn whole(outline: &Outline<'_>, first: usize, last: usize) -> Whole {
     let definitions = &outline.definitions;
-    let from = definitions.partition_point(|d| d.first_row < first);
-    let Some(outer) = definitions.get(from).filter(|d| d.first_row <= last) else { return Whole::None };
+    let Some(from) = outline.starting(first, last).next() else { return Whole::None };
+    let outer = &definitions[from];
     if outer.last_row > last {
         return Whole::Several;
     }
@@ -102,10 +102,24 @@ fn whole(outline: &Outline<'_>, first: usize, last: usize) -> Whole {
     if definitions.get(next).is_some_and(|d| d.first_row <= last) { Whole::Several } else { Whole::One(from) }
 }
 
-fn stays_whole(outline: &Outline<'_>, whole: Whole, chars: usize, limits: &ChunkLimits) -> bool {
+fn stays_whole(
+    outline: &Outline<'_>,
+    whole: Whole,
+    task: &Task<'_>,
+    lines: &Lines<'_>,
+    limits: &ChunkLimits,
+) -> bool {
+    let chars = lines.chars(task.first, task.last);
     match whole {
         Whole::None => chars <= limits.chars_target,
-        Whole::Several => false,
+        // A group of constants, say; what could be a chunk of its own must come apart.
+        Whole::Several => {
+            chars <= limits.chars_target
+                && outline
+                    .starting(task.first, task.last)
+                    .map(|at| &outline.definitions[at])
+                    .all(|d| !d.stands_alone(lines.chars(d.first_row, d.last_row), limits))
+        }
         Whole::One(at) => {
             let definition = &outline.definitions[at];
             let splits = definition.is_container() && definition.has_inner;

@@ -8,6 +8,7 @@ use std::time::Instant;
 use streaming_iterator::StreamingIterator;
 use tree_sitter::{Node, ParseOptions, Parser, Query, QueryCursor, QueryCursorOptions, Tree};
 
+use super::chunk::ChunkLimits;
 use super::language::Grammar;
 
 /// Kinds of definition a query may name (`@definition.<kind>`). `impl` adds to a type and defines nothing itself.
@@ -56,6 +57,11 @@ impl Definition {
         !matches!(self.kind, "function" | "method" | "variable" | "type")
     }
 
+    /// Whether it is worth a chunk of its own: a third of the target; constants and fields go together.
+    pub(super) fn stands_alone(&self, chars: usize, limits: &ChunkLimits) -> bool {
+        self.kind != "variable" && 3 * chars >= limits.chars_target
+    }
+
     /// Whether a function inside is a method.
     fn is_type(&self) -> bool {
         matches!(self.kind, "class" | "struct" | "interface" | "trait" | "enum" | "impl")
@@ -69,6 +75,15 @@ pub(super) struct Outline<'t> {
     pub(super) definitions: Vec<Definition>,
     /// Ids of nodes that belong to what follows them: comments, attributes.
     pub(super) leading: HashSet<usize>,
+}
+
+impl Outline<'_> {
+    /// The definitions that start in some rows, outer ones first.
+    pub(super) fn starting(&self, first: usize, last: usize) -> std::ops::Range<usize> {
+        let from = self.definitions.partition_point(|d| d.first_row < first);
+        let to = self.definitions.partition_point(|d| d.first_row <= last);
+        from..to.max(from)
+    }
 }
 
 /// A compiled definitions query and what its captures mean.

@@ -14,6 +14,9 @@ use super::server::{self, ServerFacts};
 use crate::config;
 use crate::contract::{ErrorCode, Fault};
 
+/// Longest wait for connections in use when everything is closed.
+const CLOSE_MAX: Duration = Duration::from_secs(5);
+
 /// The checked database. Cheap to clone.
 #[derive(Clone)]
 pub struct Database {
@@ -113,9 +116,12 @@ impl Database {
         tx.commit().await
     }
 
-    /// Closes every pool, waiting for connections in use.
+    /// Closes every pool. Waits for connections in use, but not for ever: the process may be ending
+    /// because one of them hangs.
     pub async fn close(&self) {
-        self.pools.close().await;
+        if tokio::time::timeout(CLOSE_MAX, self.pools.close()).await.is_err() {
+            tracing::warn!("connections to the database were still in use when it was closed");
+        }
     }
 
     /// Looks first without a lock: every process asks at every start, and almost never finds work.

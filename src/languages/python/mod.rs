@@ -1,5 +1,6 @@
 //! Python: how its files are known, its grammar and its queries.
 
+use crate::languages::hazard;
 use crate::languages::language::{Grammar, Language};
 
 /// The registry's entry.
@@ -11,5 +12,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["sconstruct", "sconscript", "wscript"],
     interpreters: &["python", "pypy", "uv", "ipython"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_python::LANGUAGE.into(), include_str!("definitions.scm"))),
+    grammar: Some(Grammar::unless(|| tree_sitter_python::LANGUAGE.into(), include_str!("definitions.scm"), hazard::python)),
 };

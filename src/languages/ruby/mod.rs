@@ -1,5 +1,6 @@
 //! Ruby: how its files are known, its grammar and its queries.
 
+use crate::languages::hazard;
 use crate::languages::language::{Grammar, Language};
 
 /// The registry's entry.
@@ -11,5 +12,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["gemfile", "rakefile", "vagrantfile", "podfile", "brewfile", "capfile", "guardfile", "fastfile"],
     interpreters: &["ruby", "jruby", "rake"],
     separator: "::",
-    grammar: Some(Grammar::new(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"))),
+    grammar: Some(Grammar::unless(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"), hazard::ruby)),
 };

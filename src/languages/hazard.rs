@@ -1,0 +1,79 @@
+//! Texts that a grammar's own scanner cannot take, found before parsing.
+//!
+//! A scanner saves its state in 1024 bytes. Three of them miscount near the end of that buffer and would stop
+//! the process (an assertion in C); the bounds here keep well away from it. Real code never comes near.
+
+/// Bytes of saved state that are safely below the 1024 of the buffer.
+const STATE_BYTES_MAX: usize = 900;
+
+/// YAML: 4 bytes for each open block. A column can hold two (a list in a map), an indicator opens one more.
+pub(super) fn yaml(text: &str) -> bool {
+    text.lines().any(|line| {
+        let indent = line.len() - line.trim_start().len();
+        let indicators = line
+            .split_inclusive(['-', '?', ':'])
+            .zip(line.split(['-', '?', ':']).skip(1))
+            .filter(|(_, after)| after.is_empty() || after.starts_with(char::is_whitespace))
+            .count();
+        4 * (2 * (indent + 1) + indicators) > STATE_BYTES_MAX
+    })
+}
+
+/// Python: 2 bytes for each level of indentation, which takes at least a column, after up to 257 for strings.
+pub(super) fn python(text: &str) -> bool {
+    text.lines().any(|line| 257 + 2 * (line.len() - line.trim_start().len()) > STATE_BYTES_MAX)
+}
+
+/// Ruby: the words of all open heredocs with 4 bytes each, a word's length in one byte, and 5 bytes for each
+/// open literal.
+pub(super) fn ruby(text: &str) -> bool {
+    let mut open: Vec<&str> = Vec::new();
+    let mut bytes = 0;
+    let mut braces = 0usize;
+    for line in text.lines() {
+        // A literal is inside another one only within the braces of an interpolation.
+        braces = (braces + line.matches('{').count()).saturating_sub(line.matches('}').count());
+        if let Some(at) = open.iter().position(|word| *word == line.trim()) {
+            bytes -= 4 + open.remove(at).len();
+        }
+        for start in line.split("<<").skip(1) {
+            let start = start.trim_start_matches(['-', '~']);
+            let word = match start.chars().next() {
+                Some(quote @ ('"' | '\'' | '`')) => start[1..].split(quote).next().unwrap_or_default(),
+                _ => start.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default(),
+            };
+            if word.len() > 100 {
+                return true;
+            }
+            if !word.is_empty() {
+                bytes += 4 + word.len();
+                open.push(word);
+            }
+        }
+        if bytes + 5 * braces > STATE_BYTES_MAX {
+            return true;
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ordinary_code_passes() {
+        assert!(!yaml(&"a:\n  - b: c\n    d: [1, 2]\n".repeat(1000)));
+        assert!(!python(&"def f():\n        return 1\n".repeat(1000)));
+        assert!(!ruby(&"x = <<~SQL\n  select 1\nSQL\nclass << self; end\n".repeat(1000)));
+    }
+
+    #[test]
+    fn what_fills_a_scanners_buffer_is_found() {
+        assert!(yaml(&"- ".repeat(300)));
+        assert!(yaml(&(0..300).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect::<String>()));
+        assert!(python(&format!("{}x", "\t".repeat(330))));
+        assert!(ruby(&format!("<<{}\n", "A".repeat(300))));
+        assert!(ruby(&format!("f({})\n", "<<A, ".repeat(300))));
+    }
+}

@@ -1,0 +1,44 @@
+//! Envelopes for what never reached a tool: refusals, and requests that a surface cannot read.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde_json::Value;
+
+use crate::app::App;
+use crate::clock::iso_millis;
+use crate::contract::{Envelope, Fault, Meta, Refusal};
+
+/// The envelope of a call that was not run.
+pub(super) fn refused(app: &App, refusal: &Refusal, request_id: Option<String>) -> Envelope {
+    failed(app, &refusal.to_fault(), request_id)
+}
+
+/// The envelope of a failure outside any tool.
+pub(super) fn failed(app: &App, fault: &Fault, request_id: Option<String>) -> Envelope {
+    Envelope::failure(fault, meta(app, request_id))
+}
+
+/// The envelope of an answer that no tool gave.
+pub(super) fn succeeded(app: &App, result: Value, request_id: Option<String>) -> Envelope {
+    Envelope::success(result, meta(app, request_id))
+}
+
+fn meta(app: &App, request_id: Option<String>) -> Meta {
+    let mut meta = Meta::at(iso_millis(app.clock.now()));
+    meta.request_id = request_id;
+    meta
+}
+
+/// The envelope as JSON. Envelopes hold only strings, numbers and JSON, which always serialise.
+pub(super) fn json(envelope: &Envelope) -> Value {
+    serde_json::to_value(envelope).unwrap_or_default()
+}
+
+/// A correlation id for a request that came without one: unique in this process, and told apart
+/// from other processes by the worker's name.
+pub(super) fn fresh_request_id(app: &App) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(1);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let digest = blake3::hash(format!("{}/{count}", app.worker).as_bytes());
+    digest.to_hex()[..16].to_owned()
+}

@@ -1,0 +1,67 @@
+//! `call`: any tool with any arguments.
+
+use std::io::Read;
+
+use serde_json::Value;
+
+use super::bars::Bar;
+use super::session::{Ran, Session, Stopped};
+use crate::contract::{ErrorCode, Fault};
+use crate::surfaces::answer;
+
+/// Arguments of `call`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The tool's name, as `pairofcleats tools` lists it
+    tool: String,
+    /// Its arguments: a JSON object, @FILE, or - for stdin
+    #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}", allow_hyphen_values = true)]
+    args: String,
+}
+
+/// Runs the command. The envelope is the answer: one line with `--json`, else laid out for reading.
+pub(super) async fn run(session: &Session, args: &Args) -> Ran {
+    let arguments = read(&args.args).map_err(Stopped::not_run)?;
+    let bar = Bar::new(session.output);
+    let called = session.call(&args.tool, &arguments, bar.progress()).await;
+    bar.finish();
+    let envelope = answer::json(&called.envelope);
+    // `{:#}` keeps control characters escaped, and JSON escapes nothing invisible: that is for the reader.
+    session.output.line(&if session.output.json { envelope.to_string() } else { format!("{envelope:#}") });
+    Ok(called.exit)
+}
+
+fn read(source: &str) -> Result<Value, Fault> {
+    let unreadable = |error: &dyn std::fmt::Display| {
+        Fault::new(ErrorCode::InvalidRequest, format!("--args cannot be read: {error}.")).with_hint(
+            "Give a JSON object, for example --args '{\"query\": \"retry delay\"}', @FILE, or - for stdin.",
+        )
+    };
+    let text = match source {
+        "-" => {
+            let mut text = String::new();
+            std::io::stdin().read_to_string(&mut text).map_err(|error| unreadable(&error))?;
+            text
+        }
+        file if file.starts_with('@') => {
+            std::fs::read_to_string(&file[1..]).map_err(|error| unreadable(&error))?
+        }
+        json => json.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| unreadable(&error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_json_and_files() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&file, "{\"a\": 1}").unwrap();
+        assert_eq!(read("{\"a\":1}").unwrap(), read(&format!("@{}", file.path().display())).unwrap());
+        for bad in ["{", "@/no/such/file", ""] {
+            assert_eq!(read(bad).unwrap_err().code, ErrorCode::InvalidRequest, "{bad}");
+        }
+    }
+}

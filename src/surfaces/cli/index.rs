@@ -1,0 +1,140 @@
+//! `index`: build or refresh the index of a repository.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::arguments::absolute;
+use super::bars::Bar;
+use super::output::{BOLD, DIM, GOOD, NOTE, styled};
+use super::session::{Called, Ran, Session};
+use super::text::visible_line;
+
+/// Arguments of `index`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The repository
+    #[arg(default_value = ".", value_parser = absolute)]
+    path: String,
+    /// Project to index into; created on first use
+    #[arg(long, value_name = "ID")]
+    project: Option<String>,
+    /// Read and chunk every file again, also unchanged ones
+    #[arg(long)]
+    full: bool,
+    /// Index even if more than half of the indexed files are gone
+    #[arg(long)]
+    force: bool,
+}
+
+/// The arguments of the tool `build_index`.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BuildIndex<'a> {
+    pub(super) repo_path: &'a str,
+    #[serde(rename = "project_id", skip_serializing_if = "Option::is_none")]
+    pub(super) project_id: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) incremental: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) force: Option<bool>,
+}
+
+/// Runs the command.
+pub(super) async fn run(session: &Session, args: &Args) -> Ran {
+    let arguments = BuildIndex {
+        repo_path: &args.path,
+        project_id: args.project.as_deref(),
+        incremental: args.full.then_some(false),
+        force: args.force.then_some(true),
+    };
+    let called = build(session, &arguments).await;
+    Ok(session.output.answer(&called, render))
+}
+
+/// Runs `build_index` under a progress bar.
+pub(super) async fn build(session: &Session, arguments: &BuildIndex<'_>) -> Called {
+    let bar = Bar::new(session.output);
+    let called = session.call("build_index", arguments, bar.progress()).await;
+    bar.finish();
+    called
+}
+
+/// What people read of the answer.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Report {
+    repository: String,
+    files: u64,
+    chunks: u64,
+    files_changed: u64,
+    files_unchanged: u64,
+    files_removed: u64,
+    vectors_embedded: u64,
+    vectors_pending: u64,
+    secrets_redacted: u64,
+    skipped: Vec<Skipped>,
+    seconds: f64,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Skipped {
+    reason: String,
+    count: u64,
+}
+
+/// The answer of `build_index` as text.
+pub(super) fn render(result: &Value) -> String {
+    let report = result.get("report").and_then(|report| Report::deserialize(report).ok()).unwrap_or_default();
+    let mut lines = vec![format!(
+        "{} {}: {} files, {} chunks {}",
+        styled(GOOD, "✓"),
+        styled(BOLD, &visible_line(&report.repository)),
+        report.files,
+        report.chunks,
+        styled(DIM, &format!("in {:.1} s", report.seconds)),
+    )];
+    lines.push(format!(
+        "  {} changed, {} unchanged, {} removed; {} texts embedded",
+        report.files_changed, report.files_unchanged, report.files_removed, report.vectors_embedded
+    ));
+    if report.vectors_pending > 0 {
+        lines.push(format!(
+            "  {} texts wait for their vector and are found by words only",
+            report.vectors_pending
+        ));
+    }
+    if report.secrets_redacted > 0 {
+        let redacted = format!("{} secrets were replaced before storage", report.secrets_redacted);
+        lines.push(format!("  {}", styled(NOTE, &redacted)));
+    }
+    if !report.skipped.is_empty() {
+        let reasons =
+            report.skipped.iter().map(|skip| format!("{} {}", skip.count, visible_line(&skip.reason)));
+        lines.push(format!(
+            "  {}",
+            styled(DIM, &format!("left out: {}", reasons.collect::<Vec<_>>().join(", ")))
+        ));
+    }
+    lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_report_reads_as_sentences() {
+        let shown = render(&serde_json::json!({ "report": {
+            "repository": "x", "files": 3, "chunks": 9, "filesChanged": 1, "filesUnchanged": 2, "vectorsEmbedded": 4,
+            "vectorsPending": 5, "secretsRedacted": 1, "seconds": 1.25, "skipped": [{ "reason": "binary", "count": 7 }]
+        } }));
+        let shown = anstream::adapter::strip_str(&shown).to_string();
+        assert_eq!(
+            shown,
+            "✓ x: 3 files, 9 chunks in 1.2 s\n  1 changed, 2 unchanged, 0 removed; 4 texts embedded\n  \
+             5 texts wait for their vector and are found by words only\n  1 secrets were replaced before storage\n  \
+             left out: 7 binary\n"
+        );
+    }
+}

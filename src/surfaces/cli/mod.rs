@@ -1,0 +1,87 @@
+//! The command line: for people, with readable output, and for scripts, with `--json`.
+//!
+//! A command is one file with its arguments and its `run`. Exit codes: 0 it worked, 1 the call failed,
+//! 2 it was not run (usage, configuration, refusal).
+
+mod arguments;
+mod session;
+
+mod bars;
+mod clients;
+mod hits;
+mod install;
+mod output;
+mod text;
+
+mod bootstrap;
+mod call;
+mod completions;
+mod doctor;
+mod index;
+mod mcp;
+mod projects;
+mod quickstart;
+mod search;
+mod serve;
+mod tools;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Parser;
+
+use arguments::{Cli, Command};
+use output::Output;
+use session::{Exit, Session};
+
+/// How long blocking threads that are still busy may hold the process up at its end.
+const THREADS_END_MAX: Duration = Duration::from_secs(1);
+
+/// Runs the command line `arguments` (without the program's name).
+#[must_use]
+pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Help and version are no errors and go to stdout; clap knows which is which.
+            let exit = if error.use_stderr() { Exit::NotRun } else { Exit::Ok };
+            return error.print().map_or(ExitCode::FAILURE, |()| exit.into());
+        }
+    };
+    if let Command::Completions(args) = &cli.command {
+        return completions::run(args).into();
+    }
+    let output = Output::new(&cli.global);
+    let session = match Session::open(&cli) {
+        Ok(session) => session,
+        Err(fault) => return output.fault(&fault, Exit::NotRun).into(),
+    };
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            let fault = crate::contract::Fault::internal("The program could not start its threads.", error);
+            return output.fault(&fault, Exit::NotRun).into();
+        }
+    };
+    let exit = runtime.block_on(dispatch(session, cli.command));
+    runtime.shutdown_timeout(THREADS_END_MAX);
+    exit.into()
+}
+
+async fn dispatch(session: Session, command: Command) -> Exit {
+    let ran = match command {
+        Command::Quickstart(args) => quickstart::run(&session, args).await,
+        Command::Bootstrap(args) => bootstrap::run(&session, args).await,
+        Command::Index(args) => index::run(&session, &args).await,
+        Command::Search(args) => search::run(&session, &args).await,
+        Command::Serve(_) => serve::run(&session).await,
+        Command::Mcp(_) => mcp::run(&session).await,
+        Command::Call(args) => call::run(&session, &args).await,
+        Command::Tools(_) => tools::run(&session),
+        Command::Projects(_) => projects::run(&session).await,
+        Command::Doctor(_) => doctor::run(&session).await,
+        Command::Completions(args) => Ok(completions::run(&args)),
+    };
+    ran.unwrap_or_else(|stopped| session.output.fault(&stopped.fault, stopped.exit))
+}

@@ -1,0 +1,164 @@
+//! `quickstart`: from a fresh checkout to answers in one command.
+
+use std::path::Path;
+
+use super::arguments::absolute;
+use super::clients::Connection;
+use super::index::{self, BuildIndex};
+use super::install::install;
+use super::output::{BOLD, DIM, PATH, styled};
+use super::search::{self, ask};
+use super::session::{Exit, Ran, Session};
+use super::{hits, serve};
+use crate::config::default_home;
+
+/// Asked when the repository does not say what it is.
+const GENERAL_QUESTION: &str = "where does the program start";
+/// Hits of the example search.
+const EXAMPLE_TOP: i64 = 3;
+/// Longest README sentence that serves as a question, in characters.
+const QUESTION_CHARS_MAX: usize = 160;
+
+/// Arguments of `quickstart`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// The repository
+    #[arg(default_value = ".", value_parser = absolute)]
+    path: String,
+    /// Print the answer to this question and exit instead of serving
+    #[arg(long, value_name = "QUERY")]
+    once: Option<String>,
+    /// Project to index into
+    #[arg(long, value_name = "ID")]
+    project: Option<String>,
+    #[command(flatten)]
+    serve: serve::Args,
+}
+
+impl Args {
+    /// The flags as settings.
+    pub(super) fn settings(&self) -> Vec<(String, String)> {
+        self.serve.settings()
+    }
+}
+
+/// Runs the command.
+pub(super) async fn run(session: &Session, args: Args) -> Ran {
+    let output = session.output;
+    install(session, None).await?;
+    let arguments =
+        BuildIndex { repo_path: &args.path, project_id: args.project.as_deref(), ..BuildIndex::default() };
+    let built = index::build(session, &arguments).await;
+    if built.exit != Exit::Ok || (!output.json && !output.quiet) {
+        output.answer(&built, index::render);
+    }
+    if built.exit != Exit::Ok {
+        return Ok(built.exit);
+    }
+
+    if let Some(query) = args.once {
+        let found = ask(session, &search::Args::about(query, &args.path, args.project.as_deref())).await;
+        return Ok(output.answer(&found, hits::render));
+    }
+    if !output.json {
+        show_example(session, &args).await;
+    }
+    serve::serve(session, |reachable| {
+        let app = &session.app;
+        let home = Some(app.layout.home()).filter(|home| *home != default_home());
+        let program = std::env::current_exe().unwrap_or_else(|_| "pairofcleats".into());
+        let connection = Connection { program: &program, home, mcp_url: &reachable.mcp };
+        greeting(&connection, reachable)
+    })
+    .await
+}
+
+/// A search that fits the repository, so that the first thing to see is an answer.
+async fn show_example(session: &Session, args: &Args) {
+    let question = readme(Path::new(&args.path)).as_deref().and_then(first_sentence);
+    let question = question.unwrap_or_else(|| GENERAL_QUESTION.to_owned());
+    session.output.line(&format!(
+        "\n{} {}",
+        styled(BOLD, "Example:"),
+        styled(DIM, &format!("search \"{question}\""))
+    ));
+    let mut search = search::Args::about(question, &args.path, args.project.as_deref());
+    search.top = Some(EXAMPLE_TOP);
+    let found = ask(session, &search).await;
+    session.output.answer(&found, hits::render);
+}
+
+fn greeting(connection: &Connection<'_>, reachable: &serve::Reachable) -> String {
+    let mut shown = format!("{}\n\n", styled(BOLD, "Connect a client (paste one of these):"));
+    for snippet in connection.snippets() {
+        shown.push_str(&format!("{}\n{}\n\n", styled(DIM, &format!("# {}", snippet.title)), snippet.text));
+    }
+    shown.push_str(&format!(
+        "{}\ncurl -s {}/search -H 'Content-Type: application/json' -d '{{\"query\": \"{GENERAL_QUESTION}\"}}'\n\n",
+        styled(DIM, "# HTTP"),
+        reachable.url,
+    ));
+    shown.push_str(&format!(
+        "{} on {}  MCP: {}  stop: Ctrl-C\n",
+        styled(BOLD, "Serving"),
+        styled(PATH, &reachable.url),
+        reachable.mcp
+    ));
+    shown
+}
+
+/// The start of the repository's README.
+fn readme(repository: &Path) -> Option<String> {
+    const BYTES_MAX: usize = 8192;
+    let file = ["README.md", "README.rst", "README.txt", "README"]
+        .into_iter()
+        .map(|name| repository.join(name))
+        .find(|path| path.is_file())?;
+    let bytes = std::fs::read(file).ok()?;
+    Some(String::from_utf8_lossy(&bytes[..bytes.len().min(BYTES_MAX)]).into_owned())
+}
+
+/// The first sentence of prose: what the repository says it is about.
+fn first_sentence(readme: &str) -> Option<String> {
+    let prose = readme.lines().map(str::trim).find(|line| {
+        line.split_whitespace().count() >= 4
+            && line.starts_with(|first: char| first.is_alphabetic() || first == '*')
+    })?;
+    let sentence = prose.split_once(". ").map_or(prose, |(first, _)| first);
+    let words: String = sentence.chars().filter(|char| !"*_`\"[]()<>#".contains(*char)).collect();
+    let words = words.trim_end_matches('.').trim();
+    let cut = words.char_indices().nth(QUESTION_CHARS_MAX).map_or(words, |(end, _)| &words[..end]);
+    (!cut.is_empty()).then(|| cut.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_question_is_the_first_prose_of_the_readme() {
+        let readme = "# Title of this thing here\n\n[![badge](x)](y)\n<p align=center>a b c d</p>\n\n\
+                      **Fast** search over `code` you own. More text.\n";
+        assert_eq!(first_sentence(readme).as_deref(), Some("Fast search over code you own"));
+        assert_eq!(first_sentence("# Only\n\n- a list\n"), None);
+        let long = "word ".repeat(100);
+        assert_eq!(first_sentence(&long).map(|question| question.chars().count()), Some(QUESTION_CHARS_MAX));
+    }
+
+    #[test]
+    fn the_greeting_names_both_urls() {
+        let reachable =
+            serve::Reachable { url: "http://127.0.0.1:1".into(), mcp: "http://127.0.0.1:1/mcp".into() };
+        let connection =
+            Connection { program: Path::new("/bin/pairofcleats"), home: None, mcp_url: &reachable.mcp };
+        let shown = greeting(&connection, &reachable);
+        for part in [
+            "claude mcp add pairofcleats -- /bin/pairofcleats mcp",
+            "mcpServers",
+            "curl",
+            "http://127.0.0.1:1/mcp",
+        ] {
+            assert!(shown.contains(part), "{part}");
+        }
+    }
+}

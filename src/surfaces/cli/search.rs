@@ -1,0 +1,138 @@
+//! `search`: ask a question about indexed code.
+
+use serde::Serialize;
+
+use super::arguments::absolute;
+use super::hits;
+use super::session::{Called, Ran, Session};
+use crate::tools::Progress;
+
+/// Arguments of `search`, which are the arguments of the tool `search`.
+#[derive(Debug, Default, clap::Args, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Args {
+    /// What to look for: a question, names, "a phrase"; put `--` before a query with -excluded words
+    #[arg(required = true, num_args = 1.., value_name = "QUERY")]
+    #[serde(serialize_with = "words")]
+    pub(super) query: Vec<String>,
+    /// Project to search [default: as configured, else the default workspace]
+    #[arg(long, value_name = "ID")]
+    #[serde(rename = "project_id", skip_serializing_if = "Option::is_none")]
+    pub(super) project: Option<String>,
+    /// Search this repository only
+    #[arg(long = "repo", value_name = "PATH", value_parser = absolute)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) repo_path: Option<String>,
+    /// How many hits
+    #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) top: Option<i64>,
+    /// Paths that match this glob or prefix; may be repeated
+    #[arg(long, value_name = "GLOB")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    path: Vec<String>,
+    /// Files of this name; may be repeated
+    #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    file: Vec<String>,
+    /// Files with this extension; may be repeated
+    #[arg(long, value_name = "EXT")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    ext: Vec<String>,
+    /// Files in this language
+    #[arg(long, value_name = "LANGUAGE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lang: Option<String>,
+    /// What to search: code, prose …
+    #[arg(long, value_name = "MODE")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mode: Option<String>,
+    /// Lines around each hit
+    #[arg(long, value_name = "LINES", allow_negative_numbers = true)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    context: Option<i64>,
+    /// How much of each hit: compact, full or json
+    #[arg(long, value_name = "LEVEL")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output: Option<String>,
+}
+
+impl Args {
+    /// The question `query` about the repository at `repo_path`.
+    pub(super) fn about(query: String, repo_path: &str, project: Option<&str>) -> Self {
+        Self {
+            query: vec![query],
+            repo_path: Some(repo_path.to_owned()),
+            project: project.map(str::to_owned),
+            ..Self::default()
+        }
+    }
+}
+
+/// Runs the command.
+pub(super) async fn run(session: &Session, args: &Args) -> Ran {
+    let called = ask(session, args).await;
+    Ok(session.output.answer(&called, hits::render))
+}
+
+/// Calls the tool.
+pub(super) async fn ask(session: &Session, args: &Args) -> Called {
+    session.call("search", args, Progress::default()).await
+}
+
+fn words<S: serde::Serializer>(query: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&query.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::surfaces::cli::arguments::{Cli, Command};
+    use clap::Parser;
+    use serde_json::json;
+
+    fn arguments(line: &[&str]) -> serde_json::Value {
+        match Cli::try_parse_from(line).unwrap().command {
+            Command::Search(args) => serde_json::to_value(args).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn flags_are_the_tools_fields() {
+        assert_eq!(arguments(&["search", "retry", "delay"]), json!({ "query": "retry delay" }));
+        assert_eq!(
+            arguments(&[
+                "search",
+                "x",
+                "--project",
+                "a",
+                "--repo",
+                "/",
+                "-n",
+                "3",
+                "--path",
+                "src/**",
+                "--ext",
+                "rs",
+                "--ext",
+                "toml",
+                "--lang",
+                "rust",
+                "--context",
+                "2",
+                "--output",
+                "full",
+                "--mode",
+                "code",
+                "--file",
+                "a.rs"
+            ]),
+            json!({
+                "query": "x", "project_id": "a", "repoPath": "/", "top": 3, "path": ["src/**"], "file": ["a.rs"],
+                "ext": ["rs", "toml"], "lang": "rust", "mode": "code", "context": 2, "output": "full"
+            })
+        );
+        assert_eq!(arguments(&["search", "--top", "-1", "--", "-excluded", "x"])["query"], "-excluded x");
+    }
+}

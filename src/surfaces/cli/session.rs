@@ -1,0 +1,162 @@
+//! One run of the program: the app, the output, and calls that Ctrl-C cancels.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::arguments::{Cli, Command};
+use super::output::Output;
+use crate::app::App;
+use crate::clock::SystemClock;
+use crate::config::{self, Log};
+use crate::contract::{Envelope, ErrorCode, Fault};
+use crate::surfaces::answer;
+use crate::telemetry;
+use crate::tools::{self, Caller, Progress, Request};
+
+/// How the program ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// It worked.
+    Ok,
+    /// The call ran and failed.
+    Failed,
+    /// It was not run: usage, configuration, refusal.
+    NotRun,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Ok => 0,
+            Exit::Failed => 1,
+            Exit::NotRun => 2,
+        })
+    }
+}
+
+/// Why a command stopped outside of a tool.
+#[derive(Debug)]
+pub(super) struct Stopped {
+    pub(super) fault: Fault,
+    pub(super) exit: Exit,
+}
+
+impl Stopped {
+    /// Nothing was run.
+    pub(super) fn not_run(fault: Fault) -> Self {
+        Self { fault, exit: Exit::NotRun }
+    }
+}
+
+impl From<Fault> for Stopped {
+    fn from(fault: Fault) -> Self {
+        Self { fault, exit: Exit::Failed }
+    }
+}
+
+/// What a command's `run` gives back.
+pub(super) type Ran = Result<Exit, Stopped>;
+
+/// A tool's answer, with the exit it means.
+pub(super) struct Called {
+    pub(super) envelope: Envelope,
+    pub(super) exit: Exit,
+}
+
+/// What every command works with.
+pub(super) struct Session {
+    pub(super) app: Arc<App>,
+    pub(super) output: Output,
+}
+
+impl Session {
+    /// Reads the configuration and starts logging. Touches neither the database nor the network.
+    pub(super) fn open(cli: &Cli) -> Result<Self, Fault> {
+        let (config, layout) = config::load(&cli.overrides()).map_err(|error| {
+            Fault::new(ErrorCode::InvalidInput, error.to_string())
+                .with_hint("Correct the setting; src/config/defaults.toml documents every one.")
+        })?;
+        telemetry::start(&log_settings(cli, &config.log));
+        let program = std::env::current_exe()
+            .map_err(|error| Fault::internal("The program does not find its own file.", error))?;
+        let app = App::new(config, layout, Arc::new(SystemClock), program);
+        Ok(Self { app: Arc::new(app), output: Output::new(&cli.global) })
+    }
+
+    /// Calls a tool as a caller in the current directory; Ctrl-C cancels it.
+    pub(super) async fn call(&self, tool: &str, arguments: &impl Serialize, progress: Progress) -> Called {
+        let arguments = serde_json::to_value(arguments).unwrap_or(Value::Null);
+        let directory = std::env::current_dir().ok();
+        let caller = Caller { directory, request_id: None, read_only: false };
+        let mut request = Request::new(tool, arguments, caller);
+        request.progress = progress;
+        let cancel = request.cancel.clone();
+        let answer = tools::call(&self.app, request);
+        tokio::pin!(answer);
+        let outcome = tokio::select! {
+            outcome = &mut answer => outcome,
+            () = stop_signal() => {
+                cancel.cancel();
+                answer.await
+            }
+        };
+        match outcome {
+            Ok(envelope) => {
+                let exit = if envelope.ok { Exit::Ok } else { Exit::Failed };
+                Called { envelope, exit }
+            }
+            Err(refusal) => {
+                Called { envelope: answer::refused(&self.app, &refusal, None), exit: Exit::NotRun }
+            }
+        }
+    }
+}
+
+/// Ends at the next Ctrl-C or SIGTERM.
+pub(super) async fn stop_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => {
+            if interrupted.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+        _ = terminate.recv() => {}
+    }
+}
+
+/// Servers log as configured. Other commands log only errors unless `-v` asks, because a failure is
+/// their answer already.
+fn log_settings(cli: &Cli, configured: &Log) -> Log {
+    let serves = matches!(cli.command, Command::Serve(_) | Command::Mcp(_));
+    let filter = match (cli.global.verbose, serves) {
+        (2.., _) | (1, true) => "debug,rmcp=error,hyper=info,h2=info".to_owned(),
+        (1, false) => configured.filter.clone(),
+        (0, _) if cli.global.quiet || !serves => "error".to_owned(),
+        (0, _) => configured.filter.clone(),
+    };
+    Log { filter, format: configured.format }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[test]
+    fn only_servers_log_without_being_asked() {
+        let configured = Log { filter: "info,x=warn".into(), format: config::LogFormat::Text };
+        let filter = |args: &[&str]| log_settings(&Cli::try_parse_from(args).unwrap(), &configured).filter;
+        assert_eq!(filter(&["serve"]), "info,x=warn");
+        assert_eq!(filter(&["serve", "-q"]), "error");
+        assert_eq!(filter(&["tools"]), "error");
+        assert_eq!(filter(&["tools", "-v"]), "info,x=warn");
+        assert!(filter(&["tools", "-vv"]).starts_with("debug"));
+    }
+}

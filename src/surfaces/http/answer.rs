@@ -1,0 +1,69 @@
+//! The envelope as an HTTP response: status from the table of error codes (T §7.3).
+
+use axum::Json;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+use crate::app::App;
+use crate::contract::{Envelope, ErrorCode, Fault};
+use crate::surfaces::answer;
+
+/// The envelope with the status its error code has in the table; 200 on success.
+pub(super) fn envelope(envelope: &Envelope) -> Response {
+    let status = match &envelope.error {
+        None => StatusCode::OK,
+        Some(error) => {
+            StatusCode::from_u16(error.code.info().http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+        }
+    };
+    with_status(status, envelope)
+}
+
+/// A request that no tool saw, refused with a status of HTTP's own (404, 405, 413, 415).
+pub(super) fn refused(app: &App, status: StatusCode, fault: &Fault, request_id: &str) -> Response {
+    with_status(status, &answer::failed(app, fault, Some(request_id.to_owned())))
+}
+
+fn with_status(status: StatusCode, envelope: &Envelope) -> Response {
+    let mut response = (status, Json(envelope)).into_response();
+    if let Some(seconds) = envelope.error.as_ref().and_then(|error| retry_after(error.code)) {
+        response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
+}
+
+/// Seconds after which the same call may succeed, for 503 and 429.
+fn retry_after(code: ErrorCode) -> Option<u16> {
+    match code {
+        ErrorCode::QueueOverloaded | ErrorCode::RateLimited => Some(1),
+        ErrorCode::StorageUnavailable => Some(5),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Meta;
+
+    #[test]
+    fn statuses_and_retry_after_follow_the_table() {
+        let table = [
+            (ErrorCode::InvalidRequest, 400, None),
+            (ErrorCode::Forbidden, 403, None),
+            (ErrorCode::UnknownTool, 404, None),
+            (ErrorCode::NoIndex, 409, None),
+            (ErrorCode::Cancelled, 499, None),
+            (ErrorCode::RateLimited, 429, Some("1")),
+            (ErrorCode::QueueOverloaded, 503, Some("1")),
+            (ErrorCode::StorageUnavailable, 503, Some("5")),
+            (ErrorCode::Internal, 500, None),
+        ];
+        for (code, status, retry) in table {
+            let response = envelope(&Envelope::failure(&Fault::new(code, "x"), Meta::at("t".into())));
+            assert_eq!(response.status().as_u16(), status, "{code}");
+            let header = response.headers().get(header::RETRY_AFTER).and_then(|value| value.to_str().ok());
+            assert_eq!(header, retry, "{code}");
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Request bodies: JSON, bounded, or an answer that says what is wrong with them.
+
+use axum::body::Bytes;
+use axum::extract::{DefaultBodyLimit, FromRequest, Request};
+use axum::http::{HeaderMap, StatusCode, header};
+use serde_json::{Map, Value};
+
+use crate::contract::{ErrorCode, Fault};
+
+/// Why a body is not taken: a status of HTTP's own and the fault.
+pub(super) type Unreadable = (StatusCode, Fault);
+
+/// Reads the arguments of a tool. An empty body counts as the empty object.
+pub(super) async fn arguments(mut request: Request, bytes_max: usize) -> Result<Value, Unreadable> {
+    DefaultBodyLimit::max(bytes_max).apply(&mut request);
+    let declared_json = is_json(request.headers());
+    let bytes =
+        Bytes::from_request(request, &()).await.map_err(|rejection| unread(rejection.status(), bytes_max))?;
+    if bytes.is_empty() {
+        return Ok(Value::Object(Map::new()));
+    }
+    if !declared_json {
+        return Err((
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Fault::new(ErrorCode::InvalidRequest, "The body is not declared as JSON.")
+                .with_hint("Send the header `Content-Type: application/json`."),
+        ));
+    }
+    serde_json::from_slice(&bytes).map_err(|error| {
+        (
+            StatusCode::BAD_REQUEST,
+            Fault::new(ErrorCode::InvalidRequest, format!("The body is not JSON: {error}."))
+                .with_hint("Send the tool's arguments as one JSON object."),
+        )
+    })
+}
+
+fn unread(status: StatusCode, bytes_max: usize) -> Unreadable {
+    let fault = if status == StatusCode::PAYLOAD_TOO_LARGE {
+        Fault::new(ErrorCode::InvalidRequest, format!("The body is larger than {bytes_max} bytes."))
+            .with_hint("Send less, or raise server.body_bytes_max.")
+    } else {
+        Fault::new(ErrorCode::InvalidRequest, "The body broke off before its end.")
+    };
+    (status, fault)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let Some(Ok(kind)) = headers.get(header::CONTENT_TYPE).map(|value| value.to_str()) else {
+        return false;
+    };
+    let kind = kind.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    kind == "application/json" || (kind.starts_with("application/") && kind.ends_with("+json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::body::Body;
+    use axum::http::HeaderValue;
+
+    async fn read(kind: Option<&'static str>, body: &'static str) -> Result<Value, u16> {
+        let mut request = Request::new(Body::from(body));
+        if let Some(kind) = kind {
+            request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        }
+        arguments(request, 16).await.map_err(|(status, _)| status.as_u16())
+    }
+
+    #[tokio::test]
+    async fn takes_json_and_says_why_not() {
+        let json = Some("application/json; charset=utf-8");
+        assert_eq!(read(json, r#"{"a":1}"#).await, Ok(serde_json::json!({ "a": 1 })));
+        assert_eq!(read(Some("application/vnd.x+json"), "{}").await, Ok(serde_json::json!({})));
+        assert_eq!(read(None, "").await, Ok(serde_json::json!({})));
+        assert_eq!(read(None, "{}").await, Err(415));
+        assert_eq!(read(Some("text/plain"), "{}").await, Err(415));
+        assert_eq!(read(Some("text/json-ish"), "{}").await, Err(415));
+        assert_eq!(read(json, "{").await, Err(400));
+        assert_eq!(read(json, r#"{"a":"0123456789"}"#).await, Err(413));
+    }
+}

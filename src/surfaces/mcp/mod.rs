@@ -1,0 +1,17 @@
+//! Model Context Protocol, revision 2025-11-25, over stdio and Streamable HTTP.
+//!
+//! [`server`] answers the protocol's requests, whatever carried them; [`wire`] is the mapping between
+//! our answers and the protocol's.
+
+mod capabilities;
+mod in_flight;
+mod progress;
+mod server;
+mod wire;
+
+mod stdio;
+mod streamable;
+
+pub use server::McpServer;
+pub use stdio::serve_stdio;
+pub use streamable::{StreamableMcp, streamable};

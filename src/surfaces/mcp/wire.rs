@@ -1,0 +1,139 @@
+//! Our answers in the protocol's words.
+//!
+//! A call that ran is a tool result that carries the envelope, also when it failed (T §6.7). A call
+//! that was not run is a JSON-RPC error (T §6.6, §6.10), numbered by the table of error codes.
+
+use std::sync::Arc;
+
+use rmcp::ErrorData;
+use rmcp::model::{CallToolResult, ErrorCode as RpcCode, MetaObject, Tool, ToolAnnotations};
+use serde_json::{Value, json};
+
+use crate::contract::{Envelope, ErrorCode, Fault, Refusal};
+use crate::surfaces::{answer, listing};
+use crate::tools::ToolSpec;
+
+/// A tool as `tools/list` shows it.
+pub(super) fn tool(spec: &ToolSpec) -> Tool {
+    let listed = listing::describe(spec);
+    let annotations = ToolAnnotations::new()
+        .read_only(listed.effects.read_only)
+        .destructive(listed.effects.destructive)
+        .idempotent(listed.effects.idempotent)
+        .open_world(listed.effects.open_world);
+    Tool::new(listed.name, listed.description, Arc::new(listed.input_schema))
+        .with_title(listed.title)
+        .with_raw_output_schema(Arc::new(listed.output_schema))
+        .with_annotations(annotations)
+        .with_meta(MetaObject(listed.meta))
+}
+
+/// One text item with the compact envelope, and the same envelope as structured content.
+pub(super) fn result(envelope: &Envelope) -> CallToolResult {
+    let value = answer::json(envelope);
+    if envelope.ok { CallToolResult::structured(value) } else { CallToolResult::structured_error(value) }
+}
+
+/// The JSON-RPC error of a call that was not run.
+pub(super) fn refusal(refusal: &Refusal) -> ErrorData {
+    let number = refusal.code().info().json_rpc.map_or(RpcCode::INVALID_REQUEST, RpcCode);
+    error(number, &refusal.to_fault())
+}
+
+/// A request whose method is known but whose parameters cannot be read.
+pub(super) fn ill_typed(method: &str) -> ErrorData {
+    let fault = Fault::new(
+        ErrorCode::InvalidRequest,
+        format!("The parameters of `{method}` are missing or of the wrong type."),
+    )
+    .with_details(json!([]))
+    .with_hint("Send `params` as the protocol's schema for this method has it.");
+    error(RpcCode::INVALID_PARAMS, &fault)
+}
+
+/// A request for a method that does not exist.
+pub(super) fn unknown_method(method: &str) -> ErrorData {
+    ErrorData::new(RpcCode::METHOD_NOT_FOUND, format!("Unknown method `{method}`."), None)
+}
+
+/// `data` has the envelope's code, message, details and hint, because clients show different parts.
+fn error(number: RpcCode, fault: &Fault) -> ErrorData {
+    let mut data = json!({ "code": fault.code, "message": fault.message });
+    if let Some(details) = &fault.details {
+        data["details"] = details.clone();
+    }
+    if let Some(hint) = &fault.hint {
+        data["hint"] = Value::from(hint.as_str());
+    }
+    ErrorData::new(number, fault.message.clone(), Some(data))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{Meta, Violation};
+
+    fn violation() -> Violation {
+        Violation {
+            instance_path: "/top".into(),
+            schema_path: "#/properties/top/type".into(),
+            keyword: "type".into(),
+            params: Value::Null,
+            message: "`top`: not an integer.".into(),
+        }
+    }
+
+    #[test]
+    fn each_refusal_has_its_number_and_its_code() {
+        let table = [
+            (Refusal::UnknownTool { name: "serch".into(), nearest: Some("search") }, -32602, "UNKNOWN_TOOL"),
+            (Refusal::InvalidArguments(vec![violation()]), -32602, "INVALID_REQUEST"),
+            (Refusal::QueueOverloaded { max: 2, size: 2 }, -32001, "QUEUE_OVERLOADED"),
+            (Refusal::Disabled("read-only".into()), -32002, "MUTATION_DISABLED"),
+            (Refusal::Forbidden("no".into()), -32003, "FORBIDDEN"),
+        ];
+        for (given, number, code) in table {
+            let error = refusal(&given);
+            let data = error.data.unwrap();
+            assert_eq!((error.code.0, data["code"].as_str()), (number, Some(code)));
+            assert_eq!(data["message"], *error.message);
+        }
+    }
+
+    #[test]
+    fn violations_stand_in_details_and_in_the_message() {
+        let error = refusal(&Refusal::InvalidArguments(vec![violation()]));
+        let data = error.data.unwrap();
+        assert_eq!(data["details"][0]["instancePath"], "/top");
+        assert!(error.message.contains("not an integer"), "{}", error.message);
+        let overload = refusal(&Refusal::QueueOverloaded { max: 66, size: 66 }).data.unwrap();
+        assert_eq!(overload["details"]["queue"], json!({ "max": 66, "size": 66 }));
+    }
+
+    #[test]
+    fn text_and_structured_content_are_the_same_envelope() {
+        let fault = Fault::new(ErrorCode::NoIndex, "Nothing here.");
+        let result = result(&Envelope::failure(&fault, Meta::at("t".into())));
+        let shown = serde_json::to_value(&result).unwrap();
+        assert_eq!(shown["isError"], true);
+        assert_eq!(shown["content"].as_array().map(Vec::len), Some(1));
+        let text = shown["content"][0]["text"].as_str().unwrap();
+        assert!(!text.contains('\n'), "compact");
+        assert_eq!(serde_json::from_str::<Value>(text).unwrap(), shown["structuredContent"]);
+        assert_eq!(shown["structuredContent"]["error"]["code"], "NO_INDEX");
+    }
+
+    #[test]
+    fn every_tool_carries_four_hints_versions_and_object_schemas() {
+        for spec in crate::tools::LIST {
+            let shown = serde_json::to_value(tool(spec)).unwrap();
+            for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
+                assert!(shown["annotations"][hint].is_boolean(), "{}: {hint}", spec.name);
+            }
+            assert_eq!(shown["inputSchema"]["type"], "object", "{}", spec.name);
+            assert_eq!(shown["outputSchema"]["type"], "object", "{}", spec.name);
+            assert_eq!(shown["_meta"]["schemaVersion"], 2, "{}", spec.name);
+            assert!(shown["title"].is_string() && shown["_meta"]["toolingVersion"].is_string());
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Connections that are abandoned, silenced or outdated never spoil the pool.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use pairofcleats::config;
+use pairofcleats::contract::{ErrorCode, Fault};
+use pairofcleats::postgres::{Database, Pool, parse_url, retry_stale_plan, sql};
+use sqlx::Row;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixListener;
+use tokio::net::UnixStream;
+
+use crate::database::{Fresh, settings};
+
+fn narrow() -> config::Database {
+    config::Database { search_connections: 2, write_connections: 1, acquire_timeout_ms: 3_000, ..settings() }
+}
+
+async fn answer(database: &Database, pool: Pool) -> Result<i32, Fault> {
+    let mut tx = database.begin(pool).await?;
+    let number = tx.one(sql("SELECT 42")).await?.try_get(0)?;
+    tx.commit().await?;
+    Ok(number)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_query_dropped_midway_costs_the_pool_nothing() {
+    let fresh = Fresh::with(&narrow()).await;
+    let database = fresh.store.database();
+    for _ in 0..5 {
+        let slow = || async {
+            let mut tx = database.begin(Pool::Search).await?;
+            tx.execute(sql("SELECT pg_sleep(60)")).await
+        };
+        let both = async { tokio::join!(slow(), slow()) };
+        assert!(tokio::time::timeout(Duration::from_millis(50), both).await.is_err());
+    }
+    // Both permits are back, and nobody waits for an abandoned answer.
+    let (a, b) = tokio::join!(answer(database, Pool::Search), answer(database, Pool::Search));
+    assert_eq!((a.unwrap(), b.unwrap()), (42, 42));
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unfinished_transaction_is_rolled_back_and_not_inherited() {
+    let fresh = Fresh::with(&narrow()).await;
+    let database = fresh.store.database();
+    let mut tx = database.begin(Pool::Write).await.unwrap();
+    let insert = "INSERT INTO pairofcleats.migrations (module, version, applied_at) VALUES ('x', 1, now())";
+    tx.execute(sql(insert)).await.unwrap();
+    tx.execute(sql("SET LOCAL statement_timeout = 1")).await.unwrap();
+    drop(tx);
+    let mut tx = database.begin(Pool::Write).await.unwrap();
+    let row = tx.one(sql("SELECT current_setting('statement_timeout'), count(*) FROM pairofcleats.migrations WHERE module = 'x'"));
+    let row = row.await.unwrap();
+    assert_eq!((row.get::<String, _>(0), row.get::<i64, _>(1)), ("30s".into(), 0));
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_statement_leaves_no_poisoned_connection() {
+    let fresh = Fresh::with(&narrow()).await;
+    let database = fresh.store.database();
+    for _ in 0..5 {
+        let mut tx = database.begin(Pool::Write).await.unwrap();
+        assert_eq!(tx.execute(sql("SELECT 1 / 0")).await.unwrap_err().code, ErrorCode::Internal);
+    }
+    assert_eq!(answer(database, Pool::Write).await.unwrap(), 42);
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_connection_knows_its_limits() {
+    let fresh = Fresh::new().await;
+    let database = fresh.store.database();
+    for (pool, timeout, name) in [
+        (Pool::Search, "20s", "pairofcleats search"),
+        (Pool::Write, "30s", "pairofcleats write"),
+        (Pool::Ddl, "30s", "pairofcleats ddl"),
+    ] {
+        let mut tx = database.begin(pool).await.unwrap();
+        for (setting, value) in [
+            ("search_path", "\"extensions\""),
+            ("plan_cache_mode", "force_custom_plan"),
+            ("jit", "off"),
+            ("lock_timeout", "10s"),
+            ("statement_timeout", timeout),
+            ("application_name", name),
+        ] {
+            let row = tx.one(sql("SELECT current_setting($1)").bind(setting)).await.unwrap();
+            assert_eq!(row.get::<String, _>(0), value, "{pool:?} {setting}");
+        }
+        let unqualified = tx.execute(sql("SELECT 1 FROM projects")).await;
+        assert!(unqualified.is_err(), "an unqualified name is an error");
+    }
+    let mut tx = database.begin_read_only(Pool::Search).await.unwrap();
+    assert!(tx.execute(sql("DELETE FROM pairofcleats.jobs")).await.is_err(), "a search cannot write");
+    drop(tx);
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stale_plan_is_dropped_with_its_connection() {
+    let fresh = Fresh::with(&narrow()).await;
+    let database = fresh.store.database();
+    let mut raw = fresh.raw().await;
+    crate::database::run(&mut raw, "CREATE TABLE public.t AS SELECT 1 AS a").await;
+    let read = || async {
+        let mut tx = database.begin(Pool::Write).await?;
+        let row = tx.one(sql("SELECT a FROM public.t")).await?;
+        tx.commit().await?;
+        Ok(row.columns_kind())
+    };
+    assert_eq!(read().await.unwrap(), "INT4");
+    crate::database::run(&mut raw, "ALTER TABLE public.t ALTER a TYPE text").await;
+    assert!(read().await.is_err(), "without the retry it fails once, and the connection is gone");
+    assert_eq!(read().await.unwrap(), "TEXT");
+    crate::database::run(&mut raw, "ALTER TABLE public.t ALTER a TYPE int4 USING a::int4").await;
+    assert_eq!(retry_stale_plan(read).await.unwrap(), "INT4");
+    drop(raw);
+    fresh.remove().await;
+}
+
+trait ColumnsKind {
+    fn columns_kind(&self) -> String;
+}
+
+impl ColumnsKind for sqlx::postgres::PgRow {
+    fn columns_kind(&self) -> String {
+        use sqlx::{Column, TypeInfo};
+        self.column(0).type_info().name().to_owned()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn timeouts_and_unreachable_servers_have_their_codes() {
+    let fresh = Fresh::new().await;
+    let mut tx = fresh.store.database().begin(Pool::Search).await.unwrap();
+    tx.limit_statements(Duration::from_millis(20)).await.unwrap();
+    let fault = tx.execute(sql("SELECT pg_sleep(60)")).await.unwrap_err();
+    assert_eq!(fault.code, ErrorCode::ToolTimeout);
+    assert!(!fault.message.contains("pg_sleep"), "no SQL in messages");
+    drop(tx);
+
+    let connect = |url: &'static str| async move {
+        Database::connect(parse_url(url).unwrap(), &settings(), true)
+            .await
+            .err()
+            .map(|fault| (fault.code, fault.retryable))
+    };
+    let nobody = connect("postgres://u@127.0.0.1:1/x").await;
+    assert_eq!(nobody, Some((ErrorCode::StorageUnavailable, true)));
+    let missing = fresh.options.clone().database("no_such_database");
+    let fault = Database::connect(missing, &settings(), true).await.err().unwrap();
+    assert_eq!((fault.code, fault.retryable), (ErrorCode::StorageUnavailable, false));
+    assert_eq!(parse_url("postgres://h:port/x").unwrap_err().code, ErrorCode::InvalidRequest);
+    fresh.remove().await;
+}
+
+/// Forwards to the server, or swallows everything: what a dead network looks like.
+struct Proxy {
+    directory: tempfile::TempDir,
+    /// Connections accepted up to this number are silent.
+    silent_up_to: Arc<AtomicU64>,
+    accepted: Arc<AtomicU64>,
+}
+
+impl Proxy {
+    fn new(server: PathBuf) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap();
+        let (silent_up_to, accepted) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (silent, count) = (Arc::clone(&silent_up_to), Arc::clone(&accepted));
+        tokio::spawn(async move {
+            while let Ok((client, _)) = listener.accept().await {
+                let number = count.fetch_add(1, Ordering::SeqCst) + 1;
+                let Ok(server) = UnixStream::connect(&server).await else { return };
+                let ((client_read, client_write), (server_read, server_write)) =
+                    (client.into_split(), server.into_split());
+                tokio::spawn(pump(client_read, server_write, number, Arc::clone(&silent)));
+                tokio::spawn(pump(server_read, client_write, number, Arc::clone(&silent)));
+            }
+        });
+        Self { directory, silent_up_to, accepted }
+    }
+
+    /// Every connection that is open now goes silent for good; new ones work.
+    fn silence(&self) {
+        self.silent_up_to.store(self.accepted.load(Ordering::SeqCst), Ordering::SeqCst);
+    }
+}
+
+async fn pump(
+    mut from: tokio::net::unix::OwnedReadHalf,
+    mut to: tokio::net::unix::OwnedWriteHalf,
+    number: u64,
+    silent: Arc<AtomicU64>,
+) {
+    let mut bytes = [0; 8192];
+    while let Ok(read @ 1..) = from.read(&mut bytes).await {
+        if number > silent.load(Ordering::SeqCst) && to.write_all(&bytes[..read]).await.is_err() {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_peer_costs_its_connections_only() {
+    let fresh = Fresh::with(&narrow()).await;
+    let socket = fresh.options.get_socket().cloned().unwrap_or_else(|| fresh.options.get_host().into());
+    let proxy = Proxy::new(socket.join(format!(".s.PGSQL.{}", fresh.options.get_port())));
+    let options = fresh.options.clone().socket(proxy.directory.path()).port(5432);
+    let database = Database::connect(options, &narrow(), true).await.unwrap();
+    let slow = || async {
+        let mut tx = database.begin(Pool::Search).await?;
+        tx.execute(sql("SELECT pg_sleep(60)")).await
+    };
+    let both = async { tokio::join!(slow(), slow()) };
+    assert!(
+        tokio::time::timeout(Duration::from_millis(300), async {
+            let watch = async {
+                tokio::time::sleep(Duration::from_millis(200)).await;
+                proxy.silence();
+                std::future::pending::<()>().await;
+            };
+            tokio::join!(both, watch)
+        })
+        .await
+        .is_err()
+    );
+    let (a, b) = tokio::join!(answer(&database, Pool::Search), answer(&database, Pool::Search));
+    assert_eq!((a.unwrap(), b.unwrap()), (42, 42));
+    fresh.remove().await;
+}

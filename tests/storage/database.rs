@@ -1,0 +1,189 @@
+//! A database of its own for every test.
+//!
+//! `PAIROFCLEATS_TEST_DATABASE_URL` names a server and a superuser on it.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use pairofcleats::config;
+use pairofcleats::contract::ProjectId;
+use pairofcleats::postgres::{Database, parse_url};
+use pairofcleats::store::{
+    self, ChunkWrite, DecidedBy, Fence, FileWrite, ModelFacts, Project, ProjectTx, Store,
+};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+
+/// A throw-away database and a store over it.
+pub(crate) struct Fresh {
+    pub(crate) store: Store,
+    pub(crate) options: PgConnectOptions,
+    name: String,
+}
+
+#[expect(clippy::disallowed_methods, reason = "the tests' server is the environment's business")]
+fn server() -> PgConnectOptions {
+    let url = std::env::var("PAIROFCLEATS_TEST_DATABASE_URL")
+        .expect("PAIROFCLEATS_TEST_DATABASE_URL must name a PostgreSQL server with pgvector");
+    parse_url(&url).unwrap()
+}
+
+pub(crate) fn settings() -> config::Database {
+    config::Database {
+        url: None,
+        search_connections: 4,
+        write_connections: 4,
+        acquire_timeout_ms: 20_000,
+        statement_timeout_ms: 30_000,
+        search_statement_timeout_ms: 20_000,
+        lock_timeout_ms: 10_000,
+    }
+}
+
+impl Fresh {
+    pub(crate) async fn new() -> Self {
+        Self::with(&settings()).await
+    }
+
+    pub(crate) async fn with(settings: &config::Database) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("poc_test_{}_{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let mut admin = PgConnection::connect_with(&server()).await.unwrap();
+        run(&mut admin, &format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)")).await;
+        run(&mut admin, &format!("CREATE DATABASE {name}")).await;
+        let options = server().database(&name);
+        let database = Database::connect(options.clone(), settings, true).await.unwrap();
+        Self { store: Store::new(database), options, name }
+    }
+
+    /// Another process on the same database.
+    pub(crate) async fn another(&self) -> Store {
+        Store::new(Database::connect(self.options.clone(), &settings(), true).await.unwrap())
+    }
+
+    /// A connection of nobody's.
+    pub(crate) async fn raw(&self) -> PgConnection {
+        PgConnection::connect_with(&self.options).await.unwrap()
+    }
+
+    pub(crate) async fn project(&self, id: &str) -> Project {
+        provision(&self.store, id).await
+    }
+
+    /// Removes the database and its roles.
+    pub(crate) async fn remove(self) {
+        self.store.database().close().await;
+        let mut raw = self.raw().await;
+        let rows = sqlx::query("SELECT role_name FROM pairofcleats.projects WHERE role_name IS NOT NULL");
+        let rows = rows.fetch_all(&mut raw).await.unwrap();
+        drop(raw);
+        let mut admin = PgConnection::connect_with(&server()).await.unwrap();
+        run(&mut admin, &format!("DROP DATABASE {} WITH (FORCE)", self.name)).await;
+        for row in rows {
+            run(&mut admin, &format!("DROP ROLE \"{}\"", row.get::<String, _>(0))).await;
+        }
+    }
+}
+
+pub(crate) async fn run(connection: &mut PgConnection, text: &str) {
+    sqlx::query(AssertSqlSafe(text)).execute(connection).await.unwrap_or_else(|e| panic!("{text}: {e}"));
+}
+
+pub(crate) async fn number(connection: &mut PgConnection, text: &str) -> i64 {
+    sqlx::query(AssertSqlSafe(text))
+        .fetch_one(connection)
+        .await
+        .unwrap_or_else(|e| panic!("{text}: {e}"))
+        .get(0)
+}
+
+pub(crate) fn model() -> ModelFacts {
+    ModelFacts { id: "stub".into(), variant: "stub".into(), hash: vec![7; 32], dimensions: 8 }
+}
+
+pub(crate) async fn provision(store: &Store, id: &str) -> Project {
+    let id = ProjectId::parse(id).unwrap();
+    store::provision(store, &id, DecidedBy::Argument, &model()).await.unwrap()
+}
+
+pub(crate) async fn writing(store: &Store, project: &Project) -> ProjectTx {
+    ProjectTx::begin(store, project, store::Access::Write).await.unwrap()
+}
+
+pub(crate) async fn searching(store: &Store, project: &Project) -> ProjectTx {
+    ProjectTx::begin(store, project, store::Access::Search).await.unwrap()
+}
+
+/// Takes up fence 1 and makes a repository.
+pub(crate) async fn repository(store: &Store, project: &Project) -> (Fence, i64) {
+    let mut tx = writing(store, project).await;
+    store::index_state::acquire_fence(&mut tx, Fence(1)).await.unwrap();
+    let id = store::repositories::ensure(&mut tx, Fence(1), "/repo", "repo").await.unwrap();
+    tx.commit().await.unwrap();
+    (Fence(1), id)
+}
+
+pub(crate) async fn write(
+    store: &Store,
+    project: &Project,
+    fence: Fence,
+    repository: i64,
+    files: &[FileWrite],
+) -> store::Written {
+    let mut tx = writing(store, project).await;
+    let written = store::files::write_batch(&mut tx, fence, repository, files).await.unwrap();
+    tx.commit().await.unwrap();
+    written
+}
+
+/// A file whose chunks are the given texts, a line each; words become terms.
+pub(crate) fn file(path: &str, texts: &[&str]) -> FileWrite {
+    FileWrite {
+        path: path.into(),
+        language: Some("rust"),
+        extension: path.rsplit_once('.').map(|(_, extension)| extension.into()),
+        bytes: 10,
+        modified_ns: 20,
+        content_hash: vec![1],
+        lines: u32::try_from(texts.len()).unwrap(),
+        skipped: None,
+        chunks: texts.iter().zip(1..).map(|(text, line)| chunk(text, line)).collect(),
+    }
+}
+
+fn chunk(text: &str, line: u32) -> ChunkWrite {
+    let mut terms: Vec<i32> = text.split_whitespace().map(term).collect();
+    terms.sort_unstable();
+    terms.dedup();
+    ChunkWrite {
+        start_line: line,
+        end_line: line,
+        kind: "function",
+        name: Some(format!("Outer.{}", text.split_whitespace().next().unwrap_or_default())),
+        defines: text.split_whitespace().take(2).map(str::to_owned).collect(),
+        signature: None,
+        content: text.into(),
+        content_hash: *blake3::hash(text.as_bytes()).as_bytes(),
+        weights: vec![1.0; terms.len()],
+        terms,
+    }
+}
+
+pub(crate) fn term(word: &str) -> i32 {
+    i32::try_from(crc32fast::hash(word.as_bytes()) % 999_999_999).unwrap() + 1
+}
+
+/// A small deterministic generator: tests must fail the same way twice.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+
+    pub(crate) fn unit_vector(&mut self, dimensions: usize) -> Vec<f32> {
+        let raw: Vec<f32> = (0..dimensions).map(|_| self.roll(2001) as f32 / 1000.0 - 1.0).collect();
+        let length = raw.iter().map(|x| x * x).sum::<f32>().sqrt().max(f32::EPSILON);
+        raw.iter().map(|x| x / length).collect()
+    }
+}

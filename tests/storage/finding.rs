@@ -1,0 +1,290 @@
+//! Retrieval against brute force.
+
+use std::collections::{BTreeSet, HashMap};
+
+use pairofcleats::store::{self, Access, FileWrite, Filter, LexicalQuery, Project, ProjectTx, Store};
+
+use crate::database::{Dice, Fresh, file, number, repository, searching, term, write, writing};
+
+const K1: f64 = 1.2;
+const B: f64 = 0.75;
+const MEAN_LENGTH: f64 = 12.0;
+
+/// The tf part of BM25 of each word of a text.
+fn weights(words: &[String]) -> Vec<(i32, f32)> {
+    let mut counts: HashMap<i32, f64> = HashMap::new();
+    for word in words {
+        *counts.entry(term(word)).or_default() += 1.0;
+    }
+    let norm = K1 * (1.0 - B + B * words.len() as f64 / MEAN_LENGTH);
+    let mut weights: Vec<_> =
+        counts.into_iter().map(|(t, tf)| (t, (tf * (K1 + 1.0) / (tf + norm)) as f32)).collect();
+    weights.sort_unstable_by_key(|(t, _)| *t);
+    weights
+}
+
+struct Corpus {
+    fresh: Fresh,
+    project: Project,
+    repo: i64,
+    fence: store::Fence,
+    /// Words of each text, by content.
+    texts: HashMap<String, Vec<String>>,
+}
+
+/// Files in two languages and folders, texts of words whose frequency falls with their number.
+async fn corpus(files: u64) -> Corpus {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (fence, repo) = repository(&fresh.store, &project).await;
+    let mut dice = Dice(7);
+    let mut texts = HashMap::new();
+    let mut batch: Vec<FileWrite> = Vec::new();
+    for number in 0..files {
+        let python = number % 3 == 0;
+        let path = format!(
+            "{}/f{number}.{}",
+            if number % 2 == 0 { "src" } else { "tests" },
+            if python { "py" } else { "rs" }
+        );
+        let mut write = file(&path, &[]);
+        write.language = Some(if python { "python" } else { "rust" });
+        for line in 1..=5 {
+            let words: Vec<String> = (0..4 + dice.roll(16))
+                .map(|_| {
+                    let spread = 1 + dice.roll(60);
+                    format!("w{}", dice.roll(spread))
+                })
+                .collect();
+            let text = format!("{} {number}-{line}", words.join(" "));
+            let mut chunk = file(&path, &[text.as_str()]).chunks.remove(0);
+            (chunk.terms, chunk.weights) = weights(&words).into_iter().unzip();
+            chunk.start_line = line;
+            write.chunks.push(chunk);
+            texts.insert(text, words);
+        }
+        batch.push(write);
+    }
+    crate::database::write(&fresh.store, &project, fence, repo, &batch).await;
+    let mut tx = writing(&fresh.store, &project).await;
+    store::lexical::rebuild_statistics(&mut tx, fence).await.unwrap();
+    tx.commit().await.unwrap();
+    Corpus { fresh, project, repo, fence, texts }
+}
+
+async fn everything(tx: &mut ProjectTx, repo: i64) -> Vec<(i64, i64, String, String)> {
+    let mut all = Vec::new();
+    for row in store::files::manifest(tx, repo).await.unwrap() {
+        let ids: Vec<i64> =
+            store::chunks::by_file(tx, row.id).await.unwrap().iter().map(|span| span.id).collect();
+        for (id, text) in store::chunks::contents(tx, &ids).await.unwrap() {
+            all.push((id, row.id, row.path.clone(), text));
+        }
+    }
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lexical_candidates_are_bm25() {
+    let corpus = corpus(120).await;
+    assert!(
+        store::lexical::ensure_terms_index(&corpus.fresh.store, &corpus.project, corpus.fence, 64)
+            .await
+            .unwrap()
+    );
+    assert!(
+        !store::lexical::ensure_terms_index(&corpus.fresh.store, &corpus.project, corpus.fence, 64)
+            .await
+            .unwrap()
+    );
+    let mut tx = searching(&corpus.fresh.store, &corpus.project).await;
+    let all = everything(&mut tx, corpus.repo).await;
+    assert_eq!(
+        store::index_state::read(&mut tx).await.unwrap().statistics_chunks,
+        i64::try_from(all.len()).unwrap()
+    );
+    let only_python =
+        Filter { languages: vec!["python".into()], path_patterns: vec!["^src/".into()], ..Filter::default() };
+    let mut dice = Dice(11);
+    for round in 0..40 {
+        let words: BTreeSet<String> = (0..1 + dice.roll(4)).map(|_| format!("w{}", dice.roll(60))).collect();
+        let mut terms: Vec<i32> = words.iter().map(|word| term(word)).collect();
+        terms.sort_unstable();
+        let df: HashMap<i32, i32> =
+            store::lexical::document_frequencies(&mut tx, &terms).await.unwrap().into_iter().collect();
+        let idf = |t: i32| {
+            let n = f64::from(df.get(&t).copied().unwrap_or(0));
+            (((all.len() as f64 - n + 0.5) / (n + 0.5)) + 1.0).ln()
+        };
+        let query = LexicalQuery {
+            weights: terms.iter().map(|t| idf(*t) as f32).collect(),
+            keep: terms.clone(),
+            terms,
+        };
+        let filter = if round % 2 == 0 { Filter::default() } else { only_python.clone() };
+        let hits = store::lexical::candidates(&mut tx, &filter, &query, 20).await.unwrap();
+
+        let within = |path: &str| round % 2 == 0 || (path.ends_with(".py") && path.starts_with("src/"));
+        let mut expected: Vec<(i64, f64)> = all
+            .iter()
+            .filter(|(_, _, path, _)| within(path))
+            .filter_map(|(id, _, _, text)| {
+                let said: HashMap<i32, f32> = weights(&corpus.texts[text]).into_iter().collect();
+                let parts: Vec<f64> =
+                    query.terms.iter().filter_map(|t| Some(f64::from(*said.get(t)?) * idf(*t))).collect();
+                (!parts.is_empty()).then(|| (*id, parts.iter().sum()))
+            })
+            .collect();
+        expected.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+        expected.truncate(20);
+        assert_eq!(hits.len(), expected.len(), "{words:?}");
+        let scored: HashMap<i64, f64> = everything_scored(&mut tx, &query, &hits).await;
+        for (hit, (_, score)) in hits.iter().zip(&expected) {
+            assert!((hit.score - score).abs() < 1e-3, "{words:?}: {} is not {score}", hit.score);
+            assert!((scored[&hit.chunk_id] - hit.score).abs() < 1e-9);
+        }
+    }
+    tx.commit().await.unwrap();
+    corpus.fresh.remove().await;
+}
+
+async fn everything_scored(
+    tx: &mut ProjectTx,
+    query: &LexicalQuery,
+    hits: &[store::LexicalHit],
+) -> HashMap<i64, f64> {
+    let ids: Vec<i64> = hits.iter().map(|hit| hit.chunk_id).collect();
+    store::lexical::scores(tx, query, &ids)
+        .await
+        .unwrap()
+        .iter()
+        .map(|hit| (hit.chunk_id, hit.score))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn filters_count_and_select_the_same_rows() {
+    let corpus = corpus(60).await;
+    let mut tx = searching(&corpus.fresh.store, &corpus.project).await;
+    let all = everything(&mut tx, corpus.repo).await;
+    let filter = |change: fn(&mut Filter)| {
+        let mut filter = Filter::default();
+        change(&mut filter);
+        filter
+    };
+    type Rule = fn(&str) -> bool;
+    let cases: [(Filter, Rule); 7] = [
+        (Filter::default(), |_| true),
+        (filter(|f| f.languages = vec!["python".into()]), |p| p.ends_with(".py")),
+        (filter(|f| f.extensions = vec!["rs".into(), "go".into()]), |p| p.ends_with(".rs")),
+        (filter(|f| f.path_patterns = vec!["^src/".into()]), |p| p.starts_with("src/")),
+        (filter(|f| f.path_patterns = vec!["^src/f1".into(), "f2".into()]), |p| {
+            p.starts_with("src/f1") || p.contains("f2")
+        }),
+        (filter(|f| f.file_patterns = vec!["^f1".into()]), |p| {
+            p.rsplit('/').next().unwrap().starts_with("f1")
+        }),
+        (filter(|f| f.repository_id = Some(-1)), |_| false),
+    ];
+    for (filter, rule) in cases {
+        let expected: BTreeSet<i64> =
+            all.iter().filter(|(_, _, path, _)| rule(path)).map(|(id, ..)| *id).collect();
+        let rows = store::filter_rows(&mut tx, &filter).await.unwrap();
+        assert_eq!(usize::try_from(rows).unwrap(), expected.len(), "{filter:?}");
+        let terms: Vec<i32> =
+            (0..60).map(|w| term(&format!("w{w}"))).collect::<BTreeSet<_>>().into_iter().collect();
+        let query = LexicalQuery { weights: vec![1.0; terms.len()], keep: terms.clone(), terms };
+        let hits = store::lexical::candidates(&mut tx, &filter, &query, 10_000).await.unwrap();
+        assert_eq!(hits.iter().map(|hit| hit.chunk_id).collect::<BTreeSet<_>>(), expected, "{filter:?}");
+    }
+    tx.commit().await.unwrap();
+    corpus.fresh.remove().await;
+}
+
+async fn embed(store: &Store, project: &Project, fence: store::Fence) -> HashMap<Vec<u8>, Vec<f32>> {
+    let mut dice = Dice(5);
+    let mut tx = writing(store, project).await;
+    let pending = store::vectors::pending(&mut tx, None, 100_000).await.unwrap();
+    let hashes: Vec<Vec<u8>> = pending.into_iter().map(|text| text.hash).collect();
+    let vectors: Vec<Vec<f32>> = hashes.iter().map(|_| dice.unit_vector(8)).collect();
+    store::vectors::insert(&mut tx, fence, &hashes, &vectors).await.unwrap();
+    tx.commit().await.unwrap();
+    hashes.into_iter().zip(vectors).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vector_candidates_are_the_nearest() {
+    let corpus = corpus(800).await;
+    let (store, project) = (&corpus.fresh.store, &corpus.project);
+    // The same text in two files: one vector, two chunks.
+    write(
+        store,
+        project,
+        corpus.fence,
+        corpus.repo,
+        &[file("src/x.py", &["twin"]), file("src/y.py", &["twin"])],
+    )
+    .await;
+    let vectors = embed(store, project, corpus.fence).await;
+    assert!(!store::vectors::ensure_hnsw(store, project, corpus.fence, 1_000_000, 64).await.unwrap());
+    assert!(store::vectors::ensure_hnsw(store, project, corpus.fence, 1_000, 64).await.unwrap());
+    assert!(!store::vectors::ensure_hnsw(store, project, corpus.fence, 1_000, 64).await.unwrap());
+
+    let mut tx = searching(store, project).await;
+    assert!(store::index_state::read(&mut tx).await.unwrap().vectors_indexed);
+    let all = everything(&mut tx, corpus.repo).await;
+    let by_path = Filter { path_patterns: vec!["^src/".into()], ..Filter::default() };
+    let mut dice = Dice(23);
+    let (mut found, mut wanted) = (0, 0);
+    for round in 0..30 {
+        let question = dice.unit_vector(8);
+        let filter = if round % 2 == 0 { Filter::default() } else { by_path.clone() };
+        let mut expected: Vec<f64> = all
+            .iter()
+            .filter(|(_, _, path, _)| round % 2 == 0 || path.starts_with("src/"))
+            .map(|(_, _, _, text)| {
+                let vector = &vectors[&blake3::hash(text.as_bytes()).as_bytes().to_vec()];
+                vector.iter().zip(&question).map(|(a, b)| f64::from(a * b)).sum()
+            })
+            .collect();
+        expected.sort_by(|a, b| b.total_cmp(a));
+        let exact = store::vectors::candidates_exact(&mut tx, &filter, &question, 20).await.unwrap();
+        assert_eq!(exact.len(), 20);
+        for (hit, similarity) in exact.iter().zip(&expected) {
+            assert!(
+                (hit.similarity - similarity).abs() < 5e-3,
+                "half precision: {} {similarity}",
+                hit.similarity
+            );
+        }
+        let hnsw = store::vectors::candidates_hnsw(&mut tx, &filter, &question, 20, 100).await.unwrap();
+        let exact_ids: BTreeSet<i64> = exact.iter().map(|hit| hit.chunk_id).collect();
+        wanted += exact_ids.len();
+        found += hnsw.iter().filter(|hit| exact_ids.contains(&hit.chunk_id)).count();
+        assert!(hnsw.windows(2).all(|pair| pair[0].similarity >= pair[1].similarity));
+        let ids: Vec<i64> = exact.iter().map(|hit| hit.chunk_id).collect();
+        let again: HashMap<i64, f64> = store::vectors::similarities(&mut tx, &question, &ids)
+            .await
+            .unwrap()
+            .iter()
+            .map(|hit| (hit.chunk_id, hit.similarity))
+            .collect();
+        assert!(exact.iter().all(|hit| (again[&hit.chunk_id] - hit.similarity).abs() < 1e-9));
+    }
+    assert!(found * 100 >= wanted * 95, "HNSW found {found} of {wanted}");
+    tx.commit().await.unwrap();
+
+    let twin = vectors[&blake3::hash(b"twin").as_bytes().to_vec()].clone();
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await.unwrap();
+    let hits = store::vectors::candidates_exact(&mut tx, &Filter::default(), &twin, 2).await.unwrap();
+    assert!(hits[0].similarity > 0.99 && hits[1].similarity > 0.99 && hits[0].file_id != hits[1].file_id);
+    let files = store::vectors::file_similarities(&mut tx, &twin, &[hits[0].file_id]).await.unwrap();
+    assert!((files[0].1 - hits[0].similarity).abs() < 1e-9, "a file of one chunk is like its chunk");
+    tx.commit().await.unwrap();
+
+    // The approximate path really was the index.
+    store.database().close().await;
+    let scans = "SELECT idx_scan FROM pg_stat_user_indexes WHERE schemaname = 'project_p' AND indexrelname = 'vectors_hnsw'";
+    assert_eq!(number(&mut corpus.fresh.raw().await, scans).await, 30);
+    corpus.fresh.remove().await;
+}

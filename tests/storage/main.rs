@@ -1,0 +1,9 @@
+//! Storage under a real Postgres: workspaces, the queue, fenced writes, retrieval, and connections that die.
+
+mod database;
+
+mod connections;
+mod finding;
+mod queue;
+mod workspaces;
+mod writing;

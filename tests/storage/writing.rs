@@ -1,0 +1,236 @@
+//! What a file said is replaced as a whole, by the one writer who may.
+
+use std::collections::{BTreeMap, HashMap};
+
+use pairofcleats::contract::ErrorCode;
+use pairofcleats::store::{self, Fence, FileWrite, RepositoryState, Versions};
+use serde_json::json;
+
+use crate::database::{Dice, Fresh, file, repository, searching, term, write, writing};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_batch_replaces_and_keeps_file_ids() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (fence, repo) = repository(&fresh.store, &project).await;
+    let written = write(
+        &fresh.store,
+        &project,
+        fence,
+        repo,
+        &[file("a.rs", &["one", "two"]), file("b.rs", &["three"])],
+    )
+    .await;
+    assert_eq!((written.files, written.chunks, written.chunks_removed), (2, 3, 0));
+    let mut tx = searching(&fresh.store, &project).await;
+    let before = store::files::manifest(&mut tx, repo).await.unwrap();
+    tx.commit().await.unwrap();
+
+    let skipped = FileWrite { skipped: Some("binary"), content_hash: Vec::new(), ..file("c.bin", &[]) };
+    let written = write(&fresh.store, &project, fence, repo, &[file("a.rs", &["four é"]), skipped]).await;
+    assert_eq!((written.files, written.chunks, written.chunks_removed), (2, 1, 2));
+
+    let mut tx = searching(&fresh.store, &project).await;
+    let after = store::files::manifest(&mut tx, repo).await.unwrap();
+    let shape = |row: &store::FileRow| (row.path.clone(), row.chunks, row.skipped.clone());
+    assert_eq!(
+        after.iter().map(shape).collect::<Vec<_>>(),
+        [("a.rs".into(), 1, None), ("b.rs".into(), 1, None), ("c.bin".into(), 0, Some("binary".into()))]
+    );
+    assert_eq!((after[0].id, after[1].id), (before[0].id, before[1].id), "a file that stays keeps its id");
+    let spans = store::chunks::by_file(&mut tx, after[0].id).await.unwrap();
+    assert_eq!(spans.len(), 1);
+    assert_eq!((spans[0].start_line, spans[0].name.as_deref()), (1, Some("Outer.four")));
+    assert_eq!(spans[0].defines, ["four", "é"]);
+    let contents = store::chunks::contents(&mut tx, &[spans[0].id, 999_999]).await.unwrap();
+    assert_eq!(contents, [(spans[0].id, "four é".to_owned())]);
+    let row = &store::chunks::hydrate(&mut tx, &[spans[0].id]).await.unwrap()[0];
+    assert_eq!(
+        (row.path.as_str(), row.repository_root.as_str(), row.language.as_deref()),
+        ("a.rs", "/repo", Some("rust"))
+    );
+    let totals = store::files::totals(&mut tx, Some(repo)).await.unwrap();
+    assert_eq!((totals.files, totals.skipped, totals.chunks, totals.bytes), (2, 1, 2, 20));
+    assert_eq!(store::files::breakdown(&mut tx, None).await.unwrap().len(), 1);
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+/// Random batches and deletions leave exactly what a map would hold, in chunks and in the lexical index.
+#[tokio::test(flavor = "multi_thread")]
+async fn any_sequence_of_writes_equals_a_map() {
+    const WORDS: [&str; 8] = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"];
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (fence, repo) = repository(&fresh.store, &project).await;
+    let mut dice = Dice(1);
+    let mut expected: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+    for _ in 0..25 {
+        let mut batch: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for _ in 0..1 + dice.roll(6) {
+            let texts = (0..dice.roll(5)).map(|_| WORDS[usize::try_from(dice.roll(8)).unwrap()]).collect();
+            batch.insert(format!("f{}.rs", dice.roll(12)), texts);
+        }
+        let files: Vec<_> = batch.iter().map(|(path, texts)| file(path, texts)).collect();
+        write(&fresh.store, &project, fence, repo, &files).await;
+        expected.extend(batch);
+        if dice.roll(3) == 0 {
+            let mut tx = writing(&fresh.store, &project).await;
+            let gone = store::files::manifest(&mut tx, repo).await.unwrap().remove(0);
+            let removed = store::files::delete(&mut tx, fence, &[gone.id]).await.unwrap();
+            tx.commit().await.unwrap();
+            assert_eq!(usize::try_from(removed).unwrap(), expected.remove(&gone.path).unwrap().len());
+        }
+    }
+    let mut tx = writing(&fresh.store, &project).await;
+    let mut stored = BTreeMap::new();
+    for row in store::files::manifest(&mut tx, repo).await.unwrap() {
+        let spans = store::chunks::by_file(&mut tx, row.id).await.unwrap();
+        let ids: Vec<i64> = spans.iter().map(|span| span.id).collect();
+        let texts: Vec<String> =
+            store::chunks::contents(&mut tx, &ids).await.unwrap().into_iter().map(|(_, text)| text).collect();
+        assert_eq!(usize::try_from(row.chunks).unwrap(), texts.len());
+        stored.insert(row.path, texts);
+    }
+    let expected: BTreeMap<String, Vec<String>> = expected
+        .into_iter()
+        .map(|(path, texts)| (path, texts.into_iter().map(str::to_owned).collect()))
+        .collect();
+    assert_eq!(stored, expected);
+
+    store::lexical::rebuild_statistics(&mut tx, fence).await.unwrap();
+    let state =
+        store::index_state::publish(&mut tx, fence, Versions { chunker: 2, terms: 3 }, 5).await.unwrap();
+    let mut frequencies: HashMap<i32, i32> = HashMap::new();
+    for text in expected.values().flatten() {
+        *frequencies.entry(term(text)).or_default() += 1;
+    }
+    let terms: Vec<i32> = WORDS.iter().map(|word| term(word)).collect();
+    let counted: HashMap<i32, i32> =
+        store::lexical::document_frequencies(&mut tx, &terms).await.unwrap().into_iter().collect();
+    assert_eq!(counted, frequencies);
+    let chunks = i64::try_from(expected.values().flatten().count()).unwrap();
+    assert_eq!((state.chunks, state.statistics_chunks, state.generation), (chunks, chunks, 1));
+    assert_eq!((state.versions, state.changed_since_statistics), (Versions { chunker: 2, terms: 3 }, 5));
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn statistics_forget_what_is_gone() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (fence, repo) = repository(&fresh.store, &project).await;
+    for texts in [["ant bee", "bee"], ["bee", "cat"]] {
+        write(&fresh.store, &project, fence, repo, &[file("a.rs", &texts)]).await;
+        let mut tx = writing(&fresh.store, &project).await;
+        store::lexical::rebuild_statistics(&mut tx, fence).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+    let mut tx = searching(&fresh.store, &project).await;
+    let mut counted = store::lexical::document_frequencies(&mut tx, &[term("ant"), term("bee"), term("cat")])
+        .await
+        .unwrap();
+    counted.sort_unstable();
+    let mut expected = [(term("bee"), 1), (term("cat"), 1)];
+    expected.sort_unstable();
+    assert_eq!(counted, expected);
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn repositories_report_and_go_without_a_trace() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (fence, repo) = repository(&fresh.store, &project).await;
+    write(&fresh.store, &project, fence, repo, &[file("a.rs", &["ant"])]).await;
+    let mut tx = writing(&fresh.store, &project).await;
+    assert_eq!(store::repositories::ensure(&mut tx, fence, "/repo", "other").await.unwrap(), repo);
+    let other = store::repositories::ensure(&mut tx, fence, "/other", "other").await.unwrap();
+    store::files::write_batch(&mut tx, fence, other, &[file("a.rs", &["bee"])]).await.unwrap();
+    store::repositories::set_state(&mut tx, fence, other, RepositoryState::Indexing).await.unwrap();
+    store::repositories::set_report(&mut tx, fence, repo, RepositoryState::Ready, &json!({ "n": 1 }))
+        .await
+        .unwrap();
+    let rows = store::repositories::list(&mut tx).await.unwrap();
+    assert_eq!((rows[0].state, rows[1].state), (RepositoryState::Indexing, RepositoryState::Ready));
+    assert_eq!((rows[1].files, rows[1].chunks, rows[1].generation), (1, 1, 1));
+    assert_eq!(rows[1].report, Some(json!({ "n": 1 })));
+    assert!(rows[1].indexed_ms.is_some() && rows[0].indexed_ms.is_none());
+
+    store::repositories::delete(&mut tx, fence, repo).await.unwrap();
+    assert_eq!(store::chunks::count(&mut tx).await.unwrap(), 1, "the other repository stays");
+    let gone = store::repositories::delete(&mut tx, fence, repo).await.unwrap_err();
+    assert_eq!(gone.code, ErrorCode::NotFound);
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_write_is_fenced() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (old, repo) = repository(&fresh.store, &project).await;
+    write(&fresh.store, &project, old, repo, &[file("a.rs", &["ant"])]).await;
+    let mut tx = writing(&fresh.store, &project).await;
+    store::index_state::acquire_fence(&mut tx, Fence(2)).await.unwrap();
+    tx.commit().await.unwrap();
+    let report = json!({});
+    for what in 0..10 {
+        let mut tx = writing(&fresh.store, &project).await;
+        let result = match what {
+            0 => store::index_state::acquire_fence(&mut tx, old).await,
+            1 => store::index_state::reserve_ids(&mut tx, old, 1).await.map(drop),
+            2 => store::index_state::publish(&mut tx, old, Versions::default(), 0).await.map(drop),
+            3 => store::repositories::ensure(&mut tx, old, "/x", "x").await.map(drop),
+            4 => store::repositories::set_report(&mut tx, old, repo, RepositoryState::Ready, &report).await,
+            5 => store::repositories::delete(&mut tx, old, repo).await,
+            6 => store::files::touch(&mut tx, old, &[1], &[1]).await,
+            7 => store::files::delete(&mut tx, old, &[1]).await.map(drop),
+            8 => store::vectors::insert(&mut tx, old, &[vec![0; 32]], &[vec![0.0; 8]]).await.map(drop),
+            _ => store::lexical::rebuild_statistics(&mut tx, old).await,
+        };
+        assert_eq!(result.unwrap_err().code, ErrorCode::IllegalState, "operation {what}");
+    }
+    let built = store::lexical::ensure_terms_index(&fresh.store, &project, old, 64).await;
+    assert_eq!(built.unwrap_err().code, ErrorCode::IllegalState);
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_is_embedded_once_under_its_first_path() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (fence, repo) = repository(&fresh.store, &project).await;
+    write(&fresh.store, &project, fence, repo, &[file("z.rs", &["same", "zed"]), file("b.rs", &["same"])])
+        .await;
+    let mut tx = writing(&fresh.store, &project).await;
+    assert_eq!(store::vectors::pending_count(&mut tx).await.unwrap(), 2);
+    let first = store::vectors::pending(&mut tx, None, 1).await.unwrap();
+    let second = store::vectors::pending(&mut tx, Some(&first[0].hash), 10).await.unwrap();
+    assert_eq!((first.len(), second.len()), (1, 1));
+    let same = first.iter().chain(&second).find(|text| text.content == "same").unwrap();
+    assert_eq!((same.path.as_str(), same.name.as_deref()), ("b.rs", Some("Outer.same")));
+
+    let vector = Dice(3).unit_vector(8);
+    let inserted =
+        store::vectors::insert(&mut tx, fence, &[same.hash.clone()], &[vector.clone()]).await.unwrap();
+    let again = store::vectors::insert(&mut tx, fence, &[same.hash.clone()], &[vector]).await.unwrap();
+    assert_eq!((inserted, again), (1, 0));
+    assert_eq!(store::vectors::pending_count(&mut tx).await.unwrap(), 1);
+    tx.commit().await.unwrap();
+
+    write(&fresh.store, &project, fence, repo, &[file("b.rs", &[]), file("z.rs", &["moved", "same"])]).await;
+    let mut tx = writing(&fresh.store, &project).await;
+    assert_eq!(store::vectors::remove_orphans(&mut tx, fence).await.unwrap(), 0, "the text is still there");
+    let pending = store::vectors::pending(&mut tx, None, 10).await.unwrap();
+    assert_eq!(pending.iter().map(|text| text.content.as_str()).collect::<Vec<_>>(), ["moved"]);
+    tx.commit().await.unwrap();
+    write(&fresh.store, &project, fence, repo, &[file("z.rs", &["moved"])]).await;
+    let mut tx = writing(&fresh.store, &project).await;
+    assert_eq!(store::vectors::remove_orphans(&mut tx, fence).await.unwrap(), 1);
+    assert_eq!(store::vectors::count(&mut tx).await.unwrap(), 0);
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
