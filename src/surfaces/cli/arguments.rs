@@ -110,6 +110,11 @@ pub(super) fn absolute(text: &str) -> Result<String, String> {
     path.into_os_string().into_string().map_err(|_| "the path is not UTF-8".to_owned())
 }
 
+/// An indexed repository: a folder that exists as its absolute path, anything else as its name.
+pub(super) fn repository(text: &str) -> Result<String, String> {
+    if text.contains('/') || Path::new(text).is_dir() { absolute(text) } else { Ok(text.to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,5 +146,7 @@ mod tests {
     fn relative_paths_become_absolute() {
         assert!(absolute(".").unwrap().starts_with('/'));
         assert!(absolute("no/such/dir").unwrap().ends_with("/no/such/dir"));
+        assert!(repository("src").unwrap().starts_with('/') && repository("./x").unwrap().starts_with('/'));
+        assert_eq!(repository("no-such-folder").unwrap(), "no-such-folder");
     }
 }
