@@ -8,10 +8,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::plan::{self, Plan};
 use super::report::{RunReport, SkipCounter};
-use super::walk::{self, Walked};
+use super::walk::{self, Walk, WalkLimits};
 use super::{vectors, write};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::contract::{ErrorCode, Fault};
 use crate::embedding::Embedder;
 use crate::jobs::{Phase, ProgressSender};
@@ -81,14 +81,18 @@ struct Repository {
 async fn pipeline(run: &Run<'_>, repository: &Repository, started: Instant) -> Result<RunReport, Fault> {
     run.progress.update(|progress| progress.phase = Phase::Walk);
     let walked = walk_blocking(run).await?;
+    if run.cancel.is_cancelled() {
+        return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled before it read anything."));
+    }
     let (plan, stored) = plan_run(run, repository.id, &walked).await?;
 
     let mut skips = SkipCounter::default();
-    walked.skipped.iter().for_each(|(reason, path)| skips.add(reason.as_str(), path));
+    walked.skipped.iter().for_each(|left_out| skips.add(left_out.reason.as_str(), &left_out.path));
     plan.still_skipped.iter().for_each(|(reason, path)| skips.add(reason, path));
 
     let unchanged = plan.unchanged as u64;
-    let vanished = if walked.complete { plan.vanished } else { Vec::new() };
+    // What an incomplete walk did not meet may well exist.
+    let vanished = if walked.is_complete() { plan.vanished } else { Vec::new() };
     guard_against_loss(run, stored, vanished.len())?;
 
     let total = unchanged + plan.read.len() as u64;
@@ -165,13 +169,31 @@ async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
     Ok(names.find(|name| !taken.contains(name)).unwrap_or(folder))
 }
 
-async fn walk_blocking(run: &Run<'_>) -> Result<Walked, Fault> {
+fn limits(settings: &config::Indexing) -> WalkLimits {
+    WalkLimits { files_max: settings.files_max, depth_max: settings.walk_depth_max }
+}
+
+/// Refuses a directory in which a walk meets no file at all, before a workspace is made for it. Blocks.
+///
+/// # Errors
+/// `INVALID_REQUEST` when there is none; as the walk for a root that cannot be read.
+pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fault> {
+    let walked = walk::walk(root, &limits(settings), &|| false)?;
+    if !walked.entries.is_empty() {
+        return Ok(());
+    }
+    let mut skips = SkipCounter::default();
+    walked.skipped.iter().for_each(|left_out| skips.add(left_out.reason.as_str(), &left_out.path));
+    Err(nothing_to_index(skips))
+}
+
+async fn walk_blocking(run: &Run<'_>) -> Result<Walk, Fault> {
     let (root, settings, cancel) = (run.root.to_owned(), run.config.indexing.clone(), run.cancel.clone());
-    let walking = tokio::task::spawn_blocking(move || walk::walk(&root, &settings, &|| cancel.is_cancelled()));
+    let walking = tokio::task::spawn_blocking(move || walk::walk(&root, &limits(&settings), &|| cancel.is_cancelled()));
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }
 
-async fn plan_run(run: &Run<'_>, repository_id: i64, walked: &Walked) -> Result<(Plan, usize), Fault> {
+async fn plan_run(run: &Run<'_>, repository_id: i64, walked: &Walk) -> Result<(Plan, usize), Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let stored = files::manifest(&mut tx, repository_id).await?;
     let state = index_state::read(&mut tx).await?;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::file::Root;
 use super::plan::ToRead;
 use super::prepare::{self, Prepared};
 use super::report::SkipCounter;
@@ -49,7 +50,7 @@ pub async fn write_files(
     skips: &mut SkipCounter,
 ) -> Result<Written, Fault> {
     let (sender, mut receiver) = mpsc::channel(AHEAD);
-    let (root, settings, cancel) = (run.root.to_owned(), run.config.indexing.clone(), run.cancel.clone());
+    let (root, settings, cancel) = (Root::open(run.root)?, run.config.indexing.clone(), run.cancel.clone());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let preparing = tokio::task::spawn_blocking(move || {
         prepare::prepare_all(&root, to_read, &settings, threads, &sender, &cancel);

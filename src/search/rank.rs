@@ -133,7 +133,7 @@ fn add_coherence(rows: &mut [Row<'_>], ranking: &Ranking) {
     let mut files: HashMap<i64, (f32, usize)> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         let (sum, best) = files.entry(row.facts.file_id).or_insert((0.0, at));
-        *sum += row.score;
+        *sum += row.score.max(0.0).powf(ranking.coherence_power);
         if row.score > rows[*best].score {
             *best = at;
         }
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn tests_stand_behind_unless_asked_for() {
         let facts = [facts(1, 1, "tests/test_routing.py", &[]), facts(2, 2, "src/a.py", &[])];
-        let candidates = [fused(1, 1.0), fused(2, 0.5)];
+        let candidates = [fused(1, 1.0), fused(2, 0.7)];
         assert_eq!(order("dispatching requests", &candidates, &facts), [2, 1]);
         assert_eq!(order("tests of dispatching requests", &candidates, &facts), [1, 2]);
     }

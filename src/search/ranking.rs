@@ -25,6 +25,8 @@ pub struct Ranking {
     pub parent_boost: f32,
     /// Further evidence in the same file supports its best chunk.
     pub coherence_boost: f32,
+    /// Power of a chunk's score in its file's evidence: above 1, many weak chunks of a large file are no evidence.
+    pub coherence_power: f32,
     /// Each further chunk of a file counts this much of the one before.
     pub saturation: f32,
     /// Tests, unless asked for.
@@ -45,18 +47,19 @@ impl Default for Ranking {
     fn default() -> Self {
         Self {
             dense_weight: 0.5,
-            dense_weight_symbol: 0.3,
+            dense_weight_symbol: 0.15,
             terms_max: 48,
             common_share: 0.05,
             lexical_exact_rows: 20,
             definition_boost: 1.5,
             definition_stem_factor: 1.5,
-            embedded_name_boost: 0.5,
+            embedded_name_boost: 0.4,
             stem_boost: 1.0,
             parent_boost: 0.3,
             coherence_boost: 0.2,
+            coherence_power: 2.0,
             saturation: 0.5,
-            test_factor: 0.3,
+            test_factor: 0.5,
             example_factor: 0.5,
             compat_factor: 0.5,
             stub_factor: 0.7,

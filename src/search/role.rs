@@ -31,7 +31,12 @@ impl Role {
         let (directories, name) = path.rsplit_once('/').unwrap_or(("", &path));
         let mut directories = directories.split('/');
         let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-        let test_name = stem.split(['_', '.', '-']).any(|part| matches!(part, "test" | "tests" | "spec"));
+        let mut words = stem.split(['_', '.', '-']);
+        let is_test_word = |word: &str| matches!(word, "test" | "tests" | "spec");
+        // `router_test.go`, `app.spec.ts`, `test_app.py`; but a shell's `test_functions.bash` is no test.
+        let test_name = stem.rsplit(['_', '.', '-']).next().is_some_and(is_test_word)
+            || (words.next().is_some_and(is_test_word)
+                && matches!(extension, "py" | "rb" | "c" | "cc" | "cpp" | "php"));
         let is_test = |directory: &str| {
             matches!(
                 directory,
@@ -152,6 +157,8 @@ mod tests {
             ("src/flask/testing.py", Role::Source),
             ("tests/it/main.rs", Role::Test),
             ("pkg/router_test.go", Role::Test),
+            ("src/test_app.py", Role::Test),
+            ("lib/test_functions.bash", Role::Source),
             ("src/app.spec.ts", Role::Test),
             ("gson/src/JsonParserTest.java", Role::Test),
             ("_examples/hello/main.go", Role::Example),

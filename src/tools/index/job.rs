@@ -1,6 +1,6 @@
 //! What the index tools share: check the path, make the workspace, run or queue the job, pass progress on.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::app::index_job;
 use crate::contract::{ErrorCode, Fault};
@@ -73,10 +73,13 @@ async fn prepare(call: &Call, project_id: Option<&str>, repo: Option<&str>) -> R
         }
     };
     call.about_repo(path.to_string_lossy());
-    let roots = call.app.config.indexing.roots.clone();
+    let settings = call.app.config.indexing.clone();
+    let known = call.project_if_any(project_id).await?.is_some();
     let root = crate::app::blocking(move || {
-        let root = tenancy::repository_root(Path::new(&path), &roots)?;
-        indexing::require_files(root.path())?;
+        let root = tenancy::repository_root(&path, &settings.roots)?;
+        if !known {
+            indexing::require_files(root.path(), &settings)?;
+        }
         Ok(root)
     })
     .await?;
