@@ -44,6 +44,7 @@ impl Bar {
         let bar = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         bar.set_style(style(false));
         if terminal {
+            bar.set_message("starting");
             bar.enable_steady_tick(Duration::from_millis(120));
         }
         Self { bar, shown: Arc::default(), output, terminal }

@@ -60,10 +60,12 @@ pub(super) async fn run(session: &Session) -> Ran {
 
 /// Every check, in the order in which a start needs them.
 async fn examine(session: &Session) -> Vec<Check> {
-    let mut checks = vec![home(&session.app)];
+    let mut checks = vec![home(&session.app), port(&session.app).await];
     checks.extend(assets(&session.app).await);
-    checks.push(port(&session.app).await);
-    checks.extend(server(session).await);
+    // Without its files the server cannot start, which would only say the same again.
+    if checks.iter().all(|check| check.ok) {
+        checks.extend(server(session).await);
+    }
     checks
 }
 

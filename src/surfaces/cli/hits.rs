@@ -77,7 +77,9 @@ impl Hit {
             lines.iter().filter_map(|(number, _)| *number).max().unwrap_or_default().to_string().len();
         for (number, line) in lines {
             let number = number.map(|number| number.to_string()).unwrap_or_default();
-            let _ = writeln!(shown, "  {} {}", styled(DIM, &format!("{number:>width$} │")), visible(line));
+            let gutter = styled(DIM, &format!("{number:>width$} │"));
+            let line = format!("  {gutter} {}", visible(line));
+            let _ = writeln!(shown, "{}", line.trim_end());
         }
         shown.push('\n');
     }

@@ -86,7 +86,6 @@ fn words<S: serde::Serializer>(query: &[String], serializer: S) -> Result<S::Ok,
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::surfaces::cli::arguments::{Cli, Command};
     use clap::Parser;
     use serde_json::json;
