@@ -4,7 +4,6 @@
 //! client sees a server at once, a failure is the answer of the call that needed the missing part,
 //! and the next call tries again.
 
-pub mod doctor;
 pub mod index_job;
 mod queue;
 

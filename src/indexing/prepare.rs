@@ -14,7 +14,7 @@ use crate::languages::{self, ChunkLimits, terms};
 use crate::store::{ChunkWrite, FileWrite};
 
 /// What became of one file.
-pub enum Prepared {
+pub(super) enum Prepared {
     /// New or changed: these rows replace the old ones.
     Changed {
         /// The rows.
@@ -34,7 +34,7 @@ pub enum Prepared {
 /// Prepares `files` on `threads` threads and sends each as it is ready, until done or cancelled.
 ///
 /// Blocks. Memory is bounded by the channel: nothing is read before the writer has room.
-pub fn prepare_all(
+pub(super) fn prepare_all(
     root: &Root,
     files: Vec<ToRead>,
     settings: &config::Indexing,

@@ -28,10 +28,8 @@ pub fn home() -> &'static Path {
 
 /// A fresh home below the target folder whose assets are links to the machine's installed ones.
 pub fn new_home(name: &str) -> PathBuf {
-    let cache = assets::test_home();
-    let settings = settings(&cache).assets;
-    let wanted = Wanted { postgres: true, embedding: true };
-    assets::install(&Layout::new(cache.clone()), &settings, wanted, None, &|_| {}).expect("runtime assets for the tests");
+    let cache = assets::test_home().home().to_owned();
+    assets::install_for_tests(Wanted { postgres: true, embedding: true }, pairofcleats::config::Variant::Auto).expect("runtime assets for the tests");
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("home-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&home);
     std::fs::create_dir_all(&home).unwrap();
@@ -44,7 +42,7 @@ pub fn new_home(name: &str) -> PathBuf {
 fn settings(home: &Path) -> Config {
     let overrides = Overrides {
         home: Some(home.to_owned()),
-        settings: vec![("embedded.linger_ms".into(), 500.into())],
+        settings: vec![("embedded.linger_ms".into(), 500.into()), ("indexing.lease_ms".into(), 3000.into())],
         ..Overrides::default()
     };
     config::load(&overrides).unwrap().0
