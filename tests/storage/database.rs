@@ -69,6 +69,17 @@ impl Fresh {
         provision(&self.store, id).await
     }
 
+    /// Closes `store` and waits until its connections ended on the server: only then are its counters counted.
+    pub(crate) async fn leave(&self, store: &Store) {
+        store.database().close().await;
+        let mut raw = self.raw().await;
+        let text = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+            AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        while number(&mut raw, text).await > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    }
+
     /// Removes the database and its roles.
     pub(crate) async fn remove(self) {
         self.store.database().close().await;

@@ -283,7 +283,7 @@ async fn vector_candidates_are_the_nearest() {
     tx.commit().await.unwrap();
 
     // The approximate path really was the index.
-    store.database().close().await;
+    corpus.fresh.leave(store).await;
     let scans = "SELECT idx_scan FROM pg_stat_user_indexes WHERE schemaname = 'project_p' AND indexrelname = 'vectors_hnsw'";
     assert_eq!(number(&mut corpus.fresh.raw().await, scans).await, 30);
     corpus.fresh.remove().await;
