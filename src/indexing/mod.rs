@@ -1,1 +1,7 @@
-//! (see lib.rs)
+//! Files to rows: walk, read, classify, redact; then plan, chunk, embed and write.
+
+pub mod walk;
+
+pub mod file;
+
+pub mod secrets;
