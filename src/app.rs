@@ -153,7 +153,9 @@ impl App {
 ///
 /// # Errors
 /// The work's own fault; `INTERNAL` if it panicked.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => Err(Fault::internal("A background step failed unexpectedly.", error)),

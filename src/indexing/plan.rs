@@ -40,7 +40,8 @@ pub(super) struct Known {
 /// hash decides. `full` reads everything.
 #[must_use]
 pub(super) fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool) -> Plan {
-    let mut stored: HashMap<String, FileRow> = stored.into_iter().map(|row| (row.path.clone(), row)).collect();
+    let mut stored: HashMap<String, FileRow> =
+        stored.into_iter().map(|row| (row.path.clone(), row)).collect();
     let mut plan = Plan::default();
     for entry in entries {
         match stored.remove(&entry.path) {

@@ -84,7 +84,11 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing) -> Prepared {
     match read.kind {
         Kind::Skipped(reason) => write.skipped = Some(reason.as_str()),
         Kind::Text { text, lines, language } => {
-            let clean = if settings.redact_secrets { secrets::redact(&text) } else { Redacted { text: (&text).into(), count: 0 } };
+            let clean = if settings.redact_secrets {
+                secrets::redact(&text)
+            } else {
+                Redacted { text: (&text).into(), count: 0 }
+            };
             redacted = clean.count as u64;
             write.lines = lines;
             write.language = language.map(|language| language.id);

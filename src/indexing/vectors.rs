@@ -80,13 +80,22 @@ async fn fetch(run: &Run<'_>, after: Option<&[u8]>) -> Result<Vec<PendingText>, 
     Ok(page)
 }
 
-async fn embed(run: &Run<'_>, embedder: &Arc<dyn Embedder>, part: &[PendingText]) -> Result<Vec<Vec<f32>>, Fault> {
+async fn embed(
+    run: &Run<'_>,
+    embedder: &Arc<dyn Embedder>,
+    part: &[PendingText],
+) -> Result<Vec<Vec<f32>>, Fault> {
     let texts: Vec<String> = part.iter().map(passage).collect();
     let (embedder, cancel) = (Arc::clone(embedder), run.cancel.clone());
-    let embedding = tokio::task::spawn_blocking(move || embedder.embed_passages(&texts, &|| cancel.is_cancelled()));
-    let vectors = embedding.await.map_err(|error| Fault::internal("Embedding failed unexpectedly.", error))?;
+    let embedding =
+        tokio::task::spawn_blocking(move || embedder.embed_passages(&texts, &|| cancel.is_cancelled()));
+    let vectors =
+        embedding.await.map_err(|error| Fault::internal("Embedding failed unexpectedly.", error))?;
     if run.cancel.is_cancelled() {
-        return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled; what was committed stays."));
+        return Err(Fault::new(
+            ErrorCode::Cancelled,
+            "The index run was cancelled; what was committed stays.",
+        ));
     }
     vectors
 }

@@ -66,7 +66,10 @@ pub(super) async fn write_files(
     commit(run, repository_id, &mut batch, &mut written).await?;
     preparing.await.map_err(|error| Fault::internal("Reading the files failed unexpectedly.", error))?;
     if run.cancel.is_cancelled() {
-        return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled; what was committed stays."));
+        return Err(Fault::new(
+            ErrorCode::Cancelled,
+            "The index run was cancelled; what was committed stays.",
+        ));
     }
     Ok(written)
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use pairofcleats::store::{self, Access, FileWrite, Filter, LexicalQuery, Project, ProjectTx, Store};
 
-use crate::database::{Dice, Fresh, file, number, repository, searching, term, write, writing};
+use crate::storage::database::{Dice, Fresh, file, number, repository, searching, term, write, writing};
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
@@ -65,7 +65,7 @@ async fn corpus(files: u64) -> Corpus {
         }
         batch.push(write);
     }
-    crate::database::write(&fresh.store, &project, fence, repo, &batch).await;
+    crate::storage::database::write(&fresh.store, &project, fence, repo, &batch).await;
     let mut tx = writing(&fresh.store, &project).await;
     store::lexical::rebuild_statistics(&mut tx, fence).await.unwrap();
     tx.commit().await.unwrap();

@@ -6,7 +6,7 @@ use pairofcleats::contract::ErrorCode;
 use pairofcleats::store::{self, Fence, FileWrite, RepositoryState, Versions};
 use serde_json::json;
 
-use crate::database::{Dice, Fresh, file, repository, searching, term, write, writing};
+use crate::storage::database::{Dice, Fresh, file, repository, searching, term, write, writing};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_replaces_and_keeps_file_ids() {

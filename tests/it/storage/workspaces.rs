@@ -8,7 +8,9 @@ use pairofcleats::store::{self, DecidedBy, ModelFacts, Store};
 use pairofcleats::tenancy;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
-use crate::database::{Fresh, file, model, number, provision, repository, run, searching, settings, write};
+use crate::storage::database::{
+    Fresh, file, model, number, provision, repository, run, searching, settings, write,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn first_use_storm_makes_one_workspace() {
