@@ -15,6 +15,6 @@ mod report;
 mod run;
 
 pub use file::{Kind, ReadLimits, Root, SkipReason};
-pub use secrets::redact;
 pub use report::{RunReport, SkippedFiles};
 pub use run::{Options, Run, require_files, run};
+pub use secrets::redact;

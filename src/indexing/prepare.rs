@@ -14,7 +14,7 @@ use crate::languages::{self, ChunkLimits, terms};
 use crate::store::{ChunkWrite, FileWrite};
 
 /// What became of one file.
-pub enum Prepared {
+pub(super) enum Prepared {
     /// New or changed: these rows replace the old ones.
     Changed {
         /// The rows.
@@ -34,7 +34,7 @@ pub enum Prepared {
 /// Prepares `files` on `threads` threads and sends each as it is ready, until done or cancelled.
 ///
 /// Blocks. Memory is bounded by the channel: nothing is read before the writer has room.
-pub fn prepare_all(
+pub(super) fn prepare_all(
     root: &Root,
     files: Vec<ToRead>,
     settings: &config::Indexing,
@@ -84,7 +84,11 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing) -> Prepared {
     match read.kind {
         Kind::Skipped(reason) => write.skipped = Some(reason.as_str()),
         Kind::Text { text, lines, language } => {
-            let clean = if settings.redact_secrets { secrets::redact(&text) } else { Redacted { text: (&text).into(), count: 0 } };
+            let clean = if settings.redact_secrets {
+                secrets::redact(&text)
+            } else {
+                Redacted { text: (&text).into(), count: 0 }
+            };
             redacted = clean.count as u64;
             write.lines = lines;
             write.language = language.map(|language| language.id);

@@ -17,7 +17,8 @@ use crate::embedding::Embedder;
 use crate::jobs::{Phase, ProgressSender};
 use crate::languages::{CHUNKER_VERSION, terms::TERMS_VERSION};
 use crate::store::{
-    Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, files, index_state, lexical, repositories,
+    Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, files,
+    index_state, lexical, repositories,
 };
 
 /// How a run is to be made.
@@ -162,7 +163,8 @@ async fn open(run: &Run<'_>) -> Result<Repository, Fault> {
 
 /// The folder's name, with a number where another repository of the project has it.
 async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
-    let folder = root.file_name().map_or_else(|| "repository".into(), |name| name.to_string_lossy().into_owned());
+    let folder =
+        root.file_name().map_or_else(|| "repository".into(), |name| name.to_string_lossy().into_owned());
     let taken: Vec<String> = repositories::list(tx).await?.into_iter().map(|row| row.name).collect();
     let numbered = (2..).map(|number| format!("{folder}-{number}"));
     let mut names = std::iter::once(folder.clone()).chain(numbered);
@@ -189,7 +191,8 @@ pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fau
 
 async fn walk_blocking(run: &Run<'_>) -> Result<Walk, Fault> {
     let (root, settings, cancel) = (run.root.to_owned(), run.config.indexing.clone(), run.cancel.clone());
-    let walking = tokio::task::spawn_blocking(move || walk::walk(&root, &limits(&settings), &|| cancel.is_cancelled()));
+    let walking =
+        tokio::task::spawn_blocking(move || walk::walk(&root, &limits(&settings), &|| cancel.is_cancelled()));
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }
 
@@ -218,7 +221,9 @@ fn guard_against_loss(run: &Run<'_>, stored: usize, vanished: usize) -> Result<(
 fn nothing_to_index(skips: SkipCounter) -> Fault {
     Fault::new(ErrorCode::InvalidRequest, "The repository holds no file that can be indexed.")
         .with_details(serde_json::json!({ "skipped": skips.finish() }))
-        .with_hint("Check the path, .gitignore and .pairofcleatsignore; details list what was left out and why.")
+        .with_hint(
+            "Check the path, .gitignore and .pairofcleatsignore; details list what was left out and why.",
+        )
 }
 
 /// Removes vanished files; returns how many chunks went with them.
@@ -258,7 +263,9 @@ pub(super) fn memory_mb(run: &Run<'_>) -> u32 {
 /// Document frequencies are rebuilt when they may be off by more than a fiftieth, or when it is cheap.
 fn statistics_are_stale(state: &IndexState) -> bool {
     const CHEAP_CHUNKS: i64 = 5_000;
-    state.chunks <= CHEAP_CHUNKS || state.statistics_chunks == 0 || state.changed_since_statistics * 50 > state.chunks
+    state.chunks <= CHEAP_CHUNKS
+        || state.statistics_chunks == 0
+        || state.changed_since_statistics * 50 > state.chunks
 }
 
 async fn totals(run: &Run<'_>, repository_id: i64) -> Result<(u64, u64), Fault> {
@@ -269,7 +276,8 @@ async fn totals(run: &Run<'_>, repository_id: i64) -> Result<(u64, u64), Fault> 
 }
 
 async fn close(run: &Run<'_>, id: i64, report: &RunReport) -> Result<(), Fault> {
-    let json = serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))?;
+    let json =
+        serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     repositories::set_report(&mut tx, run.fence, id, RepositoryState::Ready, &json).await?;
     tx.commit().await

@@ -12,58 +12,58 @@ use super::file::SkipReason;
 use crate::contract::{ErrorCode, Fault};
 
 /// Name of our own ignore file; its rules are those of `.gitignore`.
-pub const IGNORE_FILE: &str = ".pairofcleatsignore";
+pub(super) const IGNORE_FILE: &str = ".pairofcleatsignore";
 
 /// Most skipped paths that are named; all are counted.
 const SKIPPED_NAMED_MAX: usize = 10_000;
 
 /// Bounds of a walk (`[indexing]` in the configuration).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct WalkLimits {
+pub(super) struct WalkLimits {
     /// Most files; beyond, the walk stops and is incomplete.
-    pub files_max: usize,
+    pub(super) files_max: usize,
     /// Most directories below the root.
-    pub depth_max: usize,
+    pub(super) depth_max: usize,
 }
 
 /// A regular file to index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub(super) struct Entry {
     /// Path below the root with `/`.
-    pub path: String,
+    pub(super) path: String,
     /// Size in bytes.
-    pub bytes: u64,
+    pub(super) bytes: u64,
     /// Last modification in nanoseconds since 1970; a hint only.
-    pub modified_ns: i64,
+    pub(super) modified_ns: i64,
 }
 
 /// A file or a whole directory (its path ends in `/`) that was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Skipped {
+pub(super) struct Skipped {
     /// Path below the root with `/`; lossy where the name is not UTF-8.
-    pub path: String,
+    pub(super) path: String,
     /// Why.
-    pub reason: SkipReason,
+    pub(super) reason: SkipReason,
 }
 
 /// What a walk found. Files that an ignore file names are neither entries nor skipped: the user said so.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Walk {
+pub(super) struct Walk {
     /// Sorted by path.
-    pub entries: Vec<Entry>,
+    pub(super) entries: Vec<Entry>,
     /// Sorted by path; the first 10,000.
-    pub skipped: Vec<Skipped>,
+    pub(super) skipped: Vec<Skipped>,
     /// How many were skipped in all.
-    pub skipped_count: usize,
+    pub(super) skipped_count: usize,
     /// What kept the walk from seeing everything, one sentence each. While this is not empty, a file that is
     /// missing from `entries` may well exist, so nothing may be deleted.
-    pub incomplete: Vec<String>,
+    pub(super) incomplete: Vec<String>,
 }
 
 impl Walk {
     /// Whether every directory was seen.
     #[must_use]
-    pub fn is_complete(&self) -> bool {
+    pub(super) fn is_complete(&self) -> bool {
         self.incomplete.is_empty()
     }
 
@@ -79,7 +79,7 @@ impl Walk {
 ///
 /// # Errors
 /// `NOT_FOUND` where the root is missing or no directory, `FORBIDDEN` where it may not be read.
-pub fn walk(root: &Path, limits: &WalkLimits, cancelled: &dyn Fn() -> bool) -> Result<Walk, Fault> {
+pub(super) fn walk(root: &Path, limits: &WalkLimits, cancelled: &dyn Fn() -> bool) -> Result<Walk, Fault> {
     check_root(root)?;
     let mut walk = Walk::default();
     let left_out = Arc::new(Mutex::new(Vec::new()));

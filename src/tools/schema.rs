@@ -104,6 +104,26 @@ pub fn envelope(result: Map<String, Value>) -> Map<String, Value> {
     }
 }
 
+/// The same schema without descriptions. Clients put the whole tool list before a model, and the
+/// fields of an answer explain themselves there; `contracts/` and `GET /tools` keep the words.
+#[must_use]
+pub fn terse(mut schema: Map<String, Value>) -> Map<String, Value> {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(object) => {
+                if object.get("description").is_some_and(Value::is_string) {
+                    object.shift_remove("description");
+                }
+                object.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    schema.values_mut().for_each(strip);
+    schema
+}
+
 /// An input schema compiled for checking.
 pub struct InputSchema {
     validator: Validator,

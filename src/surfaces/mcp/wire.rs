@@ -23,7 +23,7 @@ pub(super) fn tool(spec: &ToolSpec) -> Tool {
     // The output is the envelope, failures included, because some clients validate error results too.
     Tool::new(spec.name, spec.description, Arc::new((spec.input)()))
         .with_title(spec.title)
-        .with_raw_output_schema(Arc::new(schema::envelope((spec.output)())))
+        .with_raw_output_schema(Arc::new(schema::terse(schema::envelope((spec.output)()))))
         .with_annotations(annotations)
         .with_meta(MetaObject(listing::versions()))
 }

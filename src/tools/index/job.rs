@@ -63,7 +63,11 @@ pub(super) async fn begin(
 }
 
 /// Everything that can be wrong with the call is found before the workspace is made.
-async fn prepare(call: &Call, project_id: Option<&str>, repo: Option<&str>) -> Result<(Project, RepositoryRoot), Fault> {
+async fn prepare(
+    call: &Call,
+    project_id: Option<&str>,
+    repo: Option<&str>,
+) -> Result<(Project, RepositoryRoot), Fault> {
     let path: PathBuf = match (repo, &call.caller.directory) {
         (Some(repo), _) => repo.into(),
         (None, Some(directory)) => directory.clone(),
@@ -104,10 +108,19 @@ fn update(progress: &Progress) -> ProgressUpdate {
         Phase::Queued => "Waiting for another run of this project.".to_owned(),
         Phase::Walk => "Looking for files.".to_owned(),
         Phase::Files => {
-            format!("{} of {} files, {} chunks.", progress.files_done, progress.files_total.unwrap_or(0), progress.chunks)
+            format!(
+                "{} of {} files, {} chunks.",
+                progress.files_done,
+                progress.files_total.unwrap_or(0),
+                progress.chunks
+            )
         }
         Phase::Embed => {
-            format!("{} of {} vectors; words are searchable.", progress.vectors_done, progress.vectors_total.unwrap_or(0))
+            format!(
+                "{} of {} vectors; words are searchable.",
+                progress.vectors_done,
+                progress.vectors_total.unwrap_or(0)
+            )
         }
         Phase::Finish => "Finishing.".to_owned(),
     };

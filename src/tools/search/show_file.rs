@@ -6,8 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking};
-use crate::contract::{ErrorCode, Fault};
 use crate::config::Indexing;
+use crate::contract::{ErrorCode, Fault};
 use crate::indexing::{self, Kind, ReadLimits, Root};
 use crate::store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
 use crate::tools::repository::repository;
@@ -112,7 +112,8 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
 
 /// The path itself, if it stays inside a repository by its very form.
 fn relative(path: &str) -> Result<String, Fault> {
-    let inside = !path.starts_with('/') && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+    let inside =
+        !path.starts_with('/') && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
     if inside && !path.contains(['\0', '\\']) {
         return Ok(path.to_owned());
     }
@@ -129,7 +130,8 @@ struct Now {
 
 /// Reads beneath the root, with what indexing would leave out left out, and secrets redacted.
 fn read(root: &Path, path: &str, settings: &Indexing) -> Result<Now, Fault> {
-    let limits = ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
+    let limits =
+        ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
     let contents = Root::open(root)?.read(path, &limits);
     match contents.kind {
         Kind::Text { text, language, .. } => Ok(Now {
@@ -137,8 +139,10 @@ fn read(root: &Path, path: &str, settings: &Indexing) -> Result<Now, Fault> {
             language: language.map(|language| language.id),
             content_hash: contents.content_hash,
         }),
-        Kind::Skipped(reason) => Err(Fault::new(ErrorCode::NotFound, format!("`{path}` cannot be shown: {}", reason.sentence()))
-            .with_hint("Refresh the index with `build_index`; the file changed since it was indexed.")),
+        Kind::Skipped(reason) => {
+            Err(Fault::new(ErrorCode::NotFound, format!("`{path}` cannot be shown: {}", reason.sentence()))
+                .with_hint("Refresh the index with `build_index`; the file changed since it was indexed."))
+        }
     }
 }
 
@@ -170,8 +174,9 @@ async fn find(
             .with_hint("Say which one in repoPath."));
     }
     let Some((row, file)) = found.pop() else {
-        return Err(Fault::new(ErrorCode::NotFound, format!("No indexed file `{path}`."))
-            .with_hint("Paths are those of search hits; refresh the index with `build_index` if the file is new."));
+        return Err(Fault::new(ErrorCode::NotFound, format!("No indexed file `{path}`.")).with_hint(
+            "Paths are those of search hits; refresh the index with `build_index` if the file is new.",
+        ));
     };
     let spans = chunks::by_file(&mut tx, file.id).await?;
     tx.commit().await?;
@@ -220,7 +225,10 @@ fn cut(
         end_line: last,
         total_lines,
         truncated,
-        content_hash: now.content_hash.map(|hash| blake3::Hash::from(hash).to_hex().to_string()).unwrap_or_default(),
+        content_hash: now
+            .content_hash
+            .map(|hash| blake3::Hash::from(hash).to_hex().to_string())
+            .unwrap_or_default(),
         changed_since_indexed: now.content_hash.is_none_or(|hash| file.content_hash != hash),
         text,
         chunks: chunks.collect(),

@@ -8,7 +8,9 @@ use pairofcleats::store::{self, DecidedBy, ModelFacts, Store};
 use pairofcleats::tenancy;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
-use crate::database::{Fresh, file, model, number, provision, repository, run, searching, settings, write};
+use crate::storage::database::{
+    Fresh, file, model, number, provision, repository, run, searching, settings, write,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn first_use_storm_makes_one_workspace() {
@@ -154,7 +156,7 @@ async fn work_on_one_project_touches_no_other() {
     let (fence, repo) = repository(&fresh.store, &b).await;
     write(&fresh.store, &b, fence, repo, &[file("b.rs", &["only in b"])]).await;
     // Counters reach the server when a connection ends.
-    fresh.store.database().close().await;
+    fresh.leave(&fresh.store).await;
     run(&mut fresh.raw().await, "SELECT pg_stat_reset()").await;
 
     let store = fresh.another().await;
@@ -166,7 +168,7 @@ async fn work_on_one_project_touches_no_other() {
         store::chunks::defining(&mut tx, &store::Filter::default(), &["only".into()], 10).await.unwrap();
     assert_eq!(hits.len(), 1, "the other project's `only` is not here");
     tx.commit().await.unwrap();
-    store.database().close().await;
+    fresh.leave(&store).await;
 
     let touched = |schema: &str| {
         format!(
