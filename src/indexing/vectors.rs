@@ -51,9 +51,9 @@ pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
     }
 }
 
-/// Texts embedded and committed together: a few seconds of work, so that a crash costs little and
+/// Texts embedded and committed together: about a second of work, so that a crash costs little and
 /// progress moves, and enough that the cores stay busy to the end.
-const PART: usize = 256;
+const PART: usize = 128;
 
 /// Makes the nearest-neighbour index once there are enough vectors for it.
 ///

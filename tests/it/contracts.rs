@@ -93,6 +93,7 @@ fn every_tool_is_well_described() {
         }
         assert_eq!(described["outputSchema"]["type"], "object", "{}", tool.name);
     }
+    println!("tools/list: {tokens} tokens");
     assert!(tokens <= 5_000, "the list costs {tokens} tokens (bytes / 4)");
 }
 

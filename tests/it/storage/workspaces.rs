@@ -205,10 +205,10 @@ async fn privileges_decide_what_a_login_can_do() {
     run(&mut raw, &format!("GRANT USAGE ON SCHEMA pairofcleats TO {login}")).await;
     run(&mut raw, &format!("GRANT ALL ON ALL TABLES IN SCHEMA pairofcleats TO {login}")).await;
     run(&mut raw, &format!("GRANT ALL ON ALL SEQUENCES IN SCHEMA pairofcleats TO {login}")).await;
-    let connect = || async {
-        let options = fresh.options.clone().username(&login);
-        Store::new(Database::connect(options, &settings(), true).await.unwrap())
-    };
+    // The cluster lets only its owner in; new sessions of this database then have the login's rights.
+    run(&mut raw, &format!("ALTER ROLE postgres IN DATABASE {database} SET role = '{login}'")).await;
+    let connect =
+        || async { Store::new(Database::connect(fresh.options.clone(), &settings(), true).await.unwrap()) };
     let id = ProjectId::parse("client-a").unwrap();
     let store = connect().await;
     let fault = store::provision(&store, &id, DecidedBy::Argument, &model()).await.unwrap_err();
@@ -233,6 +233,7 @@ async fn privileges_decide_what_a_login_can_do() {
     assert!(store::lexical::ensure_terms_index(&store, &guarded, fence, 64).await.unwrap());
 
     store.database().close().await;
+    run(&mut raw, &format!("ALTER ROLE postgres IN DATABASE {database} RESET role")).await;
     run(&mut raw, &format!("REASSIGN OWNED BY {login} TO CURRENT_USER")).await;
     run(&mut raw, &format!("DROP OWNED BY {login}")).await;
     run(&mut raw, &format!("DROP ROLE {login}")).await;
