@@ -1,5 +1,6 @@
 //! Files to rows, in one direction: walk, plan, prepare (read, redact, chunk, weigh), write, embed.
 
+mod others;
 mod walk;
 
 mod file;

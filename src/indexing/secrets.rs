@@ -54,7 +54,14 @@ const PATTERNS: &[(&str, &str, bool)] = &[
     ),
 ];
 
+/// Words of which every pattern holds one. Finding them is fast; patterns are tried only on lines that have one.
+const KEYWORDS: &str = r"AKIA|ASIA|ABIA|ACCA|AIza|GOCSPX-|AccountKey=|gh[pousr]_|github_pat_|gl(?:pat|ptt|dt|rt|soat|cbt)-|xox[abeoprs]-|hooks\.slack|[sr]k_|whsec_|SG\.|npm_|pypi-|hf_|do[opr]_v1_|sk-|eyJ|PRIVATE KEY|://[^\s/@]+@|(?i:passw|passph|pwd|secret|token|api_?key|access_?key|auth_?key|credential)";
+
+/// Marks a key block, the one secret that has several lines.
+const KEY_BLOCK: &str = "-----BEGIN ";
+
 struct Table {
+    keyword: Regex,
     /// One pass tells which patterns occur at all; mostly none do.
     any: RegexSet,
     each: Vec<Regex>,
@@ -64,6 +71,7 @@ struct Table {
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let patterns = || PATTERNS.iter().map(|(_, pattern, _)| *pattern);
     Table {
+        keyword: Regex::new(KEYWORDS).expect("valid words"),
         any: RegexSet::new(patterns()).expect("valid patterns"),
         each: patterns().map(|pattern| Regex::new(pattern).expect("a valid pattern")).collect(),
     }
@@ -72,20 +80,46 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 /// Replaces what looks like a secret. Linear in the text.
 #[must_use]
 pub fn redact(text: &str) -> Redacted<'_> {
-    let mut text = Cow::Borrowed(text);
     let mut count = 0;
-    for at in TABLE.any.matches(&text).iter().collect::<Vec<_>>() {
-        let (kind, _, must_be_random) = PATTERNS[at];
-        let replaced = TABLE.each[at].replace_all(&text, |captures: &Captures<'_>| {
-            replacement(captures, kind, must_be_random)
-                .inspect(|_| count += 1)
-                .unwrap_or_else(|| captures[0].to_owned())
-        });
-        if let Cow::Owned(replaced) = replaced {
-            text = Cow::Owned(replaced);
+    // Key blocks first: they have several lines, everything else has one.
+    let blocks =
+        if text.contains(KEY_BLOCK) { replace(0, Cow::Borrowed(text), &mut count) } else { text.into() };
+    let mut redacted = String::new();
+    let mut copied = 0;
+    let mut at = 0;
+    while let Some(word) = TABLE.keyword.find_at(&blocks, at) {
+        let start = blocks[..word.start()].rfind('\n').map_or(0, |end| end + 1);
+        let end = blocks[word.end()..].find('\n').map_or(blocks.len(), |end| word.end() + end);
+        let before = count;
+        let line = TABLE
+            .any
+            .matches(&blocks[start..end])
+            .iter()
+            .fold(Cow::Borrowed(&blocks[start..end]), |line, at| replace(at, line, &mut count));
+        if count > before {
+            redacted.push_str(&blocks[copied..start]);
+            redacted.push_str(&line);
+            copied = end;
         }
+        at = end;
     }
-    Redacted { text: if count == 0 { text } else { Cow::Owned(text.into_owned()) }, count }
+    if copied == 0 {
+        return Redacted { text: blocks, count };
+    }
+    redacted.push_str(&blocks[copied..]);
+    Redacted { text: Cow::Owned(redacted), count }
+}
+
+/// Replaces the secrets of one pattern.
+fn replace<'t>(pattern: usize, text: Cow<'t, str>, count: &mut usize) -> Cow<'t, str> {
+    let (kind, _, must_be_random) = PATTERNS[pattern];
+    let before = *count;
+    let replaced = TABLE.each[pattern].replace_all(&text, |captures: &Captures<'_>| {
+        let found = replacement(captures, kind, must_be_random);
+        *count += usize::from(found.is_some());
+        found.unwrap_or_else(|| captures[0].to_owned())
+    });
+    if *count == before { text } else { Cow::Owned(replaced.into_owned()) }
 }
 
 /// The match with its secret replaced; nothing where it does not look like one.
@@ -172,6 +206,10 @@ mod tests {
                     "PRIVATE KEY-----\nMIIE\nabc\n-----END RSA PRIVATE KEY-----\nb",
                 ]),
                 "a\n[REDACTED:private_key]\n\n\n\nb",
+            ),
+            (
+                joined(&["one\r\ntwo ghp", "_16C7e42F292c6912E7710c838347Ae178B4a\r\nthree"]),
+                "one\r\ntwo [REDACTED:github_token]\r\nthree",
             ),
             (joined(&["-----BEGIN ", "PRIVATE KEY-----\nMIIE\n"]), "[REDACTED:private_key]\n\n"),
         ] {

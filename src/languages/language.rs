@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use super::syntax::Compiled;
+use super::query::Compiled;
 
 /// One language of the registry. Two are the same when their `id` is.
 pub struct Language {

@@ -38,30 +38,29 @@ pub(super) fn merge(
     bound(glue(merged, outline, limits), limits)
 }
 
-/// Puts pieces that say too little onto the next piece of the same parent or a part of it, else onto the one before.
+/// Puts a piece that says too little onto the next one, else onto the one before, where they are of one parent
+/// or one is a part of the other's sibling.
 fn glue(pieces: Vec<Piece>, outline: &Outline<'_>, limits: &ChunkLimits) -> Vec<Piece> {
     let tiny = |piece: &Piece| piece.chars * SAYS_NOTHING < limits.chars_target;
-    let fits = |a: &Piece, b: &Piece| a.chars + b.chars <= limits.chars_max;
     let inside = |inner: &Piece, outer: &Piece| {
         inner.parent == outer.parent
             || inner.parent.is_some_and(|parent| outline.definitions[parent].parent == outer.parent)
     };
     let mut glued: Vec<Piece> = Vec::with_capacity(pieces.len());
-    for mut piece in pieces {
+    for piece in pieces {
         match glued.last_mut() {
-            Some(last) if tiny(last) && fits(last, &piece) && inside(&piece, last) => {
-                let mut whole = std::mem::replace(last, piece.clone());
-                join(&mut whole, &piece);
-                whole.parent = piece.parent;
-                *last = whole;
+            Some(last) if last.chars + piece.chars <= limits.chars_max => {
+                if tiny(last) && inside(&piece, last) {
+                    join(last, &piece);
+                    // The larger part says what it is part of.
+                    last.parent = piece.parent;
+                } else if tiny(&piece) && inside(last, &piece) {
+                    join(last, &piece);
+                } else {
+                    glued.push(piece);
+                }
             }
-            Some(last) if tiny(&piece) && fits(last, &piece) && inside(last, &piece) => {
-                join(last, &piece);
-            }
-            _ => {
-                piece.last = piece.last.max(piece.first);
-                glued.push(piece);
-            }
+            _ => glued.push(piece),
         }
     }
     glued

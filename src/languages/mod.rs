@@ -9,6 +9,7 @@ mod registry;
 
 mod hazard;
 mod lines;
+mod query;
 mod syntax;
 
 mod merge;

@@ -155,7 +155,7 @@ fn samples_are_covered_whatever_the_sizes() {
 
 #[test]
 fn hostile_text_neither_hangs_nor_overflows() {
-    let limits = ChunkLimits { parse_timeout: Duration::from_millis(100), ..ChunkLimits::default() };
+    let limits = ChunkLimits { parse_timeout: Duration::from_millis(30), ..ChunkLimits::default() };
     // Deep enough to overflow the two megabytes of an ordinary thread's stack.
     let deep = 30_000;
     for text in [
@@ -177,6 +177,16 @@ fn hostile_text_neither_hangs_nor_overflows() {
         "\"\\".repeat(deep),
     ] {
         check_all(&text, &limits);
+    }
+}
+
+/// Where the grammar is ambiguous at every level, the parser releases its stack by recursion.
+#[test]
+fn an_ambiguous_nest_does_not_overflow_the_stack() {
+    let text = "{ a: ".repeat(30_000);
+    let limits = ChunkLimits { parse_timeout: Duration::from_secs(60), ..ChunkLimits::default() };
+    for language in ["javascript", "typescript"] {
+        check(&text, &chunk(&text, super::by_name(language), &limits), language);
     }
 }
 

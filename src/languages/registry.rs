@@ -124,7 +124,7 @@ pub fn nearest(name: &str) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::languages::syntax::compiled;
+    use crate::languages::query::compiled;
 
     #[test]
     fn every_query_compiles_and_every_name_is_told_apart() {

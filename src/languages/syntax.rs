@@ -1,31 +1,15 @@
 //! A parsed file: its tree, and the outline of definitions that the language's query finds in it.
 
 use std::cell::RefCell;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
-use streaming_iterator::StreamingIterator;
-use tree_sitter::{Node, ParseOptions, Parser, Query, QueryCursor, QueryCursorOptions, Tree};
+use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use super::chunk::ChunkLimits;
 use super::language::Grammar;
-
-/// Kinds of definition a query may name (`@definition.<kind>`). `impl` adds to a type and defines nothing itself.
-pub(super) const KINDS: &[&str] = &[
-    "function",
-    "method",
-    "class",
-    "struct",
-    "interface",
-    "trait",
-    "enum",
-    "impl",
-    "module",
-    "type",
-    "variable",
-    "section",
-];
+use super::query::{self, Compiled, Found, Wrappers};
 
 /// A name longer than this is cut: headings and CSS selectors have no bound of their own.
 const NAME_CHARS_MAX: usize = 120;
@@ -86,24 +70,6 @@ impl Outline<'_> {
     }
 }
 
-/// A compiled definitions query and what its captures mean.
-pub(super) struct Compiled {
-    query: Query,
-    roles: Vec<Role>,
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Role {
-    Definition(&'static str),
-    Name,
-    Receiver,
-    Body,
-    Wrapper,
-    Wrapped,
-    Leading,
-    Ignored,
-}
-
 thread_local! {
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
 }
@@ -117,43 +83,10 @@ pub(super) fn with_outline<R>(
     deadline: Instant,
     then: impl FnOnce(&Outline<'_>, Node<'_>) -> R,
 ) -> Result<R, &'static str> {
-    let compiled = compiled(grammar).map_err(|_| "bad_query")?;
+    let compiled = query::compiled(grammar).map_err(|_| "bad_query")?;
     let tree = parse(text, grammar, deadline)?;
     let outline = outline(text, separator, compiled, &tree, deadline)?;
     Ok(then(&outline, tree.root_node()))
-}
-
-/// The query of a grammar, compiled once.
-pub(super) fn compiled(grammar: &Grammar) -> Result<&Compiled, &str> {
-    grammar
-        .compiled
-        .get_or_init(|| {
-            let query =
-                Query::new(&(grammar.language)(), grammar.definitions).map_err(|error| error.to_string())?;
-            let roles = query.capture_names().iter().map(|name| role(name)).collect::<Result<_, _>>()?;
-            Ok(Compiled { query, roles })
-        })
-        .as_ref()
-        .map_err(String::as_str)
-}
-
-fn role(capture: &str) -> Result<Role, String> {
-    Ok(match capture {
-        "name" => Role::Name,
-        "receiver" => Role::Receiver,
-        "body" => Role::Body,
-        "wrapper" => Role::Wrapper,
-        "wrapped" => Role::Wrapped,
-        "leading" => Role::Leading,
-        // For the query's own predicates.
-        private if private.starts_with('_') => Role::Ignored,
-        other => {
-            let kind = other.strip_prefix("definition.").unwrap_or(other);
-            let kind =
-                KINDS.iter().find(|known| **known == kind).ok_or(format!("unknown capture @{other}"))?;
-            Role::Definition(kind)
-        }
-    })
 }
 
 fn parse(text: &str, grammar: &Grammar, deadline: Instant) -> Result<Tree, &'static str> {
@@ -174,19 +107,6 @@ fn past(deadline: Instant) -> ControlFlow<()> {
     if Instant::now() > deadline { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
 }
 
-/// What one match of the query says, before nesting is known.
-struct Found<'t> {
-    pattern: usize,
-    kind: &'static str,
-    node: Node<'t>,
-    name: Node<'t>,
-    receiver: Option<Node<'t>>,
-    body: Option<Node<'t>>,
-}
-
-/// Nodes that take the place of another as a definition's extent, by the other's id.
-type Wrappers<'t> = HashMap<usize, Node<'t>>;
-
 fn outline<'t>(
     text: &'t str,
     separator: &str,
@@ -194,54 +114,9 @@ fn outline<'t>(
     tree: &Tree,
     deadline: Instant,
 ) -> Result<Outline<'t>, &'static str> {
-    let mut found: Vec<Found<'_>> = Vec::new();
-    let mut wrappers = Wrappers::new();
-    let mut leading = HashSet::new();
-    let mut cursor = QueryCursor::new();
-    let mut stopped = false;
-    let mut late = |_: &tree_sitter::QueryCursorState| {
-        let flow = past(deadline);
-        stopped |= flow.is_break();
-        flow
-    };
-    let options = QueryCursorOptions::new().progress_callback(&mut late);
-    let mut matches =
-        cursor.matches_with_options(&compiled.query, tree.root_node(), text.as_bytes(), options);
-    while let Some(hit) = matches.next() {
-        let of = |role: Role| {
-            hit.captures().iter().find(|c| compiled.roles[c.index as usize] == role).map(|c| c.node)
-        };
-        for capture in hit.captures() {
-            match compiled.roles[capture.index as usize] {
-                Role::Leading => _ = leading.insert(capture.node.id()),
-                Role::Wrapped => {
-                    if let Some(wrapper) = of(Role::Wrapper) {
-                        wrappers.insert(capture.node.id(), wrapper);
-                    }
-                }
-                Role::Definition(kind) => {
-                    if let Some(name) = of(Role::Name) {
-                        let (receiver, body) = (of(Role::Receiver), of(Role::Body));
-                        found.push(Found {
-                            pattern: hit.pattern_index,
-                            kind,
-                            node: capture.node,
-                            name,
-                            receiver,
-                            body,
-                        });
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    drop(matches);
-    if stopped {
-        return Err("parse_timeout");
-    }
-    let definitions = nest(unwrapped(text, separator, found, &wrappers), separator);
-    Ok(Outline { text, definitions, leading })
+    let finds = query::find(text, compiled, tree.root_node(), deadline)?;
+    let definitions = nest(unwrapped(text, separator, finds.found, &finds.wrappers), separator);
+    Ok(Outline { text, definitions, leading: finds.leading })
 }
 
 /// One definition for each name node: the earliest pattern of the query wins.
