@@ -1,6 +1,6 @@
 //! How fast passages are embedded, against the plain way to run the same model.
 //!
-//! `cargo bench --bench embedding` embeds the same chunks of source code (a) with the product's
+//! `cargo bench --bench embedding` embeds the same chunks of this repository (a) with the product's
 //! embedder and (b) with the f32 graph, padded batches of 32, an attention mask and one session on
 //! all cores, each in a process of its own, and prints chunks per second and the ratio.
 
@@ -26,9 +26,6 @@ const CHUNK_CHARS: usize = 850;
 const TOKENS_MAX: usize = 256;
 const BATCH: usize = 32;
 const ROUNDS: usize = 3;
-
-/// Dependencies whose source is embedded too, beside this repository's.
-const DEPENDENCIES: [&str; 6] = ["axum", "globset", "ignore", "jiff", "regex-automata", "tokio"];
 
 fn main() {
     match std::env::args().nth(1).as_deref() {
@@ -171,32 +168,16 @@ fn masked_graph() -> PathBuf {
     graph
 }
 
-/// The same chunks every time: this repository's source and some of its dependencies', evenly taken.
+/// This repository's source in chunks, evenly taken.
 fn chunks() -> Vec<String> {
     let mut files = Vec::new();
-    for folder in source_folders() {
-        rust_files(&folder, &mut files);
+    for folder in ["src", "tests", "benches"] {
+        rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut files);
     }
     files.sort();
     let all: Vec<String> = files.iter().flat_map(|file| chunks_of(file)).collect();
     assert!(all.len() >= CHUNKS, "only {} chunks", all.len());
     (0..CHUNKS).map(|i| all[i * all.len() / CHUNKS].clone()).collect()
-}
-
-fn source_folders() -> Vec<PathBuf> {
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let output = Command::new(env!("CARGO"))
-        .args(["metadata", "--format-version", "1", "--offline", "--manifest-path"])
-        .arg(here.join("Cargo.toml"))
-        .output()
-        .unwrap();
-    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let packages = metadata["packages"].as_array().unwrap().iter();
-    let wanted = packages.filter(|package| DEPENDENCIES.iter().any(|name| package["name"] == *name));
-    let folder = |package: &serde_json::Value| {
-        Path::new(package["manifest_path"].as_str().unwrap()).with_file_name("src")
-    };
-    wanted.map(folder).chain([here.join("src")]).collect()
 }
 
 fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {

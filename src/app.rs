@@ -4,7 +4,6 @@
 //! client sees a server at once, a failure is the answer of the call that needed the missing part,
 //! and the next call tries again.
 
-pub mod doctor;
 pub mod index_job;
 mod queue;
 
@@ -154,7 +153,9 @@ impl App {
 ///
 /// # Errors
 /// The work's own fault; `INTERNAL` if it panicked.
-pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, Fault> + Send + 'static) -> Result<T, Fault> {
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
+) -> Result<T, Fault> {
     match tokio::task::spawn_blocking(work).await {
         Ok(result) => result,
         Err(error) => Err(Fault::internal("A background step failed unexpectedly.", error)),

@@ -38,7 +38,8 @@ fn job(project: &Project, root: &RepositoryRoot, options: Options) -> Result<New
         project_id: project.id().clone(),
         kind: KIND,
         subject: root.as_str().to_owned(),
-        request: serde_json::to_value(request).map_err(|e| Fault::internal("The job could not be written.", e))?,
+        request: serde_json::to_value(request)
+            .map_err(|e| Fault::internal("The job could not be written.", e))?,
     })
 }
 

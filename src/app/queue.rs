@@ -116,9 +116,9 @@ impl Queue {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn refuses_when_full_and_recovers() {
-        let queue = Queue::new(1, 1, Some(2000));
+        let queue = Queue::new(1, 1, Some(20));
         let first = queue.admit().await.unwrap();
         let (second, third) = tokio::join!(queue.admit(), queue.admit());
         assert!(matches!(second, Err(Refusal::QueueOverloaded { max: 2, .. })), "waited in vain");

@@ -54,8 +54,10 @@ impl Model {
         let mut builder = Session::builder(environment)
             .map_err(|e| e.to_string())?
             .with_optimization_level(GraphOptimizationLevel::All)
-            .and_then(|builder| builder.with_intra_threads(1))
-            .and_then(|builder| builder.with_intra_op_spinning(false))
+            .map_err(failed)?
+            .with_intra_threads(1)
+            .map_err(failed)?
+            .with_intra_op_spinning(false)
             .map_err(failed)?;
         if exact_int8 {
             builder = builder.with_precise_qmm().map_err(failed)?;
@@ -67,7 +69,8 @@ impl Model {
     pub(super) fn run(&mut self, ids: &[i64]) -> Result<Vec<f32>, String> {
         let input = TensorRef::from_array_view(([1, ids.len()], ids)).map_err(|e| e.to_string())?;
         let outputs = self.session.run(ort::inputs![input]).map_err(|e| e.to_string())?;
-        let (shape, values) = outputs[0].try_extract_tensor::<f32>().map_err(|e| e.to_string())?;
+        let vector = outputs.values().next().ok_or("the graph answers nothing")?;
+        let (shape, values) = vector.try_extract_tensor::<f32>().map_err(|e| e.to_string())?;
         match **shape {
             [1, _] if !values.is_empty() => Ok(values.to_vec()),
             ref other => Err(format!("the graph answers {other:?}, not one vector a text")),

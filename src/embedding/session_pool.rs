@@ -36,11 +36,9 @@ impl SessionPool {
         &self,
         work: impl FnOnce(&mut Model) -> Result<T, String>,
     ) -> Result<T, String> {
-        let mut model = self.take()?;
-        let result = work(&mut model);
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).idle.push(model);
-        self.returned.notify_one();
-        result
+        let mut lent = Lent { model: Some(self.take()?), pool: self };
+        let Some(model) = &mut lent.model else { return Err("a session was lost".to_owned()) };
+        work(model)
     }
 
     fn take(&self) -> Result<Model, String> {
@@ -63,5 +61,19 @@ impl SessionPool {
             self.returned.notify_one();
         }
         made
+    }
+}
+
+/// A session on loan; it comes back even from a panic, else everybody would wait for it.
+struct Lent<'a> {
+    model: Option<Model>,
+    pool: &'a SessionPool,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let mut state = self.pool.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.idle.extend(self.model.take());
+        self.pool.returned.notify_one();
     }
 }

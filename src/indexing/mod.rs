@@ -14,7 +14,7 @@ mod write;
 mod report;
 mod run;
 
-pub use file::{FileText, read_text};
+pub use file::{Kind, ReadLimits, Root, SkipReason};
 pub use report::{RunReport, SkippedFiles};
-pub use run::{Options, Run, run};
-pub use walk::require_files;
+pub use run::{Options, Run, require_files, run};
+pub use secrets::redact;

@@ -7,40 +7,41 @@ use crate::store::FileRow;
 
 /// The work of one run.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Plan {
+pub(super) struct Plan {
     /// Files to read: new, or different in size or time, or all of them in a full run; in path order.
-    pub read: Vec<ToRead>,
+    pub(super) read: Vec<ToRead>,
     /// Searchable files taken as unchanged by size and time.
-    pub unchanged: usize,
+    pub(super) unchanged: usize,
     /// Files that were left out before and have not changed since: reason and path.
-    pub still_skipped: Vec<(String, String)>,
+    pub(super) still_skipped: Vec<(String, String)>,
     /// Stored files that the walk did not meet.
-    pub vanished: Vec<i64>,
+    pub(super) vanished: Vec<i64>,
 }
 
 /// One file to read, with what is stored of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ToRead {
+pub(super) struct ToRead {
     /// The file as the walk met it.
-    pub entry: Entry,
+    pub(super) entry: Entry,
     /// The stored row, if there is one.
-    pub known: Option<Known>,
+    pub(super) known: Option<Known>,
 }
 
 /// What is stored of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Known {
+pub(super) struct Known {
     /// Row id.
-    pub id: i64,
+    pub(super) id: i64,
     /// blake3 of the bytes; empty when the file was skipped unread.
-    pub content_hash: Vec<u8>,
+    pub(super) content_hash: Vec<u8>,
 }
 
 /// Compares. Size and time are only a hint: a file that differs in either is read, and its content
 /// hash decides. `full` reads everything.
 #[must_use]
-pub fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool) -> Plan {
-    let mut stored: HashMap<String, FileRow> = stored.into_iter().map(|row| (row.path.clone(), row)).collect();
+pub(super) fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool) -> Plan {
+    let mut stored: HashMap<String, FileRow> =
+        stored.into_iter().map(|row| (row.path.clone(), row)).collect();
     let mut plan = Plan::default();
     for entry in entries {
         match stored.remove(&entry.path) {
@@ -67,7 +68,7 @@ fn same(row: &FileRow, entry: &Entry) -> bool {
 /// Whether so much vanished that it is more likely a mistake (an unmounted volume, a wrong checkout)
 /// than an edit: more than half of the stored files and more than `guard_files` (storage.md).
 #[must_use]
-pub fn suspicious_loss(stored: usize, vanished: usize, guard_files: usize) -> bool {
+pub(super) fn suspicious_loss(stored: usize, vanished: usize, guard_files: usize) -> bool {
     vanished > guard_files && vanished * 2 > stored
 }
 

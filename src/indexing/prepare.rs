@@ -1,21 +1,20 @@
 //! From a file on disk to the rows it becomes: read, redact, chunk, weigh. Runs on blocking threads.
 
-use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use tokio::sync::mpsc::Sender;
 use tokio_util::sync::CancellationToken;
 
-use super::file::{self, Content};
+use super::file::{Kind, ReadLimits, Root};
 use super::plan::ToRead;
-use super::secrets;
+use super::secrets::{self, Redacted};
 use crate::config;
 use crate::languages::{self, ChunkLimits, terms};
 use crate::store::{ChunkWrite, FileWrite};
 
 /// What became of one file.
-pub enum Prepared {
+pub(super) enum Prepared {
     /// New or changed: these rows replace the old ones.
     Changed {
         /// The rows.
@@ -35,8 +34,8 @@ pub enum Prepared {
 /// Prepares `files` on `threads` threads and sends each as it is ready, until done or cancelled.
 ///
 /// Blocks. Memory is bounded by the channel: nothing is read before the writer has room.
-pub fn prepare_all(
-    root: &Path,
+pub(super) fn prepare_all(
+    root: &Root,
     files: Vec<ToRead>,
     settings: &config::Indexing,
     threads: usize,
@@ -58,12 +57,15 @@ pub fn prepare_all(
     });
 }
 
-fn prepare(root: &Path, file: ToRead, settings: &config::Indexing) -> Prepared {
+fn prepare(root: &Root, file: ToRead, settings: &config::Indexing) -> Prepared {
     let ToRead { entry, known } = file;
-    let read = file::read(root, &entry, settings);
+    let limits =
+        ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
+    let read = root.read(&entry.path, &limits);
+    let content_hash = read.content_hash.map(Vec::from).unwrap_or_default();
     if let Some(known) = known
         && !known.content_hash.is_empty()
-        && known.content_hash == read.content_hash
+        && known.content_hash == content_hash
     {
         return Prepared::Same { id: known.id, modified_ns: entry.modified_ns };
     }
@@ -73,25 +75,24 @@ fn prepare(root: &Path, file: ToRead, settings: &config::Indexing) -> Prepared {
         language: None,
         bytes: i64::try_from(entry.bytes).unwrap_or(i64::MAX),
         modified_ns: entry.modified_ns,
-        content_hash: read.content_hash.to_vec(),
+        content_hash,
         lines: 0,
         skipped: None,
         chunks: Vec::new(),
     };
     let mut redacted = 0;
-    match read.content {
-        Content::Skipped(reason) => write.skipped = Some(reason.as_str()),
-        Content::Text { text, language } => {
-            let text = if settings.redact_secrets {
-                let clean = secrets::redact(&text);
-                redacted = clean.count;
-                clean.text
+    match read.kind {
+        Kind::Skipped(reason) => write.skipped = Some(reason.as_str()),
+        Kind::Text { text, lines, language } => {
+            let clean = if settings.redact_secrets {
+                secrets::redact(&text)
             } else {
-                text
+                Redacted { text: (&text).into(), count: 0 }
             };
-            write.lines = u32::try_from(text.lines().count()).unwrap_or(u32::MAX);
+            redacted = clean.count as u64;
+            write.lines = lines;
             write.language = language.map(|language| language.id);
-            write.chunks = chunks(&write.path, &text, language, settings);
+            write.chunks = chunks(&write.path, &clean.text, language, settings);
         }
     }
     Prepared::Changed { file: Box::new(write), redacted }

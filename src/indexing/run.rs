@@ -8,16 +8,17 @@ use tokio_util::sync::CancellationToken;
 
 use super::plan::{self, Plan};
 use super::report::{RunReport, SkipCounter};
-use super::walk::{self, Walked};
+use super::walk::{self, Walk, WalkLimits};
 use super::{vectors, write};
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{self, Config};
 use crate::contract::{ErrorCode, Fault};
 use crate::embedding::Embedder;
 use crate::jobs::{Phase, ProgressSender};
 use crate::languages::{CHUNKER_VERSION, terms::TERMS_VERSION};
 use crate::store::{
-    Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, files, index_state, lexical, repositories,
+    Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, files,
+    index_state, lexical, repositories,
 };
 
 /// How a run is to be made.
@@ -81,14 +82,18 @@ struct Repository {
 async fn pipeline(run: &Run<'_>, repository: &Repository, started: Instant) -> Result<RunReport, Fault> {
     run.progress.update(|progress| progress.phase = Phase::Walk);
     let walked = walk_blocking(run).await?;
+    if run.cancel.is_cancelled() {
+        return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled before it read anything."));
+    }
     let (plan, stored) = plan_run(run, repository.id, &walked).await?;
 
     let mut skips = SkipCounter::default();
-    walked.skipped.iter().for_each(|(reason, path)| skips.add(reason.as_str(), path));
+    walked.skipped.iter().for_each(|left_out| skips.add(left_out.reason.as_str(), &left_out.path));
     plan.still_skipped.iter().for_each(|(reason, path)| skips.add(reason, path));
 
     let unchanged = plan.unchanged as u64;
-    let vanished = if walked.complete { plan.vanished } else { Vec::new() };
+    // What an incomplete walk did not meet may well exist.
+    let vanished = if walked.is_complete() { plan.vanished } else { Vec::new() };
     guard_against_loss(run, stored, vanished.len())?;
 
     let total = unchanged + plan.read.len() as u64;
@@ -158,20 +163,40 @@ async fn open(run: &Run<'_>) -> Result<Repository, Fault> {
 
 /// The folder's name, with a number where another repository of the project has it.
 async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
-    let folder = root.file_name().map_or_else(|| "repository".into(), |name| name.to_string_lossy().into_owned());
+    let folder =
+        root.file_name().map_or_else(|| "repository".into(), |name| name.to_string_lossy().into_owned());
     let taken: Vec<String> = repositories::list(tx).await?.into_iter().map(|row| row.name).collect();
     let numbered = (2..).map(|number| format!("{folder}-{number}"));
     let mut names = std::iter::once(folder.clone()).chain(numbered);
     Ok(names.find(|name| !taken.contains(name)).unwrap_or(folder))
 }
 
-async fn walk_blocking(run: &Run<'_>) -> Result<Walked, Fault> {
+fn limits(settings: &config::Indexing) -> WalkLimits {
+    WalkLimits { files_max: settings.files_max, depth_max: settings.walk_depth_max }
+}
+
+/// Refuses a directory in which a walk meets no file at all, before a workspace is made for it. Blocks.
+///
+/// # Errors
+/// `INVALID_REQUEST` when there is none; as the walk for a root that cannot be read.
+pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fault> {
+    let walked = walk::walk(root, &limits(settings), &|| false)?;
+    if !walked.entries.is_empty() {
+        return Ok(());
+    }
+    let mut skips = SkipCounter::default();
+    walked.skipped.iter().for_each(|left_out| skips.add(left_out.reason.as_str(), &left_out.path));
+    Err(nothing_to_index(skips))
+}
+
+async fn walk_blocking(run: &Run<'_>) -> Result<Walk, Fault> {
     let (root, settings, cancel) = (run.root.to_owned(), run.config.indexing.clone(), run.cancel.clone());
-    let walking = tokio::task::spawn_blocking(move || walk::walk(&root, &settings, &|| cancel.is_cancelled()));
+    let walking =
+        tokio::task::spawn_blocking(move || walk::walk(&root, &limits(&settings), &|| cancel.is_cancelled()));
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }
 
-async fn plan_run(run: &Run<'_>, repository_id: i64, walked: &Walked) -> Result<(Plan, usize), Fault> {
+async fn plan_run(run: &Run<'_>, repository_id: i64, walked: &Walk) -> Result<(Plan, usize), Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let stored = files::manifest(&mut tx, repository_id).await?;
     let state = index_state::read(&mut tx).await?;
@@ -196,7 +221,9 @@ fn guard_against_loss(run: &Run<'_>, stored: usize, vanished: usize) -> Result<(
 fn nothing_to_index(skips: SkipCounter) -> Fault {
     Fault::new(ErrorCode::InvalidRequest, "The repository holds no file that can be indexed.")
         .with_details(serde_json::json!({ "skipped": skips.finish() }))
-        .with_hint("Check the path, .gitignore and .pairofcleatsignore; details list what was left out and why.")
+        .with_hint(
+            "Check the path, .gitignore and .pairofcleatsignore; details list what was left out and why.",
+        )
 }
 
 /// Removes vanished files; returns how many chunks went with them.
@@ -236,7 +263,9 @@ pub(super) fn memory_mb(run: &Run<'_>) -> u32 {
 /// Document frequencies are rebuilt when they may be off by more than a fiftieth, or when it is cheap.
 fn statistics_are_stale(state: &IndexState) -> bool {
     const CHEAP_CHUNKS: i64 = 5_000;
-    state.chunks <= CHEAP_CHUNKS || state.statistics_chunks == 0 || state.changed_since_statistics * 50 > state.chunks
+    state.chunks <= CHEAP_CHUNKS
+        || state.statistics_chunks == 0
+        || state.changed_since_statistics * 50 > state.chunks
 }
 
 async fn totals(run: &Run<'_>, repository_id: i64) -> Result<(u64, u64), Fault> {
@@ -247,7 +276,8 @@ async fn totals(run: &Run<'_>, repository_id: i64) -> Result<(u64, u64), Fault> 
 }
 
 async fn close(run: &Run<'_>, id: i64, report: &RunReport) -> Result<(), Fault> {
-    let json = serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))?;
+    let json =
+        serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     repositories::set_report(&mut tx, run.fence, id, RepositoryState::Ready, &json).await?;
     tx.commit().await

@@ -10,18 +10,18 @@ use crate::store::{Access, PendingText, ProjectTx, vectors};
 
 /// What the vector part of a run did.
 #[derive(Debug, Default)]
-pub struct Embedded {
+pub(super) struct Embedded {
     /// Texts embedded.
-    pub embedded: u64,
+    pub(super) embedded: u64,
     /// Texts left without a vector, because there is no model here.
-    pub pending: u64,
+    pub(super) pending: u64,
 }
 
 /// Embeds what is pending in the whole project, which includes what an interrupted run left behind.
 ///
 /// # Errors
 /// `CANCELLED`, `ILLEGAL_STATE` when the fence is lost, faults of model and storage; committed pages stay.
-pub async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
+pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
     let mut done = Embedded::default();
     let pending = count_pending(run).await?;
     let Some(embedder) = &run.embedder else {
@@ -51,15 +51,15 @@ pub async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
     }
 }
 
-/// Texts embedded and committed together: a few seconds of work, so that a crash costs little and
+/// Texts embedded and committed together: about a second of work, so that a crash costs little and
 /// progress moves, and enough that the cores stay busy to the end.
-const PART: usize = 256;
+const PART: usize = 128;
 
 /// Makes the nearest-neighbour index once there are enough vectors for it.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn ensure_index(run: &Run<'_>) -> Result<(), Fault> {
+pub(super) async fn ensure_index(run: &Run<'_>) -> Result<(), Fault> {
     let rows_min = run.config.indexing.hnsw_rows_min;
     vectors::ensure_hnsw(run.store, run.project, run.fence, rows_min, memory_mb(run)).await?;
     Ok(())
@@ -80,13 +80,22 @@ async fn fetch(run: &Run<'_>, after: Option<&[u8]>) -> Result<Vec<PendingText>, 
     Ok(page)
 }
 
-async fn embed(run: &Run<'_>, embedder: &Arc<dyn Embedder>, part: &[PendingText]) -> Result<Vec<Vec<f32>>, Fault> {
+async fn embed(
+    run: &Run<'_>,
+    embedder: &Arc<dyn Embedder>,
+    part: &[PendingText],
+) -> Result<Vec<Vec<f32>>, Fault> {
     let texts: Vec<String> = part.iter().map(passage).collect();
     let (embedder, cancel) = (Arc::clone(embedder), run.cancel.clone());
-    let embedding = tokio::task::spawn_blocking(move || embedder.embed_passages(&texts, &|| cancel.is_cancelled()));
-    let vectors = embedding.await.map_err(|error| Fault::internal("Embedding failed unexpectedly.", error))?;
+    let embedding =
+        tokio::task::spawn_blocking(move || embedder.embed_passages(&texts, &|| cancel.is_cancelled()));
+    let vectors =
+        embedding.await.map_err(|error| Fault::internal("Embedding failed unexpectedly.", error))?;
     if run.cancel.is_cancelled() {
-        return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled; what was committed stays."));
+        return Err(Fault::new(
+            ErrorCode::Cancelled,
+            "The index run was cancelled; what was committed stays.",
+        ));
     }
     vectors
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
+use super::file::Root;
 use super::plan::ToRead;
 use super::prepare::{self, Prepared};
 use super::report::SkipCounter;
@@ -17,17 +18,17 @@ const AHEAD: usize = 64;
 
 /// What the lexical part of a run wrote.
 #[derive(Debug, Default)]
-pub struct Written {
+pub(super) struct Written {
     /// Files whose rows were replaced.
-    pub changed_files: u64,
+    pub(super) changed_files: u64,
     /// Chunks written and chunks they replaced.
-    pub changed_chunks: i64,
+    pub(super) changed_chunks: i64,
     /// Files whose bytes were the stored ones.
-    pub same_files: u64,
+    pub(super) same_files: u64,
     /// Files read in this run that are searchable.
-    pub searchable: u64,
+    pub(super) searchable: u64,
     /// Secrets replaced.
-    pub redacted: u64,
+    pub(super) redacted: u64,
 }
 
 #[derive(Default)]
@@ -42,14 +43,14 @@ struct Batch {
 ///
 /// # Errors
 /// `CANCELLED`, `ILLEGAL_STATE` when the fence is lost, storage faults; committed batches stay.
-pub async fn write_files(
+pub(super) async fn write_files(
     run: &Run<'_>,
     repository_id: i64,
     to_read: Vec<ToRead>,
     skips: &mut SkipCounter,
 ) -> Result<Written, Fault> {
     let (sender, mut receiver) = mpsc::channel(AHEAD);
-    let (root, settings, cancel) = (run.root.to_owned(), run.config.indexing.clone(), run.cancel.clone());
+    let (root, settings, cancel) = (Root::open(run.root)?, run.config.indexing.clone(), run.cancel.clone());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let preparing = tokio::task::spawn_blocking(move || {
         prepare::prepare_all(&root, to_read, &settings, threads, &sender, &cancel);
@@ -65,7 +66,10 @@ pub async fn write_files(
     commit(run, repository_id, &mut batch, &mut written).await?;
     preparing.await.map_err(|error| Fault::internal("Reading the files failed unexpectedly.", error))?;
     if run.cancel.is_cancelled() {
-        return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled; what was committed stays."));
+        return Err(Fault::new(
+            ErrorCode::Cancelled,
+            "The index run was cancelled; what was committed stays.",
+        ));
     }
     Ok(written)
 }

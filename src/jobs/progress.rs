@@ -31,6 +31,7 @@ pub struct Progress {
     /// Files met by the walk so far.
     pub files_seen: u64,
     /// Files to read, once that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub files_total: Option<u64>,
     /// Files read.
     pub files_done: u64,
@@ -39,6 +40,7 @@ pub struct Progress {
     /// Chunks written.
     pub chunks: u64,
     /// Texts to embed, once that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub vectors_total: Option<u64>,
     /// Texts embedded.
     pub vectors_done: u64,

@@ -44,7 +44,7 @@ pub struct Chunked {
 pub enum How {
     /// The syntax tree.
     Syntax,
-    /// Lines and blank lines, for this reason (`no_grammar`, `too_large`, `too_deep`, `parse_timeout`, `parse_failed`).
+    /// Lines and blank lines, for this reason (`no_grammar`, `too_large`, `hazard`, `parse_timeout`, `parse_failed`).
     Lines(&'static str),
 }
 
@@ -84,7 +84,7 @@ pub fn chunk(text: &str, language: Option<&'static Language>, limits: &ChunkLimi
         match language.and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar))) {
             None => Err("no_grammar"),
             Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
-            Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("too_deep"),
+            Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("hazard"),
             Some((language, grammar)) => with_stack(text.len(), || {
                 let deadline = Instant::now() + limits.parse_timeout;
                 syntax::with_outline(text, language.separator, grammar, deadline, |outline, root| {

@@ -155,7 +155,10 @@ impl Database {
 
 /// 0 when there is no control schema yet.
 async fn control_version(tx: &mut Tx) -> Result<i32, Fault> {
-    let there = sql("SELECT pg_catalog.to_regclass('pairofcleats.migrations') IS NOT NULL");
+    // Not `to_regclass`: it answers from a cache that another session's commit does not reach while this
+    // transaction waits for the lock, so the loser of a race would create everything again.
+    let there = sql("SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
+         ON n.oid = c.relnamespace WHERE n.nspname = 'pairofcleats' AND c.relname = 'migrations')");
     if !tx.one(there).await?.try_get::<bool, _>(0)? {
         return Ok(0);
     }

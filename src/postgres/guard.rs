@@ -19,7 +19,6 @@ pub type Query<'q> = sqlx::query::Query<'q, Postgres, PgArguments>;
 
 /// One statement. `text` is made of constants, quoted schema names and `$n` places, nothing else: this
 /// function is where that promise is audited.
-#[must_use]
 pub fn sql<'q>(text: impl Into<String>) -> Query<'q> {
     let text: String = text.into();
     sqlx::query(AssertSqlSafe(text))

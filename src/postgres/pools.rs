@@ -13,6 +13,8 @@ const DDL_CONNECTIONS: u32 = 2;
 const LIFETIME_MAX: Duration = Duration::from_secs(20 * 60);
 /// Prepared statements kept a connection; texts differ by project.
 const STATEMENTS_KEPT: usize = 256;
+/// Memory of one sort or hash of a statement; few run at a time.
+const WORK_MEM_MB: u32 = 32;
 /// An abandoned open transaction holds back vacuum for everybody.
 const IDLE_IN_TRANSACTION_MAX_MS: u64 = 60_000;
 
@@ -94,6 +96,8 @@ fn session(
             // A cached generic plan once took HNSW for a filter that needed the exact path.
             ("plan_cache_mode", "force_custom_plan".to_owned()),
             ("jit", "off".to_owned()),
+            // A filtered vector search joins on content hashes: in memory, or several times slower.
+            ("work_mem", format!("{WORK_MEM_MB}MB")),
             ("statement_timeout", statement_timeout_ms.to_string()),
             ("lock_timeout", settings.lock_timeout_ms.to_string()),
             ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_MAX_MS.to_string()),

@@ -16,9 +16,12 @@ const VALUES_MAX: usize = 64;
 /// `INVALID_REQUEST` for a malformed pattern, an unknown language (with the nearest names), an extension that
 /// is none, or more than 64 values in a list.
 pub(super) fn store_filter(request: &FilterRequest, repository_id: Option<i64>) -> Result<Filter, Fault> {
-    for (field, values) in
-        [("path", &request.paths), ("file", &request.files), ("ext", &request.extensions), ("lang", &request.languages)]
-    {
+    for (field, values) in [
+        ("path", &request.paths),
+        ("file", &request.files),
+        ("ext", &request.extensions),
+        ("lang", &request.languages),
+    ] {
         if values.len() > VALUES_MAX {
             let message = format!("`{field}` has {} values; {VALUES_MAX} are allowed.", values.len());
             return Err(Fault::new(ErrorCode::InvalidRequest, message)

@@ -26,4 +26,6 @@ pub use present::{Backend, Omitted, PresentedHit, ScoreType, SearchPayload, pres
 pub use query::Query;
 pub use rank::{Facts, Parts, Ranked};
 pub use ranking::Ranking;
-pub use request::{FilterRequest, Hit, Mode, Output, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed};
+pub use request::{
+    FilterRequest, Hit, Mode, Output, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed,
+};

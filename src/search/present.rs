@@ -94,6 +94,9 @@ pub struct PresentedHit {
     /// Compact: the lines that say most of what was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snippet: Option<String>,
+    /// Line of the file at which the snippet begins.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub snippet_line: Option<u32>,
     /// Full and json: the whole text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
@@ -157,6 +160,7 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
     let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
     let score_type =
         if answer.vectors_used == VectorsUsed::None { ScoreType::Bm25 } else { ScoreType::Blend };
+    let cut = if whole { None } else { snippet(&hit.content, &answer.words, limits) };
     PresentedHit {
         id: hit.chunk_id,
         file: hit.path.clone(),
@@ -168,7 +172,8 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
         headline: headline(hit),
         score: rounded(hit.score),
         repo: (whole || several).then(|| hit.repository.clone()),
-        snippet: if whole { None } else { snippet(&hit.content, &answer.words, limits) },
+        snippet_line: cut.as_ref().and_then(|(above, _)| Some(hit.start_line + u32::try_from(*above).ok()?)),
+        snippet: cut.map(|(_, text)| text),
         content: whole.then(|| hit.content.clone()),
         context_before: hit.before.clone(),
         context_after: hit.after.clone(),
@@ -182,6 +187,7 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
 impl PresentedHit {
     fn strip_texts(&mut self) {
         self.snippet = None;
+        self.snippet_line = None;
         self.content = None;
         self.context_before.clear();
         self.context_after.clear();

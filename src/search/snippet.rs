@@ -11,11 +11,11 @@ pub(super) struct SnippetLimits {
     pub(super) bytes: usize,
 }
 
-/// The window of `content` in which most different words of the question stand; the earliest of equals. `None`
-/// when there is nothing to show.
+/// The window of `content` in which most different words of the question stand, the earliest of equals, with the
+/// number of lines before it. `None` when there is nothing to show.
 ///
 /// `words` are lower-case. The result keeps the indentation that its lines do not share.
-pub(super) fn snippet(content: &str, words: &[String], limits: SnippetLimits) -> Option<String> {
+pub(super) fn snippet(content: &str, words: &[String], limits: SnippetLimits) -> Option<(usize, String)> {
     let lines: Vec<&str> = content.lines().collect();
     let asked: Vec<String> =
         words.iter().flat_map(|word| parts(word)).filter(|word| word.len() > 2).collect();
@@ -41,7 +41,7 @@ pub(super) fn snippet(content: &str, words: &[String], limits: SnippetLimits) ->
     let window = &lines[best.1.min(lines.len())..(best.1 + limits.lines).min(lines.len())];
     let shared = window.iter().filter(|line| !line.trim().is_empty()).map(|line| indentation(line)).min()?;
     let cut: Vec<&str> = window.iter().map(|line| line.get(shared..).unwrap_or("").trim_end()).collect();
-    Some(shorten(cut.join("\n").trim_end(), limits.bytes))
+    Some((best.1, shorten(cut.join("\n").trim_end(), limits.bytes)))
 }
 
 /// `text` cut to at most `bytes`, with `…` where it was cut.
@@ -73,10 +73,10 @@ mod tests {
     fn shows_the_lines_that_say_most() {
         let content = "fn head() {\n    let a = 1;\n    open_session();\n    close(session, cookie);\n}";
         assert_eq!(
-            snippet(content, &words("session cookie"), LIMITS).unwrap(),
+            snippet(content, &words("session cookie"), LIMITS).unwrap().1,
             "open_session();\nclose(session, cookie);"
         );
-        assert_eq!(snippet(content, &words("unrelated"), LIMITS).unwrap(), "fn head() {\n    let a = 1;");
+        assert_eq!(snippet(content, &words("unrelated"), LIMITS).unwrap().1, "fn head() {\n    let a = 1;");
     }
 
     #[test]
@@ -88,7 +88,7 @@ mod tests {
     proptest! {
         #[test]
         fn never_longer_than_allowed(content in "\\PC{0,80}(\n\\PC{0,80}){0,6}", question in "\\PC{0,20}", lines in 1_usize..5, bytes in 3_usize..90) {
-            if let Some(cut) = snippet(&content, &words(&question), SnippetLimits { lines, bytes }) {
+            if let Some((_, cut)) = snippet(&content, &words(&question), SnippetLimits { lines, bytes }) {
                 prop_assert!(cut.len() <= bytes);
                 prop_assert!(cut.lines().count() <= lines);
             }

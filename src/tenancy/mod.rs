@@ -42,5 +42,5 @@ pub async fn provision(
 #[must_use]
 pub fn no_index() -> Fault {
     Fault::new(ErrorCode::NoIndex, "Nothing has been indexed in this project yet.")
-        .with_hint("Index a repository first: the tool `index_repository`, or `pairofcleats index PATH`.")
+        .with_hint("Index a repository first: the tool `build_index`, or `pairofcleats index PATH`.")
 }

@@ -8,8 +8,8 @@ mod spec;
 
 mod call;
 mod context;
-mod repository;
 pub mod published;
+mod repository;
 pub mod schema;
 
 mod index;

@@ -21,7 +21,11 @@ pub(super) async fn repository(call: &Call, project: &Project, named: &str) -> R
     match found {
         Some(row) => Ok(row.root.clone()),
         None => Err(Fault::new(ErrorCode::NoIndex, format!("The project has no index of `{named}`."))
-            .with_details(serde_json::json!({ "repositories": known.iter().map(|row| &row.name).collect::<Vec<_>>() }))
-            .with_hint("Index it with `build_index` (CLI: `pairofcleats index PATH`), or ask without repoPath.")),
+            .with_details(
+                serde_json::json!({ "repositories": known.iter().map(|row| &row.name).collect::<Vec<_>>() }),
+            )
+            .with_hint(
+                "Index it with `build_index` (CLI: `pairofcleats index PATH`), or ask without repoPath.",
+            )),
     }
 }

@@ -77,6 +77,11 @@ fn without_null(object: &mut Map<String, Value>) {
     }
 }
 
+/// An object whose fields another tool's schema describes, so that the list does not say it twice.
+pub(super) fn object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({ "type": "object" })
+}
+
 /// The envelope around `result`, as an output schema: it admits the failure envelope too, because
 /// some clients validate error results as well.
 #[must_use]
@@ -102,6 +107,29 @@ pub fn envelope(result: Map<String, Value>) -> Map<String, Value> {
         Value::Object(object) => object,
         _ => Map::new(),
     }
+}
+
+/// The same output schema without descriptions and details. Clients put the whole tool list before a
+/// model, and the fields of an answer explain themselves there; `contracts/` and `GET /tools` keep them.
+#[must_use]
+pub fn terse(mut schema: Map<String, Value>) -> Map<String, Value> {
+    fn strip(value: &mut Value) {
+        match value {
+            Value::Object(object) => {
+                for word in ["description", "required", "minimum"] {
+                    // Under `properties` these are names of fields, whose schemas are objects.
+                    if object.get(word).is_some_and(|value| !value.is_object()) {
+                        object.shift_remove(word);
+                    }
+                }
+                object.values_mut().for_each(strip);
+            }
+            Value::Array(items) => items.iter_mut().for_each(strip),
+            _ => {}
+        }
+    }
+    schema.values_mut().for_each(strip);
+    schema
 }
 
 /// An input schema compiled for checking.

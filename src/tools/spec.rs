@@ -95,7 +95,11 @@ impl TimeoutClass {
 ///
 /// The arguments have passed the schema, so a failure to read them is a gap between schema and
 /// struct; it is still answered as the client's error, with serde's own words.
-pub(super) fn typed<I, O, F, Fut>(call: Call, arguments: Value, run: F) -> BoxFuture<'static, Result<Value, Fault>>
+pub(super) fn typed<I, O, F, Fut>(
+    call: Call,
+    arguments: Value,
+    run: F,
+) -> BoxFuture<'static, Result<Value, Fault>>
 where
     I: DeserializeOwned + Send + 'static,
     O: Serialize,

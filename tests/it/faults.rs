@@ -34,14 +34,19 @@ async fn bad_paths_are_told_apart() {
         (outside.root().as_str(), "FORBIDDEN"),
         ("/proc", "FORBIDDEN"),
     ] {
-        let fault = error(&app, "index_repository", json!({ "repo_path": path, "project_id": project })).await;
+        let fault =
+            error(&app, "index_repository", json!({ "repo_path": path, "project_id": project })).await;
         assert_eq!(fault["code"], code, "{path}: {fault:#}");
         assert!(fault["hint"].is_string(), "{path}: {fault:#}");
     }
     let link = repository.path().join("way-out");
     std::os::unix::fs::symlink(outside.path(), &link).unwrap();
-    let fault =
-        error(&app, "index_repository", json!({ "repo_path": link.to_string_lossy(), "project_id": project })).await;
+    let fault = error(
+        &app,
+        "index_repository",
+        json!({ "repo_path": link.to_string_lossy(), "project_id": project }),
+    )
+    .await;
     assert_eq!(fault["code"], "FORBIDDEN", "a link out of the roots: {fault:#}");
     let fault = error(&app, "search_code", json!({ "query": "x", "project_id": project })).await;
     assert_eq!(fault["code"], "NO_INDEX", "none of these made a workspace");
@@ -80,7 +85,8 @@ async fn blank_questions_and_unknown_languages_are_told() {
     assert!(fault.to_string().contains("python"), "{fault:#}");
     let elsewhere = Repository::new(&[]);
     let fault =
-        error(&app, "search", json!({ "query": "a", "repoPath": elsewhere.root(), "project_id": project })).await;
+        error(&app, "search", json!({ "query": "a", "repoPath": elsewhere.root(), "project_id": project }))
+            .await;
     assert_eq!(fault["code"], "NO_INDEX", "{fault:#}");
 }
 
@@ -130,15 +136,19 @@ async fn files_outside_the_repository_are_not_shown() {
     let (app, project) = (app(), project("beneath"));
     let outside = Repository::new(&[("hidden.txt", "outside")]);
     let repository = Repository::new(&[("a.py", "def a():\n    return 1\n")]);
-    std::os::unix::fs::symlink(outside.path().join("hidden.txt"), repository.path().join("link.txt")).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("hidden.txt"), repository.path().join("link.txt"))
+        .unwrap();
     std::os::unix::fs::symlink(outside.path(), repository.path().join("folder")).unwrap();
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
-    for path in ["../hidden.txt", "/etc/passwd", "link.txt", "folder/hidden.txt", "a.py/../../x", "missing.py"] {
+    for path in
+        ["../hidden.txt", "/etc/passwd", "link.txt", "folder/hidden.txt", "a.py/../../x", "missing.py"]
+    {
         let answer = call(&app, "show_file", json!({ "path": path, "project_id": project })).await;
         let code = answer["error"]["code"].as_str().unwrap_or("shown");
         assert!(["INVALID_REQUEST", "FORBIDDEN", "NOT_FOUND"].contains(&code), "{path}: {answer:#}");
         assert!(!answer.to_string().contains("outside"), "{path}: {answer:#}");
     }
-    let shown = result(&app, "show_file", json!({ "path": "a.py", "project_id": project, "startLine": 2 })).await;
+    let shown =
+        result(&app, "show_file", json!({ "path": "a.py", "project_id": project, "startLine": 2 })).await;
     assert_eq!((&shown["text"], &shown["totalLines"]), (&json!("    return 1"), &json!(2)), "{shown:#}");
 }

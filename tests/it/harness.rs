@@ -10,9 +10,10 @@ use std::sync::{Arc, OnceLock};
 
 use pairofcleats::app::App;
 use pairofcleats::clock::SystemClock;
-use pairofcleats::config::{self, Config, Layout, Overrides};
+use pairofcleats::config::{self, Config, Layout, Overrides, Variant};
 use pairofcleats::contract::Refusal;
 use pairofcleats::embedding::StubEmbedder;
+use pairofcleats::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
 use pairofcleats::tools::{self, Caller, Request};
 use pairofcleats::upkeep::assets::{self, Wanted};
 use serde_json::Value;
@@ -28,25 +29,41 @@ pub fn home() -> &'static Path {
 
 /// A fresh home below the target folder whose assets are links to the machine's installed ones.
 pub fn new_home(name: &str) -> PathBuf {
-    let cache = assets::test_home();
-    let settings = settings(&cache).assets;
-    let wanted = Wanted { postgres: true, embedding: true };
-    assets::install(&Layout::new(cache.clone()), &settings, wanted, None, &|_| {}).expect("runtime assets for the tests");
+    let cache = assets::test_home().home().to_owned();
+    assets::install_for_tests(Wanted { postgres: true, embedding: true }, Variant::Auto)
+        .expect("runtime assets for the tests");
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("home-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&home);
     std::fs::create_dir_all(&home).unwrap();
+    std::fs::write(home.join("config.toml"), TEST_CONFIG).unwrap();
     for folder in ["runtime", "models"] {
         std::os::unix::fs::symlink(cache.join(folder), home.join(folder)).unwrap();
     }
     home
 }
 
+/// Many tests share one cluster; waiting for a dead process to be declared dead should be short.
+const TEST_CONFIG: &str = "[embedded]\nlinger_ms = 500\nconnections_max = 300\n[indexing]\nlease_ms = 3000\n";
+
+/// The shared cluster itself, for tests below the application.
+pub fn server() -> &'static EmbeddedServer {
+    static SERVER: OnceLock<EmbeddedServer> = OnceLock::new();
+    SERVER.get_or_init(|| {
+        let wanted = Wanted { postgres: true, embedding: false };
+        let installed =
+            assets::install_for_tests(wanted, Variant::Auto).expect("runtime assets for the tests");
+        let options = EmbeddedOptions {
+            install: installed.postgres.unwrap(),
+            cluster: Layout::new(home().to_owned()).cluster(),
+            supervisor: PathBuf::from(PROGRAM),
+            settings: settings(home()).embedded,
+        };
+        embedded::ensure_running(&options).unwrap()
+    })
+}
+
 fn settings(home: &Path) -> Config {
-    let overrides = Overrides {
-        home: Some(home.to_owned()),
-        settings: vec![("embedded.linger_ms".into(), 500.into())],
-        ..Overrides::default()
-    };
+    let overrides = Overrides { home: Some(home.to_owned()), ..Overrides::default() };
     config::load(&overrides).unwrap().0
 }
 

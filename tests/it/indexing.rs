@@ -4,14 +4,19 @@ use serde_json::{Value, json};
 
 use crate::harness::{Repository, app, project, result};
 
-const GREETER: &str = "def greet_the_visitor(name):\n    \"\"\"Says hello.\"\"\"\n    return f'hello {name}'\n";
+const GREETER: &str =
+    "def greet_the_visitor(name):\n    \"\"\"Says hello.\"\"\"\n    return f'hello {name}'\n";
 const LEDGER: &str = "pub fn balance_of_ledger(entries: &[i64]) -> i64 {\n    entries.iter().sum()\n}\n";
 
 fn two_files() -> Repository {
     Repository::new(&[("greeter.py", GREETER), ("src/ledger.rs", LEDGER)])
 }
 
-async fn build(app: &std::sync::Arc<pairofcleats::app::App>, repository: &Repository, project: &str) -> Value {
+async fn build(
+    app: &std::sync::Arc<pairofcleats::app::App>,
+    repository: &Repository,
+    project: &str,
+) -> Value {
     let arguments = json!({ "repoPath": repository.root(), "project_id": project });
     let mut answer = result(app, "build_index", arguments).await;
     assert_eq!(answer["state"], "succeeded");
@@ -48,7 +53,8 @@ async fn a_moved_file_is_not_embedded_again() {
     assert_eq!((&report["filesChanged"], &report["filesRemoved"]), (&json!(1), &json!(1)), "{report:#}");
     assert_eq!(report["vectorsEmbedded"], 0, "{report:#}");
 
-    let found = result(&app, "search_code", json!({ "query": "balance_of_ledger", "project_id": project })).await;
+    let found =
+        result(&app, "search_code", json!({ "query": "balance_of_ledger", "project_id": project })).await;
     assert_eq!(found["results"][0]["file_path"], "lib/accounts.rs");
 }
 
@@ -73,12 +79,15 @@ async fn what_is_left_out_is_reported_with_its_reason() {
     repository.write("node_modules/x/index.js", "function vendored_thing() {}\n");
     std::fs::create_dir(repository.path().join(".git")).unwrap();
     let report = build(&app, &repository, &project).await;
-    let reasons: Vec<&str> = report["skipped"].as_array().unwrap().iter().map(|s| s["reason"].as_str().unwrap()).collect();
+    let reasons: Vec<&str> =
+        report["skipped"].as_array().unwrap().iter().map(|s| s["reason"].as_str().unwrap()).collect();
     for reason in ["binary", "secret_file", "vendored"] {
         assert!(reasons.contains(&reason), "{reason} is not in {reasons:?}");
     }
     for word in ["secret_of_the_ignored", "vendored_thing"] {
-        let found = result(&app, "search_code", json!({ "query": format!("\"{word}\""), "project_id": project })).await;
+        let found =
+            result(&app, "search_code", json!({ "query": format!("\"{word}\""), "project_id": project }))
+                .await;
         assert_eq!(found["total_count"], 0, "{found:#}");
     }
 }
@@ -87,7 +96,10 @@ async fn what_is_left_out_is_reported_with_its_reason() {
 async fn secrets_are_redacted_before_they_are_stored() {
     let (app, project) = (app(), project("secrets"));
     let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
-    let repository = Repository::new(&[("deploy.py", &format!("def deploy():\n    token = '{token}'\n    return token\n"))]);
+    let repository = Repository::new(&[(
+        "deploy.py",
+        &format!("def deploy():\n    token = '{token}'\n    return token\n"),
+    )]);
     let report = build(&app, &repository, &project).await;
     assert_eq!(report["secretsRedacted"], 1, "{report:#}");
     let found = result(&app, "search_code", json!({ "query": "deploy token", "project_id": project })).await;

@@ -27,7 +27,8 @@ async fn no_tool_shows_another_projects_data() {
     let app = app();
     let (ours, theirs) = (project("ours"), project("theirs"));
     let our_repository = Repository::new(&[("canary.py", "def canary_of_ours():\n    return 'blue'\n")]);
-    let their_repository = Repository::new(&[("canary.py", "def canary_of_theirs():\n    return 'yellow'\n")]);
+    let their_repository =
+        Repository::new(&[("canary.py", "def canary_of_theirs():\n    return 'yellow'\n")]);
     for (project, repository) in [(&ours, &our_repository), (&theirs, &their_repository)] {
         result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     }
@@ -64,7 +65,8 @@ async fn a_first_use_storm_makes_one_workspace() {
 #[tokio::test(flavor = "multi_thread")]
 async fn searching_makes_no_workspace() {
     let (app, project) = (app(), project("typo"));
-    let error = crate::harness::error(&app, "search_code", json!({ "query": "x", "project_id": project })).await;
+    let error =
+        crate::harness::error(&app, "search_code", json!({ "query": "x", "project_id": project })).await;
     assert_eq!(error["code"], "NO_INDEX");
     assert!(error["hint"].as_str().unwrap().contains("build_index"), "{error:#}");
     let status = result(&app, "workspace_status", json!({})).await;

@@ -5,8 +5,12 @@ mod contracts;
 mod harness;
 mod tidy;
 
+mod embedded;
+mod embedding;
 mod faults;
 mod indexing;
 mod isolation;
 mod processes;
 mod searching;
+mod storage;
+mod surfaces;

@@ -16,7 +16,11 @@ fn command(arguments: &[&str]) -> Command {
 
 fn json_of(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-        panic!("{error}: {} {}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+        panic!(
+            "{error}: {} {}",
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr)
+        )
     })
 }
 
@@ -53,7 +57,8 @@ fn a_killed_run_is_resumed_and_nothing_is_embedded_twice() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let vectors = || tool("index_status", &json!({ "project_id": project }))["result"]["vectors"].as_u64().unwrap_or(0);
+    let vectors =
+        || tool("index_status", &json!({ "project_id": project }))["result"]["vectors"].as_u64().unwrap_or(0);
     wait_until("the first vectors", || vectors() > 0);
     victim.kill().unwrap();
     victim.wait().unwrap();
@@ -73,15 +78,18 @@ fn a_killed_run_is_resumed_and_nothing_is_embedded_twice() {
 fn two_processes_at_once_do_the_work_once() {
     let (repository, project) = (large_repository(40), project("two"));
     let arguments = json!({ "repoPath": repository.root(), "project_id": project }).to_string();
-    let start = || command(&["call", "build_index", "--args", &arguments]).stdout(Stdio::piped()).spawn().unwrap();
+    let start =
+        || command(&["call", "build_index", "--args", &arguments]).stdout(Stdio::piped()).spawn().unwrap();
     let (one, two) = (start(), start());
     let answers = [one, two].map(|child: Child| json_of(&child.wait_with_output().unwrap()));
     for answer in &answers {
         assert_eq!(answer["ok"], true, "{answer:#}");
         assert_eq!(answer["result"]["report"]["files"], 40, "{answer:#}");
     }
-    let embedded: Vec<u64> =
-        answers.iter().map(|answer| answer["result"]["report"]["vectorsEmbedded"].as_u64().unwrap()).collect();
+    let embedded: Vec<u64> = answers
+        .iter()
+        .map(|answer| answer["result"]["report"]["vectorsEmbedded"].as_u64().unwrap())
+        .collect();
     let status = &tool("index_status", &json!({ "project_id": project }))["result"];
     let attached = answers[0]["result"]["jobId"] == answers[1]["result"]["jobId"];
     let work = if attached { embedded[0] } else { embedded.iter().sum() };
@@ -101,7 +109,8 @@ fn exit_codes_tell_failed_from_not_run() {
 
 #[test]
 fn stdout_of_the_stdio_server_is_protocol_only() {
-    let mut server = command(&["mcp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut server =
+        command(&["mcp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = server.stdin.take().unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
     let mut ask = |message: Value| {

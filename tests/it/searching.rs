@@ -21,8 +21,14 @@ async fn files(app: &Arc<App>, mut arguments: Value, project: &str) -> Vec<Strin
 
 const SHOP: &[(&str, &str)] = &[
     ("src/cart.py", "class ShoppingCart:\n    def add_item(self, item):\n        self.items.append(item)\n"),
-    ("src/payment.rs", "/// Charges the card.\npub fn charge_credit_card(cents: u64) -> bool {\n    cents > 0\n}\n"),
-    ("web/checkout.ts", "export function renderCheckoutPage(cart: Cart): string {\n  return `<b>${cart.total}</b>`;\n}\n"),
+    (
+        "src/payment.rs",
+        "/// Charges the card.\npub fn charge_credit_card(cents: u64) -> bool {\n    cents > 0\n}\n",
+    ),
+    (
+        "web/checkout.ts",
+        "export function renderCheckoutPage(cart: Cart): string {\n  return `<b>${cart.total}</b>`;\n}\n",
+    ),
     ("tests/test_cart.py", "def test_add_item():\n    cart = ShoppingCart()\n    cart.add_item('x')\n"),
     ("README.md", "# Shop\n\nA shop with a shopping cart.\n"),
 ];
@@ -127,7 +133,8 @@ async fn meaning_finds_what_words_cannot() {
         ("c.py", "def compress_archive(folder):\n    return zip_all(folder)\n"),
     ];
     let (_repository, project) = indexed(&app, "meaning", &files).await;
-    let found = result(&app, "search", json!({ "query": "how do people sign in", "project_id": project })).await;
+    let found =
+        result(&app, "search", json!({ "query": "how do people sign in", "project_id": project })).await;
     assert_eq!(found["hits"][0]["file"], "a.py", "{found:#}");
     assert_ne!(found["vectors"], "none", "{found:#}");
 }

@@ -36,7 +36,8 @@ const FENCED: &[(&str, &[&str])] = &[
 const FILE_LINES_MAX: usize = 500;
 
 /// Words that say nothing about what a file is for.
-const EMPTY_NAMES: &[&str] = &["utils", "util", "helpers", "helper", "common", "core", "manager", "service", "misc"];
+const EMPTY_NAMES: &[&str] =
+    &["utils", "util", "helpers", "helper", "common", "core", "manager", "service", "misc"];
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -191,7 +192,10 @@ fn every_dependency_says_what_it_is_for() {
         } else if inside && line.contains('=') && !line.starts_with('#') {
             // Grammars share one comment at the first of them.
             if !line.contains('#') && !line.starts_with("tree-sitter-") {
-                complaints.push(format!("Cargo.toml: `{}` has no comment", line.split('=').next().unwrap_or_default().trim()));
+                complaints.push(format!(
+                    "Cargo.toml: `{}` has no comment",
+                    line.split('=').next().unwrap_or_default().trim()
+                ));
             }
         }
     }

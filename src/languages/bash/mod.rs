@@ -1,5 +1,6 @@
 //! Bash: how its files are known, its grammar and its queries.
 
+use crate::languages::hazard;
 use crate::languages::language::{Grammar, Language};
 
 /// The registry's entry.
@@ -11,5 +12,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[".bashrc", ".bash_profile", ".bash_aliases", ".profile", ".zshrc", ".zprofile", "pkgbuild"],
     interpreters: &["sh", "bash", "dash", "zsh", "ksh"],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_bash::LANGUAGE.into(), include_str!("definitions.scm"))),
+    grammar: Some(Grammar::unless(|| tree_sitter_bash::LANGUAGE.into(), include_str!("definitions.scm"), hazard::bash)),
 };

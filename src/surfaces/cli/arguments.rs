@@ -110,6 +110,11 @@ pub(super) fn absolute(text: &str) -> Result<String, String> {
     path.into_os_string().into_string().map_err(|_| "the path is not UTF-8".to_owned())
 }
 
+/// An indexed repository: a folder that exists as its absolute path, anything else as its name.
+pub(super) fn repository(text: &str) -> Result<String, String> {
+    if text.contains('/') || Path::new(text).is_dir() { absolute(text) } else { Ok(text.to_owned()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -124,8 +129,8 @@ mod tests {
     fn settings_are_typed_and_need_a_section() {
         let cli = Cli::try_parse_from(["tools", "--set", "search.top_default=5", "--set", "log.filter=info"]);
         let settings = cli.unwrap().overrides().settings;
-        assert_eq!(settings[0].1.to_i128(), Some(5));
-        assert_eq!(settings[1].1.as_str(), Some("info"));
+        assert_eq!(serde_json::to_value(&settings[0].1).unwrap(), 5);
+        assert_eq!(serde_json::to_value(&settings[1].1).unwrap(), "info");
         assert!(Cli::try_parse_from(["tools", "--set", "nonsense"]).is_err());
         assert!(Cli::try_parse_from(["tools", "--set", "port=1"]).is_err());
     }
@@ -133,13 +138,15 @@ mod tests {
     #[test]
     fn a_commands_own_flag_comes_last() {
         let cli = Cli::try_parse_from(["serve", "--set", "server.port=1", "--port", "2"]).unwrap();
-        let names: Vec<_> = cli.overrides().settings.into_iter().map(|(n, v)| (n, v.to_i128())).collect();
-        assert_eq!(names, [("server.port".to_owned(), Some(1)), ("server.port".to_owned(), Some(2))]);
+        let settings = serde_json::to_value(cli.overrides().settings).unwrap();
+        assert_eq!(settings, serde_json::json!([["server.port", 1], ["server.port", 2]]));
     }
 
     #[test]
     fn relative_paths_become_absolute() {
         assert!(absolute(".").unwrap().starts_with('/'));
         assert!(absolute("no/such/dir").unwrap().ends_with("/no/such/dir"));
+        assert!(repository("src").unwrap().starts_with('/') && repository("./x").unwrap().starts_with('/'));
+        assert_eq!(repository("no-such-folder").unwrap(), "no-such-folder");
     }
 }

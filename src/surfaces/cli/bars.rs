@@ -6,11 +6,11 @@ use std::io::IsTerminal;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressStyle};
-use serde::Deserialize;
+use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 
 use super::output::Output;
 use super::text::visible_line;
+use crate::jobs::Progress as Counts;
 use crate::tools::{Progress, ProgressUpdate};
 
 /// A bar for one call; cheap to clone.
@@ -29,17 +29,6 @@ struct Shown {
     unit: &'static str,
 }
 
-/// The counts of an index job, as `ProgressUpdate::detail` carries them.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Deserialize)]
-#[serde(default)]
-struct Counts {
-    files_done: u64,
-    files_total: u64,
-    chunks: u64,
-    vectors_done: u64,
-    vectors_total: u64,
-}
-
 /// Position and end of the bar, in `unit`s.
 #[derive(Debug, PartialEq)]
 struct Measure {
@@ -55,6 +44,7 @@ impl Bar {
         let bar = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         bar.set_style(style(false));
         if terminal {
+            bar.set_message("starting");
             bar.enable_steady_tick(Duration::from_millis(120));
         }
         Self { bar, shown: Arc::default(), output, terminal }
@@ -66,10 +56,18 @@ impl Bar {
         Progress::to(move |update| bar.update(&update))
     }
 
-    /// Shows bytes of a named download or step.
-    pub(super) fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
-        self.show(what, "bytes", done, total);
+    /// Begins a named step, whose size may become known.
+    pub(super) fn step(&self, what: &str) {
+        self.show(what, "", 0, None);
         self.bar.set_message(what.to_owned());
+    }
+
+    /// Shows how far the step is, in bytes.
+    pub(super) fn bytes(&self, done: u64, total: Option<u64>) {
+        let step = self.shown.lock().unwrap_or_else(PoisonError::into_inner).phase.clone();
+        self.show(&step, "bytes", done, total);
+        let counted = total.map(|total| format!("{} of {}", HumanBytes(done), HumanBytes(total)));
+        self.bar.set_message(format!("{step}  {}", counted.unwrap_or_else(|| HumanBytes(done).to_string())));
     }
 
     /// Takes the bar away.
@@ -87,10 +85,10 @@ impl Bar {
     }
 
     fn update(&self, update: &ProgressUpdate) {
-        let counts = update.detail.as_ref().and_then(|detail| Counts::deserialize(detail).ok());
-        let measure = counts.unwrap_or_default().measure().unwrap_or_else(|| Measure::of(update));
+        let counts = update.detail.as_ref().map(Counts::from_value);
+        let measure = counts.as_ref().and_then(Measure::of_job).unwrap_or_else(|| Measure::of(update));
         self.show(update.phase, measure.unit, measure.done, measure.total);
-        let counted = counts.map(Counts::words).unwrap_or_default();
+        let counted = counts.as_ref().map(words).unwrap_or_default();
         let said = if counted.is_empty() { visible_line(&update.message) } else { counted };
         self.bar.set_message(format!("{:<8} {said}{}", update.phase, self.pace(measure.unit)));
     }
@@ -123,41 +121,21 @@ impl Bar {
     }
 }
 
-impl Counts {
-    /// Vectors take the time, so they lead once there are any; before that, files do.
-    fn measure(self) -> Option<Measure> {
-        if self.vectors_total > 0 && self.files_done >= self.files_total {
-            return Some(Measure {
-                unit: "vectors",
-                done: self.vectors_done,
-                total: Some(self.vectors_total),
-            });
-        }
-        (self.files_total > 0).then_some(Measure {
-            unit: "files",
-            done: self.files_done,
-            total: Some(self.files_total),
-        })
-    }
-
-    fn words(self) -> String {
-        let part = |name: &str, done: u64, total: u64| {
-            (total > 0).then(|| format!("{name} {}/{}", HumanCount(done), HumanCount(total)))
-        };
-        let chunks = (self.chunks > 0).then(|| format!("chunks {}", HumanCount(self.chunks)));
-        [
-            part("files", self.files_done, self.files_total),
-            chunks,
-            part("vectors", self.vectors_done, self.vectors_total),
-        ]
-        .into_iter()
-        .flatten()
-        .collect::<Vec<_>>()
-        .join(" · ")
-    }
-}
-
 impl Measure {
+    /// Vectors take the time, so they lead once all files are read; before that, files do.
+    fn of_job(counts: &Counts) -> Option<Self> {
+        let files = counts.files_total.filter(|total| *total > 0);
+        let vectors = counts.vectors_total.filter(|total| *total > 0);
+        let files_are_read = files.is_none_or(|total| counts.files_done >= total);
+        match (vectors, files) {
+            (Some(total), _) if files_are_read => {
+                Some(Self { unit: "vectors", done: counts.vectors_done, total: Some(total) })
+            }
+            (_, Some(total)) => Some(Self { unit: "files", done: counts.files_done, total: Some(total) }),
+            _ => None,
+        }
+    }
+
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -166,6 +144,25 @@ impl Measure {
     fn of(update: &ProgressUpdate) -> Self {
         Self { unit: "steps", done: update.done as u64, total: update.total.map(|total| total as u64) }
     }
+}
+
+/// The counts of an index job that say something yet.
+fn words(counts: &Counts) -> String {
+    let part = |name: &str, done: u64, total: Option<u64>| {
+        total
+            .filter(|total| *total > 0)
+            .map(|total| format!("{name} {}/{}", HumanCount(done), HumanCount(total)))
+    };
+    let chunks = (counts.chunks > 0).then(|| format!("chunks {}", HumanCount(counts.chunks)));
+    [
+        part("files", counts.files_done, counts.files_total),
+        chunks,
+        part("vectors", counts.vectors_done, counts.vectors_total),
+    ]
+    .into_iter()
+    .flatten()
+    .collect::<Vec<_>>()
+    .join(" · ")
 }
 
 fn style(with_end: bool) -> ProgressStyle {
@@ -180,19 +177,26 @@ mod tests {
 
     #[test]
     fn files_lead_until_vectors_do() {
-        let mut counts = Counts { files_done: 3, files_total: 10, chunks: 1200, ..Counts::default() };
-        assert_eq!(counts.measure(), Some(Measure { unit: "files", done: 3, total: Some(10) }));
-        assert_eq!(counts.words(), "files 3/10 · chunks 1,200");
-        (counts.files_done, counts.vectors_done, counts.vectors_total) = (10, 5, 1200);
-        assert_eq!(counts.measure(), Some(Measure { unit: "vectors", done: 5, total: Some(1200) }));
-        assert_eq!(Counts::default().measure(), None);
+        let mut counts = Counts {
+            files_done: 3,
+            files_total: Some(10),
+            chunks: 1200,
+            vectors_total: Some(9),
+            ..Counts::default()
+        };
+        assert_eq!(Measure::of_job(&counts), Some(Measure { unit: "files", done: 3, total: Some(10) }));
+        counts.vectors_total = None;
+        assert_eq!(words(&counts), "files 3/10 · chunks 1,200");
+        (counts.files_done, counts.vectors_done, counts.vectors_total) = (10, 5, Some(1200));
+        assert_eq!(Measure::of_job(&counts), Some(Measure { unit: "vectors", done: 5, total: Some(1200) }));
+        assert_eq!(Measure::of_job(&Counts::default()), None);
     }
 
     #[test]
     fn unknown_details_do_no_harm() {
         let bar = Bar::new(Output { json: false, quiet: true });
         for detail in
-            [None, Some(json!({ "files_done": "many" })), Some(json!({ "files_total": 4, "else": 1 }))]
+            [None, Some(json!({ "filesDone": "many" })), Some(json!({ "filesTotal": 4, "else": 1 }))]
         {
             let update =
                 ProgressUpdate { phase: "walk", done: 1.0, total: None, message: "m".into(), detail };

@@ -1,15 +1,15 @@
 //! `doctor`: is the installation well, and how is it mended?
 
 use std::fmt::Write;
-use std::io;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::output::{BAD, BOLD, GOOD, NOTE, styled};
 use super::session::{Exit, Ran, Session};
-use crate::app::App;
+use crate::app::{App, blocking};
 use crate::surfaces::{answer, http};
 use crate::tools::Progress;
+use crate::upkeep::assets::{AssetReport, AssetState, survey};
 
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
@@ -32,6 +32,19 @@ struct Report {
     checks: Vec<Check>,
 }
 
+/// The part of `check_status`' result that is looked at.
+#[derive(Debug, Deserialize)]
+struct Status {
+    #[serde(default)]
+    issues: Vec<Issue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Issue {
+    message: String,
+    hint: Option<String>,
+}
+
 /// Runs the command; fails if any check does.
 pub(super) async fn run(session: &Session) -> Ran {
     let checks = examine(session).await;
@@ -47,7 +60,39 @@ pub(super) async fn run(session: &Session) -> Ran {
 
 /// Every check, in the order in which a start needs them.
 async fn examine(session: &Session) -> Vec<Check> {
-    vec![home(&session.app), port(&session.app).await, status(session).await]
+    let mut checks = vec![home(&session.app), port(&session.app).await];
+    checks.extend(assets(&session.app).await);
+    // Without its files the server cannot start, which would only say the same again.
+    if checks.iter().all(|check| check.ok) {
+        checks.extend(server(session).await);
+    }
+    checks
+}
+
+/// The runtime files. With an external database, or an own copy, absence is no fault.
+async fn assets(app: &App) -> Vec<Check> {
+    let (layout, settings) = (app.layout.clone(), app.config.assets.clone());
+    let reports = blocking(move || Ok(survey(&layout, &settings))).await.unwrap_or_default();
+    let external = app.config.database.url.is_some();
+    let wanted = |report: &AssetReport| !(external && report.asset == "postgres");
+    reports.into_iter().filter(wanted).map(asset).collect()
+}
+
+fn asset(report: AssetReport) -> Check {
+    let message = match report.state {
+        AssetState::Sound => "installed, every byte as it should be".to_owned(),
+        AssetState::Own => "your own copy".to_owned(),
+        AssetState::Absent => "not installed".to_owned(),
+        AssetState::Outdated => "installed by another version".to_owned(),
+        AssetState::Damaged => format!("damaged: {}", report.damaged.join(", ")),
+        AssetState::Unavailable => "not available here".to_owned(),
+    };
+    Check {
+        name: report.title,
+        ok: matches!(report.state, AssetState::Sound | AssetState::Own),
+        message,
+        remedy: report.remedy,
+    }
 }
 
 fn home(app: &App) -> Check {
@@ -63,11 +108,8 @@ fn home(app: &App) -> Check {
             Ok(()) => format!("{} can be written", home.display()),
             Err(error) => format!("{}: {error}", home.display()),
         },
-        remedy: written.is_err().then(|| match io::Error::last_os_error().kind() {
-            io::ErrorKind::StorageFull => {
-                "Free some space, or choose another directory with --home.".to_owned()
-            }
-            _ => "Make it writable for this user, or choose another directory with --home.".to_owned(),
+        remedy: written.is_err().then(|| {
+            "Make room and make it writable for this user, or choose another with --home.".to_owned()
         }),
     }
 }
@@ -86,16 +128,25 @@ async fn port(app: &App) -> Check {
     }
 }
 
-async fn status(session: &Session) -> Check {
+/// What `check_status` finds: the database, the model, the default workspace.
+async fn server(session: &Session) -> Vec<Check> {
     let called = session.call("check_status", &serde_json::Map::new(), Progress::default()).await;
-    let error = called.envelope.error;
-    Check {
-        name: "server".to_owned(),
-        ok: error.is_none(),
-        message: error
-            .as_ref()
-            .map_or_else(|| "check_status answers".to_owned(), |error| error.message.clone()),
-        remedy: error.and_then(|error| error.hint),
+    let check = |ok, message: &str, remedy: Option<&str>| Check {
+        name: "database and model".to_owned(),
+        ok,
+        message: message.to_owned(),
+        remedy: remedy.map(str::to_owned),
+    };
+    if let Some(error) = &called.envelope.error {
+        return vec![check(false, &error.message, error.hint.as_deref())];
+    }
+    let status = called.envelope.result.as_ref().map(Status::deserialize);
+    match status {
+        Some(Ok(status)) if status.issues.is_empty() => vec![check(true, "both answer", None)],
+        Some(Ok(status)) => {
+            status.issues.iter().map(|issue| check(false, &issue.message, issue.hint.as_deref())).collect()
+        }
+        _ => vec![check(false, "check_status answers in another shape", None)],
     }
 }
 
@@ -109,4 +160,22 @@ fn render(checks: &[Check]) -> String {
         }
     }
     shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_check_shows_its_remedy() {
+        let check = |ok, remedy: Option<&str>| Check {
+            name: "thing".into(),
+            ok,
+            message: "state".into(),
+            remedy: remedy.map(str::to_owned),
+        };
+        let shown = render(&[check(true, None), check(false, Some("mend it"))]);
+        let shown = anstream::adapter::strip_str(&shown).to_string();
+        assert_eq!(shown, "✓ thing  state\n✗ thing  state\n  → mend it\n");
+    }
 }

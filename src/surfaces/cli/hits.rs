@@ -8,31 +8,39 @@ use serde_json::Value;
 use super::output::{BOLD, DIM, PATH, styled};
 use super::text::{visible, visible_line};
 
-/// Lines of a snippet that are shown; the file has the rest.
-const SNIPPET_LINES_MAX: usize = 12;
-
 /// The parts of a `search` result that people read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Found {
-    #[serde(alias = "results")]
     hits: Vec<Hit>,
+    total: u64,
+    omitted: Option<Omitted>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Omitted {
+    hint: String,
 }
 
 /// One hit; fields that an output level leaves out stay empty.
 #[derive(Debug, Default, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct Hit {
-    #[serde(alias = "file", alias = "file_path")]
-    path: String,
-    #[serde(alias = "startLine", alias = "line_start")]
+    repo: Option<String>,
+    file: String,
     start_line: u32,
-    kind: Option<String>,
+    end_line: u32,
+    /// First line of `snippet`, where it is known.
+    snippet_line: Option<u32>,
+    kind: String,
     name: Option<String>,
-    headline: Option<String>,
-    score: Option<f64>,
-    #[serde(alias = "text", alias = "content", alias = "code")]
+    headline: String,
+    score: f64,
     snippet: Option<String>,
+    content: Option<String>,
+    context_before: Vec<String>,
+    context_after: Vec<String>,
 }
 
 /// A `search` result as text.
@@ -46,41 +54,59 @@ pub(super) fn render(result: &Value) -> String {
     for hit in &found.hits {
         hit.write(&mut shown);
     }
+    let _ = writeln!(shown, "{}", styled(DIM, &format!("{} of {} hits", found.hits.len(), found.total)));
+    if let Some(omitted) = &found.omitted {
+        let _ = writeln!(shown, "{}", styled(DIM, &visible_line(&omitted.hint)));
+    }
     shown
 }
 
 impl Hit {
     fn write(&self, shown: &mut String) {
-        let place = format!("{}:{}", visible_line(&self.path), self.start_line.max(1));
-        let name = self.name.as_deref().map(|name| styled(BOLD, &visible_line(name)));
-        let what = [self.kind.as_deref().map(visible_line), name];
-        let what = what.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        let score = self.score.map(|score| format!("{score:.3}")).unwrap_or_default();
-        let heading = format!("{}  {what}  {}", styled(PATH, &place), styled(DIM, &score));
-        let _ = writeln!(shown, "{}", heading.trim_end());
-        match (&self.snippet, &self.headline) {
-            (Some(snippet), _) => self.write_snippet(snippet, shown),
-            (None, Some(headline)) => {
-                let _ = writeln!(shown, "    {}", visible_line(headline));
-            }
-            (None, None) => {}
+        let repo = self.repo.as_deref().map(|repo| format!("{}: ", visible_line(repo))).unwrap_or_default();
+        let place = format!("{repo}{}:{}", visible_line(&self.file), self.start_line);
+        let name = self.name.as_deref().map(|name| format!(" {}", styled(BOLD, &visible_line(name))));
+        let what = format!("{}{}", visible_line(&self.kind), name.unwrap_or_default());
+        let score = styled(DIM, &format!("{:.3}", self.score));
+        let _ = writeln!(shown, "{}  {what}  {score}", styled(PATH, &place));
+        let lines = self.lines();
+        if lines.is_empty() {
+            let _ = writeln!(shown, "    {}", visible_line(&self.headline));
+        }
+        let width =
+            lines.iter().filter_map(|(number, _)| *number).max().unwrap_or_default().to_string().len();
+        for (number, line) in lines {
+            let number = number.map(|number| number.to_string()).unwrap_or_default();
+            let gutter = styled(DIM, &format!("{number:>width$} │"));
+            let line = format!("  {gutter} {}", visible(line));
+            let _ = writeln!(shown, "{}", line.trim_end());
         }
         shown.push('\n');
     }
 
-    fn write_snippet(&self, snippet: &str, shown: &mut String) {
-        let lines: Vec<&str> = snippet.trim_end().lines().collect();
-        let last = self.start_line.max(1) as usize + lines.len().min(SNIPPET_LINES_MAX);
-        let width = last.to_string().len();
-        for (line, number) in lines.iter().take(SNIPPET_LINES_MAX).zip(self.start_line.max(1)..) {
-            let number = styled(DIM, &format!("{number:>width$} │"));
-            let _ = writeln!(shown, "  {number} {}", visible(line));
-        }
-        if lines.len() > SNIPPET_LINES_MAX {
-            let left = format!("… {} more lines", lines.len() - SNIPPET_LINES_MAX);
-            let _ = writeln!(shown, "  {:width$}   {}", "", styled(DIM, &left));
-        }
+    /// The code with line numbers. A snippet is a cut from within the chunk, so that without its own
+    /// first line its numbers are not known.
+    fn lines(&self) -> Vec<(Option<u32>, &str)> {
+        let (text, first) = match (&self.content, &self.snippet) {
+            (Some(content), _) => (content, Some(self.start_line)),
+            (None, Some(snippet)) => (snippet, self.snippet_line),
+            (None, None) => return Vec::new(),
+        };
+        let above = u32::try_from(self.context_before.len()).unwrap_or_default();
+        let before = self.context_before.iter().map(String::as_str);
+        let after = self.context_after.iter().map(String::as_str);
+        numbered(before, Some(self.start_line.saturating_sub(above)))
+            .chain(numbered(text.trim_end().lines(), first))
+            .chain(numbered(after, Some(self.end_line + 1)))
+            .collect()
     }
+}
+
+fn numbered<'a>(
+    lines: impl Iterator<Item = &'a str>,
+    first: Option<u32>,
+) -> impl Iterator<Item = (Option<u32>, &'a str)> {
+    lines.zip(0..).map(move |(line, at)| (first.map(|first| first + at), line))
 }
 
 #[cfg(test)]
@@ -94,27 +120,40 @@ mod tests {
 
     #[test]
     fn a_hit_reads_as_place_what_score_and_code() {
-        let hit = json!({ "hits": [{
-            "path": "src/app.rs", "startLine": 9, "kind": "function", "name": "App::new", "score": 0.91234,
-            "snippet": "fn new() {\n    x\n}\n"
+        let hit = json!({ "total": 40, "hits": [{
+            "file": "src/app.rs", "startLine": 9, "endLine": 10, "kind": "function", "name": "App::new",
+            "score": 0.91234, "content": "fn new() {\n}\n", "contextBefore": ["// why"], "contextAfter": ["x"]
         }] });
         assert_eq!(
             plain(&hit),
-            "src/app.rs:9  function App::new  0.912\n   9 │ fn new() {\n  10 │     x\n  11 │ }\n\n"
+            "src/app.rs:9  function App::new  0.912\n   8 │ // why\n   9 │ fn new() {\n  10 │ }\n  11 │ x\n\n1 of 40 hits\n"
         );
     }
 
     #[test]
-    fn long_snippets_are_cut_and_say_so() {
-        let code = "x\n".repeat(SNIPPET_LINES_MAX + 3);
-        let shown = plain(&json!({ "hits": [{ "file": "a", "start_line": 1, "content": code }] }));
-        assert!(shown.contains("… 3 more lines"), "{shown}");
-        assert_eq!(shown.matches('│').count(), SNIPPET_LINES_MAX);
+    fn a_snippet_from_an_unknown_line_has_no_numbers() {
+        let hit = |line: Value| {
+            plain(&json!({ "hits": [
+                { "file": "a", "startLine": 5, "kind": "block", "snippet": "x\ny", "snippetLine": line }
+            ] }))
+        };
+        assert!(hit(json!(null)).contains("\n    │ x\n    │ y\n"), "{}", hit(json!(null)));
+        assert!(hit(json!(7)).contains("\n  7 │ x\n  8 │ y\n"), "{}", hit(json!(7)));
+    }
+
+    #[test]
+    fn what_was_left_out_is_said() {
+        let shown = plain(&json!({
+            "hits": [{ "repo": "r", "file": "a", "startLine": 1, "kind": "block", "headline": "use x" }],
+            "total": 9, "omitted": { "texts": 1, "hits": 0, "hint": "Ask for fewer." }
+        }));
+        assert!(shown.starts_with("r: a:1  block"), "{shown}");
+        assert!(shown.contains("    use x\n") && shown.ends_with("1 of 9 hits\nAsk for fewer.\n"), "{shown}");
     }
 
     #[test]
     fn repository_text_cannot_steer_the_terminal() {
-        let shown = render(&json!({ "hits": [{ "path": "a\u{1b}[2J", "snippet": "\u{202e}x" }] }));
+        let shown = render(&json!({ "hits": [{ "file": "a\u{1b}[2J", "snippet": "\u{202e}x" }] }));
         assert!(shown.contains("a\\u{1b}[2J") && shown.contains("\\u{202e}x"), "{shown:?}");
         assert_eq!(render(&json!({ "hits": [] })), "No hits.\n");
         assert_eq!(render(&json!(null)), "No hits.\n");

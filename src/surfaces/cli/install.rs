@@ -2,11 +2,44 @@
 
 use std::path::PathBuf;
 
+use super::bars::Bar;
+use super::output::{DIM, GOOD, styled};
 use super::session::Session;
+use crate::app::blocking;
 use crate::contract::Fault;
+use crate::upkeep::assets::{self, AssetEvent, Wanted};
 
-/// Installs what is missing, from the network or from the folder `from`. Fast when nothing is.
-pub(super) async fn install(session: &Session, from: Option<PathBuf>) -> Result<(), Fault> {
-    let _ = (session, from);
-    Ok(())
+/// Installs what is missing, from the network or from the folder `from`; fast when nothing is. With an
+/// external database the embedded Postgres is not wanted.
+///
+/// With `repair`, damaged files are found by looking at every byte, and brought again.
+pub(super) async fn install(session: &Session, from: Option<PathBuf>, repair: bool) -> Result<(), Fault> {
+    let app = &session.app;
+    let (layout, settings) = (app.layout.clone(), app.config.assets.clone());
+    let wanted = Wanted { postgres: app.config.database.url.is_none(), embedding: true };
+    let bar = Bar::new(session.output);
+    let shown = bar.clone();
+    let installed = blocking(move || {
+        if repair {
+            for asset in assets::discard_damaged(&layout, &settings)? {
+                shown.line(&format!("  {asset}: damaged, brought again"));
+            }
+        }
+        assets::install(&layout, &settings, wanted, from.as_deref(), &|event| show(&shown, event))
+    })
+    .await;
+    bar.finish();
+    installed.map(|_| ())
+}
+
+fn show(bar: &Bar, event: AssetEvent) {
+    match event {
+        AssetEvent::Step { asset, what } => bar.step(&format!("{asset}: {what}")),
+        AssetEvent::Progress { done, total, .. } => bar.bytes(done, total),
+        // What was there already is not worth a line.
+        AssetEvent::Done { cached: true, .. } => {}
+        AssetEvent::Done { asset, cached: false } => {
+            bar.line(&format!("{} {asset} {}", styled(GOOD, "✓"), styled(DIM, "installed")));
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::session::{Exit, Ran, Session, stop_signal};
+use super::session::{Exit, Ran, Session, StopSignal};
 use crate::surfaces::mcp::serve_stdio;
 
 /// Arguments of `mcp`.
@@ -12,11 +12,12 @@ pub(super) struct Args {}
 /// Runs the command until the client closes stdin or a signal comes.
 pub(super) async fn run(session: &Session) -> Ran {
     let app = &session.app;
+    let mut stop = StopSignal::install();
     let serving = serve_stdio(Arc::clone(app), std::env::current_dir().ok());
     tokio::pin!(serving);
     let ended = tokio::select! {
         ended = &mut serving => ended,
-        () = stop_signal() => {
+        () = stop.received() => {
             app.shutdown.cancel();
             serving.await
         }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::output::{BOLD, DIM, styled};
@@ -19,31 +20,43 @@ pub(super) async fn run(session: &Session) -> Ran {
     Ok(session.output.answer(&called, render))
 }
 
+/// The parts of a `workspace_status` result that people read.
+#[derive(Debug, Default, Deserialize)]
+struct Workspaces {
+    projects: Vec<Workspace>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Workspace {
+    project_id: Option<String>,
+    schema_name: String,
+    #[serde(default)]
+    repositories: Vec<Repository>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Repository {
+    name: String,
+    state: String,
+    files: i64,
+    chunks: i64,
+}
+
 fn render(result: &Value) -> String {
-    let projects = result.get("projects").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-    if projects.is_empty() {
+    let workspaces = Workspaces::deserialize(result).unwrap_or_default();
+    if workspaces.projects.is_empty() {
         return "No projects yet; `pairofcleats index PATH --project ID` makes one.\n".to_owned();
     }
     let mut shown = String::new();
-    for project in projects.iter().filter_map(Value::as_object) {
-        let id = project.get("project_id").or_else(|| project.get("id")).and_then(Value::as_str);
-        let facts = project.iter().filter(|(key, _)| !matches!(key.as_str(), "project_id" | "id"));
-        let facts: Vec<String> = facts.filter_map(|(key, value)| fact(key, value)).collect();
-        let name = styled(BOLD, &format!("{:<20}", visible_line(id.unwrap_or("default"))));
-        let _ = writeln!(shown, "{name}  {}", styled(DIM, &facts.join("  ")));
+    for project in workspaces.projects {
+        let id = project.project_id.as_deref().unwrap_or("default");
+        let _ = writeln!(shown, "{}  {}", styled(BOLD, &visible_line(id)), styled(DIM, &project.schema_name));
+        for Repository { name, state, files, chunks } in project.repositories {
+            let counts = styled(DIM, &format!("{state}, {files} files, {chunks} chunks"));
+            let _ = writeln!(shown, "  {}  {counts}", visible_line(&name));
+        }
     }
     shown
-}
-
-/// Plain values as they are, lists by their length.
-fn fact(key: &str, value: &Value) -> Option<String> {
-    match value {
-        Value::Number(number) => Some(format!("{key} {number}")),
-        Value::Bool(flag) => Some(format!("{key} {flag}")),
-        Value::String(text) => Some(format!("{key} {}", visible_line(text))),
-        Value::Array(items) => Some(format!("{key} {}", items.len())),
-        Value::Null | Value::Object(_) => None,
-    }
 }
 
 #[cfg(test)]
@@ -53,13 +66,16 @@ mod tests {
     #[test]
     fn projects_read_as_lines() {
         let shown = render(&serde_json::json!({ "projects": [
-            { "project_id": null, "schema_name": "project_default", "files": 3 },
-            { "project_id": "client-a", "files": 1, "repositories": [1, 2] },
+            { "project_id": null, "schema_name": "project_default", "repositories": [
+                { "name": "app", "state": "ready", "files": 3, "chunks": 9 }
+            ] },
+            { "project_id": "client-a", "schema_name": "project_client_a", "repositories": [] },
         ] }));
         let shown = anstream::adapter::strip_str(&shown).to_string();
-        let lines: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
-        assert_eq!(lines[0], ["default", "schema_name", "project_default", "files", "3"]);
-        assert_eq!(lines[1], ["client-a", "files", "1", "repositories", "2"]);
+        assert_eq!(
+            shown,
+            "default  project_default\n  app  ready, 3 files, 9 chunks\nclient-a  project_client_a\n"
+        );
         assert!(render(&Value::Null).starts_with("No projects"));
     }
 }

@@ -45,7 +45,7 @@ impl Args {
 /// Runs the command.
 pub(super) async fn run(session: &Session, args: Args) -> Ran {
     let output = session.output;
-    install(session, None).await?;
+    install(session, None, false).await?;
     let arguments =
         BuildIndex { repo_path: &args.path, project_id: args.project.as_deref(), ..BuildIndex::default() };
     let built = index::build(session, &arguments).await;

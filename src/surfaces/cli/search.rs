@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::arguments::absolute;
+use super::arguments::repository;
 use super::hits;
 use super::session::{Called, Ran, Session};
 use crate::tools::Progress;
@@ -19,8 +19,8 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID")]
     #[serde(rename = "project_id", skip_serializing_if = "Option::is_none")]
     pub(super) project: Option<String>,
-    /// Search this repository only
-    #[arg(long = "repo", value_name = "PATH", value_parser = absolute)]
+    /// Search this repository only: its path, or its name as `projects` lists it
+    #[arg(long = "repo", value_name = "PATH|NAME", value_parser = repository)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) repo_path: Option<String>,
     /// How many hits
@@ -86,7 +86,6 @@ fn words<S: serde::Serializer>(query: &[String], serializer: S) -> Result<S::Ok,
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::surfaces::cli::arguments::{Cli, Command};
     use clap::Parser;
     use serde_json::json;

@@ -5,11 +5,12 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 use super::output::{BOLD, PATH, styled};
-use super::session::{Exit, Ran, Session, stop_signal};
+use super::session::{Exit, Ran, Session, StopSignal};
 use crate::surfaces::{answer, http};
 
 /// Arguments of `serve`.
 #[derive(Debug, Default, clap::Args)]
+#[group(skip)]
 pub(super) struct Args {
     /// Port to listen on; 0 takes a free one [default: server.port, 7171]
     #[arg(long)]
@@ -59,6 +60,8 @@ pub(super) async fn run(session: &Session) -> Ran {
 /// port is bound.
 pub(super) async fn serve(session: &Session, greet: impl FnOnce(&Reachable) -> String) -> Ran {
     let app = &session.app;
+    // Before the address is told: from then on a signal may come.
+    let mut stop = StopSignal::install();
     let listening = http::listen(app).await?;
     let reachable = Reachable::at(listening.address());
     if session.output.json {
@@ -71,10 +74,10 @@ pub(super) async fn serve(session: &Session, greet: impl FnOnce(&Reachable) -> S
     tokio::pin!(serving);
     tokio::select! {
         ended = &mut serving => return Ok(ended.map(|()| Exit::Ok)?),
-        () = stop_signal() => app.shutdown.cancel(),
+        () = stop.received() => app.shutdown.cancel(),
     }
     tokio::select! {
         ended = &mut serving => Ok(ended.map(|()| Exit::Ok)?),
-        () = stop_signal() => Ok(Exit::Failed),
+        () = stop.received() => Ok(Exit::Failed),
     }
 }

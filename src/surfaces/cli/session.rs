@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::arguments::{Cli, Command};
 use super::output::Output;
@@ -94,11 +95,12 @@ impl Session {
         let mut request = Request::new(tool, arguments, caller);
         request.progress = progress;
         let cancel = request.cancel.clone();
+        let mut stop = StopSignal::install();
         let answer = tools::call(&self.app, request);
         tokio::pin!(answer);
         let outcome = tokio::select! {
             outcome = &mut answer => outcome,
-            () = stop_signal() => {
+            () = stop.received() => {
                 cancel.cancel();
                 answer.await
             }
@@ -115,19 +117,35 @@ impl Session {
     }
 }
 
-/// Ends at the next Ctrl-C or SIGTERM.
-pub(super) async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let Ok(mut terminate) = signal(SignalKind::terminate()) else {
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => {
-            if interrupted.is_err() {
-                std::future::pending::<()>().await;
+/// Ctrl-C and SIGTERM, from the moment of [`StopSignal::install`] on.
+pub(super) struct StopSignal {
+    interrupt: Option<Signal>,
+    terminate: Option<Signal>,
+}
+
+impl StopSignal {
+    /// Takes the signals over from the system, which would end the process at once.
+    pub(super) fn install() -> Self {
+        let listen =
+            |kind| signal(kind).inspect_err(|error| tracing::warn!(%error, "a signal cannot be caught")).ok();
+        Self { interrupt: listen(SignalKind::interrupt()), terminate: listen(SignalKind::terminate()) }
+    }
+
+    /// Ends at the next of them.
+    pub(super) async fn received(&mut self) {
+        async fn next(signal: &mut Option<Signal>) {
+            let caught = match signal {
+                Some(signal) => signal.recv().await,
+                None => None,
+            };
+            if caught.is_none() {
+                std::future::pending().await
             }
         }
-        _ = terminate.recv() => {}
+        tokio::select! {
+            () = next(&mut self.interrupt) => {}
+            () = next(&mut self.terminate) => {}
+        }
     }
 }
 

@@ -11,21 +11,21 @@ use serde_json::{Value, json};
 
 use crate::contract::{Envelope, ErrorCode, Fault, Refusal};
 use crate::surfaces::{answer, listing};
-use crate::tools::ToolSpec;
+use crate::tools::{ToolSpec, schema};
 
 /// A tool as `tools/list` shows it.
 pub(super) fn tool(spec: &ToolSpec) -> Tool {
-    let listed = listing::describe(spec);
     let annotations = ToolAnnotations::new()
-        .read_only(listed.effects.read_only)
-        .destructive(listed.effects.destructive)
-        .idempotent(listed.effects.idempotent)
-        .open_world(listed.effects.open_world);
-    Tool::new(listed.name, listed.description, Arc::new(listed.input_schema))
-        .with_title(listed.title)
-        .with_raw_output_schema(Arc::new(listed.output_schema))
+        .read_only(spec.effects.read_only)
+        .destructive(spec.effects.destructive)
+        .idempotent(spec.effects.idempotent)
+        .open_world(spec.effects.open_world);
+    // The output is the envelope, failures included, because some clients validate error results too.
+    Tool::new(spec.name, spec.description, Arc::new((spec.input)()))
+        .with_title(spec.title)
+        .with_raw_output_schema(Arc::new(schema::terse(schema::envelope((spec.output)()))))
         .with_annotations(annotations)
-        .with_meta(MetaObject(listed.meta))
+        .with_meta(MetaObject(listing::versions()))
 }
 
 /// One text item with the compact envelope, and the same envelope as structured content.

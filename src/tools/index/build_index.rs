@@ -64,8 +64,7 @@ struct Output {
 }
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
-    let options =
-        Options { full: !input.incremental.unwrap_or(true), force: input.force.unwrap_or(false) };
+    let options = Options { full: !input.incremental.unwrap_or(true), force: input.force.unwrap_or(false) };
     let (project_id, repo) = (input.project_id.as_deref(), input.repo_path.as_deref());
     if input.wait.unwrap_or(true) {
         let done = job::run(&call, project_id, repo, options).await?;

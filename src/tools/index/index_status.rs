@@ -95,8 +95,9 @@ struct Repository {
     /// End of the last complete run, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     indexed_at: Option<String>,
-    /// What the last complete run did.
+    /// What the last complete run did, as `build_index` reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::object")]
     report: Option<RunReport>,
 }
 

@@ -1,6 +1,6 @@
 //! What the index tools share: check the path, make the workspace, run or queue the job, pass progress on.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::app::index_job;
 use crate::contract::{ErrorCode, Fault};
@@ -63,7 +63,11 @@ pub(super) async fn begin(
 }
 
 /// Everything that can be wrong with the call is found before the workspace is made.
-async fn prepare(call: &Call, project_id: Option<&str>, repo: Option<&str>) -> Result<(Project, RepositoryRoot), Fault> {
+async fn prepare(
+    call: &Call,
+    project_id: Option<&str>,
+    repo: Option<&str>,
+) -> Result<(Project, RepositoryRoot), Fault> {
     let path: PathBuf = match (repo, &call.caller.directory) {
         (Some(repo), _) => repo.into(),
         (None, Some(directory)) => directory.clone(),
@@ -73,10 +77,13 @@ async fn prepare(call: &Call, project_id: Option<&str>, repo: Option<&str>) -> R
         }
     };
     call.about_repo(path.to_string_lossy());
-    let roots = call.app.config.indexing.roots.clone();
+    let settings = call.app.config.indexing.clone();
+    let known = call.project_if_any(project_id).await?.is_some();
     let root = crate::app::blocking(move || {
-        let root = tenancy::repository_root(Path::new(&path), &roots)?;
-        indexing::require_files(root.path())?;
+        let root = tenancy::repository_root(&path, &settings.roots)?;
+        if !known {
+            indexing::require_files(root.path(), &settings)?;
+        }
         Ok(root)
     })
     .await?;
@@ -101,10 +108,19 @@ fn update(progress: &Progress) -> ProgressUpdate {
         Phase::Queued => "Waiting for another run of this project.".to_owned(),
         Phase::Walk => "Looking for files.".to_owned(),
         Phase::Files => {
-            format!("{} of {} files, {} chunks.", progress.files_done, progress.files_total.unwrap_or(0), progress.chunks)
+            format!(
+                "{} of {} files, {} chunks.",
+                progress.files_done,
+                progress.files_total.unwrap_or(0),
+                progress.chunks
+            )
         }
         Phase::Embed => {
-            format!("{} of {} vectors; words are searchable.", progress.vectors_done, progress.vectors_total.unwrap_or(0))
+            format!(
+                "{} of {} vectors; words are searchable.",
+                progress.vectors_done,
+                progress.vectors_total.unwrap_or(0)
+            )
         }
         Phase::Finish => "Finishing.".to_owned(),
     };

@@ -6,9 +6,14 @@ use crate::store::Project;
 use crate::tools::Call;
 
 /// Asks the project. Without a model the answer comes from words alone and says so.
-pub(super) async fn ask(call: &Call, project: &Project, request: &SearchRequest) -> Result<SearchAnswer, Fault> {
+pub(super) async fn ask(
+    call: &Call,
+    project: &Project,
+    request: &SearchRequest,
+) -> Result<SearchAnswer, Fault> {
     let app = &call.app;
-    let embedder = app.embedder().await.inspect_err(|fault| tracing::debug!(%fault, "searching without a model"));
+    let embedder =
+        app.embedder().await.inspect_err(|fault| tracing::debug!(%fault, "searching without a model"));
     let ranking = Ranking::default();
     let deps = Deps {
         store: app.store().await?,

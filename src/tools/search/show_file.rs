@@ -6,8 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking};
+use crate::config::Indexing;
 use crate::contract::{ErrorCode, Fault};
-use crate::indexing::{FileText, read_text};
+use crate::indexing::{self, Kind, ReadLimits, Root};
 use crate::store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
@@ -105,18 +106,44 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     }
     let (row, file, spans) = find(&call, &project, input.repo_path.as_deref(), &path).await?;
     let (root, settings, wanted) = (row.root.clone(), call.app.config.indexing.clone(), path.clone());
-    let now = blocking(move || read_text(Path::new(&root), &wanted, &settings)).await?;
+    let now = blocking(move || read(Path::new(&root), &wanted, &settings)).await?;
     Ok(cut(&call, &row, &file, now, spans, (start, end)))
 }
 
 /// The path itself, if it stays inside a repository by its very form.
 fn relative(path: &str) -> Result<String, Fault> {
-    let inside = !path.starts_with('/') && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+    let inside =
+        !path.starts_with('/') && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
     if inside && !path.contains(['\0', '\\']) {
         return Ok(path.to_owned());
     }
     Err(Fault::new(ErrorCode::InvalidRequest, "The path must be relative to the repository, without `..`.")
         .with_hint("Use the `file` of a search hit as it is."))
+}
+
+/// The file as it is now.
+struct Now {
+    text: String,
+    language: Option<&'static str>,
+    content_hash: Option<[u8; 32]>,
+}
+
+/// Reads beneath the root, with what indexing would leave out left out, and secrets redacted.
+fn read(root: &Path, path: &str, settings: &Indexing) -> Result<Now, Fault> {
+    let limits =
+        ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
+    let contents = Root::open(root)?.read(path, &limits);
+    match contents.kind {
+        Kind::Text { text, language, .. } => Ok(Now {
+            text: if settings.redact_secrets { indexing::redact(&text).text.into_owned() } else { text },
+            language: language.map(|language| language.id),
+            content_hash: contents.content_hash,
+        }),
+        Kind::Skipped(reason) => {
+            Err(Fault::new(ErrorCode::NotFound, format!("`{path}` cannot be shown: {}", reason.sentence()))
+                .with_hint("Refresh the index with `build_index`; the file changed since it was indexed."))
+        }
+    }
 }
 
 /// The indexed file; an unknown path and an ambiguous one are told apart.
@@ -147,8 +174,9 @@ async fn find(
             .with_hint("Say which one in repoPath."));
     }
     let Some((row, file)) = found.pop() else {
-        return Err(Fault::new(ErrorCode::NotFound, format!("No indexed file `{path}`."))
-            .with_hint("Paths are those of search hits; refresh the index with `build_index` if the file is new."));
+        return Err(Fault::new(ErrorCode::NotFound, format!("No indexed file `{path}`.")).with_hint(
+            "Paths are those of search hits; refresh the index with `build_index` if the file is new.",
+        ));
     };
     let spans = chunks::by_file(&mut tx, file.id).await?;
     tx.commit().await?;
@@ -159,7 +187,7 @@ fn cut(
     call: &Call,
     row: &RepositoryRow,
     file: &files::FileRow,
-    now: FileText,
+    now: Now,
     spans: Vec<ChunkSpan>,
     (start, end): (usize, usize),
 ) -> Output {
@@ -197,8 +225,11 @@ fn cut(
         end_line: last,
         total_lines,
         truncated,
-        content_hash: blake3::Hash::from(now.content_hash).to_hex().to_string(),
-        changed_since_indexed: file.content_hash != now.content_hash,
+        content_hash: now
+            .content_hash
+            .map(|hash| blake3::Hash::from(hash).to_hex().to_string())
+            .unwrap_or_default(),
+        changed_since_indexed: now.content_hash.is_none_or(|hash| file.content_hash != hash),
         text,
         chunks: chunks.collect(),
     }

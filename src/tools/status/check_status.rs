@@ -12,8 +12,7 @@ use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "check_status",
     title: "Check status",
-    description: "Is the server well: uptime, database, embedding model, and what the caller's project holds, with issues and what to \
-        do about each.",
+    description: "Is the server well: database, embedding model, the caller's project; with issues and what to do about each.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     bulkhead: Bulkhead::None,

@@ -85,7 +85,9 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
 
 /// None when the project went away since it was listed.
 async fn workspace(store: &store::Store, summary: ProjectSummary) -> Result<Option<Workspace>, Fault> {
-    let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { return Ok(None) };
+    let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else {
+        return Ok(None);
+    };
     let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
     let repositories = repositories::list(&mut tx).await?;
     tx.commit().await?;

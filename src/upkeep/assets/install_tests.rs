@@ -192,6 +192,22 @@ fn own_copies_win_and_are_missed_by_name() {
 }
 
 #[test]
+fn asking_what_is_installed_brings_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let layout = Layout::new(dir.path().join("home"));
+    let wanted = Wanted { postgres: true, embedding: true };
+    let fault = installed(&layout, &default_settings(), wanted).unwrap_err();
+    assert_eq!(fault.code, ErrorCode::CapabilityMissing);
+    assert!(fault.hint.unwrap().contains("bootstrap"));
+    assert!(!layout.home().exists());
+    let nothing = Wanted { postgres: false, embedding: false };
+    assert_eq!(
+        installed(&layout, &default_settings(), nothing).unwrap(),
+        Installed { postgres: None, embedding: None }
+    );
+}
+
+#[test]
 fn the_real_assets_run() {
     let wanted = Wanted { postgres: true, embedding: true };
     let installed = install_for_tests(wanted, Variant::Auto).unwrap();

@@ -1,6 +1,6 @@
 //! Runtime files that are too large for git: Postgres, ONNX Runtime, the model.
 //!
-//! [`install`] brings them below the home folder once and verifies them in a millisecond on every
+//! [`install`] brings them below the home folder once and verifies them in milliseconds on every
 //! later start; [`survey`] says what is there; [`discard_damaged`] looks at every byte. The list,
 //! with checksums, is `models/manifest.toml`.
 //!

@@ -1,6 +1,6 @@
 //! A small file beside each installed asset: what it was made from and what must be there.
 //!
-//! Sizes are compared on every start (a millisecond); contents only when asked for.
+//! Sizes are compared on every start (milliseconds); contents only when asked for.
 
 use std::fs;
 use std::io;

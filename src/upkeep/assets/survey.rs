@@ -74,8 +74,13 @@ pub fn discard_damaged(layout: &Layout, settings: &Assets) -> Result<Vec<String>
     let mut discarded = Vec::new();
     for id in [POSTGRES, ONNXRUNTIME, &settings.model] {
         let Ok(target) = installer.target(id) else { continue };
-        if matches!(receipt::check(&target.dir, &target.origin, true), Check::Damaged(_)) {
-            let _lock = installer.lock(Reporter { asset: id, on_event: &|_| () })?;
+        let damaged = || matches!(receipt::check(&target.dir, &target.origin, true), Check::Damaged(_));
+        if !damaged() {
+            continue;
+        }
+        let _lock = installer.lock(Reporter { asset: id, on_event: &|_| () })?;
+        // Whoever held the lock before may have mended it.
+        if damaged() {
             fetch::remove_folder(&target.dir).map_err(|e| faults::io("remove a damaged file", e))?;
             discarded.push(id.to_owned());
         }
@@ -84,7 +89,15 @@ pub fn discard_damaged(layout: &Layout, settings: &Assets) -> Result<Vec<String>
 }
 
 fn installer<'a>(manifest: &'a Manifest, layout: &'a Layout, settings: &'a Assets) -> Installer<'a> {
-    Installer { manifest, platform: platform(), layout, settings, from: None, may_fetch: false, on_event: &|_| () }
+    Installer {
+        manifest,
+        platform: platform(),
+        layout,
+        settings,
+        from: None,
+        may_fetch: false,
+        on_event: &|_| (),
+    }
 }
 
 fn report(installer: &Installer<'_>, id: &str, own: Result<bool, Fault>) -> AssetReport {

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use pairofcleats::store::{self, Access, FileWrite, Filter, LexicalQuery, Project, ProjectTx, Store};
 
-use crate::database::{Dice, Fresh, file, number, repository, searching, term, write, writing};
+use crate::storage::database::{Dice, Fresh, file, number, repository, searching, term, write, writing};
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
@@ -65,7 +65,7 @@ async fn corpus(files: u64) -> Corpus {
         }
         batch.push(write);
     }
-    crate::database::write(&fresh.store, &project, fence, repo, &batch).await;
+    crate::storage::database::write(&fresh.store, &project, fence, repo, &batch).await;
     let mut tx = writing(&fresh.store, &project).await;
     store::lexical::rebuild_statistics(&mut tx, fence).await.unwrap();
     tx.commit().await.unwrap();
@@ -283,7 +283,7 @@ async fn vector_candidates_are_the_nearest() {
     tx.commit().await.unwrap();
 
     // The approximate path really was the index.
-    store.database().close().await;
+    corpus.fresh.leave(store).await;
     let scans = "SELECT idx_scan FROM pg_stat_user_indexes WHERE schemaname = 'project_p' AND indexrelname = 'vectors_hnsw'";
     assert_eq!(number(&mut corpus.fresh.raw().await, scans).await, 30);
     corpus.fresh.remove().await;

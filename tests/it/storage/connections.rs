@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixListener;
 use tokio::net::UnixStream;
 
-use crate::database::{Fresh, settings};
+use crate::storage::database::{Fresh, settings};
 
 fn narrow() -> config::Database {
     config::Database { search_connections: 2, write_connections: 1, acquire_timeout_ms: 3_000, ..settings() }
@@ -108,7 +108,7 @@ async fn a_stale_plan_is_dropped_with_its_connection() {
     let fresh = Fresh::with(&narrow()).await;
     let database = fresh.store.database();
     let mut raw = fresh.raw().await;
-    crate::database::run(&mut raw, "CREATE TABLE public.t AS SELECT 1 AS a").await;
+    crate::storage::database::run(&mut raw, "CREATE TABLE public.t AS SELECT 1 AS a").await;
     let read = || async {
         let mut tx = database.begin(Pool::Write).await?;
         let row = tx.one(sql("SELECT a FROM public.t")).await?;
@@ -116,10 +116,10 @@ async fn a_stale_plan_is_dropped_with_its_connection() {
         Ok(row.columns_kind())
     };
     assert_eq!(read().await.unwrap(), "INT4");
-    crate::database::run(&mut raw, "ALTER TABLE public.t ALTER a TYPE text").await;
+    crate::storage::database::run(&mut raw, "ALTER TABLE public.t ALTER a TYPE text").await;
     assert!(read().await.is_err(), "without the retry it fails once, and the connection is gone");
     assert_eq!(read().await.unwrap(), "TEXT");
-    crate::database::run(&mut raw, "ALTER TABLE public.t ALTER a TYPE int4 USING a::int4").await;
+    crate::storage::database::run(&mut raw, "ALTER TABLE public.t ALTER a TYPE int4 USING a::int4").await;
     assert_eq!(retry_stale_plan(read).await.unwrap(), "INT4");
     drop(raw);
     fresh.remove().await;

@@ -6,7 +6,7 @@ use pairofcleats::contract::ErrorCode;
 use pairofcleats::store::{self, Fence, FileWrite, RepositoryState, Versions};
 use serde_json::json;
 
-use crate::database::{Dice, Fresh, file, repository, searching, term, write, writing};
+use crate::storage::database::{Dice, Fresh, file, repository, searching, term, write, writing};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_replaces_and_keeps_file_ids() {
@@ -214,9 +214,22 @@ async fn a_text_is_embedded_once_under_its_first_path() {
     assert_eq!((same.path.as_str(), same.name.as_deref()), ("b.rs", Some("Outer.same")));
 
     let vector = Dice(3).unit_vector(8);
-    let inserted =
-        store::vectors::insert(&mut tx, fence, &[same.hash.clone()], &[vector.clone()]).await.unwrap();
-    let again = store::vectors::insert(&mut tx, fence, &[same.hash.clone()], &[vector]).await.unwrap();
+    let inserted = store::vectors::insert(
+        &mut tx,
+        fence,
+        std::slice::from_ref(&same.hash),
+        std::slice::from_ref(&vector),
+    )
+    .await
+    .unwrap();
+    let again = store::vectors::insert(
+        &mut tx,
+        fence,
+        std::slice::from_ref(&same.hash),
+        std::slice::from_ref(&vector),
+    )
+    .await
+    .unwrap();
     assert_eq!((inserted, again), (1, 0));
     assert_eq!(store::vectors::pending_count(&mut tx).await.unwrap(), 1);
     tx.commit().await.unwrap();

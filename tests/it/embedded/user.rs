@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use pairofcleats::postgres::embedded::{EmbeddedOptions, ensure_running};
 
-use crate::cluster::works;
+use crate::embedded::cluster::works;
 
 /// Another process that uses the cluster: this test program, running [`a_user`].
 pub(crate) struct User {
@@ -18,7 +18,7 @@ pub(crate) struct User {
 impl User {
     pub(crate) fn spawn(options: &EmbeddedOptions) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "user::a_user", "--ignored", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "embedded::user::a_user", "--ignored", "--nocapture", "--test-threads=1"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -1,8 +1,4 @@
 //! The embedded Postgres under real processes: sharing, leaving, and every way to be killed.
-//!
-//! `PAIROFCLEATS_TEST_POSTGRES` names an installed Postgres (the directory with `bin/`, `lib/` and `share/`).
-
-#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test says what went wrong by panicking")]
 
 mod cluster;
 mod user;
@@ -17,8 +13,8 @@ use std::time::{Duration, Instant};
 use pairofcleats::contract::Fault;
 use pairofcleats::postgres::embedded::{EmbeddedServer, ensure_running};
 
-use cluster::{Cluster, Stranger, as_owner_of, kill, processes_of, query, wait_for, works, works_in};
-use user::User;
+use self::cluster::{Cluster, Stranger, as_owner_of, kill, processes_of, query, wait_for, works, works_in};
+use self::user::User;
 
 #[test]
 fn makes_a_cluster_shares_it_and_leaves_with_the_last_user() {

@@ -10,7 +10,7 @@ use pairofcleats::store::{self, Claim, Fence, Heartbeat, Job, JobState, Outcome,
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::database::{Fresh, file, repository, run, write, writing};
+use crate::storage::database::{Fresh, file, repository, run, write, writing};
 
 const LEASE: LeaseSettings =
     LeaseSettings { lease: Duration::from_secs(30), heartbeat: Duration::from_millis(50) };

@@ -8,7 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pairofcleats::config::Embedded;
+use pairofcleats::config::Variant;
 use pairofcleats::postgres::embedded::{EmbeddedOptions, EmbeddedServer, ensure_running};
+use pairofcleats::upkeep::assets::{Wanted, install_for_tests};
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{ConnectOptions, Connection, Row};
 use tempfile::TempDir;
@@ -78,11 +80,9 @@ impl Cluster {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the tests are told where Postgres is")]
 fn install() -> PathBuf {
-    std::env::var_os("PAIROFCLEATS_TEST_POSTGRES")
-        .map(PathBuf::from)
-        .expect("PAIROFCLEATS_TEST_POSTGRES names the directory of an installed Postgres")
+    let wanted = Wanted { postgres: true, embedding: false };
+    install_for_tests(wanted, Variant::Auto).unwrap().postgres.unwrap()
 }
 
 fn postmaster_of(data: &Path) -> Option<i32> {

@@ -1,12 +1,10 @@
-//! A database of its own for every test.
-//!
-//! `PAIROFCLEATS_TEST_DATABASE_URL` names a server and a superuser on it.
+//! A database of its own for every test, on the cluster that the tests of this process share.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use pairofcleats::config;
 use pairofcleats::contract::ProjectId;
-use pairofcleats::postgres::{Database, parse_url};
+use pairofcleats::postgres::Database;
 use pairofcleats::store::{
     self, ChunkWrite, DecidedBy, Fence, FileWrite, ModelFacts, Project, ProjectTx, Store,
 };
@@ -20,11 +18,8 @@ pub(crate) struct Fresh {
     name: String,
 }
 
-#[expect(clippy::disallowed_methods, reason = "the tests' server is the environment's business")]
 fn server() -> PgConnectOptions {
-    let url = std::env::var("PAIROFCLEATS_TEST_DATABASE_URL")
-        .expect("PAIROFCLEATS_TEST_DATABASE_URL must name a PostgreSQL server with pgvector");
-    parse_url(&url).unwrap()
+    crate::harness::server().connect_options()
 }
 
 pub(crate) fn settings() -> config::Database {
@@ -67,6 +62,17 @@ impl Fresh {
 
     pub(crate) async fn project(&self, id: &str) -> Project {
         provision(&self.store, id).await
+    }
+
+    /// Closes `store` and waits until its connections ended on the server: only then are its counters counted.
+    pub(crate) async fn leave(&self, store: &Store) {
+        store.database().close().await;
+        let mut raw = self.raw().await;
+        let text = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() \
+            AND backend_type = 'client backend' AND pid <> pg_backend_pid()";
+        while number(&mut raw, text).await > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
     }
 
     /// Removes the database and its roles.

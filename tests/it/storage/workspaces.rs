@@ -8,7 +8,9 @@ use pairofcleats::store::{self, DecidedBy, ModelFacts, Store};
 use pairofcleats::tenancy;
 use sqlx::{AssertSqlSafe, Connection, Executor};
 
-use crate::database::{Fresh, file, model, number, provision, repository, run, searching, settings, write};
+use crate::storage::database::{
+    Fresh, file, model, number, provision, repository, run, searching, settings, write,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn first_use_storm_makes_one_workspace() {
@@ -154,7 +156,7 @@ async fn work_on_one_project_touches_no_other() {
     let (fence, repo) = repository(&fresh.store, &b).await;
     write(&fresh.store, &b, fence, repo, &[file("b.rs", &["only in b"])]).await;
     // Counters reach the server when a connection ends.
-    fresh.store.database().close().await;
+    fresh.leave(&fresh.store).await;
     run(&mut fresh.raw().await, "SELECT pg_stat_reset()").await;
 
     let store = fresh.another().await;
@@ -166,7 +168,7 @@ async fn work_on_one_project_touches_no_other() {
         store::chunks::defining(&mut tx, &store::Filter::default(), &["only".into()], 10).await.unwrap();
     assert_eq!(hits.len(), 1, "the other project's `only` is not here");
     tx.commit().await.unwrap();
-    store.database().close().await;
+    fresh.leave(&store).await;
 
     let touched = |schema: &str| {
         format!(
@@ -203,10 +205,10 @@ async fn privileges_decide_what_a_login_can_do() {
     run(&mut raw, &format!("GRANT USAGE ON SCHEMA pairofcleats TO {login}")).await;
     run(&mut raw, &format!("GRANT ALL ON ALL TABLES IN SCHEMA pairofcleats TO {login}")).await;
     run(&mut raw, &format!("GRANT ALL ON ALL SEQUENCES IN SCHEMA pairofcleats TO {login}")).await;
-    let connect = || async {
-        let options = fresh.options.clone().username(&login);
-        Store::new(Database::connect(options, &settings(), true).await.unwrap())
-    };
+    // The cluster lets only its owner in; new sessions of this database then have the login's rights.
+    run(&mut raw, &format!("ALTER ROLE postgres IN DATABASE {database} SET role = '{login}'")).await;
+    let connect =
+        || async { Store::new(Database::connect(fresh.options.clone(), &settings(), true).await.unwrap()) };
     let id = ProjectId::parse("client-a").unwrap();
     let store = connect().await;
     let fault = store::provision(&store, &id, DecidedBy::Argument, &model()).await.unwrap_err();
@@ -231,6 +233,7 @@ async fn privileges_decide_what_a_login_can_do() {
     assert!(store::lexical::ensure_terms_index(&store, &guarded, fence, 64).await.unwrap());
 
     store.database().close().await;
+    run(&mut raw, &format!("ALTER ROLE postgres IN DATABASE {database} RESET role")).await;
     run(&mut raw, &format!("REASSIGN OWNED BY {login} TO CURRENT_USER")).await;
     run(&mut raw, &format!("DROP OWNED BY {login}")).await;
     run(&mut raw, &format!("DROP ROLE {login}")).await;

@@ -1,4 +1,5 @@
 //! The surfaces as clients meet them: the real program over stdio, sockets and the command line.
+#![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
