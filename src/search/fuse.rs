@@ -17,6 +17,8 @@ pub struct Fused {
     pub lexical: f32,
     /// Similarity, 0 ..= 1 over the leg's list; 0 when the leg did not find it.
     pub dense: f32,
+    /// Share of `dense` in `score`; 0 where that leg is missing.
+    pub dense_weight: f32,
     /// The weighted sum.
     pub score: f32,
 }
@@ -40,7 +42,7 @@ pub fn fuse(lexical: &[(i64, f32)], dense: &[(i64, f32)], dense_weight: f32) -> 
     }
     let one = |(chunk_id, (lexical, dense)): (i64, (f32, f32))| {
         let score = (1.0 - dense_weight) * lexical + dense_weight * dense;
-        Fused { chunk_id, lexical, dense, score }
+        Fused { chunk_id, lexical, dense, dense_weight, score }
     };
     found.into_iter().map(one).collect()
 }

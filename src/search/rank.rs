@@ -91,6 +91,8 @@ pub fn rank(shape: &Shape, candidates: &[Fused], facts: &[Facts], ranking: &Rank
 struct Row<'a> {
     facts: &'a Facts,
     score: f32,
+    /// Share of the dense leg in the fused score.
+    dense_weight: f32,
     parts: Parts,
 }
 
@@ -104,7 +106,15 @@ impl<'a> Row<'a> {
             saturation: 1.0,
             ..Parts::default()
         };
-        Self { facts, score: fused.score, parts }
+        Self { facts, score: fused.score, dense_weight: fused.dense_weight, parts }
+    }
+}
+
+impl Row<'_> {
+    /// What the chunk counts for its file. Fused scores fall off the more evenly the more the dense leg says, and
+    /// many middling chunks of a large file are no evidence; BM25 alone falls steeply enough.
+    fn evidence(&self, ranking: &Ranking) -> f32 {
+        self.score.max(0.0).powf(1.0 + ranking.coherence_bend * self.dense_weight)
     }
 }
 
@@ -133,7 +143,7 @@ fn add_coherence(rows: &mut [Row<'_>], ranking: &Ranking) {
     let mut files: HashMap<i64, (f32, usize)> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         let (sum, best) = files.entry(row.facts.file_id).or_insert((0.0, at));
-        *sum += row.score.max(0.0).powf(ranking.coherence_power);
+        *sum += row.evidence(ranking);
         if row.score > rows[*best].score {
             *best = at;
         }
@@ -173,7 +183,7 @@ mod tests {
     }
 
     fn fused(chunk_id: i64, score: f32) -> Fused {
-        Fused { chunk_id, lexical: score, dense: 0.0, score }
+        Fused { chunk_id, lexical: score, dense: 0.0, dense_weight: 0.0, score }
     }
 
     fn order(question: &str, candidates: &[Fused], facts: &[Facts]) -> Vec<i64> {

@@ -25,8 +25,8 @@ pub struct Ranking {
     pub parent_boost: f32,
     /// Further evidence in the same file supports its best chunk.
     pub coherence_boost: f32,
-    /// Power of a chunk's score in its file's evidence: above 1, many weak chunks of a large file are no evidence.
-    pub coherence_power: f32,
+    /// How much the dense leg's share bends a chunk's score where it is evidence for its file: power 1 + this · share.
+    pub coherence_bend: f32,
     /// Each further chunk of a file counts this much of the one before.
     pub saturation: f32,
     /// Tests, unless asked for.
@@ -56,8 +56,8 @@ impl Default for Ranking {
             embedded_name_boost: 0.4,
             stem_boost: 1.0,
             parent_boost: 0.3,
-            coherence_boost: 0.2,
-            coherence_power: 2.0,
+            coherence_boost: 0.4,
+            coherence_bend: 4.0,
             saturation: 0.5,
             test_factor: 0.5,
             example_factor: 0.5,
