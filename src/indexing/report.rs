@@ -53,11 +53,11 @@ const EXAMPLES_MAX: usize = 5;
 
 /// Counts what is left out, by reason.
 #[derive(Debug, Default)]
-pub struct SkipCounter(BTreeMap<String, (u64, Vec<String>)>);
+pub(super) struct SkipCounter(BTreeMap<String, (u64, Vec<String>)>);
 
 impl SkipCounter {
     /// Notes one path.
-    pub fn add(&mut self, reason: &str, path: &str) {
+    pub(super) fn add(&mut self, reason: &str, path: &str) {
         let (count, examples) = self.0.entry(reason.to_owned()).or_default();
         *count += 1;
         if examples.len() < EXAMPLES_MAX {
@@ -67,7 +67,7 @@ impl SkipCounter {
 
     /// The counts, most frequent reason first.
     #[must_use]
-    pub fn finish(self) -> Vec<SkippedFiles> {
+    pub(super) fn finish(self) -> Vec<SkippedFiles> {
         let mut skipped: Vec<SkippedFiles> = self
             .0
             .into_iter()

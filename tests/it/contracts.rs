@@ -23,7 +23,7 @@ fn updating() -> bool {
 }
 
 /// Fails the test if an answer does not fit the tool's published output schema.
-pub fn check_answer(tool: &str, envelope: &Value) {
+pub(crate) fn check_answer(tool: &str, envelope: &Value) {
     static COMPILED: OnceLock<HashMap<&str, Validator>> = OnceLock::new();
     let compiled = COMPILED.get_or_init(|| {
         let compile = |schema: Map<String, Value>| jsonschema::validator_for(&Value::Object(schema)).unwrap();

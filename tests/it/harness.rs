@@ -19,16 +19,16 @@ use pairofcleats::upkeep::assets::{self, Wanted};
 use serde_json::Value;
 
 /// The executable under test.
-pub const PROGRAM: &str = env!("CARGO_BIN_EXE_pairofcleats");
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_pairofcleats");
 
 /// A home with installed assets and an embedded cluster of its own, shared by the tests of this process.
-pub fn home() -> &'static Path {
+pub(crate) fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| new_home("shared"))
 }
 
 /// A fresh home below the target folder whose assets are links to the machine's installed ones.
-pub fn new_home(name: &str) -> PathBuf {
+pub(crate) fn new_home(name: &str) -> PathBuf {
     let cache = assets::test_home().home().to_owned();
     assets::install_for_tests(Wanted { postgres: true, embedding: true }, Variant::Auto)
         .expect("runtime assets for the tests");
@@ -46,7 +46,7 @@ pub fn new_home(name: &str) -> PathBuf {
 const TEST_CONFIG: &str = "[embedded]\nlinger_ms = 500\nconnections_max = 300\n[indexing]\nlease_ms = 3000\n";
 
 /// The shared cluster itself, for tests below the application.
-pub fn server() -> &'static EmbeddedServer {
+pub(crate) fn server() -> &'static EmbeddedServer {
     static SERVER: OnceLock<EmbeddedServer> = OnceLock::new();
     SERVER.get_or_init(|| {
         let wanted = Wanted { postgres: true, embedding: false };
@@ -68,19 +68,19 @@ fn settings(home: &Path) -> Config {
 }
 
 /// An application over the shared home, with the stub embedder.
-pub fn app() -> Arc<App> {
+pub(crate) fn app() -> Arc<App> {
     app_with(|_| {})
 }
 
 /// The same with settings of its own.
-pub fn app_with(change: impl FnOnce(&mut Config)) -> Arc<App> {
+pub(crate) fn app_with(change: impl FnOnce(&mut Config)) -> Arc<App> {
     let mut config = settings(home());
     change(&mut config);
     Arc::new(bare_app(config, home()).with_embedder(Arc::new(StubEmbedder::default())))
 }
 
 /// An application over the shared home with the real model.
-pub fn app_with_model() -> Arc<App> {
+pub(crate) fn app_with_model() -> Arc<App> {
     Arc::new(bare_app(settings(home()), home()))
 }
 
@@ -89,13 +89,13 @@ fn bare_app(config: Config, home: &Path) -> App {
 }
 
 /// A project id that no other test uses.
-pub fn project(name: &str) -> String {
+pub(crate) fn project(name: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("{name}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Calls a tool and gives the envelope as JSON.
-pub async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
+pub(crate) async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
     match try_call(app, tool, arguments).await {
         Ok(envelope) => envelope,
         Err(refusal) => panic!("{tool} was refused: {}", refusal.to_fault()),
@@ -103,7 +103,7 @@ pub async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
 }
 
 /// Calls a tool; a refusal is an error.
-pub async fn try_call(app: &Arc<App>, tool: &str, arguments: Value) -> Result<Value, Refusal> {
+pub(crate) async fn try_call(app: &Arc<App>, tool: &str, arguments: Value) -> Result<Value, Refusal> {
     let envelope = tools::call(app, Request::new(tool, arguments, Caller::default())).await?;
     let envelope = serde_json::to_value(envelope).unwrap();
     crate::contracts::check_answer(tool, &envelope);
@@ -111,25 +111,25 @@ pub async fn try_call(app: &Arc<App>, tool: &str, arguments: Value) -> Result<Va
 }
 
 /// Calls a tool that must succeed and gives its result.
-pub async fn result(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
+pub(crate) async fn result(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
     let mut envelope = call(app, tool, arguments).await;
     assert_eq!(envelope["ok"], true, "{tool}: {envelope:#}");
     envelope["result"].take()
 }
 
 /// Calls a tool that must fail and gives the error.
-pub async fn error(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
+pub(crate) async fn error(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
     let mut envelope = call(app, tool, arguments).await;
     assert_eq!(envelope["ok"], false, "{tool}: {envelope:#}");
     envelope["error"].take()
 }
 
 /// A repository on disk, removed at the end of the test.
-pub struct Repository(tempfile::TempDir);
+pub(crate) struct Repository(tempfile::TempDir);
 
 impl Repository {
     /// A repository with these files.
-    pub fn new(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let repository = Self(tempfile::tempdir().unwrap());
         for (path, text) in files {
             repository.write(path, text);
@@ -138,24 +138,24 @@ impl Repository {
     }
 
     /// Writes one file.
-    pub fn write(&self, path: &str, text: &str) {
+    pub(crate) fn write(&self, path: &str, text: &str) {
         let path = self.path().join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
     /// Removes one file.
-    pub fn remove(&self, path: &str) {
+    pub(crate) fn remove(&self, path: &str) {
         std::fs::remove_file(self.path().join(path)).unwrap();
     }
 
     /// Its root.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
     /// Its root as the text a client sends.
-    pub fn root(&self) -> String {
+    pub(crate) fn root(&self) -> String {
         self.path().canonicalize().unwrap().to_string_lossy().into_owned()
     }
 }
