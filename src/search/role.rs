@@ -22,6 +22,32 @@ pub(super) enum Role {
     Prose,
 }
 
+const TEST_WORDS: &[&str] = &["test", "tests", "spec"];
+const TEST_DIRECTORIES: &[&str] =
+    &["test", "tests", "spec", "specs", "__tests__", "testdata", "fixtures", "testing"];
+/// Languages whose tests are named `test_something`; a shell's `test_functions.bash` is no test.
+const TEST_PREFIX_EXTENSIONS: &[&str] = &["py", "rb", "c", "cc", "cpp", "php"];
+const EXAMPLE_DIRECTORIES: &[&str] = &[
+    "example",
+    "examples",
+    "_examples",
+    "demo",
+    "demos",
+    "sample",
+    "samples",
+    "bench",
+    "benches",
+    "benchmark",
+    "benchmarks",
+];
+const COMPAT_WORDS: &[&str] = &["compat", "_compat", "legacy", "deprecated"];
+const REEXPORT_NAMES: &[&str] =
+    &["__init__.py", "index.js", "index.ts", "index.tsx", "index.mjs", "package-info.java", "prelude.rs"];
+const PROSE_EXTENSIONS: &[&str] = &[
+    "md", "markdown", "rst", "txt", "adoc", "json", "yaml", "yml", "toml", "csv", "xml", "html", "svg",
+    "lock",
+];
+
 impl Role {
     /// Judges a repository-relative path.
     #[must_use]
@@ -29,72 +55,24 @@ impl Role {
         let camel_test = camel_test(path);
         let path = path.to_lowercase();
         let (directories, name) = path.rsplit_once('/').unwrap_or(("", &path));
-        let mut directories = directories.split('/');
         let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+        let lies_in = |names: &[&str]| directories.split('/').any(|directory| names.contains(&directory));
         let mut words = stem.split(['_', '.', '-']);
-        let is_test_word = |word: &str| matches!(word, "test" | "tests" | "spec");
-        // `router_test.go`, `app.spec.ts`, `test_app.py`; but a shell's `test_functions.bash` is no test.
-        let test_name = stem.rsplit(['_', '.', '-']).next().is_some_and(is_test_word)
-            || (words.next().is_some_and(is_test_word)
-                && matches!(extension, "py" | "rb" | "c" | "cc" | "cpp" | "php"));
-        let is_test = |directory: &str| {
-            matches!(
-                directory,
-                "test" | "tests" | "spec" | "specs" | "__tests__" | "testdata" | "fixtures" | "testing"
-            )
-        };
-        let is_example = |directory: &str| {
-            matches!(
-                directory,
-                "example"
-                    | "examples"
-                    | "_examples"
-                    | "demo"
-                    | "demos"
-                    | "sample"
-                    | "samples"
-                    | "bench"
-                    | "benches"
-                    | "benchmark"
-                    | "benchmarks"
-            )
-        };
-        let is_compat = |directory: &str| matches!(directory, "compat" | "_compat" | "legacy" | "deprecated");
-        if test_name || directories.clone().any(is_test) || camel_test {
+        // `router_test.go`, `app.spec.ts`, `test_app.py`.
+        let test_name = words.clone().next_back().is_some_and(|word| TEST_WORDS.contains(&word))
+            || (words.next().is_some_and(|word| TEST_WORDS.contains(&word))
+                && TEST_PREFIX_EXTENSIONS.contains(&extension));
+        if test_name || camel_test || lies_in(TEST_DIRECTORIES) {
             Self::Test
-        } else if directories.clone().any(is_example) {
+        } else if lies_in(EXAMPLE_DIRECTORIES) {
             Self::Example
-        } else if directories.any(is_compat) || is_compat(stem) {
+        } else if lies_in(COMPAT_WORDS) || COMPAT_WORDS.contains(&stem) {
             Self::Compat
         } else if extension == "pyi" || name.ends_with(".d.ts") {
             Self::Stub
-        } else if matches!(
-            name,
-            "__init__.py"
-                | "index.js"
-                | "index.ts"
-                | "index.tsx"
-                | "index.mjs"
-                | "package-info.java"
-                | "prelude.rs"
-        ) {
+        } else if REEXPORT_NAMES.contains(&name) {
             Self::Reexport
-        } else if matches!(
-            extension,
-            "md" | "markdown"
-                | "rst"
-                | "txt"
-                | "adoc"
-                | "json"
-                | "yaml"
-                | "yml"
-                | "toml"
-                | "csv"
-                | "xml"
-                | "html"
-                | "svg"
-                | "lock"
-        ) {
+        } else if PROSE_EXTENSIONS.contains(&extension) {
             Self::Prose
         } else {
             Self::Source
