@@ -91,7 +91,7 @@ async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
 
 async fn index(app: &Arc<App>, repository: &Path) {
     let arguments = json!({ "repoPath": repository });
-    let mut run = async |what: &str| -> Value {
+    let run = async |what: &str| -> Value {
         let started = Instant::now();
         let mut answer = call(app, "build_index", arguments.clone()).await;
         println!("{what:<11} {:>9.2} s", started.elapsed().as_secs_f64());

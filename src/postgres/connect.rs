@@ -93,7 +93,7 @@ impl Database {
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when no connection comes in time.
     pub async fn begin_read_only(&self, pool: Pool) -> Result<Tx, Fault> {
-        Tx::begin(self.pools.get(pool), "BEGIN READ ONLY").await
+        Tx::begin(self.pools.get(pool), "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await
     }
 
     /// Waits for the right to build an index; released when dropped.

@@ -2,6 +2,7 @@
 
 mod ask;
 
+#[expect(clippy::module_inception, reason = "the family is named after its first tool")]
 pub(super) mod search;
 pub(super) mod search_code;
 pub(super) mod show_file;
