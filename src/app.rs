@@ -120,6 +120,20 @@ impl App {
         self.storage.get().map(|storage| &storage.store)
     }
 
+    /// Starts what a server does beside answering: reaches the database and loads the model before the
+    /// first call needs them, and takes up index jobs that nobody does.
+    pub fn start_background(self: &Arc<Self>) {
+        let app = Arc::clone(self);
+        tokio::spawn(async move {
+            // A failure here is the answer of the first call that needs the part.
+            let (store, model) = tokio::join!(app.store(), app.embedder());
+            for fault in [store.err(), model.err()].into_iter().flatten() {
+                tracing::warn!("not ready yet: {}", fault.message);
+            }
+        });
+        tokio::spawn(index_job::work(Arc::clone(self)));
+    }
+
     async fn open_storage(&self) -> Result<Storage, Fault> {
         if let Some(url) = &self.config.database.url {
             let options = crate::postgres::parse_url(url)?;

@@ -108,7 +108,7 @@ async fn work_once(app: &Arc<App>) -> Result<bool, Fault> {
     jobs::work_once(app.store().await?, KIND, &app.worker, settings, &app.shutdown, execute).await
 }
 
-/// Runs a claimed job. A shutdown of this process is no cancellation: the job goes back to the queue.
+/// Runs a claimed job.
 async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let request: Request = serde_json::from_value(running.job.request.clone())
         .map_err(|e| Fault::internal("The job's request could not be read.", e))?;

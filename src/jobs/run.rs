@@ -13,6 +13,15 @@ use crate::store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Outcome,
 /// Between looks at a job that another process runs.
 const POLL: Duration = Duration::from_millis(250);
 
+/// What becomes of a run that was told to stop from here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum WhenStopped {
+    /// Whoever asked for it gave it up.
+    Cancel,
+    /// This process ends; another one goes on.
+    GiveBack,
+}
+
 /// A job that succeeded.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Finished {
@@ -65,7 +74,7 @@ where
             return Err(cancelled());
         }
         if let Some(claimed) = ClaimedJob::try_claim(store, Claim::Id(&id), worker, settings).await? {
-            let result = run_here(claimed, cancel, &on_progress, execute).await?;
+            let result = run_here(claimed, cancel, WhenStopped::Cancel, &on_progress, execute).await?;
             return Ok(Finished { job_id: id, attached, result });
         }
         let job = look(store, &id).await?;
@@ -86,6 +95,7 @@ where
 
 /// Takes the oldest free job of `kind`, if there is one, and sees it through; true when there was one. This
 /// is how a server picks up what a process that died left behind, and what was asked for without waiting.
+/// When `cancel` fires the job goes back to the queue.
 ///
 /// # Errors
 /// Storage faults; the job's own fault is written down with the job.
@@ -108,7 +118,7 @@ where
         return Ok(false);
     };
     let id = claimed.job.id.clone();
-    if let Err(fault) = run_here(claimed, cancel, &|_: &Progress| (), execute).await {
+    if let Err(fault) = run_here(claimed, cancel, WhenStopped::GiveBack, &|_: &Progress| (), execute).await {
         tracing::info!(job = id, code = %fault.code, "a job ended without success: {}", fault.message);
     }
     Ok(true)
@@ -129,6 +139,7 @@ pub async fn enqueue(store: &Store, request: &NewJob) -> Result<Enqueued, Fault>
 async fn run_here<F, R>(
     claimed: ClaimedJob,
     cancel: &CancellationToken,
+    when_stopped: WhenStopped,
     on_progress: &(impl Fn(&Progress) + Send + Sync),
     execute: F,
 ) -> Result<Value, Fault>
@@ -157,6 +168,10 @@ where
         report(&claimed.progress, &mut seen, on_progress);
     };
     report(&claimed.progress, &mut seen, on_progress);
+    if asked_to_stop && when_stopped == WhenStopped::GiveBack && result.is_err() {
+        claimed.release().await?;
+        return result;
+    }
     conclude(claimed, result).await
 }
 

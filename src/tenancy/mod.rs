@@ -1,6 +1,6 @@
 //! Whose data: which project a call is about, and that its workspace exists.
 //!
-//! A call goes [`resolve`] (which project?), then [`open`] (is it there?) or, when it writes,
+//! A call goes [`resolve()`] (which project?), then [`open`] (is it there?) or, when it writes,
 //! [`provision`] (make it so).
 
 mod resolve;

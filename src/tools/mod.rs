@@ -1,6 +1,6 @@
 //! What clients can do: one list, from which schemas, routes, documents and tests are derived.
 //!
-//! A tool is one entry of [`LIST`] and one file; [`call`] is the only way to run one. To add a tool:
+//! A tool is one entry of [`LIST`] and one file; [`call()`] is the only way to run one. To add a tool:
 //! write `tools/<family>/<tool>.rs` like its neighbours, add it to the list, refresh `contracts/`.
 
 mod list;

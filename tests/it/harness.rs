@@ -12,7 +12,7 @@ use pairofcleats::app::App;
 use pairofcleats::clock::SystemClock;
 use pairofcleats::config::{self, Config, Layout, Overrides, Variant};
 use pairofcleats::contract::Refusal;
-use pairofcleats::embedding::StubEmbedder;
+use pairofcleats::embedding::{Embedder, StubEmbedder};
 use pairofcleats::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
 use pairofcleats::tools::{self, Caller, Request};
 use pairofcleats::upkeep::assets::{self, Wanted};
@@ -77,6 +77,11 @@ pub(crate) fn app_with(change: impl FnOnce(&mut Config)) -> Arc<App> {
     let mut config = settings(home());
     change(&mut config);
     Arc::new(bare_app(config, home()).with_embedder(Arc::new(StubEmbedder::default())))
+}
+
+/// An application over the shared home with an embedder of the test's own.
+pub(crate) fn app_with_embedder(embedder: Arc<dyn Embedder>) -> Arc<App> {
+    Arc::new(bare_app(settings(home()), home()).with_embedder(embedder))
 }
 
 /// An application over the shared home with the real model.

@@ -1,8 +1,14 @@
 //! Index runs: what is found, what is left out, and that a second run does no work twice.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use pairofcleats::contract::Fault;
+use pairofcleats::embedding::{Embedder, ModelIdentity, StubEmbedder};
 use serde_json::{Value, json};
 
-use crate::harness::{Repository, app, project, result};
+use crate::harness::{Repository, app, app_with_embedder, call, project, result};
 
 const GREETER: &str =
     "def greet_the_visitor(name):\n    \"\"\"Says hello.\"\"\"\n    return f'hello {name}'\n";
@@ -128,4 +134,87 @@ async fn an_edited_index_equals_a_fresh_one() {
         }
         assert_eq!(answers[0], answers[1], "{query}");
     }
+}
+
+/// An embedder that does not begin with passages before it may.
+struct Held {
+    stub: StubEmbedder,
+    open: AtomicBool,
+}
+
+impl Embedder for Held {
+    fn model(&self) -> &ModelIdentity {
+        self.stub.model()
+    }
+
+    fn embed_passages(&self, texts: &[String], cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, Fault> {
+        while !self.open.load(Ordering::Acquire) && !cancelled() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        self.stub.embed_passages(texts, cancelled)
+    }
+
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>, Fault> {
+        self.stub.embed_query(text)
+    }
+}
+
+async fn wait_for(what: &str, mut reached: impl AsyncFnMut() -> bool) {
+    let give_up = Instant::now() + Duration::from_secs(60);
+    while !reached().await {
+        assert!(Instant::now() < give_up, "waited in vain for: {what}");
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn words_are_searchable_while_vectors_are_made_and_the_answer_says_so() {
+    let held = Arc::new(Held { stub: StubEmbedder::default(), open: AtomicBool::new(false) });
+    let app = app_with_embedder(held.clone());
+    let (repository, project) = (two_files(), project("meanwhile"));
+    let arguments = json!({ "repoPath": repository.root(), "project_id": project, "wait": false });
+    let begun = result(&app, "build_index", arguments.clone()).await;
+    assert_eq!(begun["attached"], false, "{begun:#}");
+
+    let ask = json!({ "query": "balance_of_ledger", "project_id": project });
+    wait_for("words to be searchable", async || {
+        let answer = call(&app, "search", ask.clone()).await;
+        answer["result"]["hits"][0]["file"] == "src/ledger.rs"
+    })
+    .await;
+    let answer = call(&app, "search", ask.clone()).await;
+    let warnings: Vec<&str> =
+        answer["_meta"]["warnings"].as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap()).collect();
+    assert!(warnings.contains(&"index_running") && warnings.contains(&"vectors_pending"), "{answer:#}");
+    let joined = result(&app, "build_index", arguments).await;
+    assert_eq!((&joined["attached"], &joined["jobId"]), (&json!(true), &begun["jobId"]));
+
+    held.open.store(true, Ordering::Release);
+    let status = json!({ "project_id": project });
+    wait_for("the run to end", async || {
+        result(&app, "index_status", status.clone()).await["jobs"][0]["state"] == "succeeded"
+    })
+    .await;
+    let answer = call(&app, "search", ask).await;
+    assert!(answer["_meta"].get("warnings").is_none(), "{answer:#}");
+    assert_eq!(answer["result"]["vectors"], "exact");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn progress_only_grows_and_ends_complete() {
+    use pairofcleats::tools::{self, Caller, Progress, Request};
+    let (app, repository, project) = (app(), two_files(), project("progress"));
+    let seen: Arc<Mutex<Vec<f64>>> = Arc::default();
+    let sink = Arc::clone(&seen);
+    let arguments = json!({ "repoPath": repository.root(), "project_id": project });
+    let request = Request {
+        progress: Progress::to(move |update| {
+            sink.lock().unwrap_or_else(PoisonError::into_inner).push(update.done)
+        }),
+        ..Request::new("build_index", arguments, Caller::default())
+    };
+    assert!(tools::call(&app, request).await.unwrap().ok);
+    let seen = seen.lock().unwrap();
+    assert!(seen.is_sorted(), "{seen:?}");
+    assert!(seen.last().is_some_and(|last| *last > 0.0), "{seen:?}");
 }

