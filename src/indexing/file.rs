@@ -55,6 +55,7 @@ skip_reasons! {
     Unreadable "unreadable" "It may not be read, or reading failed.";
     Gone "gone" "It vanished while the run was under way.";
     NameNotUtf8 "name_not_utf8" "Its name is not UTF-8.";
+    PathTooLong "path_too_long" "Its path is too long to be indexed.";
     TooDeep "too_deep" "It is below more directories than are walked.";
 }
 

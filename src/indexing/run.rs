@@ -77,6 +77,8 @@ struct Repository {
     id: i64,
     name: String,
     is_new: bool,
+    /// Its chunks were made by another version of this program.
+    outdated: bool,
 }
 
 async fn pipeline(run: &Run<'_>, repository: &Repository, started: Instant) -> Result<RunReport, Fault> {
@@ -85,7 +87,7 @@ async fn pipeline(run: &Run<'_>, repository: &Repository, started: Instant) -> R
     if run.cancel.is_cancelled() {
         return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled before it read anything."));
     }
-    let (plan, stored) = plan_run(run, repository.id, &walked).await?;
+    let (plan, stored) = plan_run(run, repository, &walked).await?;
 
     let mut skips = SkipCounter::default();
     walked.skipped.iter().for_each(|left_out| skips.add(left_out.reason.as_str(), &left_out.path));
@@ -148,17 +150,18 @@ async fn open(run: &Run<'_>) -> Result<Repository, Fault> {
     index_state::acquire_fence(&mut tx, run.fence).await?;
     let root = run.root.to_string_lossy();
     let known = repositories::get(&mut tx, &root).await?;
+    let outdated = known.as_ref().is_some_and(|known| known.versions != VERSIONS);
     let is_new = known.as_ref().is_none_or(|known| known.indexed_ms.is_none());
     let (id, name) = match known {
         Some(known) => (known.id, known.name),
         None => {
             let name = free_name(&mut tx, run.root).await?;
-            (repositories::ensure(&mut tx, run.fence, &root, &name).await?, name)
+            (repositories::ensure(&mut tx, run.fence, &root, &name, VERSIONS).await?, name)
         }
     };
     repositories::set_state(&mut tx, run.fence, id, RepositoryState::Indexing).await?;
     tx.commit().await?;
-    Ok(Repository { id, name, is_new })
+    Ok(Repository { id, name, is_new, outdated })
 }
 
 /// The folder's name, with a number where another repository of the project has it.
@@ -196,14 +199,12 @@ async fn walk_blocking(run: &Run<'_>) -> Result<Walk, Fault> {
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }
 
-async fn plan_run(run: &Run<'_>, repository_id: i64, walked: &Walk) -> Result<(Plan, usize), Fault> {
+async fn plan_run(run: &Run<'_>, repository: &Repository, walked: &Walk) -> Result<(Plan, usize), Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    let stored = files::manifest(&mut tx, repository_id).await?;
-    let state = index_state::read(&mut tx).await?;
+    let stored = files::manifest(&mut tx, repository.id).await?;
     tx.commit().await?;
-    let outdated = state.versions != VERSIONS;
     let count = stored.len();
-    Ok((plan::plan(stored, walked.entries.clone(), run.options.full || (outdated && count > 0)), count))
+    Ok((plan::plan(stored, walked.entries.clone(), run.options.full || repository.outdated), count))
 }
 
 fn guard_against_loss(run: &Run<'_>, stored: usize, vanished: usize) -> Result<(), Fault> {
@@ -242,15 +243,18 @@ async fn finish_lexical(run: &Run<'_>, changed_chunks: i64) -> Result<(), Fault>
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let mut state = index_state::read(&mut tx).await?;
     // A run that was killed after its last file leaves counts that were never published.
-    let published = files::totals(&mut tx, None).await?.chunks == state.chunks && state.versions == VERSIONS;
+    let published = files::totals(&mut tx, None).await?.chunks == state.chunks;
     if changed_chunks > 0 || !published {
-        state = index_state::publish(&mut tx, run.fence, VERSIONS, changed_chunks).await?;
+        state = index_state::publish(&mut tx, run.fence, changed_chunks).await?;
         if statistics_are_stale(&state) {
             tx.lift_timeout().await?;
             lexical::rebuild_statistics(&mut tx, run.fence).await?;
         }
     }
     tx.commit().await?;
+    if changed_chunks > 0 {
+        vectors::bound_orphans(run, state.chunks).await?;
+    }
     lexical::ensure_terms_index(run.store, run.project, run.fence, memory_mb(run)).await?;
     Ok(())
 }
@@ -279,7 +283,7 @@ async fn close(run: &Run<'_>, id: i64, report: &RunReport) -> Result<(), Fault> 
     let json =
         serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    repositories::set_report(&mut tx, run.fence, id, RepositoryState::Ready, &json).await?;
+    repositories::set_report(&mut tx, run.fence, id, RepositoryState::Ready, VERSIONS, &json).await?;
     tx.commit().await
 }
 

@@ -55,6 +55,21 @@ pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
 /// progress moves, and enough that the cores stay busy to the end.
 const PART: usize = 128;
 
+/// Vectors of texts that are gone are kept, so that text which comes back (another branch, an undo) costs
+/// nothing; when they outnumber the chunks they go.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when the fence is lost; storage faults.
+pub(super) async fn bound_orphans(run: &Run<'_>, chunks: i64) -> Result<(), Fault> {
+    const KEPT_ANYWAY: i64 = 10_000;
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    if vectors::count(&mut tx).await? > 2 * chunks + KEPT_ANYWAY {
+        let removed = vectors::remove_orphans(&mut tx, run.fence).await?;
+        tracing::info!(removed, "removed vectors of texts that are gone");
+    }
+    tx.commit().await
+}
+
 /// Makes the nearest-neighbour index once there are enough vectors for it.
 ///
 /// # Errors

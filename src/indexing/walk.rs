@@ -15,6 +15,9 @@ use crate::contract::{ErrorCode, Fault};
 /// Name of our own ignore file; its rules are those of `.gitignore`.
 pub(super) const IGNORE_FILE: &str = ".pairofcleatsignore";
 
+/// Longest path below the root: the database indexes paths, and its index entries are bounded.
+const PATH_BYTES_MAX: usize = 2_000;
+
 /// Most skipped paths that are named; all are counted.
 const SKIPPED_NAMED_MAX: usize = 10_000;
 
@@ -182,6 +185,8 @@ fn take(entry: &DirEntry, root: &Path, limits: &WalkLimits, walk: &mut Walk) {
         Some(SkipReason::NotRegular)
     } else if !utf8 {
         Some(SkipReason::NameNotUtf8)
+    } else if path.len() > PATH_BYTES_MAX {
+        Some(SkipReason::PathTooLong)
     } else {
         None
     };

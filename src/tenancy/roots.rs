@@ -43,8 +43,14 @@ pub fn repository_root(path: &Path, allowed: &[PathBuf]) -> Result<RepositoryRoo
         return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path must be absolute.")
             .with_hint("Give the full path, for example /home/me/project."));
     }
-    let canonical = path.canonicalize().map_err(|error| absent(path).with_source(error))?;
-    if !canonical.is_dir() {
+    // Outside of what is allowed, what exists and what does not look alike.
+    let named_inside = allowed.is_empty() || allowed.iter().any(|root| path.starts_with(root));
+    let canonical = match path.canonicalize() {
+        Ok(canonical) => canonical,
+        Err(_) if !named_inside => return Err(outside(path)),
+        Err(error) => return Err(absent(path).with_source(error)),
+    };
+    if !canonical.is_dir() && named_inside {
         return Err(absent(path));
     }
     if canonical.to_str().is_none() {
@@ -59,13 +65,14 @@ pub fn repository_root(path: &Path, allowed: &[PathBuf]) -> Result<RepositoryRoo
     // A root that does not exist allows nothing.
     let inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| canonical.starts_with(root));
     if !allowed.is_empty() && !allowed.iter().any(inside) {
-        return Err(Fault::new(
-            ErrorCode::Forbidden,
-            format!("{} is outside the allowed directories.", path.display()),
-        )
-        .with_hint("Ask the operator to add it to indexing.roots."));
+        return Err(outside(path));
     }
     Ok(RepositoryRoot(canonical))
+}
+
+fn outside(path: &Path) -> Fault {
+    Fault::new(ErrorCode::Forbidden, format!("{} is outside the allowed directories.", path.display()))
+        .with_hint("Ask the operator to add it to indexing.roots.")
 }
 
 fn absent(path: &Path) -> Fault {

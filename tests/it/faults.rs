@@ -32,6 +32,7 @@ async fn bad_paths_are_told_apart() {
         (missing.as_str(), "NOT_FOUND"),
         (file.as_str(), "NOT_FOUND"),
         (outside.root().as_str(), "FORBIDDEN"),
+        ("/no/such/directory", "FORBIDDEN"),
         ("/proc", "FORBIDDEN"),
     ] {
         let fault =

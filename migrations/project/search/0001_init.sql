@@ -6,8 +6,6 @@ CREATE TABLE IF NOT EXISTS {schema}.index_state (
     next_id int8 NOT NULL,
     fence int8 NOT NULL,
     generation int8 NOT NULL,
-    chunker_version int4 NOT NULL,
-    terms_version int4 NOT NULL,
     chunks int8 NOT NULL,
     files int8 NOT NULL,
     statistics_chunks int8 NOT NULL,
@@ -23,6 +21,8 @@ CREATE TABLE IF NOT EXISTS {schema}.repositories (
     name text NOT NULL,
     state text NOT NULL CHECK (state IN ('new', 'indexing', 'ready', 'failed')),
     generation int8 NOT NULL,
+    chunker_version int4 NOT NULL,
+    terms_version int4 NOT NULL,
     files int8 NOT NULL,
     chunks int8 NOT NULL,
     indexed_at timestamptz,
@@ -89,7 +89,7 @@ CREATE TABLE IF NOT EXISTS {schema}.vectors (
 );
 
 INSERT INTO {schema}.index_state
-    (id, next_id, fence, generation, chunker_version, terms_version, chunks, files, statistics_chunks,
+    (id, next_id, fence, generation, chunks, files, statistics_chunks,
      changed_since_statistics, terms_indexed, vectors_indexed, updated_at)
-VALUES (1, 1, 0, 0, 0, 0, 0, 0, 0, 0, false, false, now())
+VALUES (1, 1, 0, 0, 0, 0, 0, 0, false, false, now())
 ON CONFLICT (id) DO NOTHING;

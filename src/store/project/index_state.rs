@@ -16,8 +16,6 @@ pub struct Fence(pub i64);
 pub struct IndexState {
     /// Counts publications.
     pub generation: i64,
-    /// What made the chunks.
-    pub versions: Versions,
     /// Searchable chunks, as last published.
     pub chunks: i64,
     /// Searchable files, as last published.
@@ -34,36 +32,26 @@ pub struct IndexState {
     pub updated_ms: i64,
 }
 
-/// Versions of the code that turns text into rows; a different one means chunking everything again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Versions {
-    /// `languages::CHUNKER_VERSION`.
-    pub chunker: i32,
-    /// `languages::terms::TERMS_VERSION`.
-    pub terms: i32,
-}
-
 /// Reads the state.
 ///
 /// # Errors
 /// Storage faults.
 pub async fn read(tx: &mut ProjectTx) -> Result<IndexState, Fault> {
     let text = format!(
-        "SELECT generation, chunker_version, terms_version, chunks, files, statistics_chunks, changed_since_statistics, \
+        "SELECT generation, chunks, files, statistics_chunks, changed_since_statistics, \
          terms_indexed, vectors_indexed, (extract(epoch FROM updated_at) * 1000)::int8 FROM {} WHERE id = 1",
         tx.table("index_state")
     );
     let row = tx.tx.one(sql(text)).await?;
     Ok(IndexState {
         generation: row.try_get(0)?,
-        versions: Versions { chunker: row.try_get(1)?, terms: row.try_get(2)? },
-        chunks: row.try_get(3)?,
-        files: row.try_get(4)?,
-        statistics_chunks: row.try_get(5)?,
-        changed_since_statistics: row.try_get(6)?,
-        terms_indexed: row.try_get(7)?,
-        vectors_indexed: row.try_get(8)?,
-        updated_ms: row.try_get(9)?,
+        chunks: row.try_get(1)?,
+        files: row.try_get(2)?,
+        statistics_chunks: row.try_get(3)?,
+        changed_since_statistics: row.try_get(4)?,
+        terms_indexed: row.try_get(5)?,
+        vectors_indexed: row.try_get(6)?,
+        updated_ms: row.try_get(7)?,
     })
 }
 
@@ -102,25 +90,20 @@ pub async fn reserve_ids(tx: &mut ProjectTx, fence: Fence, count: i64) -> Result
     }
 }
 
-/// Publishes a run: counts what is there, notes the versions and `changed` chunks, starts a new generation.
+/// Publishes a run: counts what is there, notes `changed` chunks, starts a new generation.
 ///
 /// # Errors
 /// As [`check_fence`].
-pub async fn publish(
-    tx: &mut ProjectTx,
-    fence: Fence,
-    versions: Versions,
-    changed: i64,
-) -> Result<IndexState, Fault> {
+pub async fn publish(tx: &mut ProjectTx, fence: Fence, changed: i64) -> Result<IndexState, Fault> {
     let text = format!(
-        "UPDATE {state} SET generation = generation + 1, chunker_version = $2, terms_version = $3, \
-         changed_since_statistics = changed_since_statistics + $4, updated_at = now(), \
+        "UPDATE {state} SET generation = generation + 1, \
+         changed_since_statistics = changed_since_statistics + $2, updated_at = now(), \
          files = (SELECT count(*) FROM {files} WHERE skipped IS NULL), \
          chunks = (SELECT coalesce(sum(chunks), 0)::int8 FROM {files}) WHERE id = 1 AND fence = $1",
         state = tx.table("index_state"),
         files = tx.table("files"),
     );
-    let query = sql(text).bind(fence.0).bind(versions.chunker).bind(versions.terms).bind(changed);
+    let query = sql(text).bind(fence.0).bind(changed);
     held(tx.execute(query).await?)?;
     read(tx).await
 }

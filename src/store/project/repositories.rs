@@ -21,6 +21,8 @@ pub struct RepositoryRow {
     pub state: RepositoryState,
     /// Counts its complete runs.
     pub generation: i64,
+    /// What made its chunks; of a run that rebuilds them all, only once it is complete.
+    pub versions: Versions,
     /// Searchable files.
     pub files: i64,
     /// Searchable chunks.
@@ -29,6 +31,15 @@ pub struct RepositoryRow {
     pub indexed_ms: Option<i64>,
     /// The last run's report.
     pub report: Option<serde_json::Value>,
+}
+
+/// Versions of the code that turns text into rows; a different one means chunking everything again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Versions {
+    /// `languages::CHUNKER_VERSION`.
+    pub chunker: i32,
+    /// `languages::terms::TERMS_VERSION`.
+    pub terms: i32,
 }
 
 /// How far a repository is.
@@ -66,23 +77,32 @@ impl RepositoryState {
     }
 }
 
-const COLUMNS: &str = "id, root, name, state, generation, files, chunks, (extract(epoch FROM indexed_at) * 1000)::int8, report::text";
+const COLUMNS: &str = "id, root, name, state, generation, files, chunks, (extract(epoch FROM indexed_at) * 1000)::int8, report::text, \
+     chunker_version, terms_version";
 
-/// The repository at `root`, made if it is new.
+/// The repository at `root`, made if it is new; `versions` are those of the code that will fill it.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
-pub async fn ensure(tx: &mut ProjectTx, fence: Fence, root: &str, name: &str) -> Result<i64, Fault> {
+pub async fn ensure(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    root: &str,
+    name: &str,
+    versions: Versions,
+) -> Result<i64, Fault> {
     index_state::check_fence(tx, fence).await?;
     if let Some(row) = get(tx, root).await? {
         return Ok(row.id);
     }
     let id = index_state::reserve_ids(tx, fence, 1).await?;
     let text = format!(
-        "INSERT INTO {} (id, root, name, state, generation, files, chunks) VALUES ($1, $2, $3, 'new', 0, 0, 0)",
+        "INSERT INTO {} (id, root, name, state, generation, chunker_version, terms_version, files, chunks) \
+         VALUES ($1, $2, $3, 'new', 0, $4, $5, 0, 0)",
         tx.table("repositories")
     );
-    tx.execute(sql(text).bind(id).bind(root).bind(name)).await?;
+    let query = sql(text).bind(id).bind(root).bind(name);
+    tx.execute(query.bind(versions.chunker).bind(versions.terms)).await?;
     Ok(id)
 }
 
@@ -122,7 +142,7 @@ pub async fn set_state(
     Ok(())
 }
 
-/// Ends a run: counts the repository's files and chunks and keeps the report. `Ready` also starts a new
+/// Ends a run: counts the repository's files and chunks, notes what made them and keeps the report. `Ready` also starts a new
 /// generation.
 ///
 /// # Errors
@@ -132,11 +152,13 @@ pub async fn set_report(
     fence: Fence,
     id: i64,
     state: RepositoryState,
+    versions: Versions,
     report: &serde_json::Value,
 ) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
     let text = format!(
         "UPDATE {repositories} SET state = $2, report = $3::text::jsonb, \
+         chunker_version = $4, terms_version = $5, \
          generation = generation + CASE WHEN $2 = 'ready' THEN 1 ELSE 0 END, \
          indexed_at = CASE WHEN $2 = 'ready' THEN now() ELSE indexed_at END, \
          files = (SELECT count(*) FROM {files} WHERE repository_id = $1 AND skipped IS NULL), \
@@ -144,7 +166,8 @@ pub async fn set_report(
         repositories = tx.table("repositories"),
         files = tx.table("files"),
     );
-    tx.execute(sql(text).bind(id).bind(state.as_str()).bind(report.to_string())).await?;
+    let query = sql(text).bind(id).bind(state.as_str()).bind(report.to_string());
+    tx.execute(query.bind(versions.chunker).bind(versions.terms)).await?;
     Ok(())
 }
 
@@ -180,6 +203,7 @@ fn decode(row: &PgRow) -> Result<RepositoryRow, Fault> {
         name: row.try_get(2)?,
         state: RepositoryState::parse(row.try_get(3)?),
         generation: row.try_get(4)?,
+        versions: Versions { chunker: row.try_get(9)?, terms: row.try_get(10)? },
         files: row.try_get(5)?,
         chunks: row.try_get(6)?,
         indexed_ms: row.try_get(7)?,

@@ -6,7 +6,7 @@ use pairofcleats::config;
 use pairofcleats::contract::ProjectId;
 use pairofcleats::postgres::Database;
 use pairofcleats::store::{
-    self, ChunkWrite, DecidedBy, Fence, FileWrite, ModelFacts, Project, ProjectTx, Store,
+    self, ChunkWrite, DecidedBy, Fence, FileWrite, ModelFacts, Project, ProjectTx, Store, Versions,
 };
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
@@ -21,6 +21,9 @@ pub(crate) struct Fresh {
 fn server() -> PgConnectOptions {
     crate::harness::server().connect_options()
 }
+
+/// What made the chunks of these tests.
+pub(crate) const VERSIONS: Versions = Versions { chunker: 2, terms: 3 };
 
 pub(crate) fn settings() -> config::Database {
     config::Database {
@@ -123,7 +126,7 @@ pub(crate) async fn searching(store: &Store, project: &Project) -> ProjectTx {
 pub(crate) async fn repository(store: &Store, project: &Project) -> (Fence, i64) {
     let mut tx = writing(store, project).await;
     store::index_state::acquire_fence(&mut tx, Fence(1)).await.unwrap();
-    let id = store::repositories::ensure(&mut tx, Fence(1), "/repo", "repo").await.unwrap();
+    let id = store::repositories::ensure(&mut tx, Fence(1), "/repo", "repo", VERSIONS).await.unwrap();
     tx.commit().await.unwrap();
     (Fence(1), id)
 }

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use pairofcleats::contract::ErrorCode;
-use pairofcleats::store::{self, Fence, FileWrite, RepositoryState, Versions};
+use pairofcleats::store::{self, Fence, FileWrite, RepositoryState};
 use serde_json::json;
 
-use crate::storage::database::{Dice, Fresh, file, repository, searching, term, write, writing};
+use crate::storage::database::{Dice, Fresh, VERSIONS, file, repository, searching, term, write, writing};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_replaces_and_keeps_file_ids() {
@@ -99,8 +99,7 @@ async fn any_sequence_of_writes_equals_a_map() {
     assert_eq!(stored, expected);
 
     store::lexical::rebuild_statistics(&mut tx, fence).await.unwrap();
-    let state =
-        store::index_state::publish(&mut tx, fence, Versions { chunker: 2, terms: 3 }, 5).await.unwrap();
+    let state = store::index_state::publish(&mut tx, fence, 5).await.unwrap();
     let mut frequencies: HashMap<i32, i32> = HashMap::new();
     for text in expected.values().flatten() {
         *frequencies.entry(term(text)).or_default() += 1;
@@ -111,7 +110,7 @@ async fn any_sequence_of_writes_equals_a_map() {
     assert_eq!(counted, frequencies);
     let chunks = i64::try_from(expected.values().flatten().count()).unwrap();
     assert_eq!((state.chunks, state.statistics_chunks, state.generation), (chunks, chunks, 1));
-    assert_eq!((state.versions, state.changed_since_statistics), (Versions { chunker: 2, terms: 3 }, 5));
+    assert_eq!(state.changed_since_statistics, 5);
     tx.commit().await.unwrap();
     fresh.remove().await;
 }
@@ -146,14 +145,22 @@ async fn repositories_report_and_go_without_a_trace() {
     let (fence, repo) = repository(&fresh.store, &project).await;
     write(&fresh.store, &project, fence, repo, &[file("a.rs", &["ant"])]).await;
     let mut tx = writing(&fresh.store, &project).await;
-    assert_eq!(store::repositories::ensure(&mut tx, fence, "/repo", "other").await.unwrap(), repo);
-    let other = store::repositories::ensure(&mut tx, fence, "/other", "other").await.unwrap();
+    assert_eq!(store::repositories::ensure(&mut tx, fence, "/repo", "other", VERSIONS).await.unwrap(), repo);
+    let other = store::repositories::ensure(&mut tx, fence, "/other", "other", VERSIONS).await.unwrap();
     store::files::write_batch(&mut tx, fence, other, &[file("a.rs", &["bee"])]).await.unwrap();
     store::repositories::set_state(&mut tx, fence, other, RepositoryState::Indexing).await.unwrap();
-    store::repositories::set_report(&mut tx, fence, repo, RepositoryState::Ready, &json!({ "n": 1 }))
-        .await
-        .unwrap();
+    store::repositories::set_report(
+        &mut tx,
+        fence,
+        repo,
+        RepositoryState::Ready,
+        VERSIONS,
+        &json!({ "n": 1 }),
+    )
+    .await
+    .unwrap();
     let rows = store::repositories::list(&mut tx).await.unwrap();
+    assert_eq!(rows[1].versions, VERSIONS);
     assert_eq!((rows[0].state, rows[1].state), (RepositoryState::Indexing, RepositoryState::Ready));
     assert_eq!((rows[1].files, rows[1].chunks, rows[1].generation), (1, 1, 1));
     assert_eq!(rows[1].report, Some(json!({ "n": 1 })));
@@ -182,9 +189,12 @@ async fn every_write_is_fenced() {
         let result = match what {
             0 => store::index_state::acquire_fence(&mut tx, old).await,
             1 => store::index_state::reserve_ids(&mut tx, old, 1).await.map(drop),
-            2 => store::index_state::publish(&mut tx, old, Versions::default(), 0).await.map(drop),
-            3 => store::repositories::ensure(&mut tx, old, "/x", "x").await.map(drop),
-            4 => store::repositories::set_report(&mut tx, old, repo, RepositoryState::Ready, &report).await,
+            2 => store::index_state::publish(&mut tx, old, 0).await.map(drop),
+            3 => store::repositories::ensure(&mut tx, old, "/x", "x", VERSIONS).await.map(drop),
+            4 => {
+                store::repositories::set_report(&mut tx, old, repo, RepositoryState::Ready, VERSIONS, &report)
+                    .await
+            }
             5 => store::repositories::delete(&mut tx, old, repo).await,
             6 => store::files::touch(&mut tx, old, &[1], &[1]).await,
             7 => store::files::delete(&mut tx, old, &[1]).await.map(drop),
