@@ -20,7 +20,7 @@ use pairofcleats::upkeep::assets::{Wanted, install_for_tests, test_home};
 use serde_json::{Value, json};
 
 const FILES: usize = 10_000;
-const FILE_BYTES: std::ops::Range<u64> = 300..12_000;
+const FILE_BYTES: std::ops::Range<u64> = 300..3_000;
 const QUESTIONS: usize = 300;
 
 fn main() {

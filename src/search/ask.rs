@@ -264,8 +264,10 @@ impl Scope {
         };
         let (indexing, failed) = (names(RepositoryState::Indexing), names(RepositoryState::Failed));
         if !indexing.is_empty() {
-            let message =
-                format!("{} is being indexed: the answer is from what is committed.", indexing.join(", "));
+            let message = format!(
+                "The index run of {} is not finished: the answer is from what is committed.",
+                indexing.join(", ")
+            );
             warnings.push(Warning::new("index_running", message));
         }
         if !failed.is_empty() {
