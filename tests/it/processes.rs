@@ -63,6 +63,9 @@ fn a_killed_run_is_resumed_and_nothing_is_embedded_twice() {
     victim.kill().unwrap();
     victim.wait().unwrap();
     let before = vectors();
+    let state =
+        || tool("index_status", &json!({ "project_id": project }))["result"]["jobs"][0]["state"].clone();
+    wait_until("the dead run to be shown as waiting, once its lease is over", || state() == "queued");
 
     let report = &tool("build_index", &arguments)["result"]["report"];
     let embedded = report["vectorsEmbedded"].as_u64().unwrap();

@@ -179,7 +179,9 @@ impl Repository {
 }
 
 async fn jobs(store: &store::Store, project: &Project, only: Option<&str>) -> Result<Vec<Job>, Fault> {
-    let mut door = store.control_read().await?;
+    // A job whose process died is not running, whatever its row says: put that right before it is shown.
+    let mut door = store.control().await?;
+    store::jobs::requeue_expired(&mut door).await?;
     let jobs = store::jobs::list(&mut door, project.id(), JOBS_MAX).await?;
     door.commit().await?;
     let wanted = jobs.into_iter().filter(|job| only.is_none_or(|root| root == job.subject));
