@@ -9,7 +9,7 @@ mod queue;
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
@@ -46,10 +46,13 @@ pub struct App {
     storage: OnceCell<Storage>,
 }
 
+/// Between looks of a server at its embedded Postgres.
+const REVIVAL: Duration = Duration::from_secs(2);
+
 struct Storage {
     store: Store,
     /// Keeps the embedded cluster up while this process lives.
-    _server: Option<EmbeddedServer>,
+    server: Option<Arc<EmbeddedServer>>,
 }
 
 impl App {
@@ -108,12 +111,6 @@ impl App {
             .await
     }
 
-    /// Whether the model is in memory already.
-    #[must_use]
-    pub fn loaded_embedder(&self) -> Option<&Arc<dyn Embedder>> {
-        self.embedder.get()
-    }
-
     /// The database, if something reached it already.
     #[must_use]
     pub fn opened_store(&self) -> Option<&Store> {
@@ -132,13 +129,29 @@ impl App {
             }
         });
         tokio::spawn(index_job::work(Arc::clone(self)));
+        tokio::spawn(Arc::clone(self).revive_database());
+    }
+
+    /// Brings the embedded Postgres back when its supervisor was killed, which nobody else would notice.
+    async fn revive_database(self: Arc<Self>) {
+        while !self.shutdown.is_cancelled() {
+            if let Some(server) = self.storage.get().and_then(|storage| storage.server.clone())
+                && let Err(fault) = blocking(move || server.revive()).await
+            {
+                tracing::warn!("the embedded Postgres could not be started again: {}", fault.message);
+            }
+            tokio::select! {
+                () = self.shutdown.cancelled() => {}
+                () = tokio::time::sleep(REVIVAL) => {}
+            }
+        }
     }
 
     async fn open_storage(&self) -> Result<Storage, Fault> {
         if let Some(url) = &self.config.database.url {
             let options = crate::postgres::parse_url(url)?;
             let database = Database::connect(options, &self.config.database, true).await?;
-            return Ok(Storage { store: Store::new(database), _server: None });
+            return Ok(Storage { store: Store::new(database), server: None });
         }
         let installed = self.installed(Wanted { postgres: true, embedding: false }).await?;
         let install = installed.postgres.ok_or_else(|| {
@@ -153,7 +166,7 @@ impl App {
         };
         let server = blocking(move || embedded::ensure_running(&options)).await?;
         let database = Database::connect(server.connect_options(), &self.config.database, false).await?;
-        Ok(Storage { store: Store::new(database), _server: Some(server) })
+        Ok(Storage { store: Store::new(database), server: Some(Arc::new(server)) })
     }
 
     /// Installed runtime files; nothing is downloaded here.

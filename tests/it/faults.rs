@@ -151,5 +151,7 @@ async fn files_outside_the_repository_are_not_shown() {
     }
     let shown =
         result(&app, "show_file", json!({ "path": "a.py", "project_id": project, "startLine": 2 })).await;
+    let first = json!({ "path": "a.py", "project_id": project, "endLine": 1 });
+    assert_eq!(result(&app, "show_file", first).await["text"], "def a():");
     assert_eq!((&shown["text"], &shown["totalLines"]), (&json!("    return 1"), &json!(2)), "{shown:#}");
 }

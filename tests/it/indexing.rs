@@ -50,6 +50,15 @@ async fn an_unchanged_repository_costs_nothing_and_an_edit_touches_one_file() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_full_run_reads_everything_and_embeds_nothing_again() {
+    let (app, repository, project) = (app(), two_files(), project("full"));
+    build(&app, &repository, &project).await;
+    let full = json!({ "repoPath": repository.root(), "project_id": project, "incremental": false });
+    let report = &result(&app, "build_index", full).await["report"];
+    assert_eq!((&report["filesChanged"], &report["vectorsEmbedded"]), (&json!(2), &json!(0)), "{report:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_moved_file_is_not_embedded_again() {
     let (app, repository, project) = (app(), two_files(), project("moved"));
     build(&app, &repository, &project).await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{PROGRAM, Repository, home, project};
+use crate::harness::{PROGRAM, Repository, home, new_home, project};
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
@@ -134,4 +134,55 @@ fn stdout_of_the_stdio_server_is_protocol_only() {
     assert_eq!(answer["result"]["structuredContent"]["ok"], true, "{answer:#}");
     drop(input);
     assert!(server.wait().unwrap().success());
+}
+
+/// The supervisor of the cluster below `home`, found by its command line.
+fn supervisor_of(home: &std::path::Path) -> Option<i32> {
+    let home = home.to_string_lossy().into_owned();
+    std::fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let ours = line.contains("postgres-supervisor") && line.contains(&home);
+        ours.then(|| entry.file_name().to_str()?.parse().ok()).flatten()
+    })
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_brings_its_database_back_when_the_supervisor_is_killed() {
+    let home = new_home("revived");
+    let mut server = command(&["--json", "serve", "--port", "0"])
+        .env("PAIROFCLEATS_HOME", &home)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let url = serde_json::from_str::<Value>(&line).unwrap()["result"]["url"].as_str().unwrap().to_owned();
+    let healthy = async || {
+        let asked = reqwest::get(format!("{url}/status")).await;
+        let Ok(answer) = asked else { return false };
+        answer.json::<Value>().await.is_ok_and(|status| status["result"]["status"]["database"].is_object())
+    };
+    let wait = async |what: &str| {
+        for _ in 0..600 {
+            if healthy().await {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("waited in vain for {what}");
+    };
+    wait("the database").await;
+    let before = supervisor_of(&home).expect("a supervisor");
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(before).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    wait_until("another supervisor", || supervisor_of(&home).is_some_and(|pid| pid != before));
+    wait("the database to be back").await;
+    server.kill().unwrap();
+    server.wait().unwrap();
+    wait_until("the cluster to be gone", || supervisor_of(&home).is_none());
 }

@@ -1,6 +1,7 @@
 //! What `search` and `search_code` share: the project, the model if there is one, the one query core.
 
 use crate::contract::Fault;
+use crate::postgres::retry_stale_plan;
 use crate::search::{self, Deps, Ranking, SearchAnswer, SearchRequest};
 use crate::store::Project;
 use crate::tools::Call;
@@ -22,7 +23,7 @@ pub(super) async fn ask(
         ranking: &ranking,
         clock: &*app.clock,
     };
-    let answer = search::search(deps, project, request).await?;
+    let answer = retry_stale_plan(|| search::search(deps, project, request)).await?;
     answer.warnings.iter().cloned().for_each(|warning| call.warn(warning));
     Ok(answer)
 }
