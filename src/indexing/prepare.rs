@@ -109,6 +109,7 @@ fn chunks(
         chars_max: settings.chunk_chars_max,
         chunks_max: settings.chunks_per_file_max,
         parse_timeout: Duration::from_millis(settings.parse_timeout_ms),
+        facts: true,
     };
     let chunked = languages::chunk(text, language, &limits);
     chunked

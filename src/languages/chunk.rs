@@ -3,9 +3,12 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::language::Language;
+use super::facts::{self, Comment, Facts, Flow};
+use super::language::{Grammar, Language};
 use super::lines::Lines;
+use super::syntax::Outline;
 use super::{merge, name, split, syntax};
+use tree_sitter::Node;
 
 /// Bump when the same file gives other chunks; stored with an index so that it is rebuilt.
 pub const CHUNKER_VERSION: i32 = 1;
@@ -28,6 +31,10 @@ pub struct Chunk {
     pub signature: Option<String>,
     /// The lines as they stand in the file, without the last line's end.
     pub text: String,
+    /// What its code does.
+    pub facts: Facts,
+    /// What people wrote in it, in order.
+    pub comments: Vec<Comment>,
 }
 
 /// The chunks of a file and how they came about.
@@ -37,6 +44,10 @@ pub struct Chunked {
     pub chunks: Vec<Chunk>,
     /// Along the syntax or by lines.
     pub how: How,
+    /// What the file imports, sorted: as written, with the paths above.
+    pub imports: Vec<String>,
+    /// How values move in it.
+    pub flow: Flow,
 }
 
 /// What the chunk borders follow.
@@ -59,11 +70,13 @@ pub struct ChunkLimits {
     pub chunks_max: usize,
     /// Longest time for parsing and querying one file.
     pub parse_timeout: Duration,
+    /// Whether facts are looked for.
+    pub facts: bool,
 }
 
 impl Default for ChunkLimits {
     fn default() -> Self {
-        Self { chars_target: 750, chars_max: 1500, chunks_max: 2000, parse_timeout: Duration::from_secs(2) }
+        Self { chars_target: 750, chars_max: 1500, chunks_max: 2000, parse_timeout: Duration::from_secs(2), facts: true }
     }
 }
 
@@ -90,18 +103,49 @@ pub fn chunk(text: &str, language: Option<&'static Language>, limits: &ChunkLimi
                 syntax::with_outline(text, language.separator, grammar, deadline, |outline, root| {
                     let pieces =
                         merge::merge(split::split(root, outline, &lines, limits), outline, &lines, limits);
-                    name::chunks(&pieces, outline, &lines)
+                    let mut chunked = Chunked::new(name::chunks(&pieces, outline, &lines), How::Syntax);
+                    if limits.facts {
+                        add_facts(&mut chunked, grammar, outline, root, deadline);
+                    }
+                    chunked
                 })
             })
             .unwrap_or(Err("parse_failed")),
         };
-    match parsed {
-        Ok(chunks) => Chunked { chunks, how: How::Syntax },
-        Err(reason) => {
-            let pieces = merge::bound(lines.cut(0, lines.last_row(), limits), limits);
-            Chunked { chunks: name::blocks(&pieces, &lines), how: How::Lines(reason) }
-        }
+    parsed.unwrap_or_else(|reason| {
+        let pieces = merge::bound(lines.cut(0, lines.last_row(), limits), limits);
+        Chunked::new(name::blocks(&pieces, &lines), How::Lines(reason))
+    })
+}
+
+impl Chunked {
+    fn new(chunks: Vec<Chunk>, how: How) -> Self {
+        Self { chunks, how, imports: Vec::new(), flow: Flow::default() }
     }
+}
+
+/// Adds what the language's `facts.scm` finds. Where time runs out the chunks stay as they are: a fact that is
+/// not known passes no filter.
+fn add_facts(
+    chunked: &mut Chunked,
+    grammar: &Grammar,
+    outline: &Outline<'_>,
+    root: Node<'_>,
+    deadline: Instant,
+) {
+    let Ok(compiled) = grammar.facts.compiled(|| (grammar.language)()) else { return };
+    let Ok(items) = facts::items(outline.text, compiled, root, deadline) else { return };
+    let rows = |chunk: &Chunk| (chunk.start_line as usize - 1, chunk.end_line as usize - 1);
+    let places: Vec<_> = chunked.chunks.iter().map(rows).collect();
+    let gathered = facts::gather(outline, compiled, items, root, &places);
+    for (chunk, (facts, comments)) in
+        chunked.chunks.iter_mut().zip(gathered.facts.into_iter().zip(gathered.comments))
+    {
+        chunk.facts = facts;
+        chunk.comments = comments;
+    }
+    chunked.imports = gathered.imports;
+    chunked.flow = gathered.flow;
 }
 
 /// Runs `work` where there is stack enough for a text of `bytes`. Nothing when there is none to be had or the

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
+use super::facts::FactQuery;
 use super::query::Compiled;
 
 /// One language of the registry. Two are the same when their `id` is.
@@ -31,6 +32,8 @@ pub(super) struct Grammar {
     pub(super) language: fn() -> tree_sitter::Language,
     /// Text of `definitions.scm`.
     pub(super) definitions: &'static str,
+    /// The query of `facts.scm`.
+    pub(super) facts: FactQuery,
     /// Tells texts that the grammar's scanner cannot take.
     pub(super) hazard: Option<fn(&str) -> bool>,
     /// The compiled query, made on first use; an error is a defect of the data and tested against.
@@ -38,18 +41,24 @@ pub(super) struct Grammar {
 }
 
 impl Grammar {
-    /// A grammar with its definitions query.
-    pub(super) const fn new(language: fn() -> tree_sitter::Language, definitions: &'static str) -> Self {
-        Self { language, definitions, hazard: None, compiled: OnceLock::new() }
+    /// A grammar with its two queries.
+    pub(super) const fn new(
+        language: fn() -> tree_sitter::Language,
+        definitions: &'static str,
+        facts: &'static str,
+    ) -> Self {
+        Self { language, definitions, facts: FactQuery::new(facts), hazard: None, compiled: OnceLock::new() }
     }
 
     /// A grammar whose scanner cannot take some texts.
     pub(super) const fn unless(
         language: fn() -> tree_sitter::Language,
         definitions: &'static str,
+        facts: &'static str,
         hazard: fn(&str) -> bool,
     ) -> Self {
-        Self { language, definitions, hazard: Some(hazard), compiled: OnceLock::new() }
+        let facts = FactQuery::new(facts);
+        Self { language, definitions, facts, hazard: Some(hazard), compiled: OnceLock::new() }
     }
 }
 

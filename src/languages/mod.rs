@@ -7,6 +7,8 @@ mod language;
 mod plain;
 mod registry;
 
+pub mod facts;
+
 mod hazard;
 mod lines;
 mod query;
@@ -26,6 +28,7 @@ mod properties;
 mod samples;
 
 pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, chunk};
+pub use facts::Facts;
 pub use language::Language;
 pub use registry::{all, by_name, detect, nearest};
 

@@ -1,6 +1,7 @@
 //! Pieces to chunks: which definition a chunk is about, what it defines, its signature.
 
 use super::chunk::Chunk;
+use super::facts::Facts;
 use super::lines::Lines;
 use super::split::Piece;
 use super::syntax::{Definition, Outline};
@@ -30,6 +31,8 @@ fn block(piece: &Piece, lines: &Lines<'_>) -> Option<Chunk> {
         defines: Vec::new(),
         signature: None,
         text: lines.text(first, last).to_owned(),
+        facts: Facts::default(),
+        comments: Vec::new(),
     })
 }
 

@@ -168,7 +168,7 @@ pub(super) fn find<'t>(
         }
         let node = walk.node();
         let (first, last) = rows(node);
-        let mut enter = last > first || node.end_byte() <= entered_to;
+        let mut enter = seen == 1 || last > first || node.end_byte() <= entered_to;
         if compiled.roots.get(usize::from(node.kind_id())) == Some(&true) {
             let (found, wrapped) = (finds.found.len(), finds.wrappers.len());
             let mut matches = matcher.matches(&compiled.query, node, text.as_bytes());

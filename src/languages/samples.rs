@@ -11,6 +11,7 @@ const LIMITS: ChunkLimits = ChunkLimits {
     chars_max: 320,
     chunks_max: 100,
     parse_timeout: std::time::Duration::from_secs(60),
+    facts: true,
 };
 
 fn listing(chunked: &Chunked) -> String {

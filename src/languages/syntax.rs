@@ -26,6 +26,7 @@ pub(super) struct Definition {
     /// … to here: the start of the body, or the end of the definition.
     pub(super) body: usize,
     pub(super) name_row: usize,
+    pub(super) name_start: usize,
     pub(super) kind: &'static str,
     pub(super) name: String,
     pub(super) qualified: String,
@@ -151,6 +152,7 @@ fn unwrapped(
                 head: if first_row == rows(f.node).0 { outer.start_byte() } else { f.node.start_byte() },
                 body: body.map_or(f.node.end_byte(), |body| body.start_byte()),
                 name_row: f.name.start_position().row,
+                name_start: f.name.start_byte(),
                 kind: f.kind,
                 qualified: receiver.map_or(full, |receiver| format!("{receiver}{separator}{name}")),
                 name,

@@ -12,5 +12,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[".bashrc", ".bash_profile", ".bash_aliases", ".profile", ".zshrc", ".zprofile", "pkgbuild"],
     interpreters: &["sh", "bash", "dash", "zsh", "ksh"],
     separator: ".",
-    grammar: Some(Grammar::unless(|| tree_sitter_bash::LANGUAGE.into(), include_str!("definitions.scm"), hazard::bash)),
+    grammar: Some(Grammar::unless(|| tree_sitter_bash::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::bash)),
 };

@@ -11,5 +11,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[],
     interpreters: &[],
     separator: " > ",
-    grammar: Some(Grammar::new(|| tree_sitter_md::LANGUAGE.into(), include_str!("definitions.scm"))),
+    grammar: Some(Grammar::new(|| tree_sitter_md::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
 };

@@ -12,5 +12,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["sconstruct", "sconscript", "wscript"],
     interpreters: &["python", "pypy", "uv", "ipython"],
     separator: ".",
-    grammar: Some(Grammar::unless(|| tree_sitter_python::LANGUAGE.into(), include_str!("definitions.scm"), hazard::python)),
+    grammar: Some(Grammar::unless(|| tree_sitter_python::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::python)),
 };

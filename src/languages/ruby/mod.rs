@@ -12,5 +12,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["gemfile", "rakefile", "vagrantfile", "podfile", "brewfile", "capfile", "guardfile", "fastfile"],
     interpreters: &["ruby", "jruby", "rake"],
     separator: "::",
-    grammar: Some(Grammar::unless(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"), hazard::ruby)),
+    grammar: Some(Grammar::unless(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::ruby)),
 };

@@ -11,5 +11,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile"],
     interpreters: &[],
     separator: ".",
-    grammar: Some(Grammar::new(|| tree_sitter_toml_ng::LANGUAGE.into(), include_str!("definitions.scm"))),
+    grammar: Some(Grammar::new(|| tree_sitter_toml_ng::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
 };

@@ -12,5 +12,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[".clang-format", ".clang-tidy", ".gemrc", "pubspec.lock", "pnpm-lock.yaml", "yarn.lock"],
     interpreters: &[],
     separator: ".",
-    grammar: Some(Grammar::unless(|| tree_sitter_yaml::LANGUAGE.into(), include_str!("definitions.scm"), hazard::yaml)),
+    grammar: Some(Grammar::unless(|| tree_sitter_yaml::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::yaml)),
 };

@@ -1,0 +1,1 @@
+; What Bash code does.

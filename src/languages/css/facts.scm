@@ -1,0 +1,1 @@
+; What CSS code does.

@@ -1,0 +1,1 @@
+; What Elixir code does.

@@ -1,0 +1,141 @@
+//! The facts there are: their names, their meaning, and how a chunk holds them.
+
+use std::fmt;
+
+macro_rules! fields {
+    ($($variant:ident $code:literal $name:literal $help:literal;)*) => {
+        /// A set of names that a chunk says. The set is closed; the code is stored and never reused.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Field { $(#[doc = $help] $variant = $code,)* }
+
+        impl Field {
+            /// All fields, by code.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// Name in answers and in the documentation.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// One sentence for people.
+            #[must_use]
+            pub fn help(self) -> &'static str {
+                match self { $(Self::$variant => $help,)* }
+            }
+        }
+    };
+}
+
+fields! {
+    Kind 1 "kind" "What the chunk is: function, method, class …";
+    Flag 2 "flags" "What holds of it: async, generator, returns.";
+    Param 3 "params" "Names of parameters.";
+    Type 4 "types" "Declared types of parameters, fields and variables.";
+    Inferred 5 "inferredTypes" "Types that a value gives away: a literal, a constructor.";
+    ReturnType 6 "returnTypes" "Declared types of what is returned.";
+    Decorator 7 "decorators" "Decorators, annotations and attributes.";
+    Modifier 8 "modifiers" "Modifiers as they are written: static, const, unsafe …";
+    Visibility 9 "visibility" "Who may use it, by keyword or by the language's convention.";
+    Extends 10 "extends" "Types it is derived from.";
+    Implements 11 "implements" "Interfaces, traits and protocols it fulfils.";
+    Import 12 "imports" "Modules that the file imports, as written, with their parents.";
+    Export 13 "exports" "Names it offers to other files.";
+    Call 14 "calls" "What is called (whole and last part) and the functions that call.";
+    Throw 15 "throws" "What is thrown, raised or panicked with.";
+    Await 16 "awaits" "What is awaited.";
+    Yield 17 "yields" "What a generator yields.";
+    Read 18 "reads" "Names whose value is used.";
+    Write 19 "writes" "Names that are assigned to.";
+    Mutate 20 "mutates" "Members and elements that are assigned to: `a.b`, `a[]`.";
+    Alias 21 "aliases" "Names that stand for another one: `a=b.c`.";
+    Use 22 "uses" "Further identifiers: type names, labels, members.";
+    Lint 23 "lint" "Structural rules that are broken.";
+    RiskTag 24 "riskTags" "Tags of the risk rules that match.";
+    RiskSource 25 "riskSources" "Where untrusted input comes in.";
+    RiskSink 26 "riskSinks" "Dangerous operations.";
+    RiskCategory 27 "riskCategories" "Categories of the sinks.";
+    RiskFlow 28 "riskFlows" "Untrusted input that reaches a dangerous operation: `source->sink`.";
+    Author 29 "authors" "Who wrote its lines.";
+}
+
+impl fmt::Display for Field {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What holds of a definition or does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flag {
+    /// It runs asynchronously.
+    Async,
+    /// It yields a sequence of values.
+    Generator,
+    /// It gives a value back.
+    Returns,
+}
+
+impl Flag {
+    /// The value under [`Field::Flag`].
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Async => "async",
+            Self::Generator => "generator",
+            Self::Returns => "returns",
+        }
+    }
+}
+
+/// The facts of one chunk.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Facts {
+    /// Field and value, sorted, each once.
+    pub values: Vec<(Field, String)>,
+    /// Caller (where the call is inside a function) and callee, in order, each pair once.
+    pub calls: Vec<(Option<String>, String)>,
+    /// Control flow; none where the language's query does not count it.
+    pub counts: Option<Counts>,
+    /// Broken structural rules, by line.
+    pub lint: Vec<Lint>,
+    /// What its documentation says, at most 300 characters.
+    pub doc: Option<String>,
+}
+
+impl Facts {
+    /// Whether a field holds a value.
+    #[must_use]
+    pub fn has(&self, field: Field, value: &str) -> bool {
+        self.values.iter().any(|(f, v)| *f == field && v == value)
+    }
+
+    /// The values of a field.
+    pub fn of(&self, field: Field) -> impl Iterator<Item = &str> {
+        self.values.iter().filter(move |(f, _)| *f == field).map(|(_, value)| value.as_str())
+    }
+}
+
+/// How often control flow turns in a chunk. `else`, `case` and `try` count as branches, as keywords do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// `if`, `else`, `switch`, `case`, `try`, `catch` and their like.
+    pub branches: u16,
+    /// `for`, `while`, `do`, `loop`.
+    pub loops: u16,
+    /// `break`.
+    pub breaks: u16,
+    /// `continue`, `next`.
+    pub continues: u16,
+    /// `return`.
+    pub returns: u16,
+}
+
+/// A broken structural rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lint {
+    /// 1-based.
+    pub line: u32,
+    /// Name of the rule: `todo`, `empty-catch`.
+    pub rule: String,
+}

@@ -1,0 +1,54 @@
+//! How values move in a file: functions with their parameters, assignments, calls with their arguments. Risk rules
+//! follow untrusted input along it.
+
+use std::ops::Range;
+
+/// The flow of one file. All positions are bytes of its text.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Flow {
+    /// Functions and methods, by start; an outer one stands before its inner ones.
+    pub functions: Vec<FunctionSpan>,
+    /// Assignments and initialisations, by start.
+    pub assignments: Vec<Assignment>,
+    /// Calls, by start.
+    pub calls: Vec<CallSite>,
+    /// What is given back: the whole statement, or the expression.
+    pub returns: Vec<Range<usize>>,
+}
+
+/// A function or method.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FunctionSpan {
+    /// Simple name.
+    pub name: String,
+    /// From its first decorator to its end.
+    pub range: Range<usize>,
+    /// 1-based.
+    pub start_line: u32,
+    /// Names of its parameters, in order.
+    pub params: Vec<String>,
+}
+
+/// `targets = value`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assignment {
+    /// Names and chains assigned to.
+    pub targets: Vec<String>,
+    /// The value.
+    pub value: Range<usize>,
+    /// 1-based.
+    pub line: u32,
+}
+
+/// A call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CallSite {
+    /// What is called as a chain of names with `.`: `os.system`.
+    pub callee: String,
+    /// From the callee to the end of the arguments.
+    pub range: Range<usize>,
+    /// The arguments, in order.
+    pub arguments: Vec<Range<usize>>,
+    /// 1-based.
+    pub line: u32,
+}

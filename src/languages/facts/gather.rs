@@ -1,0 +1,387 @@
+//! Findings to the facts of each chunk.
+
+use std::collections::HashSet;
+
+use tree_sitter::Node;
+
+use super::comments::{self, Comment};
+use super::field::{Counts, Facts, Field, Flag, Lint};
+use super::flow::{Assignment, CallSite, Flow, FunctionSpan};
+use super::query::{Compiled, Item, Items, Role};
+use super::values::{self, Target};
+use crate::languages::syntax::{Definition, Outline};
+
+/// Most values of one field of a chunk.
+const VALUES_MAX: usize = 256;
+/// Most calls listed for a chunk.
+const CALLS_MAX: usize = 128;
+/// Lines of a function above which it is too long to be read as one.
+const FUNCTION_LINES_MAX: usize = 100;
+/// What a comment says that asks for work.
+const WORK_MARKS: &[&str] = &["TODO", "FIXME", "XXX", "HACK"];
+
+/// What was found in a file.
+#[derive(Debug, Default)]
+pub(in crate::languages) struct Gathered {
+    /// Of each chunk, in order.
+    pub(in crate::languages) facts: Vec<Facts>,
+    /// Of each chunk, in order.
+    pub(in crate::languages) comments: Vec<Vec<Comment>>,
+    /// What the file imports, sorted.
+    pub(in crate::languages) imports: Vec<String>,
+    /// How values move.
+    pub(in crate::languages) flow: Flow,
+}
+
+/// Sorts findings into chunks, given by their first and last rows.
+pub(in crate::languages) fn gather(
+    outline: &Outline<'_>,
+    compiled: &Compiled,
+    items: Items<'_, '_>,
+    root: Node<'_>,
+    chunks: &[(usize, usize)],
+) -> Gathered {
+    let items = items.0;
+    let mut gathering = Gathering {
+        text: outline.text,
+        outline,
+        chunks,
+        claimed: HashSet::new(),
+        facts: chunks.iter().map(|_| Facts { counts: compiled.tells(Role::Branch).then(Counts::default), ..Facts::default() }).collect(),
+        imports: Vec::new(),
+        flow: Flow::default(),
+    };
+    gathering.claim(&items);
+    for item in &items {
+        gathering.take(item);
+    }
+    gathering.definitions(&items, compiled);
+    gathering.syntax_errors(root);
+    let comments = gathering.comments(&items);
+    gathering.finish(comments)
+}
+
+struct Gathering<'g> {
+    text: &'g str,
+    outline: &'g Outline<'g>,
+    chunks: &'g [(usize, usize)],
+    /// Where identifiers start that another capture speaks for.
+    claimed: HashSet<usize>,
+    facts: Vec<Facts>,
+    imports: Vec<String>,
+    flow: Flow,
+}
+
+impl Gathering<'_> {
+    /// The chunk that holds a row.
+    fn chunk(&self, row: usize) -> Option<usize> {
+        let at = self.chunks.partition_point(|(first, _)| *first <= row).checked_sub(1)?;
+        (row <= self.chunks[at].1).then_some(at)
+    }
+
+    fn add(&mut self, row: usize, field: Field, value: impl Into<String>) {
+        if let Some(at) = self.chunk(row) {
+            self.facts[at].values.push((field, value.into()));
+        }
+    }
+
+    fn raw(&self, item: &Item<'_, '_>) -> String {
+        item.set.map_or_else(|| self.text[item.node.byte_range()].to_owned(), str::to_owned)
+    }
+
+    /// Notes which identifiers are written, called, named: the others are read.
+    fn claim(&mut self, items: &[Item<'_, '_>]) {
+        self.claimed.extend(self.outline.definitions.iter().map(|definition| definition.name_start));
+        for item in items {
+            let text = &self.text[item.node.byte_range()];
+            match item.role {
+                Role::Param | Role::Use => _ = self.claimed.insert(item.node.start_byte()),
+                Role::Call => {
+                    // The last name of the chain; what is in front of it is read.
+                    let name = text.trim_end_matches(['!', '?', ' ']);
+                    let bare = name.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + name[at..].chars().next().map_or(1, char::len_utf8));
+                    self.claimed.insert(item.node.start_byte() + bare);
+                }
+                Role::Target if text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '@')) => {
+                    self.claimed.insert(item.node.start_byte());
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn take(&mut self, item: &Item<'_, '_>) {
+        let row = item.node.start_position().row;
+        let whole = |field: Field, value: Option<String>, this: &mut Self| {
+            if let Some(value) = value {
+                this.add(row, field, value);
+            }
+        };
+        match item.role {
+            Role::Param => whole(Field::Param, values::name(&self.raw(item)), self),
+            Role::Type => whole(Field::Type, values::declared_type(&self.raw(item)), self),
+            Role::Inferred => whole(Field::Inferred, values::declared_type(&self.raw(item)), self),
+            Role::ReturnType => self.return_type(row, item),
+            Role::Returns => {
+                self.flow.returns.push(item.node.byte_range());
+                self.add(row, Field::Flag, Flag::Returns.as_str());
+            }
+            Role::Async => self.flag(item, Flag::Async),
+            Role::Generator => self.flag(item, Flag::Generator),
+            Role::Decorator => whole(Field::Decorator, values::decorator(&self.raw(item)), self),
+            Role::Modifier => whole(Field::Modifier, values::folded(&self.raw(item)), self),
+            Role::Visibility => whole(Field::Visibility, values::folded(&self.raw(item)), self),
+            Role::Extends => whole(Field::Extends, values::folded(&self.raw(item)), self),
+            Role::Implements => whole(Field::Implements, values::folded(&self.raw(item)), self),
+            Role::Export => whole(Field::Export, values::name(&self.raw(item)), self),
+            Role::Import => {
+                let imported = values::imports(&self.raw(item));
+                imported.iter().for_each(|path| self.add(row, Field::Import, path));
+                self.imports.extend(imported);
+            }
+            Role::Throw => self.chained(row, Field::Throw, item),
+            Role::Await => self.chained(row, Field::Await, item),
+            Role::Yield => {
+                self.flag(item, Flag::Generator);
+                self.chained(row, Field::Yield, item);
+            }
+            Role::Call => self.call(row, item),
+            Role::Target => self.target(row, item),
+            Role::Identifier => {
+                if !self.claimed.contains(&item.node.start_byte()) {
+                    whole(Field::Read, values::name(&self.raw(item)), self);
+                }
+            }
+            Role::Use => whole(Field::Use, values::name(&self.raw(item)), self),
+            Role::Branch | Role::Loop | Role::Break | Role::Continue | Role::Return => self.count(row, item.role),
+            Role::Lint => whole(Field::Lint, values::folded(&self.raw(item)), self),
+            Role::Comment | Role::Doc | Role::Arguments | Role::Value => {}
+        }
+        if item.role == Role::Lint {
+            self.lint(row, item.set.unwrap_or("lint"));
+        }
+    }
+
+    fn return_type(&mut self, row: usize, item: &Item<'_, '_>) {
+        if let Some(name) = values::declared_type(&self.raw(item)) {
+            if values::is_value_type(&name) {
+                self.add(row, Field::Flag, Flag::Returns.as_str());
+            }
+            self.add(row, Field::ReturnType, name);
+        }
+    }
+
+    /// A flag belongs to the definition around its mark, which may have been split: all its chunks say it.
+    fn flag(&mut self, item: &Item<'_, '_>, flag: Flag) {
+        let row = item.node.start_position().row;
+        let (first, last) = match self.callable(item.node.start_byte()) {
+            Some(at) => (self.outline.definitions[at].first_row, self.outline.definitions[at].last_row),
+            None => (row, row),
+        };
+        let from = self.chunks.partition_point(|(_, end)| *end < first);
+        let to = self.chunks.partition_point(|(start, _)| *start <= last);
+        for facts in &mut self.facts[from..to.max(from)] {
+            facts.values.push((Field::Flag, flag.as_str().to_owned()));
+        }
+    }
+
+    /// The chain that is thrown, awaited or yielded; of a call, what is called.
+    fn chained(&mut self, row: usize, field: Field, item: &Item<'_, '_>) {
+        let raw = self.raw(item);
+        let raw = raw.trim().trim_start_matches("new ").trim_start();
+        if let Some(chain) = values::chain(raw) {
+            self.add(row, field, chain);
+        } else if item.set.is_none() && raw.len() <= values::VALUE_BYTES_MAX && field == Field::Throw {
+            // `throw "reason"`.
+            if let Some(text) = values::name(raw) {
+                self.add(row, field, text);
+            }
+        }
+    }
+
+    fn call(&mut self, row: usize, item: &Item<'_, '_>) {
+        let Some(callee) = values::chain(&self.raw(item)) else { return };
+        let caller = self.callable(item.node.start_byte()).map(|at| &self.outline.definitions[at]);
+        let (caller, simple) = (caller.map(|c| c.qualified.clone()), caller.map(|c| c.name.clone()));
+        if let Some(at) = self.chunk(row) {
+            let facts = &mut self.facts[at];
+            let last = values::last_part(&callee).to_owned();
+            if last != callee {
+                facts.values.push((Field::Call, last));
+            }
+            facts.values.push((Field::Call, callee.clone()));
+            facts.values.extend(caller.iter().chain(&simple).map(|name| (Field::Call, name.clone())));
+            let pair = (caller, callee.clone());
+            if facts.calls.len() < CALLS_MAX && !facts.calls.contains(&pair) {
+                facts.calls.push(pair);
+            }
+        }
+        let mut cursor = item.node.walk();
+        let arguments: Vec<_> = item.partner.map_or_else(Vec::new, |list| {
+            let real = |node: &Node<'_>| !node.is_extra();
+            list.named_children(&mut cursor).filter(real).map(|node| node.byte_range()).collect()
+        });
+        let end = item.partner.map_or(item.node.end_byte(), |list| list.end_byte());
+        self.flow.calls.push(CallSite { callee, range: item.node.start_byte()..end, arguments, line: line_number(row) });
+    }
+
+    fn target(&mut self, row: usize, item: &Item<'_, '_>) {
+        let targets = values::targets(&self.raw(item));
+        for target in &targets {
+            match target {
+                Target::Name(name) => self.add(row, Field::Write, name),
+                Target::Part(part) => self.add(row, Field::Mutate, part),
+            }
+        }
+        let Some(value) = item.partner else { return };
+        let said = self.text[value.byte_range()].trim();
+        if let ([Target::Name(name)], true) = (targets.as_slice(), values::is_plain_chain(said))
+            && let Some(chain) = values::chain(said)
+        {
+            self.add(row, Field::Alias, format!("{name}={chain}"));
+        }
+        let targets: Vec<String> = targets.into_iter().map(|target| match target {
+            Target::Name(name) | Target::Part(name) => name,
+        }).collect();
+        if !targets.is_empty() {
+            self.flow.assignments.push(Assignment { targets, value: value.byte_range(), line: line_number(row) });
+        }
+    }
+
+    fn count(&mut self, row: usize, role: Role) {
+        let Some(counts) = self.chunk(row).and_then(|at| self.facts[at].counts.as_mut()) else { return };
+        let number = match role {
+            Role::Branch => &mut counts.branches,
+            Role::Loop => &mut counts.loops,
+            Role::Break => &mut counts.breaks,
+            Role::Continue => &mut counts.continues,
+            _ => &mut counts.returns,
+        };
+        *number = number.saturating_add(1);
+    }
+
+    fn lint(&mut self, row: usize, rule: &str) {
+        if let Some(at) = self.chunk(row) {
+            self.facts[at].values.push((Field::Lint, rule.to_owned()));
+            self.facts[at].lint.push(Lint { line: line_number(row), rule: rule.to_owned() });
+        }
+    }
+
+    /// The innermost function or method around a byte.
+    fn callable(&self, at: usize) -> Option<usize> {
+        let definitions = &self.outline.definitions;
+        let mut found = definitions.partition_point(|d| d.start <= at).checked_sub(1);
+        while let Some(index) = found {
+            let definition = &definitions[index];
+            if definition.end > at && is_callable(definition) {
+                return Some(index);
+            }
+            found = definition.parent;
+        }
+        None
+    }
+
+    /// What holds of definitions: default visibility, length, and the functions of the flow with their parameters.
+    fn definitions(&mut self, items: &[Item<'_, '_>], compiled: &Compiled) {
+        for definition in &self.outline.definitions {
+            if matches!(definition.kind, "section" | "impl" | "variable" | "module") {
+                continue;
+            }
+            let head = definition.start..definition.body.max(definition.head);
+            let from = items.partition_point(|item| item.node.start_byte() < head.start);
+            let within = || items[from..].iter().take_while(|item| item.node.start_byte() < head.end);
+            if let Some(default) = &compiled.default_visibility
+                && !within().any(|item| item.role == Role::Visibility)
+            {
+                self.add(definition.name_row, Field::Visibility, default);
+            }
+            if !is_callable(definition) {
+                continue;
+            }
+            if definition.last_row - definition.first_row >= FUNCTION_LINES_MAX {
+                self.lint(definition.name_row, "long-function");
+            }
+            let params = within().filter(|item| item.role == Role::Param);
+            let params = params.filter_map(|item| values::name(&self.raw(item))).collect();
+            self.flow.functions.push(FunctionSpan {
+                name: definition.name.clone(),
+                range: definition.start..definition.end,
+                start_line: line_number(definition.first_row),
+                params,
+            });
+        }
+    }
+
+    /// Places that the grammar could not read, by the smallest nodes that hold them.
+    fn syntax_errors(&mut self, root: Node<'_>) {
+        if !root.has_error() {
+            return;
+        }
+        let mut cursor = root.walk();
+        let mut rows: Vec<usize> = Vec::new();
+        loop {
+            let node = cursor.node();
+            if node.is_error() || node.is_missing() {
+                rows.push(node.start_position().row);
+            }
+            if node.has_error() && !node.is_error() && cursor.goto_first_child() {
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    rows.dedup();
+                    rows.iter().for_each(|row| self.lint(*row, "syntax-error"));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Comments by chunk; they are documentation of the chunk, and some ask for work.
+    fn comments(&mut self, items: &[Item<'_, '_>]) -> Vec<Vec<Comment>> {
+        let starts: HashSet<usize> = self.outline.definitions.iter().flat_map(|d| [d.first_row, d.name_row]).collect();
+        let mut by_chunk: Vec<Vec<Comment>> = self.chunks.iter().map(|_| Vec::new()).collect();
+        for comment in comments::comments(self.text, items, &|row| starts.contains(&row)) {
+            let row = comment.start_line as usize - 1;
+            for (line, said) in comment.text.lines().enumerate() {
+                let asks = |mark: &&str| said.split(|c: char| !c.is_alphanumeric()).any(|word| word == *mark);
+                if WORK_MARKS.iter().any(|mark| asks(mark)) {
+                    self.lint(row + line, "todo");
+                }
+            }
+            if let Some(at) = self.chunk(row) {
+                by_chunk[at].push(comment);
+            }
+        }
+        for (facts, comments) in self.facts.iter_mut().zip(&by_chunk) {
+            let doc = comments.iter().find(|comment| comment.doc);
+            facts.doc = doc.map(|comment| comments::cut_doc(&comment.text));
+        }
+        by_chunk
+    }
+
+    fn finish(mut self, comments: Vec<Vec<Comment>>) -> Gathered {
+        for facts in &mut self.facts {
+            facts.values.sort();
+            facts.values.dedup();
+            let mut last = (None, 0);
+            facts.values.retain(|(field, _)| {
+                last = if last.0 == Some(*field) { (last.0, last.1 + 1) } else { (Some(*field), 1) };
+                last.1 <= VALUES_MAX
+            });
+            facts.lint.sort_by(|a, b| (a.line, &a.rule).cmp(&(b.line, &b.rule)));
+            facts.lint.dedup();
+        }
+        self.imports.sort();
+        self.imports.dedup();
+        Gathered { facts: self.facts, comments, imports: self.imports, flow: self.flow }
+    }
+}
+
+fn is_callable(definition: &Definition) -> bool {
+    matches!(definition.kind, "function" | "method")
+}
+
+fn line_number(row: usize) -> u32 {
+    u32::try_from(row + 1).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,23 @@
+//! What the code of a chunk does, as facts that can be filtered: read off the syntax tree by the `facts.scm` of
+//! the language's folder.
+//!
+//! A query names what it finds by its captures ([`query`] lists them); here that becomes the facts of each chunk
+//! ([`gather`]), its comments ([`comments`]) and the flow of values that risk rules follow ([`flow`]).
+
+mod field;
+
+mod query;
+mod values;
+
+mod comments;
+mod flow;
+mod gather;
+
+#[cfg(test)]
+mod cases;
+
+pub use field::{Counts, Facts, Field, Flag, Lint};
+pub use comments::Comment;
+pub use flow::{Assignment, CallSite, Flow, FunctionSpan};
+pub(super) use gather::{Gathered, gather};
+pub(super) use query::{FactQuery, items};

@@ -1,0 +1,179 @@
+//! A language's `facts.scm`: which captures it may use, and what it finds in a tree.
+
+use std::ops::ControlFlow;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+use streaming_iterator::StreamingIterator;
+use tree_sitter::{Node, Query, QueryCursor, QueryCursorOptions};
+
+/// Unfinished matches at a time; far above what the queries need.
+const MATCHES_MAX: u32 = 16_384;
+/// Findings of one file; a generated table has no bound of its own.
+const ITEMS_MAX: usize = 500_000;
+
+macro_rules! roles {
+    ($($variant:ident $capture:literal $help:literal;)*) => {
+        /// What a capture of a `facts.scm` says of its node. A pattern may replace the node's text by
+        /// `(#set! value "…")`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(in crate::languages) enum Role { $(#[doc = $help] $variant,)* }
+
+        impl Role {
+            /// All roles.
+            pub(super) const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            fn of(capture: &str) -> Option<Self> {
+                match capture { $($capture => Some(Self::$variant),)* _ => None }
+            }
+        }
+    };
+}
+
+roles! {
+    Param "param" "A parameter's name.";
+    Type "type" "The declared type of a parameter, a field or a variable.";
+    Inferred "inferred" "The type of a value, as the value gives it away.";
+    ReturnType "return_type" "The declared type of what is returned.";
+    Returns "returns" "A place that gives a value back.";
+    Decorator "decorator" "A decorator, annotation or attribute, with or without its mark.";
+    Modifier "modifier" "A modifier.";
+    Visibility "visibility" "A visibility, by keyword or by `#set!`.";
+    Extends "extends" "A type that the definition is derived from.";
+    Implements "implements" "An interface, trait or protocol that it fulfils.";
+    Import "import" "What is imported: a path, quoted or not, lists in braces included.";
+    Export "export" "A name that is exported.";
+    Async "async" "Makes the definition around it asynchronous.";
+    Generator "generator" "Makes the definition around it a generator.";
+    Call "call" "What is called, without arguments.";
+    Arguments "arguments" "The arguments of the call in the same match.";
+    Throw "throw" "What is thrown: its name, or the expression that makes it.";
+    Await "await" "What is awaited.";
+    Yield "yield" "What is yielded; the node itself where nothing is.";
+    Target "target" "What is assigned to.";
+    Value "value" "What is assigned in the same match.";
+    Identifier "identifier" "An identifier in an expression: read, unless another capture claims it.";
+    Use "use" "An identifier elsewhere: a type's name, a label.";
+    Branch "branch" "A branch.";
+    Loop "loop" "A loop.";
+    Break "break" "A break.";
+    Continue "continue" "A continue.";
+    Return "return" "A return.";
+    Comment "comment" "A comment.";
+    Doc "doc" "A documentation string that is no comment.";
+    Lint "lint" "A broken rule; `(#set! value \"rule-name\")` names it.";
+}
+
+/// The query of a language's folder; compiled on first use.
+pub(in crate::languages) struct FactQuery {
+    text: &'static str,
+    compiled: OnceLock<Result<Compiled, String>>,
+}
+
+impl FactQuery {
+    /// The query with this text.
+    pub(in crate::languages) const fn new(text: &'static str) -> Self {
+        Self { text, compiled: OnceLock::new() }
+    }
+
+    /// The compiled query, made once.
+    pub(in crate::languages) fn compiled(
+        &self,
+        language: impl FnOnce() -> tree_sitter::Language,
+    ) -> Result<&Compiled, &str> {
+        self.compiled.get_or_init(|| Compiled::new(&language(), self.text)).as_ref().map_err(String::as_str)
+    }
+}
+
+/// A compiled query.
+pub(in crate::languages) struct Compiled {
+    query: Query,
+    roles: Vec<Option<Role>>,
+    /// By pattern: what replaces the text of its captures.
+    values: Vec<Option<Box<str>>>,
+    /// What a definition without a visibility of its own has: the line `;! default-visibility public`.
+    pub(super) default_visibility: Option<String>,
+}
+
+impl Compiled {
+    /// Compiles; the error is for the language's maintainer.
+    pub(super) fn new(language: &tree_sitter::Language, text: &str) -> Result<Self, String> {
+        let query = Query::new(language, text).map_err(|error| error.to_string())?;
+        let roles = query.capture_names().iter().map(|name| {
+            // For the query's own predicates.
+            if name.starts_with('_') { Ok(None) } else { Role::of(name).map(Some).ok_or(format!("unknown capture @{name}")) }
+        });
+        let roles = roles.collect::<Result<_, _>>()?;
+        let value = |pattern| {
+            let settings = query.property_settings(pattern);
+            settings.iter().find(|setting| &*setting.key == "value").and_then(|setting| setting.value.clone())
+        };
+        let values = (0..query.pattern_count()).map(value).collect();
+        let directive = text.lines().find_map(|line| line.strip_prefix(";! default-visibility "));
+        let default_visibility = directive.map(|word| word.trim().to_owned());
+        Ok(Self { query, roles, values, default_visibility })
+    }
+
+    /// Whether the query has a capture of this role at all.
+    pub(super) fn tells(&self, role: Role) -> bool {
+        self.roles.contains(&Some(role)) || (role == Role::Visibility && self.default_visibility.is_some())
+    }
+}
+
+/// One finding.
+pub(super) struct Item<'t, 'q> {
+    pub(super) role: Role,
+    pub(super) node: Node<'t>,
+    /// Replaces the node's text.
+    pub(super) set: Option<&'q str>,
+    /// Arguments of a call, or value of a target.
+    pub(super) partner: Option<Node<'t>>,
+}
+
+/// All findings in a tree, in the order of the text.
+pub(in crate::languages) struct Items<'t, 'q>(pub(super) Vec<Item<'t, 'q>>);
+
+/// Runs the query. The error is the reason why there are no facts.
+pub(in crate::languages) fn items<'t, 'q>(
+    text: &str,
+    compiled: &'q Compiled,
+    root: Node<'t>,
+    deadline: Instant,
+) -> Result<Items<'t, 'q>, &'static str> {
+    let mut late = false;
+    let mut check = |_: &tree_sitter::QueryCursorState| {
+        late = Instant::now() > deadline;
+        if late { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let mut cursor = QueryCursor::new();
+    cursor.set_match_limit(MATCHES_MAX);
+    let options = QueryCursorOptions::new().progress_callback(&mut check);
+    let mut matches = cursor.matches_with_options(&compiled.query, root, text.as_bytes(), options);
+    let mut items = Vec::new();
+    while let Some(hit) = matches.next() {
+        let captures = hit.captures();
+        let of = |wanted: Role| {
+            captures.iter().find(|c| compiled.roles[c.index as usize] == Some(wanted)).map(|c| c.node)
+        };
+        for capture in captures {
+            let Some(role) = compiled.roles[capture.index as usize] else { continue };
+            let partner = match role {
+                Role::Arguments | Role::Value => continue,
+                Role::Call => of(Role::Arguments),
+                Role::Target => of(Role::Value),
+                _ => None,
+            };
+            let set = compiled.values[hit.pattern_index].as_deref();
+            items.push(Item { role, node: capture.node, set, partner });
+        }
+        if items.len() > ITEMS_MAX {
+            return Err("too_many_facts");
+        }
+    }
+    drop(matches);
+    if late {
+        return Err("parse_timeout");
+    }
+    items.sort_by_key(|item| (item.node.start_byte(), std::cmp::Reverse(item.node.end_byte())));
+    Ok(Items(items))
+}

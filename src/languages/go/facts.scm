@@ -1,0 +1,1 @@
+; What Go code does.

@@ -1,0 +1,1 @@
+; What Haskell code does.

@@ -1,0 +1,1 @@
+; What JavaScript code does.

@@ -1,0 +1,1 @@
+; What JSON code does.

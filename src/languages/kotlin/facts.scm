@@ -1,0 +1,1 @@
+; What Kotlin code does.

@@ -1,0 +1,1 @@
+; What Lua code does.

@@ -1,0 +1,1 @@
+; What Markdown code does.

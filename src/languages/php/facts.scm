@@ -1,0 +1,1 @@
+; What PHP code does.

@@ -1,0 +1,1 @@
+; What Ruby code does.

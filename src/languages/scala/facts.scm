@@ -1,0 +1,1 @@
+; What Scala code does.

@@ -1,0 +1,1 @@
+; What SQL code does.

@@ -1,0 +1,1 @@
+; What Swift code does.

@@ -1,0 +1,1 @@
+; What TOML code does.

@@ -1,0 +1,1 @@
+; What TypeScript code does.

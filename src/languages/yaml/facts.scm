@@ -1,0 +1,1 @@
+; What YAML code does.

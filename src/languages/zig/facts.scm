@@ -1,0 +1,1 @@
+; What Zig code does.
