@@ -6,6 +6,7 @@ mod request;
 mod filter;
 mod pattern;
 pub mod query;
+pub mod question;
 pub mod shape;
 
 pub mod plan;
