@@ -78,6 +78,8 @@ struct Walk<'a> {
     wanted: HashMap<ObjectId, FileSet>,
     queued: u64,
     commits_seen: u64,
+    /// Whether there was content that could not be read.
+    unreadable: bool,
 }
 
 /// The walk was told to stop.
@@ -98,10 +100,11 @@ impl<'a> Walk<'a> {
             wanted: HashMap::new(),
             queued: 0,
             commits_seen: 0,
+            unreadable: false,
         }
     }
 
-    /// Whether the walk came to its end.
+    /// Whether the walk came to its end and read everything.
     fn run(&mut self) -> gix::Result<bool> {
         let Some(head) = self.history.head_id() else { return Ok(true) };
         let tree = self.history.folder_of(self.history.commit(head)?.tree)?;
@@ -127,7 +130,7 @@ impl<'a> Walk<'a> {
                 return Ok(false);
             }
         }
-        Ok(true)
+        Ok(!self.unreadable)
     }
 
     fn stopped(&self) -> bool {
@@ -161,7 +164,12 @@ impl<'a> Walk<'a> {
             if self.stopped() {
                 return Ok(Err(Stop));
             }
-            let (added, deleted) = self.line_counts(&change)?;
+            // A clone that left out blobs still knows who and when.
+            let (added, deleted) = self.line_counts(&change).unwrap_or_else(|error| {
+                tracing::debug!(commit = %id, path = %change.path, %error, "lines of a commit could not be counted");
+                self.unreadable = true;
+                (0, 0)
+            });
             self.count(file, id, added, deleted)?;
         }
         if let Some(parent) = parent {

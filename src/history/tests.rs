@@ -304,6 +304,23 @@ fn a_shallow_clone_ends_where_it_was_cut() {
 }
 
 #[test]
+fn a_clone_without_old_blobs_still_knows_who_and_when() {
+    let repo = Repo::new();
+    repo.write("a.txt", "1\n");
+    repo.commit("Ann");
+    repo.write("a.txt", "1\n2\n");
+    repo.commit("Bob");
+    repo.git(&["config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{}", repo.path.display());
+    repo.git(&["clone", "--quiet", "--filter=blob:none", &url, "partial"]);
+    let history = History::open(&repo.path.join("partial")).unwrap();
+    let found = history.files(&limits(), &|| false);
+    let a = &found.files["a.txt"];
+    assert_eq!((&*a.last_author, churn(a), found.complete), ("Bob", (0, 0, 2), false));
+    assert_eq!(authors(&history, "a.txt", "1\n2\n"), None);
+}
+
+#[test]
 fn a_linked_worktree_and_a_commit_graph_are_read_alike() {
     let repo = Repo::new();
     repo.write("a.txt", "one\n");
