@@ -169,7 +169,7 @@ impl<'a> Blame<'a> {
         if let Some(known) = self.paths.iter().position(|followed| followed.path == path) {
             return known;
         }
-        self.paths.push(FollowedPath { path, seen: HashMap::new() });
+        self.paths.push(FollowedPath::new(path));
         self.paths.len() - 1
     }
 
@@ -212,26 +212,35 @@ impl<'a> Blame<'a> {
 /// A path that is looked up in one commit after the other.
 struct FollowedPath {
     path: BString,
-    /// What lies below a folder of the path, by depth and tree: most commits leave most folders as they are.
-    seen: HashMap<(usize, ObjectId), Option<Entry>>,
+    /// The paths of the folders above it, the top one first.
+    folders: Vec<BString>,
+    /// The file by the tree of its folder: most commits leave most folders as they are.
+    seen: HashMap<ObjectId, Option<Entry>>,
 }
 
 impl FollowedPath {
+    fn new(path: BString) -> Self {
+        let folders = path.find_iter("/").map(|end| path[..end].into()).collect();
+        Self { path, folders, seen: HashMap::new() }
+    }
+
     /// The regular file at the path below a commit's tree.
     fn blob_in(&mut self, history: &History, tree: ObjectId) -> gix::Result<Option<ObjectId>> {
         let mut at = tree;
         let mut names = self.path.split(|byte| *byte == b'/').enumerate().peekable();
         while let Some((depth, name)) = names.next() {
-            let entry = match self.seen.get(&(depth, at)) {
-                Some(known) => *known,
-                None => {
+            let last = names.peek().is_none();
+            let entry = match self.seen.get(&at) {
+                Some(known) if last => *known,
+                _ if last => {
                     let entry = history.child(at, name.as_bstr())?;
-                    self.seen.insert((depth, at), entry);
+                    self.seen.insert(at, entry);
                     entry
                 }
+                _ => history.folder_in(at, &self.folders[depth])?,
             };
             match entry {
-                Some(entry) if names.peek().is_none() => return Ok(entry.mode.is_blob().then_some(entry.id)),
+                Some(entry) if last => return Ok(entry.mode.is_blob().then_some(entry.id)),
                 Some(entry) if entry.mode.is_tree() => at = entry.id,
                 _ => break,
             }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -12,6 +13,9 @@ use gix::objs::TreeRefIter;
 
 /// Decoded objects that stay in memory, for each handle: neighbouring commits share most of their trees.
 const OBJECT_CACHE_BYTES: usize = 32 << 20;
+
+/// Entries of folders that stay in memory, for each handle; some 64 bytes each.
+const FOLDERS_MAX: usize = 500_000;
 
 /// A `.mailmap` above this size is ignored.
 const MAILMAP_BYTES_MAX: usize = 1 << 20;
@@ -33,6 +37,15 @@ pub struct History {
     commits: RefCell<HashMap<ObjectId, Arc<Commit>>>,
     authors: RefCell<HashMap<ObjectId, Author>>,
     names: RefCell<HashSet<Arc<str>>>,
+    folders: RefCell<Folders>,
+}
+
+/// Entries of folders by their path and the tree above them. Files of a folder share these look-ups, and so do
+/// commits that leave the tree alone.
+#[derive(Clone, Default)]
+struct Folders {
+    by_path: HashMap<BString, HashMap<ObjectId, Option<Entry>>>,
+    count: usize,
 }
 
 /// Where HEAD stands.
@@ -42,6 +55,19 @@ pub struct Head {
     pub branch: Option<String>,
     /// The commit, in hex.
     pub commit: String,
+}
+
+/// Where one call gives up.
+#[derive(Debug, Clone)]
+pub struct Limits {
+    /// Commits one call looks at.
+    pub commits_max: usize,
+    /// The window of the churn: how many of a file's last commits count.
+    pub churn_commits: u32,
+    /// Bytes of a file's version whose lines are compared. Larger ones count as binary.
+    pub blob_bytes_max: usize,
+    /// Time of one call.
+    pub time: Duration,
 }
 
 /// The place of a commit in the history.
@@ -105,15 +131,17 @@ impl History {
         let mut history = Self {
             folder,
             head: read_head(&repo)?,
-            graph: repo.commit_graph_if_enabled()?.map(Arc::new),
+            // Only a shortcut: without it, or with a broken one, commits are decoded.
+            graph: repo.commit_graph_if_enabled().ok().flatten().map(Arc::new),
             cut_off: Arc::new(cut_off.unwrap_or_default()),
             mailmap: Arc::default(),
             commits: RefCell::default(),
             authors: RefCell::default(),
             names: RefCell::default(),
+            folders: RefCell::default(),
             repo,
         };
-        history.mailmap = Arc::new(history.read_mailmap()?);
+        history.mailmap = Arc::new(history.read_mailmap().unwrap_or_default());
         Ok(history)
     }
 
@@ -226,6 +254,22 @@ impl History {
             }
         }
         Ok(None)
+    }
+
+    /// The entry of the folder `path` in the tree above it; remembered, as every commit and every file asks for it.
+    pub(super) fn folder_in(&self, above: ObjectId, path: &BString) -> gix::Result<Option<Entry>> {
+        if let Some(known) = self.folders.borrow().by_path.get(path).and_then(|seen| seen.get(&above)) {
+            return Ok(*known);
+        }
+        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let entry = self.child(above, name.as_bstr())?;
+        let mut folders = self.folders.borrow_mut();
+        if folders.count >= FOLDERS_MAX {
+            *folders = Folders::default();
+        }
+        folders.by_path.entry(path.clone()).or_default().insert(above, entry);
+        folders.count += 1;
+        Ok(entry)
     }
 
     /// The tree of the opened folder in the commit with the tree `root`.
