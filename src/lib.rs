@@ -13,6 +13,7 @@
 //! | [`search`] | a question to ranked chunks: parse, retrieve, fuse, rank, present |
 //! | [`jobs`] | the Postgres queue: lease, heartbeat, fence, cancel |
 //! | [`languages`] | what a file says: detection, chunking along syntax, terms |
+//! | [`history`] | what a git repository knows of files and lines: authors, dates, churn |
 //! | [`tenancy`] | whose data: project id to a workspace that exists |
 //! | [`store`] | all SQL |
 //! | [`postgres`] | where Postgres comes from: embedded or external, pools, migrations |
@@ -30,6 +31,7 @@ pub mod upkeep;
 pub mod indexing;
 pub mod search;
 
+pub mod history;
 pub mod jobs;
 pub mod languages;
 

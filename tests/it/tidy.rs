@@ -11,7 +11,7 @@ const ROWS: &[&[&str]] = &[
     &["app"],
     &["upkeep"],
     &["indexing", "search"],
-    &["jobs", "languages"],
+    &["jobs", "languages", "history"],
     &["tenancy"],
     &["store"],
     &["postgres", "embedding", "process", "telemetry"],
@@ -31,6 +31,8 @@ const FENCED: &[(&str, &[&str])] = &[
     ("ort", &["src/embedding/onnx.rs"]),
     ("tokenizers", &["src/embedding/tokenize.rs"]),
     ("tree_sitter", &["src/languages/"]),
+    ("gix", &["src/history/"]),
+    ("imara_diff", &["src/history/"]),
 ];
 
 const FILE_LINES_MAX: usize = 500;

@@ -1,0 +1,17 @@
+//! What a git repository knows of files and lines: who changed them last, how much they change.
+//!
+//! Everything is read from git's objects as of HEAD; nothing is executed, and the work tree is not touched.
+//! All calls block: they belong on blocking threads.
+
+mod repository;
+
+mod line_diff;
+
+mod files;
+mod lines;
+
+#[cfg(test)]
+mod tests;
+
+pub use files::{FileHistories, FileHistory};
+pub use repository::{Head, History, Limits};

@@ -1,0 +1,418 @@
+//! Histories against throw-away repositories, which the `git` program makes (the product itself does without it).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::*;
+
+/// A repository with fixed authors and dates, a minute from commit to commit.
+struct Repo {
+    _home: tempfile::TempDir,
+    path: PathBuf,
+    minutes: std::cell::Cell<i64>,
+}
+
+const FIRST_COMMIT_S: i64 = 1_700_000_000;
+
+impl Repo {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("repo");
+        fs::create_dir(&path).unwrap();
+        let repo = Self { _home: home, path, minutes: 0.into() };
+        repo.git(&["init", "--quiet", "--initial-branch=main"]);
+        repo
+    }
+
+    fn git(&self, arguments: &[&str]) {
+        self.git_as("Ann", arguments);
+    }
+
+    fn git_as(&self, author: &str, arguments: &[&str]) {
+        let date = format!("{} +0000", FIRST_COMMIT_S + 60 * self.minutes.get());
+        let mut command = Command::new("git");
+        command.current_dir(&self.path).args(["-c", "commit.gpgSign=false"]).args(arguments);
+        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+            command.env_remove(name);
+        }
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+        command.env("GIT_AUTHOR_NAME", author).env("GIT_AUTHOR_EMAIL", format!("{author}@example.org"));
+        command.env("GIT_COMMITTER_NAME", "Committer").env("GIT_COMMITTER_EMAIL", "c@example.org");
+        command.env("GIT_AUTHOR_DATE", &date).env("GIT_COMMITTER_DATE", &date);
+        let output = command.output().expect("these tests need the `git` program on the PATH");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "git {arguments:?}: {said}");
+    }
+
+    fn write(&self, path: &str, text: impl AsRef<[u8]>) {
+        let path = self.path.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.path.join(path)).unwrap()
+    }
+
+    /// Commits the work tree as it stands; answers the author date.
+    fn commit(&self, author: &str) -> i64 {
+        self.minutes.set(self.minutes.get() + 1);
+        self.git(&["add", "--all"]);
+        self.git_as(author, &["commit", "--quiet", "--allow-empty", "--message=change"]);
+        FIRST_COMMIT_S + 60 * self.minutes.get()
+    }
+
+    fn merge(&self, author: &str, arguments: &[&str]) {
+        self.minutes.set(self.minutes.get() + 1);
+        self.git_as(author, &[&["merge", "--quiet", "--no-ff", "--message=merge"], arguments].concat());
+    }
+
+    fn open(&self) -> History {
+        History::open(&self.path).unwrap()
+    }
+
+    fn authors(&self, path: &str) -> Option<Vec<String>> {
+        authors(&self.open(), path, &self.read(path))
+    }
+}
+
+fn limits() -> Limits {
+    Limits { commits_max: 10_000, churn_commits: 10, blob_bytes_max: 1 << 20, time: Duration::from_secs(600) }
+}
+
+fn files(history: &History) -> FileHistories {
+    let found = history.files(&limits(), &|| false);
+    assert!(found.complete);
+    found
+}
+
+/// The author of each line, `-` for none.
+fn authors(history: &History, path: &str, text: &str) -> Option<Vec<String>> {
+    let authors = history.line_authors(path, text, &limits())?;
+    Some(authors.iter().map(|author| author.as_deref().unwrap_or("-").to_owned()).collect())
+}
+
+fn churn(file: &FileHistory) -> (u32, u32, u32) {
+    (file.churn_added, file.churn_deleted, file.churn_commits)
+}
+
+#[test]
+fn two_authors_share_a_file() {
+    let repo = Repo::new();
+    repo.write("src/a.rs", "one\ntwo\nthree\n");
+    repo.write("other.rs", "x\n");
+    let first = repo.commit("Ann");
+    repo.write("src/a.rs", "one\n2\nthree\nfour\n");
+    let second = repo.commit("Bob");
+
+    let history = repo.open();
+    let head = history.head().unwrap();
+    assert_eq!((head.branch.as_deref(), head.commit.len()), (Some("main"), 40));
+    let found = files(&history);
+    assert_eq!((found.files.len(), found.commits_seen), (2, 2));
+    let a = &found.files["src/a.rs"];
+    assert_eq!((&*a.last_author, a.last_modified_s, &a.last_commit), ("Bob", second, &head.commit));
+    assert_eq!(churn(a), (5, 1, 2));
+    let other = &found.files["other.rs"];
+    assert_eq!((&*other.last_author, other.last_modified_s, churn(other)), ("Ann", first, (1, 0, 1)));
+    assert_eq!(repo.authors("src/a.rs").unwrap(), ["Ann", "Bob", "Ann", "Bob"]);
+}
+
+#[test]
+fn churn_counts_the_last_commits_only() {
+    let repo = Repo::new();
+    for round in 1..=12 {
+        // The first commit writes 100 lines, each later one replaces two.
+        let text: String =
+            (0..100).map(|line| format!("{line} {}\n", if line < 2 { round } else { 0 })).collect();
+        repo.write("a.txt", text);
+        repo.commit("Ann");
+    }
+    let history = repo.open();
+    assert_eq!(churn(&files(&history).files["a.txt"]), (20, 20, 10));
+    let all = history.files(&Limits { churn_commits: 50, ..limits() }, &|| false);
+    assert_eq!(churn(&all.files["a.txt"]), (122, 22, 12));
+    let none = history.files(&Limits { churn_commits: 0, ..limits() }, &|| false);
+    assert_eq!((churn(&none.files["a.txt"]), none.commits_seen), ((0, 0, 0), 1));
+}
+
+#[test]
+fn binary_and_large_files_have_no_churn() {
+    let repo = Repo::new();
+    repo.write("binary", b"\0\n\n");
+    repo.write("large", "line\n".repeat(100));
+    repo.commit("Ann");
+    let history = repo.open();
+    let found = history.files(&Limits { blob_bytes_max: 499, ..limits() }, &|| false);
+    assert_eq!(churn(&found.files["binary"]), (0, 0, 1));
+    assert_eq!(churn(&found.files["large"]), (0, 0, 1));
+    assert_eq!(authors(&history, "binary", "\0\n\n"), None);
+    assert_eq!(
+        history.line_authors("large", &repo.read("large"), &Limits { blob_bytes_max: 499, ..limits() }),
+        None
+    );
+}
+
+#[test]
+fn lines_that_are_not_committed_have_no_author() {
+    let repo = Repo::new();
+    repo.write("a.txt", "one\ntwo\nthree\n");
+    repo.commit("Ann");
+    repo.write("a.txt", "zero\none\n2\nthree");
+    repo.write("untracked.txt", "new\n");
+    assert_eq!(repo.authors("a.txt").unwrap(), ["-", "Ann", "-", "Ann"]);
+    assert_eq!(authors(&repo.open(), "a.txt", ""), Some(vec![]));
+    assert_eq!(repo.authors("untracked.txt"), None);
+    assert!(!files(&repo.open()).files.contains_key("untracked.txt"));
+}
+
+#[test]
+fn a_line_keeps_its_author_when_it_moves_to_other_line_ends() {
+    let repo = Repo::new();
+    repo.write("crlf.txt", "one\r\ntwo\r\n");
+    repo.write("lf.txt", "one\ntwo\n");
+    repo.commit("Ann");
+    repo.write("crlf.txt", "one\r\ntwo\r\nthree\r\n");
+    repo.commit("Bob");
+    assert_eq!(repo.authors("crlf.txt").unwrap(), ["Ann", "Ann", "Bob"]);
+    // A checkout with core.autocrlf.
+    assert_eq!(authors(&repo.open(), "lf.txt", "one\r\ntwo\r\n").unwrap(), ["Ann", "Ann"]);
+}
+
+#[test]
+fn nothing_to_know() {
+    let empty = tempfile::tempdir().unwrap();
+    assert!(History::open(empty.path()).is_none());
+    assert!(History::open(&empty.path().join("missing")).is_none());
+    fs::write(empty.path().join(".git"), "gitdir: nowhere\n").unwrap();
+    assert!(History::open(empty.path()).is_none());
+
+    let unborn = Repo::new();
+    let history = unborn.open();
+    assert_eq!(history.head(), None);
+    assert!(files(&history).files.is_empty());
+    assert_eq!(authors(&history, "a.txt", "one\n"), None);
+}
+
+#[test]
+fn paths_are_relative_to_the_opened_folder() {
+    let repo = Repo::new();
+    repo.write("top.rs", "top\n");
+    repo.write("crates/a/src/lib.rs", "one\n");
+    repo.commit("Ann");
+    repo.write("top.rs", "changed\n");
+    repo.commit("Bob");
+    repo.write("untracked/x.rs", "x\n");
+
+    let history = History::open(&repo.path.join("crates/a")).unwrap();
+    let found = files(&history);
+    assert_eq!(found.files.keys().collect::<Vec<_>>(), ["src/lib.rs"]);
+    assert_eq!(&*found.files["src/lib.rs"].last_author, "Ann");
+    assert_eq!(authors(&history, "src/lib.rs", "one\ntwo\n").unwrap(), ["Ann", "-"]);
+    assert_eq!(authors(&history, "crates/a/src/lib.rs", "one\n"), None);
+    assert_eq!(authors(&history, "src", "one\n"), None);
+    assert!(files(&History::open(&repo.path.join("untracked")).unwrap()).files.is_empty());
+}
+
+#[test]
+fn a_detached_head_has_no_branch() {
+    let repo = Repo::new();
+    repo.write("a.txt", "one\n");
+    repo.commit("Ann");
+    repo.write("a.txt", "two\n");
+    repo.commit("Bob");
+    let history = repo.open();
+    repo.git(&["checkout", "--quiet", "--detach", "HEAD~1"]);
+    let detached = repo.open();
+    assert_eq!(detached.head().unwrap().branch, None);
+    assert_eq!(&*files(&detached).files["a.txt"].last_author, "Ann");
+    // A handle stays at the commit that it was opened at.
+    assert_eq!(&*files(&history).files["a.txt"].last_author, "Bob");
+    repo.git(&["checkout", "--quiet", "-b", "feature/x"]);
+    assert_eq!(repo.open().head().unwrap().branch.as_deref(), Some("feature/x"));
+}
+
+#[test]
+fn a_merge_counts_where_it_differs_from_all_parents() {
+    let repo = Repo::new();
+    repo.write("main.txt", "1\n2\n3\n");
+    repo.write("side.txt", "1\n2\n3\n");
+    repo.write("both.txt", "1\n2\n3\n4\n5\n");
+    repo.write("dropped.txt", "1\n2\n3\n");
+    repo.commit("Ann");
+    repo.git(&["checkout", "--quiet", "-b", "side"]);
+    repo.write("side.txt", "1\n2\n3\nside\n");
+    repo.write("both.txt", "1\n2\n3\n4\nside\n");
+    repo.commit("Sid");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.write("main.txt", "main\n2\n3\n");
+    repo.write("both.txt", "main\n2\n3\n4\n5\n");
+    repo.commit("Bob");
+    repo.merge("Mia", &["side"]);
+    // A branch whose change the merge drops is no part of the file's history.
+    repo.git(&["checkout", "--quiet", "-b", "dropped"]);
+    repo.write("dropped.txt", "other\n");
+    repo.commit("Dan");
+    repo.git(&["checkout", "--quiet", "main"]);
+    repo.commit("Bob");
+    repo.merge("Mia", &["--strategy=ours", "dropped"]);
+
+    let found = files(&repo.open());
+    let facts = |path: &str| (found.files[path].last_author.to_string(), churn(&found.files[path]));
+    assert_eq!(facts("main.txt"), ("Bob".into(), (4, 1, 2)));
+    assert_eq!(facts("side.txt"), ("Sid".into(), (4, 0, 2)));
+    assert_eq!(facts("both.txt"), ("Mia".into(), (7, 2, 4)));
+    assert_eq!(facts("dropped.txt"), ("Ann".into(), (3, 0, 1)));
+    assert_eq!(repo.authors("both.txt").unwrap(), ["Bob", "Ann", "Ann", "Ann", "Sid"]);
+    assert_eq!(repo.authors("dropped.txt").unwrap(), ["Ann", "Ann", "Ann"]);
+}
+
+#[test]
+fn a_rename_ends_the_churn_but_lines_keep_their_authors() {
+    let repo = Repo::new();
+    repo.write("old/a.txt", "1\n2\n3\n4\n5\n6\n");
+    repo.write("old/b.txt", "other\n");
+    repo.commit("Ann");
+    repo.git(&["mv", "old", "new"]);
+    repo.commit("Bob");
+    repo.git(&["mv", "new/a.txt", "c.txt"]);
+    repo.git(&["rm", "--quiet", "new/b.txt"]);
+    repo.write("c.txt", "1\n2\n3\n4\n5\nsix\n");
+    repo.commit("Cem");
+
+    let found = files(&repo.open());
+    let c = &found.files["c.txt"];
+    assert_eq!((found.files.len(), &*c.last_author, churn(c)), (1, "Cem", (6, 0, 1)));
+    assert_eq!(repo.authors("c.txt").unwrap(), ["Ann", "Ann", "Ann", "Ann", "Ann", "Cem"]);
+}
+
+#[test]
+fn a_shallow_clone_ends_where_it_was_cut() {
+    let repo = Repo::new();
+    for (author, text) in [("Ann", "1\n"), ("Bob", "1\n2\n"), ("Cem", "1\n2\n3\n")] {
+        repo.write("a.txt", text);
+        repo.commit(author);
+    }
+    let url = format!("file://{}", repo.path.display());
+    repo.git(&["clone", "--quiet", "--depth=2", &url, "shallow"]);
+    let history = History::open(&repo.path.join("shallow")).unwrap();
+    let found = files(&history);
+    assert_eq!((&*found.files["a.txt"].last_author, churn(&found.files["a.txt"])), ("Cem", (3, 0, 2)));
+    assert_eq!(authors(&history, "a.txt", "1\n2\n3\n").unwrap(), ["Bob", "Bob", "Cem"]);
+}
+
+#[test]
+fn a_clone_without_old_blobs_still_knows_who_and_when() {
+    let repo = Repo::new();
+    repo.write("a.txt", "1\n");
+    repo.commit("Ann");
+    repo.write("a.txt", "1\n2\n");
+    repo.commit("Bob");
+    repo.git(&["config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{}", repo.path.display());
+    repo.git(&["clone", "--quiet", "--filter=blob:none", &url, "partial"]);
+    let history = History::open(&repo.path.join("partial")).unwrap();
+    let found = history.files(&limits(), &|| false);
+    let a = &found.files["a.txt"];
+    assert_eq!((&*a.last_author, churn(a), found.complete), ("Bob", (0, 0, 2), false));
+    assert_eq!(authors(&history, "a.txt", "1\n2\n"), None);
+}
+
+#[test]
+fn a_linked_worktree_and_a_commit_graph_are_read_alike() {
+    let repo = Repo::new();
+    repo.write("a.txt", "one\n");
+    repo.commit("Ann");
+    repo.write("a.txt", "one\ntwo\n");
+    repo.commit("Bob");
+    let before = files(&repo.open()).files;
+    repo.git(&["commit-graph", "write", "--reachable"]);
+    assert_eq!(files(&repo.open()).files, before);
+    repo.git(&["worktree", "add", "--quiet", "../linked", "-b", "linked"]);
+    let linked = History::open(&repo.path.join("../linked")).unwrap();
+    assert_eq!(linked.head().unwrap().branch.as_deref(), Some("linked"));
+    assert_eq!(files(&linked).files, before);
+    assert_eq!(authors(&linked, "a.txt", "one\ntwo\n").unwrap(), ["Ann", "Bob"]);
+}
+
+#[test]
+fn symlinks_and_submodules_are_left_out_and_the_mailmap_applies() {
+    let repo = Repo::new();
+    repo.write("a.txt", "one\n");
+    repo.write(".mailmap", "Ann Example <Ann@example.org>\n");
+    std::os::unix::fs::symlink("a.txt", repo.path.join("link.txt")).unwrap();
+    repo.commit("Ann");
+    let commit = repo.open().head().unwrap().commit;
+    repo.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{commit},module")]);
+    repo.git_as("Ann", &["commit", "--quiet", "--message=module"]);
+
+    let found = files(&repo.open());
+    let mut paths: Vec<_> = found.files.keys().collect();
+    paths.sort();
+    assert_eq!(paths, [".mailmap", "a.txt"]);
+    assert_eq!(&*found.files["a.txt"].last_author, "Ann Example");
+    assert_eq!(repo.authors("a.txt").unwrap(), ["Ann Example"]);
+    assert_eq!(repo.authors("link.txt"), None);
+}
+
+#[test]
+fn limits_leave_the_unknown_out() {
+    let repo = Repo::new();
+    repo.write("early.txt", "one\n");
+    repo.write("often.txt", "1\n");
+    repo.commit("Ann");
+    for round in 2..=5 {
+        repo.write("often.txt", format!("{round}\n"));
+        repo.commit("Bob");
+    }
+    let history = repo.open();
+    let few = Limits { commits_max: 3, ..limits() };
+    let found = history.files(&few, &|| false);
+    assert_eq!((found.complete, found.commits_seen, found.files.len()), (false, 3, 1));
+    assert_eq!(
+        (&*found.files["often.txt"].last_author, churn(&found.files["often.txt"])),
+        ("Bob", (3, 3, 3))
+    );
+    assert_eq!(history.line_authors("early.txt", "one\n", &few), None);
+    assert!(history.line_authors("often.txt", "5\n", &few).is_some());
+
+    let no_time = Limits { time: Duration::ZERO, ..limits() };
+    let cancelled = [history.files(&limits(), &|| true), history.files(&no_time, &|| false)];
+    assert!(cancelled.iter().all(|found| !found.complete && found.files.is_empty()));
+    assert_eq!(history.line_authors("early.txt", "one\n", &no_time), None);
+}
+
+#[test]
+fn a_configuration_that_names_programs_starts_none() {
+    let repo = Repo::new();
+    repo.write("a.txt", "one\n");
+    repo.write(".gitattributes", "*.txt diff=evil filter=evil\n");
+    repo.commit("Ann");
+    let mark = repo.path.join("started");
+    let program = format!("touch {}", Path::new(&mark).display());
+    for key in
+        ["core.fsmonitor", "diff.evil.textconv", "diff.external", "filter.evil.clean", "filter.evil.smudge"]
+    {
+        repo.git(&["config", key, &program]);
+    }
+    assert_eq!(repo.authors("a.txt").unwrap(), ["Ann"]);
+    assert_eq!(churn(&files(&repo.open()).files["a.txt"]), (1, 0, 1));
+    assert!(!mark.exists());
+}
+
+#[test]
+fn clones_of_a_handle_work_on_several_threads() {
+    let repo = Repo::new();
+    repo.write("a.txt", "one\n");
+    repo.commit("Ann");
+    let history = repo.open();
+    let known = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..2).map(|_| history.clone()).collect();
+        let threads =
+            threads.into_iter().map(|history| scope.spawn(move || authors(&history, "a.txt", "one\n")));
+        threads.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert_eq!(known, [Some(vec!["Ann".to_owned()]), Some(vec!["Ann".to_owned()])]);
+}
