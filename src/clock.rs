@@ -63,6 +63,12 @@ pub fn iso_from_millis(millis: i64) -> String {
     iso_millis(Timestamp::from_millisecond(millis).unwrap_or_default())
 }
 
+/// ISO-8601 in UTC of seconds since the epoch.
+#[must_use]
+pub fn iso_seconds(seconds: i64) -> String {
+    format!("{:.0}", Timestamp::from_second(seconds).unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

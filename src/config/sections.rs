@@ -41,12 +41,13 @@ sections! {
         roots: Vec<PathBuf>, file_bytes_max: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize,
         chunk_chars_target: usize, chunk_chars_max: usize, chunks_per_file_max: usize, parse_timeout_ms: u64,
         batch_files: usize, batch_chunks: usize, batch_ms: u64, redact_secrets: bool, delete_guard_files: usize,
-        lease_ms: u64, heartbeat_ms: u64, hnsw_rows_min: u64,
+        lease_ms: u64, heartbeat_ms: u64, hnsw_rows_min: u64, facts: bool,
     }
     /// Questions.
     Search {
         top_default: usize, top_max: usize, query_chars_max: usize, candidates: usize, exact_rows_max: u64,
         ef_search: u32, result_bytes_max: usize, context_lines_max: usize,
+        filter_rows_max: usize, filter_names_max: usize, offset_max: usize,
     }
     /// The two bulkheads.
     Queue {

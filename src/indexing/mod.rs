@@ -6,6 +6,9 @@ mod walk;
 mod file;
 mod secrets;
 
+mod describe;
+mod front_matter;
+
 mod plan;
 mod prepare;
 

@@ -6,12 +6,14 @@ use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio_util::sync::CancellationToken;
 
+use super::describe::{self, chunk_write, mode};
 use super::file::{Kind, ReadLimits, Root};
+use super::front_matter::front_matter;
 use super::plan::ToRead;
 use super::secrets::{self, Redacted};
 use crate::config;
-use crate::languages::{self, ChunkLimits, terms};
-use crate::store::{ChunkWrite, FileWrite};
+use crate::languages::{self, ChunkLimits, Chunked};
+use crate::store::FileWrite;
 
 /// What became of one file.
 pub(super) enum Prepared {
@@ -77,7 +79,10 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing) -> Prepared {
         modified_ns: entry.modified_ns,
         content_hash,
         lines: 0,
+        mode: "code",
         skipped: None,
+        imports: Vec::new(),
+        meta: None,
         chunks: Vec::new(),
     };
     let mut redacted = 0;
@@ -92,50 +97,41 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing) -> Prepared {
             redacted = clean.count as u64;
             write.lines = lines;
             write.language = language.map(|language| language.id);
-            write.chunks = chunks(&write.path, &clean.text, language, settings);
+            describe(&mut write, &clean.text, language, settings);
         }
     }
     Prepared::Changed { file: Box::new(write), redacted }
 }
 
-fn chunks(
-    path: &str,
+/// Fills in what the text says.
+fn describe(
+    write: &mut FileWrite,
     text: &str,
     language: Option<&'static languages::Language>,
     settings: &config::Indexing,
-) -> Vec<ChunkWrite> {
+) {
+    write.meta = front_matter(text);
+    write.mode = mode(&write.path, language, write.meta.as_deref());
+    let Chunked { chunks, imports, .. } = chunked(text, language, settings);
+    write.imports = describe::imports(&write.path, &imports);
+    let is_code = write.mode == "code";
+    let rows = chunks.into_iter().map(|chunk| chunk_write(&write.path, chunk, is_code, Vec::new()));
+    write.chunks = rows.collect();
+}
+
+fn chunked(
+    text: &str,
+    language: Option<&'static languages::Language>,
+    settings: &config::Indexing,
+) -> Chunked {
     let limits = ChunkLimits {
         chars_target: settings.chunk_chars_target,
         chars_max: settings.chunk_chars_max,
         chunks_max: settings.chunks_per_file_max,
         parse_timeout: Duration::from_millis(settings.parse_timeout_ms),
-        facts: true,
+        facts: settings.facts,
     };
-    let chunked = languages::chunk(text, language, &limits);
-    chunked
-        .chunks
-        .into_iter()
-        .map(|chunk| {
-            let row = terms::document(&terms::Document {
-                path,
-                defines: &chunk.defines,
-                signature: chunk.signature.as_deref(),
-                text: &chunk.text,
-            });
-            ChunkWrite {
-                start_line: chunk.start_line,
-                end_line: chunk.end_line,
-                kind: chunk.kind,
-                name: chunk.name,
-                defines: chunk.defines,
-                signature: chunk.signature,
-                content_hash: *blake3::hash(chunk.text.as_bytes()).as_bytes(),
-                content: chunk.text,
-                terms: row.terms,
-                weights: row.weights,
-            }
-        })
-        .collect()
+    languages::chunk(text, language, &limits)
 }
 
 /// The extension in lower case, without the dot; none for `Makefile` and `.bashrc`.

@@ -15,7 +15,7 @@ use crate::config::{self, Config};
 use crate::contract::{ErrorCode, Fault};
 use crate::embedding::Embedder;
 use crate::jobs::{Phase, ProgressSender};
-use crate::languages::{CHUNKER_VERSION, terms::TERMS_VERSION};
+use crate::languages::{CHUNKER_VERSION, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use crate::store::{
     Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, files,
     index_state, lexical, repositories,
@@ -142,7 +142,10 @@ fn seconds_since(run: &Run<'_>, started: Instant) -> f64 {
 }
 
 /// What turns text into rows in this build.
-const VERSIONS: Versions = Versions { chunker: CHUNKER_VERSION, terms: TERMS_VERSION };
+fn versions(run: &Run<'_>) -> Versions {
+    let facts = if run.config.indexing.facts { FACTS_VERSION } else { 0 };
+    Versions { chunker: CHUNKER_VERSION, terms: TERMS_VERSION, facts, rules: [0; 32] }
+}
 
 /// Takes the fence and the repository's row.
 async fn open(run: &Run<'_>) -> Result<Repository, Fault> {
@@ -150,13 +153,13 @@ async fn open(run: &Run<'_>) -> Result<Repository, Fault> {
     index_state::acquire_fence(&mut tx, run.fence).await?;
     let root = run.root.to_string_lossy();
     let known = repositories::get(&mut tx, &root).await?;
-    let outdated = known.as_ref().is_some_and(|known| known.versions != VERSIONS);
+    let outdated = known.as_ref().is_some_and(|known| known.versions != versions(run));
     let is_new = known.as_ref().is_none_or(|known| known.indexed_ms.is_none());
     let (id, name) = match known {
         Some(known) => (known.id, known.name),
         None => {
             let name = free_name(&mut tx, run.root).await?;
-            (repositories::ensure(&mut tx, run.fence, &root, &name, VERSIONS).await?, name)
+            (repositories::ensure(&mut tx, run.fence, &root, &name, versions(run)).await?, name)
         }
     };
     repositories::set_state(&mut tx, run.fence, id, RepositoryState::Indexing).await?;
@@ -283,7 +286,7 @@ async fn close(run: &Run<'_>, id: i64, report: &RunReport) -> Result<(), Fault> 
     let json =
         serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    repositories::set_report(&mut tx, run.fence, id, RepositoryState::Ready, VERSIONS, &json).await?;
+    repositories::set_report(&mut tx, run.fence, id, RepositoryState::Ready, versions(run), &json).await?;
     tx.commit().await
 }
 

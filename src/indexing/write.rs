@@ -11,7 +11,7 @@ use super::prepare::{self, Prepared};
 use super::report::SkipCounter;
 use super::run::Run;
 use crate::contract::{ErrorCode, Fault};
-use crate::store::{Access, FileWrite, ProjectTx, files};
+use crate::store::{Access, FileWrite, KnownNames, ProjectTx, files, write_batch};
 
 /// Files prepared ahead of the writer: enough to keep it busy, few enough to bound memory.
 const AHEAD: usize = 64;
@@ -39,6 +39,7 @@ struct Batch {
     since: Option<Instant>,
 }
 
+
 /// Reads, chunks and writes `to_read`; commits batch by batch.
 ///
 /// # Errors
@@ -57,13 +58,14 @@ pub(super) async fn write_files(
     });
     let mut written = Written::default();
     let mut batch = Batch::default();
+    let mut known = KnownNames::default();
     while let Some(prepared) = receiver.recv().await {
         collect(&mut batch, &mut written, skips, prepared);
         if batch.is_full(run) {
-            commit(run, repository_id, &mut batch, &mut written).await?;
+            commit(run, repository_id, &mut batch, &mut written, &mut known).await?;
         }
     }
-    commit(run, repository_id, &mut batch, &mut written).await?;
+    commit(run, repository_id, &mut batch, &mut written, &mut known).await?;
     preparing.await.map_err(|error| Fault::internal("Reading the files failed unexpectedly.", error))?;
     if run.cancel.is_cancelled() {
         return Err(Fault::new(
@@ -108,6 +110,7 @@ async fn commit(
     repository_id: i64,
     batch: &mut Batch,
     written: &mut Written,
+    known: &mut KnownNames,
 ) -> Result<(), Fault> {
     let Batch { files: changed, chunks, same, .. } = std::mem::take(batch);
     if changed.is_empty() && same.is_empty() {
@@ -116,7 +119,7 @@ async fn commit(
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let (ids, times): (Vec<i64>, Vec<i64>) = same.iter().copied().unzip();
     files::touch(&mut tx, run.fence, &ids, &times).await?;
-    let rows = files::write_batch(&mut tx, run.fence, repository_id, &changed).await?;
+    let rows = write_batch(&mut tx, run.fence, repository_id, &changed, known).await?;
     tx.commit().await?;
     written.changed_files += changed.iter().filter(|file| file.skipped.is_none()).count() as u64;
     written.changed_chunks += rows.chunks + rows.chunks_removed;

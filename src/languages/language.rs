@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use super::facts::FactQuery;
+use super::facts::{FactQuery, Syntax};
 use super::query::Compiled;
 
 /// One language of the registry. Two are the same when their `id` is.
@@ -63,6 +63,19 @@ impl Grammar {
 }
 
 impl Language {
+    /// Whether files of this language are documents.
+    #[must_use]
+    pub fn is_prose(&self) -> bool {
+        matches!(self.id, "markdown" | "rst" | "asciidoc" | "text" | "latex")
+    }
+
+    /// Whether the facts of this language's code say something of the kind.
+    #[must_use]
+    pub fn tells(&self, syntax: Syntax) -> bool {
+        let Some(grammar) = &self.grammar else { return false };
+        grammar.facts.compiled(|| (grammar.language)()).is_ok_and(|compiled| compiled.can_tell(syntax))
+    }
+
     /// Whether files of this language are chunked along their syntax.
     #[must_use]
     pub fn has_grammar(&self) -> bool {

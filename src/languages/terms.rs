@@ -207,6 +207,13 @@ pub fn squash(name: &str) -> String {
     name.chars().filter(|c| is_word_char(*c) && *c != '_').flat_map(char::to_lowercase).collect()
 }
 
+/// The term of a whole word, which every chunk that says the word has; none when it is not one word.
+#[must_use]
+pub fn whole_word(word: &str) -> Option<i32> {
+    let whole = parts(word).concat();
+    (!whole.is_empty() && word.chars().all(is_word_char)).then(|| term_id(cut(&whole)))
+}
+
 /// Whether a word only asks and names nothing.
 #[must_use]
 pub fn is_stop_word(word: &str) -> bool {

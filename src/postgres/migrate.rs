@@ -15,8 +15,10 @@ pub const CONTROL: &[Migration] =
     &[Migration { version: 1, text: include_str!("../../migrations/control/0001_init.sql") }];
 
 /// The search module of a project's schema.
-pub const SEARCH: &[Migration] =
-    &[Migration { version: 1, text: include_str!("../../migrations/project/search/0001_init.sql") }];
+pub const SEARCH: &[Migration] = &[
+    Migration { version: 1, text: include_str!("../../migrations/project/search/0001_init.sql") },
+    Migration { version: 2, text: include_str!("../../migrations/project/search/0002_facts.sql") },
+];
 
 /// The version a module is at when all of `migrations` ran.
 #[must_use]

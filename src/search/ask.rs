@@ -1,31 +1,33 @@
 //! The one way from a question to ranked chunks, whoever asks: CLI, MCP or HTTP.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::filter::store_filter;
-use super::fuse::{Fused, fuse};
+use super::fields;
+use super::fuse::{Leg, fuse};
+use super::hits::Shown;
 use super::plan::{Counts, Plan, VectorPath, plan};
-use super::query::Query;
-use super::rank::{Facts, Ranked, rank};
+use super::question::Question;
+use super::rank::{Facts, Parts, Ranked, rank};
 use super::ranking::Ranking;
-use super::request::{Hit, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed};
+use super::request::{Explain, ExplainedTerm, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed};
 use super::retrieve::{by_meaning, by_words, complete};
+use super::scope::{Scope, count};
 use super::shape::Shape;
-use super::surroundings::{Piece, surroundings};
 use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning};
 use crate::embedding::Embedder;
 use crate::languages::terms::query_terms;
 use crate::store::{
-    Access, ChunkRow, Filter, IndexState, Project, ProjectTx, RepositoryRow, RepositoryState, Store, chunks,
-    filter_rows, index_state, lexical, repositories, vectors,
+    Access, ChunkRow, Project, ProjectTx, Store, Within, Words, chunks, lexical, listed, vectors,
 };
 
-/// Gates throw candidates away, so this many times more are fetched for a question that has some.
-const GATED_CANDIDATES_FACTOR: usize = 5;
+/// Candidates of a question that pages beyond the first ones, as a multiple of the usual number.
+const PAGING_FACTOR: usize = 5;
+/// Bytes of a chunk whose words stand for it in a search for its like.
+const LIKENESS_BYTES_MAX: usize = 4096;
 
 /// What a search needs from outside.
 #[derive(Clone, Copy)]
@@ -48,8 +50,8 @@ pub struct Deps<'a> {
 ///
 /// # Errors
 /// `INVALID_REQUEST` for an empty or over-long question, a limit out of range or a bad filter; `NO_INDEX` when the
-/// project or the repository has never been indexed; storage faults. A missing model or missing vectors are
-/// warnings, not errors.
+/// project or the repository has never been indexed; `NOT_FOUND` when a chunk is named that is not there; storage
+/// faults. A missing model or missing vectors are warnings, not errors.
 pub async fn search(
     deps: Deps<'_>,
     project: &Project,
@@ -57,89 +59,185 @@ pub async fn search(
 ) -> Result<SearchAnswer, Fault> {
     let started = deps.clock.instant();
     check(request, deps.settings)?;
-    let query = Query::parse(&request.query);
-    let text = query.ranking_text();
-    if text.is_empty() {
-        return Err(invalid("The question has only negated words.").with_hint("Add words to search for."));
-    }
-    let shape = Shape::of(&text);
     let mut warnings = Vec::new();
+    let question = understood(&request.query, &mut warnings);
+    let mut text = question.ranking_text();
     let mut took = Stopwatch::start(deps.clock, started);
 
     let model = usable_model(deps.embedder, project, request.vectors, &mut warnings);
-    let embedding = model.map(|model| {
+    let embeds = question.similar_to.is_none() && !text.is_empty();
+    let embedding = model.filter(|_| embeds).map(|model| {
         let (model, text) = (Arc::clone(model), text.clone());
         tokio::task::spawn_blocking(move || model.embed_query(&text))
     });
 
     let mut tx = ProjectTx::begin(deps.store, project, Access::Search).await?;
-    let scope = Scope::read(&mut tx, request).await?;
+    let scope = Scope::read(&mut tx, request, &question, deps.settings, deps.clock, &mut warnings).await?;
     scope.warn(&mut tx, &mut warnings).await?;
-    let plan = make_plan(&mut tx, &scope, &query, embedding.is_some(), deps).await?;
+    let mut vector = None;
+    if let Some(chunk_id) = question.similar_to {
+        vector = likeness(&mut tx, chunk_id, &mut text).await?.filter(|_| model.is_some());
+    }
+    let mut plan = make_plan(&mut tx, &scope, &text, embedding.is_some() || vector.is_some(), deps).await?;
+    if request.offset + request.top > plan.candidates {
+        plan.candidates *= PAGING_FACTOR;
+    }
     took.timings.plan_ms = took.lap();
 
-    let mut words = by_words(&mut tx, &scope.filter, &plan.lexical, plan.candidates, deps.ranking).await?;
-    took.timings.lexical_ms = took.lap();
-    let question = question_vector(embedding, &mut warnings).await?;
-    took.timings.embed_ms = took.lap();
-    let mut meaning = match &question {
-        Some(vector) => by_meaning(&mut tx, &scope.filter, plan.vector, vector, plan.candidates).await?,
-        None => Vec::new(),
+    let ranked = if text.is_empty() {
+        list(&mut tx, &scope, &plan).await?
+    } else {
+        let mut words = Leg::new();
+        for (source, within) in scope.sources() {
+            words.extend(by_words(&mut tx, source, within, &plan.lexical, plan.candidates, deps.ranking).await?);
+        }
+        took.timings.lexical_ms = took.lap();
+        if vector.is_none() {
+            vector = question_vector(embedding, &mut warnings).await?;
+        }
+        took.timings.embed_ms = took.lap();
+        let mut meaning = match &vector {
+            Some(vector) => by_meaning(&mut tx, &scope.vectors, plan.vector, vector, plan.candidates).await?,
+            None => Leg::new(),
+        };
+        let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
+        complete(&mut tx, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
+        took.timings.dense_ms = took.lap();
+        for leg in [&mut words, &mut meaning] {
+            leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
+        }
+        ranked(&mut tx, &question, &words, &meaning, deps, &mut took).await?
     };
-    let vectors_used = vectors_used(&plan, !meaning.is_empty());
-    complete(&mut tx, &plan.lexical, question.as_deref(), &mut words, &mut meaning).await?;
-    took.timings.dense_ms = took.lap();
-
-    let dense_weight =
-        shape.sentence * deps.ranking.dense_weight + shape.symbol * deps.ranking.dense_weight_symbol;
-    let fused = admitted(&mut tx, &query, fuse(&words, &meaning, dense_weight)).await?;
-    let candidates: Vec<i64> = fused.iter().map(|fused| fused.chunk_id).collect();
-    let rows = chunks::hydrate(&mut tx, &candidates).await?;
-    took.timings.hydrate_ms = took.lap();
-    let facts: Vec<Facts> = rows.iter().map(facts_of).collect();
-    let ranked = rank(&shape, &fused, &facts, deps.ranking);
-    took.timings.rank_ms = took.lap();
-
-    let total = ranked.len();
-    let hits =
-        hits(&mut tx, ranked.into_iter().take(request.top).collect(), rows, request.context_lines).await?;
+    let Found { ranked, rows, total, vectors_found, dense_weight, shape } = ranked;
+    let explain = explain(&shape, dense_weight, &plan, &scope);
+    let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
+    let shown = Shown { scope: &scope, request, comments: scope.comments.is_some() };
+    let hits = shown.hits(&mut tx, page, rows).await?;
     tx.commit().await?;
     took.timings.content_ms = took.lap();
     let took = took.stop(started);
     Ok(SearchAnswer {
         hits,
         total,
-        query: query.to_string(),
+        offset: request.offset,
+        query: question.to_string(),
         words: shape.words,
-        vectors_used,
+        vectors_used: vectors_used(&plan, vectors_found),
+        explain,
         took,
         warnings,
     })
 }
 
+/// Everything of a question's candidates.
+struct Found {
+    ranked: Vec<Ranked>,
+    rows: Vec<ChunkRow>,
+    total: usize,
+    vectors_found: bool,
+    dense_weight: f32,
+    shape: Shape,
+}
+
+fn understood(text: &str, warnings: &mut Vec<Warning>) -> Question {
+    let parsed = Question::parse(text, &|word| fields::field(word).map(|field| field.name));
+    if let Some(why) = parsed.malformed {
+        let message = format!("The question was read as plain words: {why}");
+        warnings.push(Warning::new("query_malformed", message));
+    }
+    parsed.question
+}
+
+/// The vector of the chunk whose like is wanted; its words become the text unless the question has some.
+async fn likeness(tx: &mut ProjectTx, chunk_id: i64, text: &mut String) -> Result<Option<Vec<f32>>, Fault> {
+    let (exists, vector) = vectors::of_chunk(tx, chunk_id).await?;
+    if !exists {
+        return Err(Fault::new(ErrorCode::NotFound, format!("There is no chunk {chunk_id}."))
+            .with_hint("Chunk ids are those of search hits; a file's chunks get new ones when it changes."));
+    }
+    if text.is_empty() {
+        let content = chunks::contents(tx, &[chunk_id]).await?.into_iter().next().map(|(_, text)| text);
+        let content = content.unwrap_or_default();
+        let end = (0..=content.len().min(LIKENESS_BYTES_MAX)).rev().find(|at| content.is_char_boundary(*at));
+        text.push_str(&content[..end.unwrap_or(0)]);
+    }
+    Ok(vector)
+}
+
+/// A question without words: what passes, in the order of paths.
+async fn list(tx: &mut ProjectTx, scope: &Scope, plan: &Plan) -> Result<Found, Fault> {
+    let limit = i64::try_from(plan.candidates).unwrap_or(i64::MAX);
+    let (ids, total) = listed(tx, &scope.vectors, limit).await?;
+    let rows = chunks::hydrate(tx, &ids).await?;
+    let ranked = ids.into_iter().map(|chunk_id| Ranked { chunk_id, score: 0.0, parts: Parts::default() });
+    Ok(Found {
+        ranked: ranked.collect(),
+        rows,
+        total: usize::try_from(total).unwrap_or(0),
+        vectors_found: false,
+        dense_weight: 0.0,
+        shape: Shape::of(""),
+    })
+}
+
+async fn ranked(
+    tx: &mut ProjectTx,
+    question: &Question,
+    words: &Leg,
+    meaning: &Leg,
+    deps: Deps<'_>,
+    took: &mut Stopwatch<'_>,
+) -> Result<Found, Fault> {
+    // The words of a chunk whose like is wanted say nothing about paths and definitions.
+    let shape = Shape::of(&question.ranking_text());
+    let dense_weight =
+        shape.sentence * deps.ranking.dense_weight + shape.symbol * deps.ranking.dense_weight_symbol;
+    let fused = fuse(words, meaning, dense_weight);
+    let candidates: Vec<i64> = fused.iter().map(|fused| fused.chunk_id).collect();
+    let rows = chunks::hydrate(tx, &candidates).await?;
+    took.timings.hydrate_ms = took.lap();
+    let facts: Vec<Facts> = rows.iter().map(facts_of).collect();
+    let ranked = rank(&shape, &fused, &facts, deps.ranking);
+    took.timings.rank_ms = took.lap();
+    let (total, vectors_found) = (ranked.len(), !meaning.is_empty());
+    Ok(Found { ranked, rows, total, vectors_found, dense_weight, shape })
+}
+
 async fn make_plan(
     tx: &mut ProjectTx,
     scope: &Scope,
-    query: &Query,
+    text: &str,
     embedded: bool,
     deps: Deps<'_>,
 ) -> Result<Plan, Fault> {
-    let terms = query_terms(&query.ranking_text());
+    let terms = query_terms(text);
     let ids: Vec<i32> = terms.iter().map(|term| term.id).collect();
     let rows = lexical::document_frequencies(tx, &ids).await?;
     let frequencies: HashMap<i32, u64> = rows.into_iter().map(|(id, chunks)| (id, count(chunks))).collect();
     let counts = Counts {
         statistics_chunks: count(scope.state.statistics_chunks),
         vectors_in_filter: scope.rows,
-        vectors_indexed: scope.state.vectors_indexed,
+        vectors_indexed: scope.state.vectors_indexed && !matches!(scope.vectors, Within::These(_)),
         embedded,
     };
     let frequency = |id: i32| frequencies.get(&id).copied().unwrap_or(0);
-    let mut plan = plan(&terms, &frequency, counts, deps.settings, deps.ranking);
-    if query.gates() {
-        plan.candidates *= GATED_CANDIDATES_FACTOR;
-    }
-    Ok(plan)
+    Ok(plan(&terms, &frequency, counts, deps.settings, deps.ranking))
+}
+
+fn explain(shape: &Shape, dense_weight: f32, plan: &Plan, scope: &Scope) -> Explain {
+    let mut terms: Vec<ExplainedTerm> = plan
+        .lexical
+        .terms
+        .iter()
+        .map(|term| ExplainedTerm { term: term.term.clone(), weight: term.weight, chunks: term.chunks })
+        .collect();
+    terms.sort_by(|a, b| b.weight.total_cmp(&a.weight).then_with(|| a.term.cmp(&b.term)));
+    let within = match &scope.vectors {
+        Within::Everything => "everything",
+        Within::These(_) => "listed",
+        Within::Where(_) => "tested",
+    };
+    Explain { symbol: shape.symbol, dense_weight, terms, within: within.to_owned(), candidates: plan.candidates }
 }
 
 fn check(request: &SearchRequest, settings: &config::Search) -> Result<(), Fault> {
@@ -158,6 +256,7 @@ fn check(request: &SearchRequest, settings: &config::Search) -> Result<(), Fault
     }
     for (field, value, range) in [
         ("top", request.top, 1..=settings.top_max),
+        ("offset", request.offset, 0..=settings.offset_max),
         ("context", request.context_lines, 0..=settings.context_lines_max),
     ] {
         if !range.contains(&value) {
@@ -227,152 +326,12 @@ async fn question_vector(
     }
 }
 
-/// The part of the project a question is about, and how far it is indexed.
-struct Scope {
-    state: IndexState,
-    repositories: Vec<RepositoryRow>,
-    filter: Filter,
-    /// Chunks within the filter.
-    rows: u64,
-}
-
-impl Scope {
-    async fn read(tx: &mut ProjectTx, request: &SearchRequest) -> Result<Self, Fault> {
-        let state = index_state::read(tx).await?;
-        let mut repositories = repositories::list(tx).await?;
-        if let Some(root) = &request.filter.repository_root {
-            repositories.retain(|repository| repository.root == *root);
-        }
-        if repositories.iter().all(|repository| repository.state == RepositoryState::New) {
-            return Err(Fault::new(ErrorCode::NoIndex, "Nothing has been indexed here yet.")
-                .with_hint("Index the repository first: `build_index`, or `pairofcleats index PATH`."));
-        }
-        let repository = request.filter.repository_root.as_ref().and_then(|_| repositories.first());
-        let filter = store_filter(&request.filter, repository.map(|repository| repository.id))?;
-        let known = count(state.chunks);
-        // The published count is 0 until the first run ends.
-        let rows =
-            if filter.is_empty() && known > 0 { known } else { count(filter_rows(tx, &filter).await?) };
-        Ok(Self { state, repositories, filter, rows })
-    }
-
-    /// Says what keeps the answer from being complete.
-    async fn warn(&self, tx: &mut ProjectTx, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
-        let names = |state: RepositoryState| -> Vec<&str> {
-            let wanted = self.repositories.iter().filter(|repository| repository.state == state);
-            wanted.map(|repository| repository.name.as_str()).collect()
-        };
-        let (indexing, failed) = (names(RepositoryState::Indexing), names(RepositoryState::Failed));
-        if !indexing.is_empty() {
-            let message = format!(
-                "The index run of {} is not finished: the answer is from what is committed.",
-                indexing.join(", ")
-            );
-            warnings.push(Warning::new("index_running", message));
-        }
-        if !failed.is_empty() {
-            let message =
-                format!("The last index run of {} failed: the answer may be incomplete.", failed.join(", "));
-            warnings.push(Warning::new("index_incomplete", message));
-        }
-        // A complete run leaves no text without a vector, so only then is it worth counting.
-        if !(indexing.is_empty() && failed.is_empty()) {
-            let pending = vectors::pending_count(tx).await?;
-            if pending > 0 {
-                let message = format!("{pending} chunks have no vector yet and are found by words alone.");
-                let details = Some(serde_json::json!({ "pending": pending }));
-                warnings.push(Warning { details, ..Warning::new("vectors_pending", message) });
-            }
-        }
-        if self.rows == 0 && !self.filter.is_empty() {
-            warnings.push(Warning::new("filter_matches_nothing", "No indexed file passes the filters."));
-        }
-        Ok(())
-    }
-}
-
-/// The candidates whose text passes the question's gates.
-async fn admitted(tx: &mut ProjectTx, query: &Query, fused: Vec<Fused>) -> Result<Vec<Fused>, Fault> {
-    if !query.gates() {
-        return Ok(fused);
-    }
-    let ids: Vec<i64> = fused.iter().map(|fused| fused.chunk_id).collect();
-    let texts = chunks::contents(tx, &ids).await?;
-    let passing: HashSet<i64> =
-        texts.into_iter().filter(|(_, text)| query.admits(text)).map(|(id, _)| id).collect();
-    Ok(fused.into_iter().filter(|fused| passing.contains(&fused.chunk_id)).collect())
-}
-
-/// What is shown: each ranked chunk with its text and the lines around it.
-async fn hits(
-    tx: &mut ProjectTx,
-    ranked: Vec<Ranked>,
-    rows: Vec<ChunkRow>,
-    context_lines: usize,
-) -> Result<Vec<Hit>, Fault> {
-    let ids: Vec<i64> = ranked.iter().map(|ranked| ranked.chunk_id).collect();
-    let mut texts: HashMap<i64, String> = chunks::contents(tx, &ids).await?.into_iter().collect();
-    let mut rows: HashMap<i64, ChunkRow> = rows.into_iter().map(|row| (row.id, row)).collect();
-    let mut hits = Vec::with_capacity(ranked.len());
-    for ranked in ranked {
-        let Some(row) = rows.remove(&ranked.chunk_id) else { continue };
-        let Some(content) = texts.remove(&ranked.chunk_id) else { continue };
-        let (start_line, end_line) = (line(row.span.start_line), line(row.span.end_line));
-        let (before, after) = match u32::try_from(context_lines) {
-            Ok(count) if count > 0 => around(tx, row.file_id, start_line, end_line, count).await?,
-            _ => (Vec::new(), Vec::new()),
-        };
-        hits.push(Hit {
-            chunk_id: ranked.chunk_id,
-            repository: row.repository_name,
-            path: row.path,
-            language: row.language,
-            start_line,
-            end_line,
-            kind: row.span.kind,
-            name: row.span.name,
-            signature: row.span.signature,
-            score: ranked.score,
-            parts: ranked.parts,
-            content,
-            before,
-            after,
-        });
-    }
-    Ok(hits)
-}
-
-async fn around(
-    tx: &mut ProjectTx,
-    file_id: i64,
-    start: u32,
-    end: u32,
-    count: u32,
-) -> Result<(Vec<String>, Vec<String>), Fault> {
-    let spans = chunks::by_file(tx, file_id).await?;
-    // What follows the window is read, too, where it is the next chunk: it says that blank lines lie between.
-    let near =
-        |first: u32, last: u32| last.saturating_add(count) >= start && first <= end.saturating_add(count);
-    let wanted: Vec<_> =
-        spans.iter().filter(|span| near(line(span.start_line), line(span.end_line))).collect();
-    let ids: Vec<i64> = wanted.iter().map(|span| span.id).collect();
-    let texts = chunks::contents(tx, &ids).await?;
-    let pieces: Vec<Piece<'_>> = wanted
-        .iter()
-        .filter_map(|span| {
-            let text = texts.iter().find(|(id, _)| *id == span.id).map(|(_, text)| text.as_str())?;
-            Some(Piece { start_line: line(span.start_line), text })
-        })
-        .collect();
-    Ok(surroundings(&pieces, start, end, count))
-}
-
 fn facts_of(row: &ChunkRow) -> Facts {
     Facts {
         chunk_id: row.id,
         file_id: row.file_id,
         path: row.path.clone(),
-        start_line: line(row.span.start_line),
+        start_line: u32::try_from(row.span.start_line).unwrap_or(0),
         defines: row.span.defines.clone(),
     }
 }
@@ -383,15 +342,6 @@ fn vectors_used(plan: &Plan, found: bool) -> VectorsUsed {
         VectorPath::Hnsw(_) if found => VectorsUsed::Hnsw,
         _ => VectorsUsed::None,
     }
-}
-
-/// A count or a line number from the database, never negative there.
-fn count(number: impl Into<i64>) -> u64 {
-    u64::try_from(number.into()).unwrap_or(0)
-}
-
-fn line(number: i32) -> u32 {
-    u32::try_from(number).unwrap_or(0)
 }
 
 /// Times of stages, one after the other.

@@ -3,11 +3,15 @@
 mod ask;
 mod request;
 
-mod filter;
-mod pattern;
-pub mod query;
 pub mod question;
 pub mod shape;
+
+pub mod fields;
+mod given;
+mod pattern;
+mod regex_filter;
+mod resolve;
+mod scope;
 
 pub mod plan;
 mod ranking;
@@ -18,15 +22,16 @@ pub mod fuse;
 pub mod rank;
 mod role;
 
+mod hits;
 mod present;
 mod snippet;
 mod surroundings;
 
 pub use ask::{Deps, search};
+pub use given::{Given, GivenValue, given};
 pub use present::{Backend, Omitted, PresentedHit, ScoreType, SearchPayload, present};
-pub use query::Query;
 pub use rank::{Facts, Parts, Ranked};
 pub use ranking::Ranking;
 pub use request::{
-    FilterRequest, Hit, Mode, Output, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed,
+    Explain, ExplainedTerm, History, Hit, Known, Mode, Output, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed,
 };

@@ -1,9 +1,12 @@
 //! A path filter to a regular expression that Rust and Postgres read alike.
 //!
+//! A text between slashes is a regular expression (`/^src\/.*_test/`), found anywhere in the path.
 //! A text with `*`, `?`, `[` or `{` is a glob, anchored as in `.gitignore`: without `/` it may match at any depth.
-//! Any other text is a substring. Matching ignores case (the store compares with `~*`).
+//! Any other text is a substring. Matching ignores case unless it is asked not to.
 
 use globset::GlobBuilder;
+
+use super::regex_filter::translated as translated_regex;
 
 use crate::contract::{ErrorCode, Fault};
 
@@ -14,10 +17,30 @@ const PATTERN_BYTES_MAX: usize = 512;
 ///
 /// # Errors
 /// `INVALID_REQUEST` for an empty or over-long pattern and for a malformed glob.
-pub(super) fn path_regex(pattern: &str) -> Result<String, Fault> {
+pub(super) fn path_regex(pattern: &str, exact_case: bool) -> Result<String, Fault> {
+    let regex = untagged(pattern, exact_case)?;
+    Ok(if exact_case || is_regex(pattern.trim()).is_some() { regex } else { format!("(?i){regex}") })
+}
+
+/// What stands between the slashes of `/regex/` or `/regex/i`, and whether it ignores case by itself.
+fn is_regex(pattern: &str) -> Option<(&str, bool)> {
+    let inner = pattern.strip_prefix('/')?;
+    let (regex, ignores) = match inner.strip_suffix("/i") {
+        Some(regex) => (regex, true),
+        None => (inner.strip_suffix('/')?, false),
+    };
+    (!regex.is_empty()).then_some((regex, ignores))
+}
+
+fn untagged(pattern: &str, exact_case: bool) -> Result<String, Fault> {
     let pattern = pattern.trim();
     if pattern.is_empty() || pattern.len() > PATTERN_BYTES_MAX {
         return Err(refused(pattern, &format!("A path filter has 1 to {PATTERN_BYTES_MAX} bytes.")));
+    }
+    if let Some((regex, ignores)) = is_regex(pattern) {
+        // `\/` is the slash of languages that write expressions between slashes.
+        return translated_regex(&regex.replace("\\/", "/"), ignores || !exact_case)
+            .map_err(|why| refused(pattern, &format!("Not a usable regular expression: {why}.")));
     }
     if !pattern.contains(['*', '?', '[', '{']) {
         return Ok(escaped(pattern));
@@ -84,7 +107,7 @@ fn class(rest: &str) -> (String, usize) {
 }
 
 /// A literal text; the escapes of both regular expression languages are these.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut literal = String::with_capacity(text.len());
     for c in text.chars() {
         if ".^$*+?()[]{}|\\".contains(c) {
@@ -98,7 +121,7 @@ fn escaped(text: &str) -> String {
 fn refused(pattern: &str, message: &str) -> Fault {
     Fault::new(ErrorCode::InvalidRequest, message)
         .with_details(serde_json::json!({ "pattern": pattern }))
-        .with_hint("Give a part of a path (`src/auth`) or a glob (`*.rs`, `src/**/mod.rs`).")
+        .with_hint("Give a part of a path (`src/auth`), a glob (`*.rs`, `src/**/mod.rs`) or a `/regular expression/`.")
 }
 
 #[cfg(test)]
@@ -108,8 +131,8 @@ mod tests {
     use regex::RegexBuilder;
 
     fn matches(pattern: &str, path: &str) -> bool {
-        let regex = path_regex(pattern).unwrap();
-        RegexBuilder::new(&regex).case_insensitive(true).build().unwrap().is_match(path)
+        let regex = path_regex(pattern, false).unwrap();
+        RegexBuilder::new(&regex).build().unwrap().is_match(path)
     }
 
     #[test]
@@ -131,9 +154,17 @@ mod tests {
     }
 
     #[test]
+    fn slashes_hold_a_regular_expression() {
+        assert!(matches("/^src\\/.*_test\\.go$/", "src/a_TEST.go") && !matches("/_test$/", "a_test.go"));
+        assert!(matches("/src/", "a/src/b") && matches("/a|b/i", "B"));
+        assert_eq!(path_regex("/a(/", false).unwrap_err().code, ErrorCode::InvalidRequest);
+        assert!(!RegexBuilder::new(&path_regex("Src", true).unwrap()).build().unwrap().is_match("src"));
+    }
+
+    #[test]
     fn malformed_filters_are_refused() {
         for bad in ["", "  ", "a[b", "{a", &"x".repeat(600)] {
-            assert_eq!(path_regex(bad).unwrap_err().code, ErrorCode::InvalidRequest, "{bad:?}");
+            assert_eq!(path_regex(bad, false).unwrap_err().code, ErrorCode::InvalidRequest, "{bad:?}");
         }
     }
 
@@ -143,16 +174,16 @@ mod tests {
             // Anchored globs only: a slash within, none at the start.
             let pattern = format!("a/{pattern}");
             let path = format!("a/{path}");
-            if let (Ok(glob), Ok(_)) = (glob(&pattern).build(), path_regex(&pattern))
+            if let (Ok(glob), Ok(_)) = (glob(&pattern).build(), path_regex(&pattern, false))
                 && pattern.contains(['*', '?', '[', '{'])
             {
-                prop_assert_eq!(matches(&pattern, &path), glob.compile_matcher().is_match(&path), "{}", path_regex(&pattern).unwrap());
+                prop_assert_eq!(matches(&pattern, &path), glob.compile_matcher().is_match(&path), "{}", path_regex(&pattern, false).unwrap());
             }
         }
 
         #[test]
         fn any_accepted_filter_compiles(pattern in "\\PC{1,30}") {
-            if let Ok(regex) = path_regex(&pattern) {
+            if let Ok(regex) = path_regex(&pattern, false) {
                 prop_assert!(regex::Regex::new(&regex).is_ok(), "{}", regex);
             }
         }

@@ -4,13 +4,17 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::rank::Parts;
-use super::request::{Hit, Mode, Output, SearchAnswer, Timings, VectorsUsed};
+use super::request::{Explain, Hit, Known, Mode, Output, SearchAnswer, Timings, VectorsUsed};
 use super::snippet::{SnippetLimits, shorten, snippet};
 
 /// The best hit of a compact answer shows this much of itself: an average chunk whole.
 const BEST: SnippetLimits = SnippetLimits { lines: 40, bytes: 2_000 };
 /// Each further one.
 const FURTHER: SnippetLimits = SnippetLimits { lines: 4, bytes: 320 };
+/// Callees and callers of a compact hit.
+const CALLS_COMPACT_MAX: usize = 5;
+/// Terms of an explanation.
+const TERMS_EXPLAINED_MAX: usize = 24;
 /// Bytes of a headline.
 const HEADLINE_BYTES_MAX: usize = 200;
 
@@ -26,11 +30,17 @@ pub struct SearchPayload {
     pub hits: Vec<PresentedHit>,
     /// Candidates that passed every filter and gate, before the limit.
     pub total: usize,
+    /// `offset` of the next page; absent on the last one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next_offset: Option<usize>,
     /// How vectors were compared: `exact`, `hnsw` or `none`.
     pub vectors: VectorsUsed,
     /// What the byte budget left out; absent when nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omitted>,
+    /// How the question was read and weighed; with `explain`, and in `json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub explain: Option<Explain>,
     /// Where the time went; only in `json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<Timings>,
@@ -52,6 +62,8 @@ pub enum ScoreType {
     Blend,
     /// Words alone.
     Bm25,
+    /// Neither: what passes the filters, in the order of paths.
+    None,
 }
 
 /// What did not fit.
@@ -73,7 +85,7 @@ pub struct PresentedHit {
     pub id: i64,
     /// Path relative to its repository.
     pub file: String,
-    /// `code` or `prose`.
+    /// `code`, `prose`, `extracted-prose` (what comments say) or `records`.
     pub mode: Mode,
     /// First line, 1-based.
     pub start_line: u32,
@@ -106,6 +118,15 @@ pub struct PresentedHit {
     /// Lines after the chunk.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub context_after: Vec<String>,
+    /// What it calls: the first few, in full and json more.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub calls: Vec<String>,
+    /// Functions that call what it defines, by name.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub called_by: Vec<String>,
+    /// Full and json: all that is known of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub known: Option<Known>,
     /// Full and json: language id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lang: Option<String>,
@@ -115,14 +136,15 @@ pub struct PresentedHit {
     /// Full and json: what the score is made of.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_type: Option<ScoreType>,
-    /// Json: every part of the score.
+    /// With `explain`, and in json: every part of the score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_breakdown: Option<Parts>,
 }
 
 /// Shapes an answer. Hits beyond `bytes_max` of JSON lose their text first, then are left out; the payload says so.
 #[must_use]
-pub fn present(answer: &SearchAnswer, output: Output, bytes_max: usize) -> SearchPayload {
+pub fn present(answer: &SearchAnswer, output: Output, explain: bool, bytes_max: usize) -> SearchPayload {
+    let explains = explain || output == Output::Json;
     let first = answer.hits.first().map(|hit| hit.repository.as_str());
     let several = answer.hits.iter().any(|hit| Some(hit.repository.as_str()) != first);
     let mut budget = bytes_max;
@@ -130,6 +152,7 @@ pub fn present(answer: &SearchAnswer, output: Output, bytes_max: usize) -> Searc
     let (mut texts, mut hits) = (0, 0);
     for (at, hit) in answer.hits.iter().enumerate() {
         let mut shown = presented(hit, answer, output, several, at == 0);
+        shown.score_breakdown = explains.then_some(hit.parts);
         let whole = json_bytes(&shown) <= budget;
         if !whole {
             shown.strip_texts();
@@ -143,11 +166,15 @@ pub fn present(answer: &SearchAnswer, output: Output, bytes_max: usize) -> Searc
         budget -= json_bytes(&shown);
         shown_hits.push(shown);
     }
+    let shown_hits_empty = shown_hits.is_empty();
+    let next = answer.offset + shown_hits.len();
     SearchPayload {
         backend: Backend::Postgres,
         query: answer.query.clone(),
         hits: shown_hits,
         total: answer.total,
+        next_offset: (!shown_hits_empty && next < answer.total).then_some(next),
+        explain: explains.then(|| shortened(&answer.explain)),
         vectors: answer.vectors_used,
         omitted: omitted(texts, hits),
         stats: (output == Output::Json).then_some(answer.took),
@@ -158,13 +185,16 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
     let whole = output != Output::Compact;
     let limits = if best { BEST } else { FURTHER };
     let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
-    let score_type =
-        if answer.vectors_used == VectorsUsed::None { ScoreType::Bm25 } else { ScoreType::Blend };
+    let score_type = match answer.vectors_used {
+        _ if hit.parts == Parts::default() => ScoreType::None,
+        VectorsUsed::None => ScoreType::Bm25,
+        _ => ScoreType::Blend,
+    };
     let cut = if whole { None } else { snippet(&hit.content, &answer.words, limits) };
     PresentedHit {
         id: hit.chunk_id,
         file: hit.path.clone(),
-        mode: Mode::of(hit.language.as_deref()),
+        mode: hit.mode,
         start_line: hit.start_line,
         end_line: hit.end_line,
         kind: hit.kind.clone(),
@@ -177,10 +207,13 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
         content: whole.then(|| hit.content.clone()),
         context_before: hit.before.clone(),
         context_after: hit.after.clone(),
+        calls: hit.calls.iter().take(if whole { usize::MAX } else { CALLS_COMPACT_MAX }).cloned().collect(),
+        called_by: hit.called_by.iter().take(if whole { usize::MAX } else { CALLS_COMPACT_MAX }).cloned().collect(),
+        known: hit.known.clone().filter(|_| whole),
         lang: hit.language.clone().filter(|_| whole),
         ext: extension.map(|(_, extension)| extension.to_owned()).filter(|_| whole),
         score_type: whole.then_some(score_type),
-        score_breakdown: (output == Output::Json).then_some(hit.parts),
+        score_breakdown: None,
     }
 }
 
@@ -191,6 +224,7 @@ impl PresentedHit {
         self.content = None;
         self.context_before.clear();
         self.context_after.clear();
+        self.known = None;
     }
 }
 
@@ -204,9 +238,15 @@ fn omitted(texts: usize, hits: usize) -> Option<Omitted> {
     (texts + hits > 0).then(|| Omitted {
         texts,
         hits,
-        hint: "Ask for fewer (`top`), narrow with `path` or `lang`, or read a place with `show_file`."
+        hint: "Page with `offset`, ask for fewer (`top`), narrow with `path` or `lang`, or read a place with `show_file`."
             .to_owned(),
     })
+}
+
+fn shortened(explain: &Explain) -> Explain {
+    let mut shortened = explain.clone();
+    shortened.terms.truncate(TERMS_EXPLAINED_MAX);
+    shortened
 }
 
 fn json_bytes(hit: &PresentedHit) -> usize {
@@ -226,6 +266,11 @@ mod tests {
     fn hit(id: i64, repository: &str, content: &str) -> Hit {
         Hit {
             chunk_id: id,
+            file_id: id,
+            mode: Mode::Code,
+            calls: (0..9).map(|at| format!("f{at}")).collect(),
+            called_by: Vec::new(),
+            known: Some(Known::default()),
             repository: repository.to_owned(),
             path: format!("src/{id}.rs"),
             language: Some("rust".to_owned()),
@@ -245,6 +290,8 @@ mod tests {
     fn answer(hits: Vec<Hit>) -> SearchAnswer {
         SearchAnswer {
             total: hits.len(),
+            offset: 0,
+            explain: Explain::default(),
             hits,
             query: "open store".to_owned(),
             words: vec!["open".to_owned(), "store".to_owned()],
@@ -257,20 +304,24 @@ mod tests {
     #[test]
     fn each_output_shows_what_it_promises() {
         let answer = answer(vec![hit(1, "a", "}\nfn open() {\n    store();\n}")]);
-        let of = |output| present(&answer, output, 100_000).hits.remove(0);
+        let of = |output| present(&answer, output, false, 100_000).hits.remove(0);
         let (compact, full, json) = (of(Output::Compact), of(Output::Full), of(Output::Json));
         assert_eq!(compact.headline, "fn open() {");
         assert!(compact.snippet.is_some() && compact.content.is_none() && compact.repo.is_none());
         assert!(full.content.is_some() && full.lang.is_some() && full.score_breakdown.is_none());
         assert_eq!(full.ext.as_deref(), Some("rs"));
         assert!(json.score_breakdown.is_some());
-        assert!(present(&answer, Output::Json, 100_000).stats.is_some());
+        assert_eq!((compact.calls.len(), full.calls.len()), (5, 9));
+        assert!(compact.known.is_none() && full.known.is_some());
+        let explained = present(&answer, Output::Compact, true, 100_000);
+        assert!(explained.explain.is_some() && explained.hits[0].score_breakdown.is_some());
+        assert!(present(&answer, Output::Json, false, 100_000).stats.is_some());
         assert!((compact.score - 0.1235).abs() < 1e-9);
     }
 
     #[test]
     fn names_repositories_when_there_are_several() {
-        let payload = present(&answer(vec![hit(1, "a", "x"), hit(2, "b", "y")]), Output::Compact, 100_000);
+        let payload = present(&answer(vec![hit(1, "a", "x"), hit(2, "b", "y")]), Output::Compact, false, 100_000);
         assert_eq!(payload.hits[1].repo.as_deref(), Some("b"));
     }
 
@@ -278,11 +329,11 @@ mod tests {
     fn a_budget_takes_texts_first_and_says_what_it_left_out() {
         let long = "let alpha = beta;\n".repeat(100);
         let answer = answer((1..=6).map(|id| hit(id, "a", &long)).collect());
-        let payload = present(&answer, Output::Full, 5_500);
+        let payload = present(&answer, Output::Full, false, 5_500);
         let omitted = payload.omitted.clone().unwrap();
         assert!(payload.hits[0].content.is_some() && payload.hits[5].content.is_none());
         assert_eq!((omitted.hits, omitted.texts + 2), (0, 6));
-        let tiny = present(&answer, Output::Full, 600).omitted.unwrap();
-        assert!(tiny.hits > 0 && present(&answer, Output::Full, 100_000).omitted.is_none());
+        let tiny = present(&answer, Output::Full, false, 600).omitted.unwrap();
+        assert!(tiny.hits > 0 && present(&answer, Output::Full, false, 100_000).omitted.is_none());
     }
 }

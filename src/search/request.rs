@@ -1,25 +1,40 @@
 //! What can be asked and what is answered, before any output shape.
 
+use std::collections::BTreeMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::given::Given;
 use super::rank::Parts;
 use crate::contract::Warning;
-use crate::languages;
+use crate::languages::facts::Detail;
 
 /// One question to one project.
 #[derive(Debug, Clone, Default)]
 pub struct SearchRequest {
     /// The question, 1 ..= `search.query_chars_max` characters.
     pub query: String,
-    /// Which chunks may answer.
-    pub filter: FilterRequest,
+    /// Canonical root of the repository; none: all of the project.
+    pub repository_root: Option<String>,
+    /// What is searched.
+    pub mode: Mode,
+    /// Fields of the filter table; all hold.
+    pub given: Vec<Given>,
+    /// Paths and branches are compared with upper and lower case apart.
+    pub case_file: bool,
+    /// Words, phrases and exclusions are compared with upper and lower case apart.
+    pub case_tokens: bool,
     /// Most hits, 1 ..= `search.top_max`.
     pub top: usize,
+    /// Hits left out before the first one shown, up to `search.offset_max`.
+    pub offset: usize,
     /// Lines shown before and after each hit, up to `search.context_lines_max`.
     pub context_lines: usize,
     /// Whether vectors are used; false asks for words only.
     pub vectors: Vectors,
+    /// Whether all that is known of each hit is looked up.
+    pub in_full: bool,
 }
 
 /// Whether vectors are used.
@@ -32,59 +47,36 @@ pub enum Vectors {
     Off,
 }
 
-/// Which chunks may answer, as the caller said it. Lists are alternatives; different fields all hold.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct FilterRequest {
-    /// Canonical root of the repository; none: all of the project.
-    pub repository_root: Option<String>,
-    /// Parts of paths, or globs.
-    pub paths: Vec<String>,
-    /// File extensions, with or without a dot.
-    pub extensions: Vec<String>,
-    /// Languages by id or alias.
-    pub languages: Vec<String>,
-    /// Parts of file names, or globs.
-    pub files: Vec<String>,
-    /// Code, documents or both.
-    pub mode: Mode,
-}
-
 /// What is searched (T §9, `mode`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
+#[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Code, configuration and data: every file that is not prose.
+    /// Code, configuration and data.
     Code,
-    /// Documents: Markdown, reStructuredText, AsciiDoc, plain text.
+    /// Documents, and what comments say.
     Prose,
-    /// Both.
+    /// What comments and documentation strings of code say, without the code.
+    ExtractedProse,
+    /// Records: findings, logs and traces.
+    Records,
+    /// Code with its comments, and documents.
     #[default]
     Both,
-    /// The same as both.
+    /// Everything.
     All,
 }
 
 impl Mode {
-    /// The mode of a file in this language: `code` or `prose`.
+    /// The mode of a file by its stored word.
     #[must_use]
-    pub fn of(language: Option<&str>) -> Self {
-        if language.is_some_and(|id| PROSE.contains(&id)) { Self::Prose } else { Self::Code }
-    }
-
-    /// The languages this mode is limited to, if it is.
-    pub(super) fn languages(self) -> Option<Vec<&'static str>> {
-        match self {
-            Self::Both | Self::All => None,
-            Self::Prose => Some(PROSE.to_vec()),
-            Self::Code => {
-                Some(languages::all().map(|language| language.id).filter(|id| !PROSE.contains(id)).collect())
-            }
+    pub fn of_file(word: &str) -> Self {
+        match word {
+            "prose" => Self::Prose,
+            "records" => Self::Records,
+            _ => Self::Code,
         }
     }
 }
-
-/// Languages whose files are documents.
-const PROSE: &[&str] = &["markdown", "rst", "asciidoc", "text", "latex"];
 
 /// How much of each hit is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize, Serialize, JsonSchema)]
@@ -104,14 +96,18 @@ pub enum Output {
 pub struct SearchAnswer {
     /// Best first.
     pub hits: Vec<Hit>,
-    /// Candidates that passed every filter and gate, before `top` cut them.
+    /// Candidates that passed every filter and gate, before `offset` and `top` cut them.
     pub total: usize,
+    /// Hits left out before the first one.
+    pub offset: usize,
     /// The question's normal form.
     pub query: String,
     /// Words of the question that name something, lower-case; snippets show where they stand.
     pub words: Vec<String>,
     /// How vectors were compared.
     pub vectors_used: VectorsUsed,
+    /// How the question was read and weighed.
+    pub explain: Explain,
     /// Where the time went.
     pub took: Timings,
     /// What the caller should know.
@@ -135,12 +131,16 @@ pub enum VectorsUsed {
 pub struct Hit {
     /// Identifies the chunk inside the project.
     pub chunk_id: i64,
+    /// Identifies its file.
+    pub file_id: i64,
     /// Name of its repository.
     pub repository: String,
     /// Path relative to the repository.
     pub path: String,
     /// Language id, if the file has one.
     pub language: Option<String>,
+    /// `code`, `prose`, `extracted-prose` or `records`.
+    pub mode: Mode,
     /// First line, 1-based.
     pub start_line: u32,
     /// Last line, inclusive.
@@ -161,6 +161,87 @@ pub struct Hit {
     pub before: Vec<String>,
     /// Lines after the chunk.
     pub after: Vec<String>,
+    /// What it calls, each once, in order.
+    pub calls: Vec<String>,
+    /// Which functions call what it defines, by name, where that is known.
+    pub called_by: Vec<String>,
+    /// All that is known of it; looked up only where it was asked for.
+    pub known: Option<Known>,
+}
+
+/// All that is known of a chunk and its file.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Known {
+    /// Values by the name of the fact, sorted.
+    pub facts: BTreeMap<String, Vec<String>>,
+    /// Calls, control flow, broken rules, documentation, risk.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub detail: Detail,
+    /// What git knows of the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<History>,
+    /// Metadata of the file as `key=value`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub meta: Vec<String>,
+    /// Untrusted input that comes in from other chunks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk_from_elsewhere: Option<serde_json::Value>,
+}
+
+/// What git knows of a file.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct History {
+    /// Branch of the repository when it was indexed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Commit of the repository when it was indexed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// Author of the last commit that changed the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_author: Option<String>,
+    /// Author date of that commit, UTC.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_modified: Option<String>,
+    /// That commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_commit: Option<String>,
+    /// Lines added and deleted by the last commits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub churn: Option<i32>,
+    /// How many commits those are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub churn_commits: Option<i32>,
+}
+
+/// How a question was read and weighed.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Explain {
+    /// How far the question is the name of something, 0 to 1.
+    pub symbol: f32,
+    /// Share of the vectors in the fused score.
+    pub dense_weight: f32,
+    /// Terms by which words were weighed, weightiest first.
+    pub terms: Vec<ExplainedTerm>,
+    /// `everything`, `listed` (each chunk within the filter was compared) or `tested` (candidates were).
+    pub within: String,
+    /// Candidates taken from each leg.
+    pub candidates: usize,
+}
+
+/// A term of the question.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
+pub struct ExplainedTerm {
+    /// The term.
+    pub term: String,
+    /// idf times the question's own weight.
+    pub weight: f32,
+    /// Chunks that say it.
+    pub chunks: u64,
 }
 
 /// Milliseconds of each stage. The legs run side by side, so the parts can add up to more than the whole.

@@ -6,13 +6,14 @@ use super::fuse::Leg;
 use super::plan::{LexicalPlan, VectorPath};
 use super::ranking::Ranking;
 use crate::contract::Fault;
-use crate::store::{Filter, LexicalHit, LexicalQuery, ProjectTx, VectorHit, lexical, vectors};
+use crate::store::{LexicalHit, LexicalQuery, ProjectTx, VectorHit, Within, Words, lexical, vectors};
 
 /// The best chunks by BM25. Terms that stand in many chunks do not choose at first; when that could have cost
 /// a good candidate, all terms choose.
 pub(super) async fn by_words(
     tx: &mut ProjectTx,
-    filter: &Filter,
+    words: Words,
+    within: &Within,
     plan: &LexicalPlan,
     limit: usize,
     ranking: &Ranking,
@@ -21,20 +22,20 @@ pub(super) async fn by_words(
         return Ok(Leg::new());
     }
     let limit = sql_limit(limit);
-    let hits = lexical::candidates(tx, filter, &lexical_query(plan), limit).await?;
+    let hits = lexical::candidates(tx, words, within, &lexical_query(plan), limit).await?;
     let found: Leg = hits.iter().map(lexical_score).collect();
     let scores: Vec<f32> = found.iter().map(|(_, score)| *score).collect();
     if plan.is_exact(&scores, ranking.lexical_exact_rows) {
         return Ok(found);
     }
-    let hits = lexical::candidates(tx, filter, &lexical_query(&plan.with_all_terms()), limit).await?;
+    let hits = lexical::candidates(tx, words, within, &lexical_query(&plan.with_all_terms()), limit).await?;
     Ok(hits.iter().map(lexical_score).collect())
 }
 
 /// The best chunks by likeness to the question.
 pub(super) async fn by_meaning(
     tx: &mut ProjectTx,
-    filter: &Filter,
+    within: &Within,
     path: VectorPath,
     question: &[f32],
     limit: usize,
@@ -42,28 +43,33 @@ pub(super) async fn by_meaning(
     let limit = sql_limit(limit);
     let hits = match path {
         VectorPath::None => Vec::new(),
-        VectorPath::Exact => vectors::candidates_exact(tx, filter, question, limit).await?,
+        VectorPath::Exact => vectors::candidates_exact(tx, within, question, limit).await?,
         VectorPath::Hnsw(ef_search) => {
-            vectors::candidates_hnsw(tx, filter, question, limit, ef_search).await?
+            vectors::candidates_hnsw(tx, within, question, limit, ef_search).await?
         }
     };
     Ok(hits.iter().map(vector_score).collect())
 }
 
-/// Gives each candidate of one leg its score in the other: being absent from a list of 200 is not being unlike.
+/// Gives each candidate of one leg its score in the other: being absent from a list of 200 is not being unlike. The
+/// first of `sources` that has words of a chunk speaks for it.
 pub(super) async fn complete(
     tx: &mut ProjectTx,
     plan: &LexicalPlan,
+    sources: &[Words],
     question: Option<&[f32]>,
     words: &mut Leg,
     meaning: &mut Leg,
 ) -> Result<(), Fault> {
     let Some(question) = question.filter(|_| !meaning.is_empty()) else { return Ok(()) };
-    let only_meaning = absent(meaning, words);
+    let mut only_meaning = absent(meaning, words);
     let only_words = absent(words, meaning);
-    if !only_meaning.is_empty() && !plan.terms.is_empty() {
-        let scores = lexical::scores(tx, &lexical_query(plan), &only_meaning).await?;
-        words.extend(scores.iter().map(lexical_score));
+    for source in sources {
+        if !only_meaning.is_empty() && !plan.terms.is_empty() {
+            let scores = lexical::scores(tx, *source, &lexical_query(plan), &only_meaning).await?;
+            only_meaning.retain(|id| scores.iter().all(|score| score.chunk_id != *id));
+            words.extend(scores.iter().map(lexical_score));
+        }
     }
     if !only_words.is_empty() {
         let scores = vectors::similarities(tx, question, &only_words).await?;

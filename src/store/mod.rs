@@ -14,11 +14,14 @@ pub use control::jobs::{self, Claim, Enqueued, Heartbeat, Job, JobState, NewJob,
 pub use control::projects::{self, ProjectSummary};
 pub use door::{Access, ControlTx, ProjectTx, Store};
 pub use project::chunks::{self, ChunkRow, ChunkSpan};
-pub use project::files::{self, Breakdown, ChunkWrite, FileRow, FileWrite, Totals, Written};
-pub use project::filter::{Filter, filter_rows};
+pub use project::files::{self, FileRow, Totals};
+pub use project::filter::{Counted, Filter, Test, Within, listed, within};
+pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHistory};
 pub use project::index_state::{self, Fence, IndexState};
-pub use project::lexical::{self, LexicalHit, LexicalQuery};
+pub use project::lexical::{self, LexicalHit, LexicalQuery, Words};
+pub use project::names::{self, KnownNames, Likeness, NamedFact, fact_id};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::vectors::{self, PendingText, VectorHit};
-pub use provision::provision;
+pub use project::write::{ChunkWrite, CommentWrite, FileWrite, WordsWrite, Written, write_batch};
+pub use provision::{is_outdated, provision};
 pub use workspace::{DecidedBy, ModelFacts, Project};

@@ -42,6 +42,12 @@ fn accepted(project: Project, model: &ModelFacts) -> Result<Project, Fault> {
     Ok(project)
 }
 
+/// Whether tables of this version of the search module are older than those this program knows.
+#[must_use]
+pub fn is_outdated(version: i32) -> bool {
+    version < newest(SEARCH)
+}
+
 /// The project, if it exists and its tables are those this program knows.
 async fn ready(
     door: &mut ControlTx,

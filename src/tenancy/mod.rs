@@ -13,15 +13,21 @@ pub use crate::store::{DecidedBy, Project};
 pub use resolve::{SESSION_FILE, resolve};
 pub use roots::{RepositoryRoot, repository_root};
 
-/// The project, if its workspace exists; never creates one.
+/// The project, if its workspace exists; never creates one. Tables of an older program are brought up to date.
 ///
 /// # Errors
-/// Storage faults.
+/// `ILLEGAL_STATE` for a project that a newer program wrote; storage faults.
 pub async fn open(store: &Store, id: &ProjectId, decided_by: DecidedBy) -> Result<Option<Project>, Fault> {
     let mut door = store.control_read().await?;
     let found = store::projects::find(&mut door, id, decided_by).await?;
     door.commit().await?;
-    Ok(found.map(|(project, _)| project))
+    match found {
+        Some((project, version)) if store::is_outdated(version) => {
+            let model = project.model().clone();
+            store::provision(store, id, decided_by, &model).await.map(Some)
+        }
+        found => Ok(found.map(|(project, _)| project)),
+    }
 }
 
 /// The project, its workspace made on first use. Only for calls that write.

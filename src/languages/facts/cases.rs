@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::field::{Field, Flag};
 use super::query::{Compiled, items};
-use super::{Gathered, gather};
+use super::gather::{Gathered, gather};
 use crate::languages::{Language, PARSED, syntax};
 
 /// One case: a fact, what is expected of it, a source.
@@ -66,6 +66,10 @@ fn values(gathered: &Gathered, fact: &str) -> Vec<String> {
         "comments" => gathered.comments.iter().flatten().map(|comment| comment.text.clone()).collect(),
         "pairs" => all.flat_map(|facts| facts.calls.iter().map(|(caller, callee)| format!("{} > {callee}", caller.as_deref().unwrap_or("")))).collect(),
         "flow" => gathered.flow.assignments.iter().map(|a| a.targets.join(", ")).chain(gathered.flow.calls.iter().map(|c| format!("{}/{}", c.callee, c.arguments.len()))).collect(),
+        "calls" => {
+            let fields = [Field::Call, Field::Caller];
+            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned))).collect()
+        }
         "uses" => {
             let fields = [Field::Use, Field::Read, Field::Write, Field::Call, Field::Param];
             all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned))).collect()

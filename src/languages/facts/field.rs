@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 macro_rules! fields {
     ($($variant:ident $code:literal $name:literal $help:literal;)*) => {
         /// A set of names that a chunk says. The set is closed; the code is stored and never reused.
@@ -41,7 +44,7 @@ fields! {
     Implements 11 "implements" "Interfaces, traits and protocols it fulfils.";
     Import 12 "imports" "Modules that the file imports, as written, with their parents.";
     Export 13 "exports" "Names it offers to other files.";
-    Call 14 "calls" "What is called (whole and last part) and the functions that call.";
+    Call 14 "calls" "What is called: the whole chain and its last part.";
     Throw 15 "throws" "What is thrown, raised or panicked with.";
     Await 16 "awaits" "What is awaited.";
     Yield 17 "yields" "What a generator yields.";
@@ -57,6 +60,7 @@ fields! {
     RiskCategory 27 "riskCategories" "Categories of the sinks.";
     RiskFlow 28 "riskFlows" "Untrusted input that reaches a dangerous operation: `source->sink`.";
     Author 29 "authors" "Who wrote its lines.";
+    Caller 30 "callers" "Functions in it that call something.";
 }
 
 impl fmt::Display for Field {
@@ -117,7 +121,7 @@ impl Facts {
 }
 
 /// How often control flow turns in a chunk. `else`, `case` and `try` count as branches, as keywords do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// `if`, `else`, `switch`, `case`, `try`, `catch` and their like.
     pub branches: u16,
@@ -132,7 +136,7 @@ pub struct Counts {
 }
 
 /// A broken structural rule.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Lint {
     /// 1-based.
     pub line: u32,

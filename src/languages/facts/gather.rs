@@ -210,7 +210,7 @@ impl Gathering<'_> {
                 facts.values.push((Field::Call, last));
             }
             facts.values.push((Field::Call, callee.clone()));
-            facts.values.extend(caller.iter().chain(&simple).map(|name| (Field::Call, name.clone())));
+            facts.values.extend(caller.iter().chain(&simple).map(|name| (Field::Caller, name.clone())));
             let pair = (caller, callee.clone());
             if facts.calls.len() < CALLS_MAX && !facts.calls.contains(&pair) {
                 facts.calls.push(pair);

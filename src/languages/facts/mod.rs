@@ -4,6 +4,7 @@
 //! A query names what it finds by its captures ([`query`] lists them); here that becomes the facts of each chunk
 //! ([`gather`]), its comments ([`comments`]) and the flow of values that risk rules follow ([`flow`]).
 
+mod detail;
 mod field;
 
 mod query;
@@ -16,8 +17,13 @@ mod gather;
 #[cfg(test)]
 mod cases;
 
+/// Bump when the same text gives other facts; stored with an index so that it is rebuilt.
+pub const FACTS_VERSION: i32 = 1;
+
+pub use detail::{CallPair, Detail};
 pub use field::{Counts, Facts, Field, Flag, Lint};
 pub use comments::Comment;
 pub use flow::{Assignment, CallSite, Flow, FunctionSpan};
-pub(super) use gather::{Gathered, gather};
+pub(super) use gather::gather;
+pub use query::{CountKind, Syntax};
 pub(super) use query::{FactQuery, items};

@@ -7,6 +7,8 @@ use std::time::Instant;
 use streaming_iterator::StreamingIterator;
 use tree_sitter::{Node, Query, QueryCursor, QueryCursorOptions};
 
+use super::field::{Field, Flag};
+
 /// Unfinished matches at a time; far above what the queries need.
 const MATCHES_MAX: u32 = 16_384;
 /// Findings of one file; a generated table has no bound of its own.
@@ -20,9 +22,6 @@ macro_rules! roles {
         pub(in crate::languages) enum Role { $(#[doc = $help] $variant,)* }
 
         impl Role {
-            /// All roles.
-            pub(super) const ALL: &'static [Self] = &[$(Self::$variant),*];
-
             fn of(capture: &str) -> Option<Self> {
                 match capture { $($capture => Some(Self::$variant),)* _ => None }
             }
@@ -117,6 +116,73 @@ impl Compiled {
     /// Whether the query has a capture of this role at all.
     pub(super) fn tells(&self, role: Role) -> bool {
         self.roles.contains(&Some(role)) || (role == Role::Visibility && self.default_visibility.is_some())
+    }
+}
+
+/// Something that the syntax of a language tells or does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    /// Values of one of these fields.
+    Fields(&'static [Field]),
+    /// How often control flow turns so.
+    Counts(CountKind),
+    /// That something holds.
+    Flag(Flag),
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountKind {
+    /// Branches.
+    Branches,
+    /// Loops.
+    Loops,
+    /// Breaks.
+    Breaks,
+    /// Continues.
+    Continues,
+}
+
+impl Compiled {
+    /// Whether the query can tell.
+    pub(in crate::languages) fn can_tell(&self, syntax: Syntax) -> bool {
+        let any = |roles: &[Role]| roles.iter().any(|role| self.tells(*role));
+        match syntax {
+            Syntax::Fields(fields) => fields.iter().any(|field| any(roles_of(*field))),
+            Syntax::Counts(CountKind::Branches) => any(&[Role::Branch]),
+            Syntax::Counts(CountKind::Loops) => any(&[Role::Loop]),
+            Syntax::Counts(CountKind::Breaks) => any(&[Role::Break]),
+            Syntax::Counts(CountKind::Continues) => any(&[Role::Continue]),
+            Syntax::Flag(Flag::Async) => any(&[Role::Async]),
+            Syntax::Flag(Flag::Generator) => any(&[Role::Generator, Role::Yield]),
+            Syntax::Flag(Flag::Returns) => any(&[Role::Returns, Role::ReturnType]),
+        }
+    }
+}
+
+/// The captures from which a field's values come.
+fn roles_of(field: Field) -> &'static [Role] {
+    match field {
+        Field::Param => &[Role::Param],
+        Field::Type => &[Role::Type],
+        Field::Inferred => &[Role::Inferred],
+        Field::ReturnType => &[Role::ReturnType],
+        Field::Decorator => &[Role::Decorator],
+        Field::Modifier => &[Role::Modifier],
+        Field::Visibility => &[Role::Visibility],
+        Field::Extends => &[Role::Extends],
+        Field::Implements => &[Role::Implements],
+        Field::Import => &[Role::Import],
+        Field::Export => &[Role::Export],
+        Field::Call | Field::Caller => &[Role::Call],
+        Field::Throw => &[Role::Throw],
+        Field::Await => &[Role::Await],
+        Field::Yield => &[Role::Yield],
+        Field::Read => &[Role::Identifier],
+        Field::Write | Field::Mutate => &[Role::Target],
+        Field::Alias => &[Role::Value],
+        Field::Use => &[Role::Use, Role::Identifier],
+        _ => &[],
     }
 }
 

@@ -3,7 +3,6 @@
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::filter::Filter;
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::ProjectTx;
@@ -25,6 +24,8 @@ pub struct ChunkRow {
     pub path: String,
     /// Language id.
     pub language: Option<String>,
+    /// `code`, `prose` or `records`.
+    pub mode: String,
     /// Where and what in the file.
     pub span: ChunkSpan,
 }
@@ -56,7 +57,7 @@ const SPAN: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c
 /// Storage faults.
 pub async fn hydrate(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {
     let text = format!(
-        "SELECT {SPAN}, c.file_id, c.repository_id, r.root, r.name, f.path, f.language \
+        "SELECT {SPAN}, c.file_id, c.repository_id, r.root, r.name, f.path, f.language, f.mode \
          FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, place) JOIN {chunks} c ON c.id = wanted.id \
          JOIN {files} f ON f.id = c.file_id JOIN {repositories} r ON r.id = c.repository_id ORDER BY wanted.place",
         chunks = tx.table("chunks"),
@@ -74,6 +75,7 @@ pub async fn hydrate(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkRow>, F
                 repository_name: row.try_get(10)?,
                 path: row.try_get(11)?,
                 language: row.try_get(12)?,
+                mode: row.try_get(13)?,
                 span: span(row)?,
             })
         })
@@ -104,25 +106,34 @@ pub async fn by_file(tx: &mut ProjectTx, file_id: i64) -> Result<Vec<ChunkSpan>,
     rows.iter().map(span).collect()
 }
 
-/// Chunks that define one of `names` (exact case), as (chunk, file), by id.
+/// What is shown of chunks besides their text: JSON of the chunk itself and of flows from other chunks.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn defining(
+pub async fn details(
     tx: &mut ProjectTx,
-    filter: &Filter,
-    names: &[String],
-    limit: i64,
-) -> Result<Vec<(i64, i64)>, Fault> {
+    ids: &[i64],
+) -> Result<Vec<(i64, Option<String>, Option<String>)>, Fault> {
     let text = format!(
-        "SELECT c.id, c.file_id FROM {chunks} c JOIN {files} f ON f.id = c.file_id \
-         WHERE c.defines && $1 AND {condition} ORDER BY c.id LIMIT $2",
-        chunks = tx.table("chunks"),
-        files = tx.table("files"),
-        condition = Filter::condition(3),
+        "SELECT c.id, c.detail, w.detail FROM {} c LEFT JOIN {} w ON w.chunk_id = c.id WHERE c.id = ANY($1)",
+        tx.table("chunks"),
+        tx.table("flows")
     );
-    let rows = tx.tx.all(filter.bind(sql(text).bind(names).bind(limit))).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    let rows = tx.tx.all(sql(text).bind(ids)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
+}
+
+/// The comments of chunks: first line, last line and text, in no order; a chunk without is left out.
+///
+/// # Errors
+/// Storage faults.
+pub async fn comments(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<(i64, i32, i32, String)>, Fault> {
+    let text = format!(
+        "SELECT chunk_id, start_line, end_line, content FROM {} WHERE chunk_id = ANY($1)",
+        tx.table("comments")
+    );
+    let rows = tx.tx.all(sql(text).bind(ids)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))).collect()
 }
 
 /// How many chunks the project has right now.

@@ -6,7 +6,7 @@
 use pgvector::SparseVector;
 use sqlx::Row;
 
-use super::filter::Filter;
+use super::filter::{Condition, Within};
 use super::index_state::{self, Fence};
 use crate::contract::Fault;
 use crate::postgres::sql;
@@ -46,33 +46,59 @@ pub(super) fn sparse(terms: &[i32], weights: &[f32]) -> SparseVector {
     SparseVector::from_map(terms.iter().zip(weights).take(TERMS_MAX), TERM_SPACE)
 }
 
+/// Whose words are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Words {
+    /// All that a chunk says.
+    Chunks,
+    /// What its comments say.
+    Comments,
+}
+
+impl Words {
+    fn table(self) -> &'static str {
+        match self {
+            Self::Chunks => "lexical",
+            Self::Comments => "comments",
+        }
+    }
+}
+
 /// The best chunks among those that hold a term of `query.keep`, best first, ties by chunk.
 ///
 /// # Errors
 /// Storage faults.
 pub async fn candidates(
     tx: &mut ProjectTx,
-    filter: &Filter,
+    words: Words,
+    within: &Within,
     query: &LexicalQuery,
     limit: i64,
 ) -> Result<Vec<LexicalHit>, Fault> {
-    let lexical = tx.table("lexical");
+    let lexical = tx.table(words.table());
     let vector = sparse(&query.terms, &query.weights);
-    let rows = if filter.is_empty() {
-        let text = format!(
-            "SELECT l.chunk_id, l.file_id, l.weights <#> $1 AS distance FROM {lexical} l \
-             WHERE l.terms && $2 ORDER BY distance, l.chunk_id LIMIT $3"
-        );
-        tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit)).await?
-    } else {
-        let text = format!(
-            "SELECT l.chunk_id, l.file_id, l.weights <#> $1 AS distance FROM {lexical} l \
-             JOIN {files} f ON f.id = l.file_id WHERE l.terms && $2 AND {condition} \
-             ORDER BY distance, l.chunk_id LIMIT $3",
-            files = tx.table("files"),
-            condition = Filter::condition(4),
-        );
-        tx.tx.all(filter.bind(sql(text).bind(vector).bind(&query.keep).bind(limit))).await?
+    let select = format!("SELECT l.chunk_id, l.file_id, l.weights <#> $1 AS distance FROM {lexical} l");
+    let order = "ORDER BY distance, l.chunk_id LIMIT $3";
+    let rows = match within {
+        Within::Everything => {
+            let text = format!("{select} WHERE l.terms && $2 {order}");
+            tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit)).await?
+        }
+        Within::These(ids) => {
+            let text = format!("{select} WHERE l.terms && $2 AND l.chunk_id = ANY($4) {order}");
+            tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit).bind(ids)).await?
+        }
+        Within::Where(filter) => {
+            let condition = Condition::of(filter, tx, 4);
+            let text = format!(
+                "{select} JOIN {facts} k ON k.chunk_id = l.chunk_id JOIN {files} f ON f.id = l.file_id \
+                 WHERE l.terms && $2 AND {condition} {order}",
+                facts = tx.table("facts"),
+                files = tx.table("files"),
+                condition = condition.text,
+            );
+            tx.tx.all(condition.bind(sql(text).bind(vector).bind(&query.keep).bind(limit))).await?
+        }
     };
     rows.iter().map(hit).collect()
 }
@@ -83,12 +109,13 @@ pub async fn candidates(
 /// Storage faults.
 pub async fn scores(
     tx: &mut ProjectTx,
+    words: Words,
     query: &LexicalQuery,
     chunk_ids: &[i64],
 ) -> Result<Vec<LexicalHit>, Fault> {
     let text = format!(
         "SELECT l.chunk_id, l.file_id, l.weights <#> $1 FROM {} l WHERE l.chunk_id = ANY($2)",
-        tx.table("lexical")
+        tx.table(words.table())
     );
     let rows = tx.tx.all(sql(text).bind(sparse(&query.terms, &query.weights)).bind(chunk_ids)).await?;
     rows.iter().map(hit).collect()
@@ -134,7 +161,7 @@ pub async fn rebuild_statistics(tx: &mut ProjectTx, fence: Fence) -> Result<(), 
     Ok(())
 }
 
-/// Makes the GIN indexes on terms and defined names, once there is something in them; true when it did.
+/// Makes the GIN indexes on terms, facts and defined names, once there is something in them; true when it did.
 /// Searches go on meanwhile; the caller is the only writer.
 ///
 /// # Errors
@@ -156,7 +183,12 @@ pub async fn ensure_terms_index(
     for text in [
         format!("CREATE INDEX IF NOT EXISTS lexical_terms ON {} USING gin (terms)", tx.table("lexical")),
         format!("CREATE INDEX IF NOT EXISTS chunks_defines ON {} USING gin (defines)", tx.table("chunks")),
+        format!("CREATE INDEX IF NOT EXISTS facts_ids ON {} USING gin (ids)", tx.table("facts")),
+        format!("CREATE INDEX IF NOT EXISTS comments_terms ON {} USING gin (terms)", tx.table("comments")),
         format!("ANALYZE {}", tx.table("lexical")),
+        format!("ANALYZE {}", tx.table("facts")),
+        format!("ANALYZE {}", tx.table("names")),
+        format!("ANALYZE {}", tx.table("comments")),
         format!("ANALYZE {}", tx.table("chunks")),
         format!("ANALYZE {}", tx.table("files")),
     ] {

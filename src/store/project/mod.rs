@@ -7,5 +7,10 @@ pub mod files;
 pub mod repositories;
 
 pub(super) mod filter;
+pub mod names;
+
+pub mod history;
+pub(super) mod write;
+
 pub mod lexical;
 pub mod vectors;

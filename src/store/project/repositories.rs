@@ -3,6 +3,7 @@
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::files::remove_chunks_of;
 use super::index_state::{self, Fence};
 use crate::contract::{ErrorCode, Fault};
 use crate::postgres::sql;
@@ -29,6 +30,10 @@ pub struct RepositoryRow {
     pub chunks: i64,
     /// End of the last complete run, milliseconds since the epoch, UTC.
     pub indexed_ms: Option<i64>,
+    /// Git branch at the last run; none where there is no repository, or no branch.
+    pub branch: Option<String>,
+    /// Git commit at the last run, hex.
+    pub commit: Option<String>,
     /// The last run's report.
     pub report: Option<serde_json::Value>,
 }
@@ -40,6 +45,10 @@ pub struct Versions {
     pub chunker: i32,
     /// `languages::terms::TERMS_VERSION`.
     pub terms: i32,
+    /// `languages::facts::FACTS_VERSION`.
+    pub facts: i32,
+    /// Fingerprint of the risk rules; zeros where risk is not looked for.
+    pub rules: [u8; 32],
 }
 
 /// How far a repository is.
@@ -78,7 +87,7 @@ impl RepositoryState {
 }
 
 const COLUMNS: &str = "id, root, name, state, generation, files, chunks, (extract(epoch FROM indexed_at) * 1000)::int8, report::text, \
-     chunker_version, terms_version";
+     chunker_version, terms_version, facts_version, rules, branch, commit_id";
 
 /// The repository at `root`, made if it is new; `versions` are those of the code that will fill it.
 ///
@@ -97,12 +106,12 @@ pub async fn ensure(
     }
     let id = index_state::reserve_ids(tx, fence, 1).await?;
     let text = format!(
-        "INSERT INTO {} (id, root, name, state, generation, chunker_version, terms_version, files, chunks) \
-         VALUES ($1, $2, $3, 'new', 0, $4, $5, 0, 0)",
+        "INSERT INTO {} (id, root, name, state, generation, chunker_version, terms_version, facts_version, rules, files, chunks) \
+         VALUES ($1, $2, $3, 'new', 0, $4, $5, $6, $7, 0, 0)",
         tx.table("repositories")
     );
-    let query = sql(text).bind(id).bind(root).bind(name);
-    tx.execute(query.bind(versions.chunker).bind(versions.terms)).await?;
+    let query = sql(text).bind(id).bind(root).bind(name).bind(versions.chunker).bind(versions.terms);
+    tx.execute(query.bind(versions.facts).bind(versions.rules.as_slice())).await?;
     Ok(id)
 }
 
@@ -158,7 +167,7 @@ pub async fn set_report(
     index_state::check_fence(tx, fence).await?;
     let text = format!(
         "UPDATE {repositories} SET state = $2, report = $3::text::jsonb, \
-         chunker_version = $4, terms_version = $5, \
+         chunker_version = $4, terms_version = $5, facts_version = $6, rules = $7, \
          generation = generation + CASE WHEN $2 = 'ready' THEN 1 ELSE 0 END, \
          indexed_at = CASE WHEN $2 = 'ready' THEN now() ELSE indexed_at END, \
          files = (SELECT count(*) FROM {files} WHERE repository_id = $1 AND skipped IS NULL), \
@@ -167,7 +176,25 @@ pub async fn set_report(
         files = tx.table("files"),
     );
     let query = sql(text).bind(id).bind(state.as_str()).bind(report.to_string());
-    tx.execute(query.bind(versions.chunker).bind(versions.terms)).await?;
+    let query = query.bind(versions.chunker).bind(versions.terms).bind(versions.facts);
+    tx.execute(query.bind(versions.rules.as_slice())).await?;
+    Ok(())
+}
+
+/// Notes where git stood when the repository was read.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn set_head(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    id: i64,
+    branch: Option<&str>,
+    commit: Option<&str>,
+) -> Result<(), Fault> {
+    index_state::check_fence(tx, fence).await?;
+    let text = format!("UPDATE {} SET branch = $2, commit_id = $3 WHERE id = $1", tx.table("repositories"));
+    tx.execute(sql(text).bind(id).bind(branch).bind(commit)).await?;
     Ok(())
 }
 
@@ -177,17 +204,12 @@ pub async fn set_report(
 /// `NOT_FOUND` when there is none; `ILLEGAL_STATE` when another run took over.
 pub async fn delete(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
-    let (files, chunks) = (tx.table("files"), tx.table("chunks"));
-    for text in [
-        format!(
-            "DELETE FROM {} WHERE file_id IN (SELECT id FROM {files} WHERE repository_id = $1)",
-            tx.table("lexical")
-        ),
-        format!("DELETE FROM {chunks} WHERE file_id IN (SELECT id FROM {files} WHERE repository_id = $1)"),
-        format!("DELETE FROM {files} WHERE repository_id = $1"),
-    ] {
-        tx.execute(sql(text).bind(id)).await?;
-    }
+    let files = tx.table("files");
+    let text = format!("SELECT id FROM {files} WHERE repository_id = $1");
+    let rows = tx.tx.all(sql(text).bind(id)).await?;
+    let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
+    remove_chunks_of(tx, &ids).await?;
+    tx.execute(sql(format!("DELETE FROM {files} WHERE repository_id = $1")).bind(id)).await?;
     let text = format!("DELETE FROM {} WHERE id = $1", tx.table("repositories"));
     if tx.execute(sql(text).bind(id)).await? == 0 {
         return Err(Fault::new(ErrorCode::NotFound, "The project has no such repository."));
@@ -203,7 +225,14 @@ fn decode(row: &PgRow) -> Result<RepositoryRow, Fault> {
         name: row.try_get(2)?,
         state: RepositoryState::parse(row.try_get(3)?),
         generation: row.try_get(4)?,
-        versions: Versions { chunker: row.try_get(9)?, terms: row.try_get(10)? },
+        versions: Versions {
+            chunker: row.try_get(9)?,
+            terms: row.try_get(10)?,
+            facts: row.try_get(11)?,
+            rules: row.try_get::<Vec<u8>, _>(12)?.try_into().unwrap_or_default(),
+        },
+        branch: row.try_get(13)?,
+        commit: row.try_get(14)?,
         files: row.try_get(5)?,
         chunks: row.try_get(6)?,
         indexed_ms: row.try_get(7)?,

@@ -4,7 +4,7 @@ use pgvector::HalfVector;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::filter::Filter;
+use super::filter::{Condition, Filter, Within, chunks_with_facts};
 use super::index_state::{self, Fence};
 use crate::contract::Fault;
 use crate::postgres::sql;
@@ -166,37 +166,48 @@ pub async fn ensure_hnsw(
     Ok(true)
 }
 
-/// The chunks nearest to `question`, every vector within the filter compared; best first, ties by chunk.
+/// The chunks nearest to `question`, every vector within compared; best first, ties by chunk.
 ///
 /// # Errors
 /// Storage faults.
 pub async fn candidates_exact(
     tx: &mut ProjectTx,
-    filter: &Filter,
+    within: &Within,
     question: &[f32],
     limit: i64,
 ) -> Result<Vec<VectorHit>, Fault> {
     let (chunks, vectors) = (tx.table("chunks"), tx.table("vectors"));
     let question = HalfVector::from_f32_slice(question);
+    let compared = "(v.embedding <#> $1) + 0 AS distance";
     // `+ 0` keeps the planner from the HNSW index.
-    let rows = if filter.is_empty() {
-        let text = format!(
-            "WITH nearest AS MATERIALIZED (SELECT v.hash, (v.embedding <#> $1) + 0 AS distance FROM {vectors} v \
-             ORDER BY distance, v.hash LIMIT $2) \
-             SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
-             ORDER BY n.distance, c.id LIMIT $2"
-        );
-        tx.tx.all(sql(text).bind(question).bind(limit)).await?
-    } else {
-        let text = format!(
-            "WITH within AS MATERIALIZED (SELECT c.id, c.file_id, c.content_hash FROM {files} f \
-             JOIN {chunks} c ON c.file_id = f.id WHERE {condition}) \
-             SELECT w.id, w.file_id, (v.embedding <#> $1) + 0 AS distance FROM within w \
-             JOIN {vectors} v ON v.hash = w.content_hash ORDER BY distance, w.id LIMIT $2",
-            files = tx.table("files"),
-            condition = Filter::condition(3),
-        );
-        tx.tx.all(filter.bind(sql(text).bind(question).bind(limit))).await?
+    let rows = match within {
+        Within::Everything => {
+            let text = format!(
+                "WITH nearest AS MATERIALIZED (SELECT v.hash, {compared} FROM {vectors} v \
+                 ORDER BY distance, v.hash LIMIT $2) \
+                 SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
+                 ORDER BY n.distance, c.id LIMIT $2"
+            );
+            tx.tx.all(sql(text).bind(question).bind(limit)).await?
+        }
+        Within::These(ids) => {
+            let text = format!(
+                "SELECT k.chunk_id, k.file_id, {compared} FROM {facts} k JOIN {vectors} v ON v.hash = k.content_hash \
+                 WHERE k.chunk_id = ANY($3) ORDER BY distance, k.chunk_id LIMIT $2",
+                facts = tx.table("facts"),
+            );
+            tx.tx.all(sql(text).bind(question).bind(limit).bind(ids)).await?
+        }
+        Within::Where(filter) => {
+            let condition = Condition::of(filter, tx, 3);
+            let text = format!(
+                "SELECT k.chunk_id, k.file_id, {compared} FROM {from} JOIN {vectors} v ON v.hash = k.content_hash \
+                 WHERE {condition} ORDER BY distance, k.chunk_id LIMIT $2",
+                from = chunks_with_facts(tx),
+                condition = condition.text,
+            );
+            tx.tx.all(condition.bind(sql(text).bind(question).bind(limit))).await?
+        }
     };
     rows.iter().map(hit).collect()
 }
@@ -208,11 +219,16 @@ pub async fn candidates_exact(
 /// Storage faults.
 pub async fn candidates_hnsw(
     tx: &mut ProjectTx,
-    filter: &Filter,
+    within: &Within,
     question: &[f32],
     limit: i64,
     ef_search: u32,
 ) -> Result<Vec<VectorHit>, Fault> {
+    let filter = match within {
+        Within::Everything => &Filter::EVERYTHING,
+        Within::Where(filter) => filter,
+        Within::These(_) => return candidates_exact(tx, within, question, limit).await,
+    };
     let ef_search = ef_search.clamp(*EF_SEARCH.start(), *EF_SEARCH.end());
     tx.execute(sql("SET LOCAL hnsw.iterative_scan = relaxed_order")).await?;
     tx.execute(sql(format!("SET LOCAL hnsw.ef_search = {ef_search}"))).await?;
@@ -227,17 +243,22 @@ pub async fn candidates_hnsw(
         );
         tx.tx.all(sql(text).bind(question).bind(limit)).await?
     } else {
+        let condition = Condition::of(filter, tx, 3);
+        let fulfilled = format!(
+            "{chunks} c JOIN {facts} k ON k.chunk_id = c.id JOIN {files} f ON f.id = c.file_id",
+            facts = tx.table("facts"),
+            files = tx.table("files"),
+        );
         // OFFSET 0 keeps EXISTS a check on each row the index yields; as a join it would lose the index.
         let text = format!(
             "WITH nearest AS MATERIALIZED (SELECT v.hash, v.embedding <#> $1 AS distance FROM {vectors} v \
-             WHERE EXISTS (SELECT 1 FROM {chunks} c JOIN {files} f ON f.id = c.file_id \
-             WHERE c.content_hash = v.hash AND {condition} OFFSET 0) ORDER BY v.embedding <#> $1 LIMIT $2) \
-             SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
-             JOIN {files} f ON f.id = c.file_id WHERE {condition} ORDER BY n.distance, c.id LIMIT $2",
-            files = tx.table("files"),
-            condition = Filter::condition(3),
+             WHERE EXISTS (SELECT 1 FROM {fulfilled} WHERE c.content_hash = v.hash AND {condition} OFFSET 0) \
+             ORDER BY v.embedding <#> $1 LIMIT $2) \
+             SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {fulfilled} ON c.content_hash = n.hash \
+             WHERE {condition} ORDER BY n.distance, c.id LIMIT $2",
+            condition = condition.text,
         );
-        tx.tx.all(filter.bind(sql(text).bind(question).bind(limit))).await?
+        tx.tx.all(condition.bind(sql(text).bind(question).bind(limit))).await?
     };
     rows.iter().map(hit).collect()
 }
@@ -278,6 +299,21 @@ pub async fn file_similarities(
     );
     let rows = tx.tx.all(sql(text).bind(HalfVector::from_f32_slice(question)).bind(file_ids)).await?;
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// The vector of a chunk, and whether there is such a chunk at all.
+///
+/// # Errors
+/// Storage faults.
+pub async fn of_chunk(tx: &mut ProjectTx, chunk_id: i64) -> Result<(bool, Option<Vec<f32>>), Fault> {
+    let text = format!(
+        "SELECT v.embedding FROM {} k LEFT JOIN {} v ON v.hash = k.content_hash WHERE k.chunk_id = $1",
+        tx.table("facts"),
+        tx.table("vectors")
+    );
+    let Some(row) = tx.tx.first(sql(text).bind(chunk_id)).await? else { return Ok((false, None)) };
+    let vector: Option<HalfVector> = row.try_get(0)?;
+    Ok((true, vector.map(|vector| vector.to_vec().into_iter().map(half::f16::to_f32).collect())))
 }
 
 fn hit(row: &PgRow) -> Result<VectorHit, Fault> {

@@ -8,6 +8,7 @@ mod session;
 
 mod bars;
 mod clients;
+mod filter_args;
 mod hits;
 mod install;
 mod output;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use super::arguments::repository;
+use super::filter_args::FilterArgs;
 use super::hits;
 use super::session::{Called, Ran, Session};
 use crate::tools::Progress;
@@ -27,23 +28,7 @@ pub(super) struct Args {
     #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) top: Option<i64>,
-    /// Paths that match this glob or prefix; may be repeated
-    #[arg(long, value_name = "GLOB")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    path: Vec<String>,
-    /// Files of this name; may be repeated
-    #[arg(long, value_name = "NAME")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    file: Vec<String>,
-    /// Files with this extension; may be repeated
-    #[arg(long, value_name = "EXT")]
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    ext: Vec<String>,
-    /// Files in this language
-    #[arg(long, value_name = "LANGUAGE")]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    lang: Option<String>,
-    /// What to search: code, prose …
+    /// What to search: code, prose, extracted-prose, records, both or all
     #[arg(long, value_name = "MODE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<String>,
@@ -55,6 +40,46 @@ pub(super) struct Args {
     #[arg(long, value_name = "LEVEL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
+    /// The same as --output compact
+    #[arg(long, conflicts_with = "output")]
+    #[serde(skip)]
+    compact: bool,
+    /// Skip so many hits
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    offset: Option<u32>,
+    /// Show every part of each score and how the question was read
+    #[arg(long)]
+    #[serde(skip_serializing_if = "not")]
+    explain: bool,
+    /// What answers; only postgres in this version
+    #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backend: Option<String>,
+    /// Compare vectors, too (the default)
+    #[arg(long, overrides_with = "no_ann")]
+    #[serde(skip)]
+    ann: bool,
+    /// Let words alone decide
+    #[arg(long)]
+    #[serde(rename = "ann", serialize_with = "opposite", skip_serializing_if = "not")]
+    no_ann: bool,
+    /// Upper and lower case apart, in paths and words
+    #[arg(long)]
+    #[serde(skip_serializing_if = "not")]
+    case: bool,
+    /// Upper and lower case apart in paths
+    #[arg(long)]
+    #[serde(skip_serializing_if = "not")]
+    case_file: bool,
+    /// Upper and lower case apart in words
+    #[arg(long)]
+    #[serde(skip_serializing_if = "not")]
+    case_tokens: bool,
+    /// The filter table.
+    #[command(flatten)]
+    #[serde(flatten)]
+    filters: FilterArgs,
 }
 
 impl Args {
@@ -78,6 +103,16 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
 /// Calls the tool.
 pub(super) async fn ask(session: &Session, args: &Args) -> Called {
     session.call("search", args, Progress::default()).await
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn not(flag: &bool) -> bool {
+    !*flag
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn opposite<S: serde::Serializer>(flag: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_bool(!*flag)
 }
 
 fn words<S: serde::Serializer>(query: &[String], serializer: S) -> Result<S::Ok, S::Error> {
@@ -125,11 +160,22 @@ mod tests {
                 "--mode",
                 "code",
                 "--file",
-                "a.rs"
+                "a.rs",
+                "--async",
+                "--returns=false",
+                "--branches",
+                "2",
+                "--meta",
+                "owner=core",
+                "--no-ann",
+                "--case-file",
+                "--offset",
+                "10"
             ]),
             json!({
                 "query": "x", "project_id": "a", "repoPath": "/", "top": 3, "path": ["src/**"], "file": ["a.rs"],
-                "ext": ["rs", "toml"], "lang": "rust", "mode": "code", "context": 2, "output": "full"
+                "ext": ["rs", "toml"], "lang": "rust", "mode": "code", "context": 2, "output": "full",
+                "async": true, "returns": false, "branchesMin": 2.0, "meta": ["owner=core"], "ann": false, "caseFile": true, "offset": 10
             })
         );
         assert_eq!(arguments(&["search", "--top", "-1", "--", "-excluded", "x"])["query"], "-excluded x");

@@ -6,7 +6,7 @@ use pairofcleats::config;
 use pairofcleats::contract::ProjectId;
 use pairofcleats::postgres::Database;
 use pairofcleats::store::{
-    self, ChunkWrite, DecidedBy, Fence, FileWrite, ModelFacts, Project, ProjectTx, Store, Versions,
+    self, ChunkWrite, DecidedBy, Fence, FileWrite, ModelFacts, Project, ProjectTx, Store, Versions, WordsWrite,
 };
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
@@ -23,7 +23,7 @@ fn server() -> PgConnectOptions {
 }
 
 /// What made the chunks of these tests.
-pub(crate) const VERSIONS: Versions = Versions { chunker: 2, terms: 3 };
+pub(crate) const VERSIONS: Versions = Versions { chunker: 2, terms: 3, facts: 4, rules: [5; 32] };
 
 pub(crate) fn settings() -> config::Database {
     config::Database {
@@ -139,7 +139,8 @@ pub(crate) async fn write(
     files: &[FileWrite],
 ) -> store::Written {
     let mut tx = writing(store, project).await;
-    let written = store::files::write_batch(&mut tx, fence, repository, files).await.unwrap();
+    let mut known = store::KnownNames::default();
+    let written = store::write_batch(&mut tx, fence, repository, files, &mut known).await.unwrap();
     tx.commit().await.unwrap();
     written
 }
@@ -156,6 +157,7 @@ pub(crate) fn file(path: &str, texts: &[&str]) -> FileWrite {
         lines: u32::try_from(texts.len()).unwrap(),
         skipped: None,
         chunks: texts.iter().zip(1..).map(|(text, line)| chunk(text, line)).collect(),
+        ..FileWrite::default()
     }
 }
 
@@ -172,8 +174,8 @@ fn chunk(text: &str, line: u32) -> ChunkWrite {
         signature: None,
         content: text.into(),
         content_hash: *blake3::hash(text.as_bytes()).as_bytes(),
-        weights: vec![1.0; terms.len()],
-        terms,
+        words: WordsWrite { weights: vec![1.0; terms.len()], terms },
+        ..ChunkWrite::default()
     }
 }
 

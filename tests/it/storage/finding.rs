@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use pairofcleats::store::{self, Access, FileWrite, Filter, LexicalQuery, Project, ProjectTx, Store};
+use pairofcleats::store::{
+    self, Access, FileWrite, Filter, LexicalQuery, Project, ProjectTx, Store, Test, Within, Words,
+};
 
 use crate::storage::database::{Dice, Fresh, file, number, repository, searching, term, write, writing};
 
@@ -58,7 +60,7 @@ async fn corpus(files: u64) -> Corpus {
                 .collect();
             let text = format!("{} {number}-{line}", words.join(" "));
             let mut chunk = file(&path, &[text.as_str()]).chunks.remove(0);
-            (chunk.terms, chunk.weights) = weights(&words).into_iter().unzip();
+            (chunk.words.terms, chunk.words.weights) = weights(&words).into_iter().unzip();
             chunk.start_line = line;
             write.chunks.push(chunk);
             texts.insert(text, words);
@@ -103,8 +105,10 @@ async fn lexical_candidates_are_bm25() {
         store::index_state::read(&mut tx).await.unwrap().statistics_chunks,
         i64::try_from(all.len()).unwrap()
     );
-    let only_python =
-        Filter { languages: vec!["python".into()], path_patterns: vec!["^src/".into()], ..Filter::default() };
+    let only_python = Filter::All(vec![
+        Test::Languages(vec!["python".into()]).into(),
+        Test::Paths(vec!["^src/".into()]).into(),
+    ]);
     let mut dice = Dice(11);
     for round in 0..40 {
         let words: BTreeSet<String> = (0..1 + dice.roll(4)).map(|_| format!("w{}", dice.roll(60))).collect();
@@ -121,8 +125,12 @@ async fn lexical_candidates_are_bm25() {
             keep: terms.clone(),
             terms,
         };
-        let filter = if round % 2 == 0 { Filter::default() } else { only_python.clone() };
-        let hits = store::lexical::candidates(&mut tx, &filter, &query, 20).await.unwrap();
+        let within = match round % 4 {
+            0 | 2 => Within::Everything,
+            1 => Within::Where(only_python.clone()),
+            _ => store::within(&mut tx, &only_python, 10_000).await.unwrap(),
+        };
+        let hits = store::lexical::candidates(&mut tx, Words::Chunks, &within, &query, 20).await.unwrap();
 
         let within = |path: &str| round % 2 == 0 || (path.ends_with(".py") && path.starts_with("src/"));
         let mut expected: Vec<(i64, f64)> = all
@@ -154,7 +162,7 @@ async fn everything_scored(
     hits: &[store::LexicalHit],
 ) -> HashMap<i64, f64> {
     let ids: Vec<i64> = hits.iter().map(|hit| hit.chunk_id).collect();
-    store::lexical::scores(tx, query, &ids)
+    store::lexical::scores(tx, Words::Chunks, query, &ids)
         .await
         .unwrap()
         .iter()
@@ -167,35 +175,42 @@ async fn filters_count_and_select_the_same_rows() {
     let corpus = corpus(60).await;
     let mut tx = searching(&corpus.fresh.store, &corpus.project).await;
     let all = everything(&mut tx, corpus.repo).await;
-    let filter = |change: fn(&mut Filter)| {
-        let mut filter = Filter::default();
-        change(&mut filter);
-        filter
-    };
     type Rule = fn(&str) -> bool;
-    let cases: [(Filter, Rule); 7] = [
-        (Filter::default(), |_| true),
-        (filter(|f| f.languages = vec!["python".into()]), |p| p.ends_with(".py")),
-        (filter(|f| f.extensions = vec!["rs".into(), "go".into()]), |p| p.ends_with(".rs")),
-        (filter(|f| f.path_patterns = vec!["^src/".into()]), |p| p.starts_with("src/")),
-        (filter(|f| f.path_patterns = vec!["^src/f1".into(), "f2".into()]), |p| {
-            p.starts_with("src/f1") || p.contains("f2")
+    let test = |test: Test| Filter::from(test);
+    let not = |filter: Filter| Filter::Not(Box::new(filter));
+    let paths = |patterns: &[&str]| Test::Paths(patterns.iter().map(|p| (*p).to_owned()).collect());
+    let cases: [(Filter, Rule); 10] = [
+        (Filter::EVERYTHING, |_| true),
+        (Filter::Any(Vec::new()), |_| false),
+        (test(Test::Languages(vec!["python".into()])), |p| p.ends_with(".py")),
+        (not(Test::Languages(vec!["python".into()]).into()), |p| !p.ends_with(".py")),
+        (test(Test::Extensions(vec!["rs".into(), "go".into()])), |p| p.ends_with(".rs")),
+        (test(paths(&["^src/"])), |p| p.starts_with("src/")),
+        (test(paths(&["^src/f1", "f2"])), |p| p.starts_with("src/f1") || p.contains("f2")),
+        (test(Test::FileNames(vec!["^f1".into()])), |p| p.rsplit('/').next().unwrap().starts_with("f1")),
+        (test(Test::Repositories(vec![-1])), |_| false),
+        (Filter::Any(vec![paths(&["f3"]).into(), not(paths(&["^src/"]).into())]), |p| {
+            p.contains("f3") || !p.starts_with("src/")
         }),
-        (filter(|f| f.file_patterns = vec!["^f1".into()]), |p| {
-            p.rsplit('/').next().unwrap().starts_with("f1")
-        }),
-        (filter(|f| f.repository_id = Some(-1)), |_| false),
     ];
     for (filter, rule) in cases {
         let expected: BTreeSet<i64> =
             all.iter().filter(|(_, _, path, _)| rule(path)).map(|(id, ..)| *id).collect();
-        let rows = store::filter_rows(&mut tx, &filter).await.unwrap();
-        assert_eq!(usize::try_from(rows).unwrap(), expected.len(), "{filter:?}");
+        let within = store::within(&mut tx, &filter, 10_000).await.unwrap();
+        let (listed, total) = store::listed(&mut tx, &within, 10_000).await.unwrap();
+        assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), expected, "{filter:?}");
+        assert_eq!(usize::try_from(total).unwrap(), expected.len(), "{filter:?}");
+        if let Within::These(ids) = &within {
+            assert_eq!(ids.iter().copied().collect::<BTreeSet<_>>(), expected, "{filter:?}");
+        }
         let terms: Vec<i32> =
             (0..60).map(|w| term(&format!("w{w}"))).collect::<BTreeSet<_>>().into_iter().collect();
         let query = LexicalQuery { weights: vec![1.0; terms.len()], keep: terms.clone(), terms };
-        let hits = store::lexical::candidates(&mut tx, &filter, &query, 10_000).await.unwrap();
-        assert_eq!(hits.iter().map(|hit| hit.chunk_id).collect::<BTreeSet<_>>(), expected, "{filter:?}");
+        for within in [within, Within::Where(filter.clone())] {
+            let hits =
+                store::lexical::candidates(&mut tx, Words::Chunks, &within, &query, 10_000).await.unwrap();
+            assert_eq!(hits.iter().map(|hit| hit.chunk_id).collect::<BTreeSet<_>>(), expected, "{within:?}");
+        }
     }
     tx.commit().await.unwrap();
     corpus.fresh.remove().await;
@@ -233,12 +248,12 @@ async fn vector_candidates_are_the_nearest() {
     let mut tx = searching(store, project).await;
     assert!(store::index_state::read(&mut tx).await.unwrap().vectors_indexed);
     let all = everything(&mut tx, corpus.repo).await;
-    let by_path = Filter { path_patterns: vec!["^src/".into()], ..Filter::default() };
+    let by_path = Filter::from(Test::Paths(vec!["^src/".into()]));
     let mut dice = Dice(23);
     let (mut found, mut wanted) = (0, 0);
     for round in 0..30 {
         let question = dice.unit_vector(8);
-        let filter = if round % 2 == 0 { Filter::default() } else { by_path.clone() };
+        let filter = if round % 2 == 0 { Within::Everything } else { Within::Where(by_path.clone()) };
         let mut expected: Vec<f64> = all
             .iter()
             .filter(|(_, _, path, _)| round % 2 == 0 || path.starts_with("src/"))
@@ -276,7 +291,7 @@ async fn vector_candidates_are_the_nearest() {
 
     let twin = vectors[&blake3::hash(b"twin").as_bytes().to_vec()].clone();
     let mut tx = ProjectTx::begin(store, project, Access::Search).await.unwrap();
-    let hits = store::vectors::candidates_exact(&mut tx, &Filter::default(), &twin, 2).await.unwrap();
+    let hits = store::vectors::candidates_exact(&mut tx, &Within::Everything, &twin, 2).await.unwrap();
     assert!(hits[0].similarity > 0.99 && hits[1].similarity > 0.99 && hits[0].file_id != hits[1].file_id);
     let files = store::vectors::file_similarities(&mut tx, &twin, &[hits[0].file_id]).await.unwrap();
     assert!((files[0].1 - hits[0].similarity).abs() < 1e-9, "a file of one chunk is like its chunk");

@@ -122,7 +122,9 @@ async fn after_a_rescue_the_old_worker_can_write_nothing() {
     take_up(new).await.unwrap();
 
     let mut tx = writing(&fresh.store, &project).await;
-    let fault = store::files::write_batch(&mut tx, old, repo, &[file("a.rs", &["stale"])]).await.unwrap_err();
+    let mut known = store::KnownNames::default();
+    let stale = [file("a.rs", &["stale"])];
+    let fault = store::write_batch(&mut tx, old, repo, &stale, &mut known).await.unwrap_err();
     assert_eq!(fault.code, ErrorCode::IllegalState);
     drop(tx);
     assert_eq!(take_up(old).await.unwrap_err().code, ErrorCode::IllegalState);

@@ -51,7 +51,7 @@ async fn a_batch_replaces_and_keeps_file_ids() {
     );
     let totals = store::files::totals(&mut tx, Some(repo)).await.unwrap();
     assert_eq!((totals.files, totals.skipped, totals.chunks, totals.bytes), (2, 1, 2, 20));
-    assert_eq!(store::files::breakdown(&mut tx, None).await.unwrap().len(), 1);
+    assert_eq!(store::files::languages(&mut tx, &[repo]).await.unwrap().len(), 1);
     tx.commit().await.unwrap();
     fresh.remove().await;
 }
@@ -147,7 +147,8 @@ async fn repositories_report_and_go_without_a_trace() {
     let mut tx = writing(&fresh.store, &project).await;
     assert_eq!(store::repositories::ensure(&mut tx, fence, "/repo", "other", VERSIONS).await.unwrap(), repo);
     let other = store::repositories::ensure(&mut tx, fence, "/other", "other", VERSIONS).await.unwrap();
-    store::files::write_batch(&mut tx, fence, other, &[file("a.rs", &["bee"])]).await.unwrap();
+    let mut known = store::KnownNames::default();
+    store::write_batch(&mut tx, fence, other, &[file("a.rs", &["bee"])], &mut known).await.unwrap();
     store::repositories::set_state(&mut tx, fence, other, RepositoryState::Indexing).await.unwrap();
     store::repositories::set_report(
         &mut tx,

@@ -1,0 +1,135 @@
+//! From a chunk to its rows: words, facts, comments.
+
+use std::path::Path;
+
+use crate::languages::facts::{Comment, Counts, Detail, Field};
+use crate::languages::{Chunk, Language, terms};
+use crate::store::{ChunkWrite, CommentWrite, NamedFact, WordsWrite};
+
+/// Comments of a chunk that are worth a text of their own (facts of the original, §3.1): documentation from 15
+/// characters on, remarks from 30, five words, at most five.
+const DOC_CHARS_MIN: usize = 15;
+const REMARK_CHARS_MIN: usize = 30;
+const COMMENT_WORDS_MIN: usize = 5;
+const COMMENTS_MAX: usize = 5;
+/// Licences stand at the top of files and say nothing about them.
+const LICENCE_WORDS: &[&str] = &["copyright", "licensed under", "license:", "all rights reserved", "spdx-"];
+
+/// The rows of one chunk of the file at `path`. Comments are a text of their own in code alone: documents are prose
+/// all through.
+pub(super) fn chunk_write(path: &str, chunk: Chunk, is_code: bool, mut more: Vec<NamedFact>) -> ChunkWrite {
+    let words = words(path, &chunk.defines, chunk.signature.as_deref(), &chunk.text);
+    let comment = if is_code { comment_write(path, &chunk) } else { None };
+    let detail = Detail::of(&chunk.facts).to_json();
+    let mut facts: Vec<NamedFact> = vec![(Field::Kind as i16, chunk.kind.to_owned())];
+    facts.extend(chunk.facts.values.into_iter().map(|(field, value)| (field as i16, value)));
+    facts.append(&mut more);
+    ChunkWrite {
+        start_line: chunk.start_line,
+        end_line: chunk.end_line,
+        kind: chunk.kind,
+        name: chunk.name,
+        defines: chunk.defines,
+        signature: chunk.signature,
+        content_hash: *blake3::hash(chunk.text.as_bytes()).as_bytes(),
+        content: chunk.text,
+        words,
+        facts,
+        counts: chunk.facts.counts.map(counted),
+        detail,
+        comment,
+    }
+}
+
+fn words(path: &str, defines: &[String], signature: Option<&str>, text: &str) -> WordsWrite {
+    let row = terms::document(&terms::Document { path, defines, signature, text });
+    WordsWrite { terms: row.terms, weights: row.weights }
+}
+
+fn counted(counts: Counts) -> [i16; 4] {
+    [counts.branches, counts.loops, counts.breaks, counts.continues]
+        .map(|count| i16::try_from(count).unwrap_or(i16::MAX))
+}
+
+fn comment_write(path: &str, chunk: &Chunk) -> Option<CommentWrite> {
+    let telling: Vec<&Comment> = chunk.comments.iter().filter(|comment| tells(comment)).take(COMMENTS_MAX).collect();
+    let (first, last) = (telling.first()?, telling.last()?);
+    let content = telling.iter().map(|comment| comment.text.as_str()).collect::<Vec<_>>().join("\n\n");
+    let words = words(path, &chunk.defines, None, &content);
+    Some(CommentWrite { start_line: first.start_line, end_line: last.end_line, content, words })
+}
+
+fn tells(comment: &Comment) -> bool {
+    let chars_min = if comment.doc { DOC_CHARS_MIN } else { REMARK_CHARS_MIN };
+    let lower = comment.text.to_lowercase();
+    comment.text.chars().count() >= chars_min
+        && comment.text.split_whitespace().count() >= COMMENT_WORDS_MIN
+        && !LICENCE_WORDS.iter().any(|word| lower.contains(word))
+}
+
+/// What the file at `path` imports: as written, and relative paths also as paths of the repository.
+pub(super) fn imports(path: &str, imports: &[String]) -> Vec<NamedFact> {
+    let resolved = imports.iter().filter(|import| import.starts_with("./") || import.starts_with("../"));
+    let resolved: Vec<String> = resolved.filter_map(|import| resolve(path, import)).collect();
+    imports.iter().cloned().chain(resolved).map(|import| (Field::Import as i16, import)).collect()
+}
+
+fn resolve(path: &str, import: &str) -> Option<String> {
+    let mut parts: Vec<&str> = path.split('/').collect();
+    parts.pop();
+    for part in import.split('/') {
+        match part {
+            "." | "" => {}
+            ".." => _ = parts.pop()?,
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+/// Extensions of logs and traces: what machines wrote down (facts of the original, §3.1).
+const RECORD_EXTENSIONS: &[&str] = &["log", "out", "trace", "stack", "dmp", "gcov", "lcov", "coverage", "tap"];
+
+/// The mode of a file: `records` for logs and for documents that say in their metadata that they are one, `prose`
+/// for documents, else `code`.
+pub(super) fn mode(path: &str, language: Option<&'static Language>, meta: Option<&[String]>) -> &'static str {
+    let extension = Path::new(path).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let says_so = meta.is_some_and(|meta| meta.iter().any(|pair| pair.starts_with("recordtype=")));
+    if says_so || RECORD_EXTENSIONS.contains(&extension.to_lowercase().as_str()) {
+        "records"
+    } else if language.is_some_and(Language::is_prose) {
+        "prose"
+    } else {
+        "code"
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::languages::by_name;
+
+    #[test]
+    fn relative_imports_are_also_paths() {
+        let found = imports("src/a/b.ts", &["../c/d".to_owned(), "react".to_owned(), "../../../x".to_owned()]);
+        let names: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
+        assert_eq!(names, ["../c/d", "react", "../../../x", "src/c/d"]);
+    }
+
+    #[test]
+    fn modes() {
+        assert_eq!(mode("a/b.rs", by_name("rust"), None), "code");
+        assert_eq!(mode("docs/a.md", by_name("markdown"), None), "prose");
+        assert_eq!(mode("ci/build.LOG", by_name("text"), None), "records");
+        assert_eq!(mode("r/1.md", by_name("markdown"), Some(&["recordtype=finding".to_owned()])), "records");
+    }
+
+    #[test]
+    fn licences_and_short_remarks_are_no_prose() {
+        let comment = |doc, text: &str| Comment { start_line: 1, end_line: 1, doc, text: text.to_owned() };
+        assert!(tells(&comment(true, "Opens the store at this path.")));
+        assert!(!tells(&comment(true, "Opens it.")));
+        assert!(!tells(&comment(false, "because it is so and")));
+        assert!(!tells(&comment(true, "Copyright 2020 by the authors of this file.")));
+    }
+}

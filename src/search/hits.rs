@@ -1,0 +1,212 @@
+//! What is shown of the chunks that answer: their text, the lines around, who calls whom, and all that is known.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::rank::Ranked;
+use super::request::{History, Hit, Known, Mode, SearchRequest};
+use super::scope::Scope;
+use super::surroundings::{Piece, surroundings};
+use crate::clock::iso_seconds;
+use crate::contract::Fault;
+use crate::languages::facts::{Detail, Field};
+use crate::store::{ChunkRow, FileFacts, ProjectTx, chunks, fact_id, history, names};
+
+/// Callees and callers named with a hit.
+const CALLS_MAX: usize = 12;
+/// Chunks looked at for the callers of one name.
+const HOLDERS_MAX: i64 = 12;
+
+/// What a page is shown with.
+pub(super) struct Shown<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) request: &'a SearchRequest,
+    /// Chunks of code are there for their comments.
+    pub(super) comments: bool,
+}
+
+/// What was looked up for a page, by chunk or by file.
+#[derive(Default)]
+struct LookedUp {
+    texts: HashMap<i64, String>,
+    comments: HashMap<i64, (u32, u32, String)>,
+    details: HashMap<i64, (Detail, Option<serde_json::Value>)>,
+    callers: HashMap<i64, Vec<String>>,
+    facts: HashMap<i64, BTreeMap<String, Vec<String>>>,
+    files: HashMap<i64, FileFacts>,
+}
+
+impl Shown<'_> {
+    /// The hits of a page, in its order; a chunk that is gone is left out.
+    pub(super) async fn hits(
+        &self,
+        tx: &mut ProjectTx,
+        page: Vec<Ranked>,
+        rows: Vec<ChunkRow>,
+    ) -> Result<Vec<Hit>, Fault> {
+        let ids: Vec<i64> = page.iter().map(|ranked| ranked.chunk_id).collect();
+        let mut rows: HashMap<i64, ChunkRow> =
+            rows.into_iter().filter(|row| ids.contains(&row.id)).map(|row| (row.id, row)).collect();
+        let mut found = self.look_up(tx, &ids, &rows).await?;
+        let mut hits = Vec::with_capacity(page.len());
+        for ranked in page {
+            if let Some(row) = rows.remove(&ranked.chunk_id)
+                && let Some(mut hit) = self.hit(ranked, row, &mut found)
+            {
+                if let Ok(count) = u32::try_from(self.request.context_lines)
+                    && count > 0
+                {
+                    (hit.before, hit.after) = around(tx, &hit, count).await?;
+                }
+                hits.push(hit);
+            }
+        }
+        Ok(hits)
+    }
+
+    async fn look_up(
+        &self,
+        tx: &mut ProjectTx,
+        ids: &[i64],
+        rows: &HashMap<i64, ChunkRow>,
+    ) -> Result<LookedUp, Fault> {
+        let mut found = LookedUp { texts: chunks::contents(tx, ids).await?.into_iter().collect(), ..LookedUp::default() };
+        if self.comments {
+            for (id, first, last, text) in chunks::comments(tx, ids).await? {
+                found.comments.insert(id, (line(first), line(last), text));
+            }
+        }
+        for (id, own, flows) in chunks::details(tx, ids).await? {
+            let own = own.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+            found.details.insert(id, (own, flows.and_then(|json| serde_json::from_str(&json).ok())));
+        }
+        found.callers = callers(tx, rows).await?;
+        if self.request.in_full {
+            for (id, code, name) in names::of_chunks(tx, ids).await? {
+                let Some(field) = Field::ALL.iter().find(|field| **field as i16 == code) else { continue };
+                let of_chunk = found.facts.entry(id).or_default();
+                of_chunk.entry(field.name().to_owned()).or_default().push(name);
+            }
+            let files: Vec<i64> = rows.values().map(|row| row.file_id).collect();
+            found.files = history::of_files(tx, &files).await?.into_iter().collect();
+        }
+        Ok(found)
+    }
+
+    fn hit(&self, ranked: Ranked, row: ChunkRow, found: &mut LookedUp) -> Option<Hit> {
+        let mut content = found.texts.remove(&row.id)?;
+        let (mut start_line, mut end_line) = (line(row.span.start_line), line(row.span.end_line));
+        let mut mode = Mode::of_file(&row.mode);
+        if mode == Mode::Code
+            && let Some((first, last, text)) = found.comments.remove(&row.id)
+        {
+            (start_line, end_line, content, mode) = (first, last, text, Mode::ExtractedProse);
+        }
+        let (detail, elsewhere) = found.details.remove(&row.id).unwrap_or_default();
+        let mut calls: Vec<String> = Vec::new();
+        for pair in &detail.calls {
+            if !calls.contains(&pair.callee) && calls.len() < CALLS_MAX {
+                calls.push(pair.callee.clone());
+            }
+        }
+        let known = self.request.in_full.then(|| {
+            let file = found.files.get(&row.file_id).cloned().unwrap_or_default();
+            let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
+            let (branch, commit) = repository.map_or((None, None), |r| (r.branch.clone(), r.commit.clone()));
+            Known {
+                facts: found.facts.remove(&row.id).unwrap_or_default(),
+                detail,
+                meta: file.meta.clone().unwrap_or_default(),
+                history: commit.is_some().then(|| history_of(file, branch, commit)),
+                risk_from_elsewhere: elsewhere,
+            }
+        });
+        Some(Hit {
+            chunk_id: row.id,
+            file_id: row.file_id,
+            repository: row.repository_name,
+            path: row.path,
+            language: row.language,
+            mode,
+            start_line,
+            end_line,
+            kind: row.span.kind,
+            name: row.span.name,
+            signature: row.span.signature,
+            score: ranked.score,
+            parts: ranked.parts,
+            content,
+            before: Vec::new(),
+            after: Vec::new(),
+            calls,
+            called_by: found.callers.remove(&row.id).unwrap_or_default(),
+            known,
+        })
+    }
+}
+
+fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -> History {
+    History {
+        branch,
+        commit,
+        last_author: file.last_author,
+        last_modified: file.last_modified_s.map(iso_seconds),
+        last_commit: file.last_commit,
+        churn: file.churn_added.zip(file.churn_deleted).map(|(added, deleted)| added.saturating_add(deleted)),
+        churn_commits: file.churn_commits,
+    }
+}
+
+/// Names of functions that call what chunks define. Names are all that is compared, so another function of the same
+/// name is a caller's callee as well.
+async fn callers(
+    tx: &mut ProjectTx,
+    rows: &HashMap<i64, ChunkRow>,
+) -> Result<HashMap<i64, Vec<String>>, Fault> {
+    let call = |name: &String| fact_id(Field::Call as i16, name);
+    let callable = |row: &&ChunkRow| matches!(row.span.kind.as_str(), "function" | "method");
+    let mut ids: Vec<i64> = rows.values().filter(callable).flat_map(|row| row.span.defines.iter().map(call)).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    let mut callers: HashMap<i64, Vec<String>> = HashMap::new();
+    if ids.is_empty() {
+        return Ok(callers);
+    }
+    let holders = names::holders(tx, &ids, HOLDERS_MAX).await?;
+    for row in rows.values().filter(callable) {
+        let wanted: Vec<i64> = row.span.defines.iter().map(call).collect();
+        let named = holders.iter().filter(|(id, chunk, ..)| wanted.contains(id) && *chunk != row.id);
+        let list = callers.entry(row.id).or_default();
+        for (_, _, name, path) in named {
+            let caller = name.clone().unwrap_or_else(|| path.clone());
+            if row.span.name.as_ref() != Some(&caller) && !list.contains(&caller) && list.len() < CALLS_MAX {
+                list.push(caller);
+            }
+        }
+    }
+    Ok(callers)
+}
+
+async fn around(tx: &mut ProjectTx, hit: &Hit, count: u32) -> Result<(Vec<String>, Vec<String>), Fault> {
+    let (start, end) = (hit.start_line, hit.end_line);
+    let spans = chunks::by_file(tx, hit.file_id).await?;
+    // What follows the window is read, too, where it is the next chunk: it says that blank lines lie between.
+    let near =
+        |first: u32, last: u32| last.saturating_add(count) >= start && first <= end.saturating_add(count);
+    let wanted: Vec<_> =
+        spans.iter().filter(|span| near(line(span.start_line), line(span.end_line))).collect();
+    let ids: Vec<i64> = wanted.iter().map(|span| span.id).collect();
+    let texts = chunks::contents(tx, &ids).await?;
+    let pieces: Vec<Piece<'_>> = wanted
+        .iter()
+        .filter_map(|span| {
+            let text = texts.iter().find(|(id, _)| *id == span.id).map(|(_, text)| text.as_str())?;
+            Some(Piece { start_line: line(span.start_line), text })
+        })
+        .collect();
+    Ok(surroundings(&pieces, start, end, count))
+}
+
+/// A line number from the database, never negative there.
+fn line(number: i32) -> u32 {
+    u32::try_from(number).unwrap_or(0)
+}

@@ -1,0 +1,232 @@
+//! The part of a project that a question is about, and how far it is indexed.
+
+use super::fields::{FilterField, LooksAt};
+use super::question::Question;
+use super::request::{Mode, SearchRequest};
+use super::resolve::{Resolver, any_in_case};
+use crate::clock::Clock;
+use crate::config;
+use crate::contract::{ErrorCode, Fault, Warning};
+use crate::languages::{self, terms};
+use crate::store::{
+    Filter, IndexState, ProjectTx, RepositoryRow, RepositoryState, Test, Within, Words, chunks, files,
+    index_state, repositories, vectors, within,
+};
+
+/// What is asked, and where.
+pub(super) struct Scope {
+    pub(super) state: IndexState,
+    pub(super) repositories: Vec<RepositoryRow>,
+    /// Chunks whose own words are asked.
+    pub(super) chunks: Option<Within>,
+    /// Chunks whose comments are asked.
+    pub(super) comments: Option<Within>,
+    /// Chunks whose vectors are compared.
+    pub(super) vectors: Within,
+    /// How many those are, at most.
+    pub(super) rows: u64,
+}
+
+impl Scope {
+    /// Reads the state of the index and resolves everything that narrows the question.
+    pub(super) async fn read(
+        tx: &mut ProjectTx,
+        request: &SearchRequest,
+        question: &Question,
+        settings: &config::Search,
+        clock: &dyn Clock,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Self, Fault> {
+        let state = index_state::read(tx).await?;
+        let mut repositories = repositories::list(tx).await?;
+        if let Some(root) = &request.repository_root {
+            repositories.retain(|repository| repository.root == *root);
+        }
+        if repositories.iter().all(|repository| repository.state == RepositoryState::New) {
+            return Err(Fault::new(ErrorCode::NoIndex, "Nothing has been indexed here yet.")
+                .with_hint("Index the repository first: `build_index`, or `pairofcleats index PATH`."));
+        }
+        let mut resolver = Resolver {
+            tx,
+            clock,
+            repositories: &repositories,
+            case_file: request.case_file,
+            case_tokens: request.case_tokens,
+            names_max: settings.filter_names_max,
+            used: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let mut filter = resolver.all(&request.given).await?;
+        if let Some(gate) = &question.gate {
+            filter = filter.and(resolver.gate(gate).await?);
+        }
+        let (used, mut said) = (resolver.used, resolver.warnings);
+        warnings.append(&mut said);
+        if request.case_tokens {
+            filter = filter.and(exact_words(question));
+        }
+        if request.repository_root.is_some() {
+            let ids = repositories.iter().map(|repository| repository.id).collect();
+            filter = filter.and(Test::Repositories(ids).into());
+        }
+        unknown_facts(tx, &used, &repositories, warnings).await?;
+        let sides = Sides::of(request.mode, tx, filter).await?;
+        let rows_max = settings.filter_rows_max;
+        let chunks = match &sides.chunks {
+            Some(filter) => Some(within(tx, filter, rows_max).await?),
+            None => None,
+        };
+        let comments = match &sides.comments {
+            Some(filter) => Some(within(tx, filter, rows_max).await?),
+            None => None,
+        };
+        let vectors = match (&chunks, &comments) {
+            (Some(chunks), None) => chunks.clone(),
+            (None, Some(comments)) => comments.clone(),
+            _ => within(tx, &sides.either(), rows_max).await?,
+        };
+        let rows = match &vectors {
+            Within::These(ids) => ids.len() as u64,
+            // The published count is 0 until the first run ends.
+            _ if state.chunks == 0 => count(chunks::count(tx).await?),
+            _ => count(state.chunks),
+        };
+        Ok(Self { state, repositories, chunks, comments, vectors, rows })
+    }
+
+    /// The tables whose words are asked, with the part of each.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (Words, &Within)> {
+        // Comments first: a chunk that has some is asked by them alone.
+        let comments = self.comments.iter().map(|within| (Words::Comments, within));
+        comments.chain(self.chunks.iter().map(|within| (Words::Chunks, within)))
+    }
+
+    /// Says what keeps the answer from being complete.
+    pub(super) async fn warn(&self, tx: &mut ProjectTx, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
+        let names = |state: RepositoryState| -> Vec<&str> {
+            let wanted = self.repositories.iter().filter(|repository| repository.state == state);
+            wanted.map(|repository| repository.name.as_str()).collect()
+        };
+        let (indexing, failed) = (names(RepositoryState::Indexing), names(RepositoryState::Failed));
+        if !indexing.is_empty() {
+            let message = format!(
+                "The index run of {} is not finished: the answer is from what is committed.",
+                indexing.join(", ")
+            );
+            warnings.push(Warning::new("index_running", message));
+        }
+        if !failed.is_empty() {
+            let message =
+                format!("The last index run of {} failed: the answer may be incomplete.", failed.join(", "));
+            warnings.push(Warning::new("index_incomplete", message));
+        }
+        // A complete run leaves no text without a vector, so only then is it worth counting.
+        if !(indexing.is_empty() && failed.is_empty()) {
+            let pending = vectors::pending_count(tx).await?;
+            if pending > 0 {
+                let message = format!("{pending} chunks have no vector yet and are found by words alone.");
+                let details = Some(serde_json::json!({ "pending": pending }));
+                warnings.push(Warning { details, ..Warning::new("vectors_pending", message) });
+            }
+        }
+        if self.rows == 0 {
+            warnings.push(Warning::new("filter_matches_nothing", "Nothing that is indexed passes the filters."));
+        }
+        Ok(())
+    }
+}
+
+/// The two sides of a mode: chunks by all their words, and chunks by their comments alone.
+struct Sides {
+    chunks: Option<Filter>,
+    comments: Option<Filter>,
+}
+
+impl Sides {
+    async fn of(mode: Mode, tx: &mut ProjectTx, filter: Filter) -> Result<Self, Fault> {
+        let modes = |modes: &[&str]| Filter::from(Test::Modes(modes.iter().map(|m| (*m).to_owned()).collect()));
+        let chunks = |more: Filter| Self { chunks: Some(filter.clone().and(more)), comments: None };
+        Ok(match mode {
+            Mode::All => Self { chunks: Some(filter), comments: None },
+            // Most projects hold no records; then nothing has to be left out.
+            Mode::Both if !files::any_records(tx).await? => Self { chunks: Some(filter), comments: None },
+            Mode::Both => chunks(modes(&["code", "prose"])),
+            Mode::Code => chunks(modes(&["code"])),
+            Mode::Records => chunks(modes(&["records"])),
+            Mode::Prose => Self {
+                chunks: Some(filter.clone().and(modes(&["prose"]))),
+                comments: Some(filter.and(Test::HasComments.into())),
+            },
+            Mode::ExtractedProse => Self { chunks: None, comments: Some(filter.and(Test::HasComments.into())) },
+        })
+    }
+
+    fn either(&self) -> Filter {
+        Filter::Any(self.chunks.iter().chain(&self.comments).cloned().collect())
+    }
+}
+
+/// With case, one of the question's words must stand in a chunk as it is written.
+fn exact_words(question: &Question) -> Filter {
+    let telling = terms::words(&question.text).filter(|word| !terms::is_stop_word(word.text));
+    let words: Vec<String> = telling.map(|word| word.text.to_owned()).collect();
+    if words.is_empty() { Filter::EVERYTHING } else { any_in_case(&words) }
+}
+
+/// Says which languages cannot pass a filter because nothing is known of such facts in them, and which
+/// repositories because git knows nothing of them.
+async fn unknown_facts(
+    tx: &mut ProjectTx,
+    used: &[&'static FilterField],
+    repositories: &[RepositoryRow],
+    warnings: &mut Vec<Warning>,
+) -> Result<(), Fault> {
+    let of_history = |field: &&&FilterField| {
+        matches!(
+            field.looks_at,
+            LooksAt::LastAuthor | LooksAt::LineAuthors | LooksAt::Churn | LooksAt::ModifiedAfter | LooksAt::ModifiedSince
+        )
+    };
+    let without: Vec<&str> =
+        repositories.iter().filter(|r| r.commit.is_none()).map(|r| r.name.as_str()).collect();
+    if !without.is_empty() {
+        for field in used.iter().filter(of_history) {
+            let message = format!("`{}` is not known of {}: no git history was read.", field.name, without.join(", "));
+            warnings.push(Warning::new("history_unknown", message));
+        }
+    }
+    let of_syntax: Vec<_> = used.iter().filter_map(|field| Some((field, field.looks_at.syntax()?))).collect();
+    if of_syntax.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
+    let breakdown = files::languages(tx, &ids).await?;
+    for (field, syntax) in of_syntax {
+        let blind: Vec<(&str, i64)> = breakdown
+            .iter()
+            .filter(|(language, _)| {
+                !language.as_deref().and_then(languages::by_name).is_some_and(|language| language.tells(syntax))
+            })
+            .map(|(language, chunks)| (language.as_deref().unwrap_or("other"), *chunks))
+            .collect();
+        if blind.is_empty() {
+            continue;
+        }
+        let named: Vec<String> = blind.iter().take(5).map(|(language, chunks)| format!("{language} ({chunks})")).collect();
+        let more = if blind.len() > 5 { " and others" } else { "" };
+        let message = format!(
+            "`{}` is not known in {}{more}: these chunks cannot pass.",
+            field.name,
+            named.join(", ")
+        );
+        let languages: Vec<&str> = blind.iter().map(|(language, _)| *language).collect();
+        let details = Some(serde_json::json!({ "field": field.name, "languages": languages }));
+        warnings.push(Warning { details, ..Warning::new("fact_unknown", message) });
+    }
+    Ok(())
+}
+
+/// A count from the database, never negative there.
+pub(super) fn count(number: impl Into<i64>) -> u64 {
+    u64::try_from(number.into()).unwrap_or(0)
+}

@@ -1,0 +1,165 @@
+//! `facts` and `names`: the values that chunks and files have, by ids that are hashes of field and value.
+
+use std::collections::HashSet;
+
+use sqlx::Row;
+
+use super::index_state::{self, Fence};
+use crate::contract::Fault;
+use crate::postgres::sql;
+use crate::store::door::ProjectTx;
+
+/// A value of a field: the code of the field and the value itself.
+pub type NamedFact = (i16, String);
+
+/// The id under which a value is stored. A pure function, so that writers need not ask for it.
+#[must_use]
+pub fn fact_id(field: i16, value: &str) -> i64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&field.to_le_bytes()).update(value.as_bytes());
+    let hash = hasher.finalize();
+    let mut first = [0; 8];
+    first.copy_from_slice(&hash.as_bytes()[..8]);
+    i64::from_le_bytes(first)
+}
+
+/// Values that a run has stored already, so that each is sent once.
+#[derive(Debug, Default)]
+pub struct KnownNames(HashSet<i64>);
+
+impl KnownNames {
+    /// The ids of values, in ascending order; those met for the first time are added to `fresh`.
+    pub(super) fn ids<'v>(
+        &mut self,
+        values: impl IntoIterator<Item = (i16, &'v str)>,
+        fresh: &mut FreshNames<'v>,
+    ) -> Vec<i64> {
+        let mut ids: Vec<i64> = values
+            .into_iter()
+            .map(|(field, value)| {
+                let id = fact_id(field, value);
+                if self.0.insert(id) {
+                    fresh.0.push((id, field, value));
+                }
+                id
+            })
+            .collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+}
+
+/// Values to be stored.
+#[derive(Debug, Default)]
+pub(super) struct FreshNames<'v>(Vec<(i64, i16, &'v str)>);
+
+/// Stores values; those that are there stay.
+pub(super) async fn insert(tx: &mut ProjectTx, fresh: &FreshNames<'_>) -> Result<(), Fault> {
+    if fresh.0.is_empty() {
+        return Ok(());
+    }
+    let text = format!(
+        "INSERT INTO {} (id, field, name, folded) SELECT t.id, t.field, t.name, t.folded \
+         FROM unnest($1::int8[], $2::int2[], $3::text[], $4::text[]) AS t (id, field, name, folded) ORDER BY t.id ON CONFLICT (id) DO NOTHING",
+        tx.table("names")
+    );
+    let ids: Vec<i64> = fresh.0.iter().map(|(id, ..)| *id).collect();
+    let fields: Vec<i16> = fresh.0.iter().map(|(_, field, _)| *field).collect();
+    let names: Vec<&str> = fresh.0.iter().map(|(.., name)| *name).collect();
+    // Folded here, not by the server, whose idea of letters depends on its locale.
+    let folded: Vec<String> = names.iter().map(|name| name.to_lowercase()).collect();
+    tx.execute(sql(text).bind(ids).bind(fields).bind(names).bind(folded)).await?;
+    Ok(())
+}
+
+/// How a value is compared with what was asked for; both in lower case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Likeness {
+    /// It contains it.
+    Contains,
+    /// It is it.
+    Equals,
+}
+
+/// Ids of the values of some fields that are like one of `texts` (lower case), at most `limit`.
+///
+/// # Errors
+/// Storage faults.
+pub async fn find(
+    tx: &mut ProjectTx,
+    fields: &[i16],
+    likeness: Likeness,
+    texts: &[String],
+    limit: i64,
+) -> Result<Vec<i64>, Fault> {
+    let alike = match likeness {
+        Likeness::Contains => "EXISTS (SELECT 1 FROM unnest($2::text[]) AS w (text) WHERE position(w.text in n.folded) > 0)",
+        Likeness::Equals => "n.folded = ANY($2)",
+    };
+    // One text is the rule, and much faster without the subquery.
+    let alike = if texts.len() == 1 && likeness == Likeness::Contains { "position(($2::text[])[1] in n.folded) > 0" } else { alike };
+    let text = format!("SELECT n.id FROM {} n WHERE n.field = ANY($1) AND {alike} LIMIT $3", tx.table("names"));
+    let rows = tx.tx.all(sql(text).bind(fields).bind(texts).bind(limit)).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// What chunks have, as (chunk, field, value), by chunk, field and value.
+///
+/// # Errors
+/// Storage faults.
+pub async fn of_chunks(tx: &mut ProjectTx, chunk_ids: &[i64]) -> Result<Vec<(i64, i16, String)>, Fault> {
+    let text = format!(
+        "SELECT u.chunk_id, n.field, n.name FROM (SELECT k.chunk_id, unnest(k.ids) AS id FROM {facts} k WHERE k.chunk_id = ANY($1) \
+         UNION ALL SELECT a.chunk_id, unnest(a.ids) FROM {authors} a WHERE a.chunk_id = ANY($1)) u \
+         JOIN {names} n ON n.id = u.id ORDER BY u.chunk_id, n.field, n.name",
+        facts = tx.table("facts"),
+        authors = tx.table("authors"),
+        names = tx.table("names"),
+    );
+    let rows = tx.tx.all(sql(text).bind(chunk_ids)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
+}
+
+/// Chunks that have one of `ids`, as (id, chunk, name of its main definition, path), at most `limit` for each id.
+///
+/// # Errors
+/// Storage faults.
+pub async fn holders(
+    tx: &mut ProjectTx,
+    ids: &[i64],
+    limit: i64,
+) -> Result<Vec<(i64, i64, Option<String>, String)>, Fault> {
+    let text = format!(
+        "SELECT w.id, c.id, c.name, f.path FROM unnest($1::int8[]) AS w (id) CROSS JOIN LATERAL \
+         (SELECT k.chunk_id, k.file_id FROM {facts} k WHERE k.ids @> ARRAY[w.id] LIMIT $2) AS h \
+         JOIN {chunks} c ON c.id = h.chunk_id JOIN {files} f ON f.id = h.file_id ORDER BY w.id, f.path, c.id",
+        facts = tx.table("facts"),
+        chunks = tx.table("chunks"),
+        files = tx.table("files"),
+    );
+    let rows = tx.tx.all(sql(text).bind(ids).bind(limit)).await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?)))
+        .collect()
+}
+
+/// Removes values that nothing has any more; returns how many.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn remove_orphans(tx: &mut ProjectTx, fence: Fence) -> Result<u64, Fault> {
+    index_state::check_fence(tx, fence).await?;
+    tx.lift_timeout().await?;
+    let text = format!(
+        "WITH used AS MATERIALIZED (SELECT unnest(ids) AS id FROM {facts} UNION SELECT unnest(imports) FROM {files} \
+         UNION SELECT unnest(ids) FROM {authors} UNION SELECT unnest(ids) FROM {flows}) \
+         DELETE FROM {names} n WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.id = n.id)",
+        facts = tx.table("facts"),
+        files = tx.table("files"),
+        authors = tx.table("authors"),
+        flows = tx.table("flows"),
+        names = tx.table("names"),
+    );
+    tx.execute(sql(text)).await
+}
