@@ -177,13 +177,13 @@ pub struct Known {
     pub facts: BTreeMap<String, Vec<String>>,
     /// Calls, control flow, broken rules, documentation, risk.
     #[serde(flatten)]
-    #[schemars(skip)]
     pub detail: Detail,
     /// What git knows of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<History>,
     /// Metadata of the file as `key=value`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
     pub meta: Vec<String>,
     /// Untrusted input that comes in from other chunks.
     #[serde(skip_serializing_if = "Option::is_none")]

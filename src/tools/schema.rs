@@ -41,6 +41,7 @@ fn simplify(schema: &mut Value) {
                 object.shift_remove("default");
             }
             without_null(object);
+            constants_to_enum(object);
             for (key, value) in object.iter_mut() {
                 if key != "default" && key != "const" && key != "enum" {
                     simplify(value);
@@ -49,6 +50,18 @@ fn simplify(schema: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(simplify),
         _ => {}
+    }
+}
+
+/// A choice of described constants is an enum for clients; the field's own description says what they mean.
+fn constants_to_enum(object: &mut Map<String, Value>) {
+    let Some(Value::Array(options)) = object.get("oneOf") else { return };
+    let constants: Option<Vec<Value>> =
+        options.iter().map(|option| option.get("const").filter(|c| c.is_string()).cloned()).collect();
+    if let Some(constants) = constants {
+        object.shift_remove("oneOf");
+        object.entry("type").or_insert_with(|| "string".into());
+        object.insert("enum".into(), Value::Array(constants));
     }
 }
 
@@ -109,27 +122,45 @@ pub fn envelope(result: Map<String, Value>) -> Map<String, Value> {
     }
 }
 
+/// Fields inside fields that an output schema still shows: the envelope's, the result's, those of its lists.
+const TERSE_DEPTH_MAX: usize = 2;
+
 /// The same output schema without descriptions and details. Clients put the whole tool list before a
 /// model, and the fields of an answer explain themselves there; `contracts/` and `GET /tools` keep them.
 #[must_use]
 pub fn terse(mut schema: Map<String, Value>) -> Map<String, Value> {
-    fn strip(value: &mut Value) {
+    fn strip(value: &mut Value, depth: usize) {
         match value {
             Value::Object(object) => {
+                if depth >= TERSE_DEPTH_MAX && object.get("type").is_some_and(|kind| kind == "object") {
+                    object.retain(|word, _| word == "type");
+                }
                 for word in ["description", "required", "minimum"] {
                     // Under `properties` these are names of fields, whose schemas are objects.
                     if object.get(word).is_some_and(|value| !value.is_object()) {
                         object.shift_remove(word);
                     }
                 }
-                object.values_mut().for_each(strip);
+                for (word, inner) in object.iter_mut() {
+                    match inner {
+                        Value::Object(fields) if word == "properties" => {
+                            fields.values_mut().for_each(|field| strip(field, depth + 1));
+                        }
+                        // A list's elements count as its fields: they are what the list is for.
+                        inner => strip(inner, if word == "items" { depth.saturating_sub(1) } else { depth }),
+                    }
+                }
             }
-            Value::Array(items) => items.iter_mut().for_each(strip),
+            Value::Array(items) => items.iter_mut().for_each(|item| strip(item, depth)),
             _ => {}
         }
     }
-    schema.values_mut().for_each(strip);
-    schema
+    let mut root = Value::Object(std::mem::take(&mut schema));
+    strip(&mut root, 0);
+    match root {
+        Value::Object(schema) => schema,
+        _ => schema,
+    }
 }
 
 /// An input schema compiled for checking.

@@ -65,8 +65,9 @@ async fn violations(tool: &str, arguments: Value) -> String {
 async fn broken_arguments_are_refused_with_the_nearest_field() {
     assert!(violations("search", json!({ "query": "x", "repo_path": "/x" })).await.contains("repoPath"));
     assert!(violations("search", json!({})).await.contains("`query` is required"));
-    assert!(violations("search", json!({ "query": "x", "top": 0 })).await.contains("top"));
-    assert!(violations("search", json!({ "query": "x", "riskTag": "sql" })).await.contains("riskTag"));
+    assert!(violations("search", json!({ "query": "x", "top": 101 })).await.contains("top"));
+    assert!(violations("search", json!({ "query": "x", "riskTagg": "sql" })).await.contains("riskTag"));
+    assert!(violations("search", json!({ "query": "x", "branchesMin": "3" })).await.contains("branchesMin"));
     assert!(violations("search_code", json!({ "query": "x", "limit": 51 })).await.contains("limit"));
     assert!(violations("search_code", json!({ "query": "" })).await.contains("query"));
     assert!(violations("search_code", json!({ "query": "x".repeat(8193) })).await.contains("query"));
