@@ -42,6 +42,7 @@ sections! {
         chunk_chars_target: usize, chunk_chars_max: usize, chunks_per_file_max: usize, parse_timeout_ms: u64,
         batch_files: usize, batch_chunks: usize, batch_ms: u64, redact_secrets: bool, delete_guard_files: usize,
         lease_ms: u64, heartbeat_ms: u64, hnsw_rows_min: u64, facts: bool,
+        history: bool, churn_commits: u32, history_commits_max: usize, history_ms_max: u64,
     }
     /// Questions.
     Search {

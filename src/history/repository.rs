@@ -151,6 +151,26 @@ impl History {
         self.head.as_ref().map(|(head, _)| head.clone())
     }
 
+    /// Where objects and references are read from; of a linked work tree, the main one's.
+    #[must_use]
+    pub fn directory(&self) -> std::path::PathBuf {
+        let directory = self.repo.common_dir();
+        directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
+    }
+
+    /// Whether HEAD holds a file at `path`, relative to the root.
+    #[must_use]
+    pub fn holds(&self, path: &str) -> bool {
+        let Some(head) = self.head_id() else { return false };
+        let mut path_in_tree = self.folder.clone();
+        if !path_in_tree.is_empty() {
+            path_in_tree.push(b'/');
+        }
+        path_in_tree.extend_from_slice(path.as_bytes());
+        let entry = self.commit(head).and_then(|commit| self.entry(commit.tree, path_in_tree.as_ref()));
+        entry.is_ok_and(|entry| entry.is_some())
+    }
+
     pub(super) fn head_id(&self) -> Option<ObjectId> {
         self.head.as_ref().map(|(_, id)| *id)
     }

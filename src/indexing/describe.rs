@@ -52,7 +52,8 @@ fn counted(counts: Counts) -> [i16; 4] {
 }
 
 fn comment_write(path: &str, chunk: &Chunk) -> Option<CommentWrite> {
-    let telling: Vec<&Comment> = chunk.comments.iter().filter(|comment| tells(comment)).take(COMMENTS_MAX).collect();
+    let telling: Vec<&Comment> =
+        chunk.comments.iter().filter(|comment| tells(comment)).take(COMMENTS_MAX).collect();
     let (first, last) = (telling.first()?, telling.last()?);
     let content = telling.iter().map(|comment| comment.text.as_str()).collect::<Vec<_>>().join("\n\n");
     let words = words(path, &chunk.defines, None, &content);
@@ -88,7 +89,8 @@ fn resolve(path: &str, import: &str) -> Option<String> {
 }
 
 /// Extensions of logs and traces: what machines wrote down (facts of the original, §3.1).
-const RECORD_EXTENSIONS: &[&str] = &["log", "out", "trace", "stack", "dmp", "gcov", "lcov", "coverage", "tap"];
+const RECORD_EXTENSIONS: &[&str] =
+    &["log", "out", "trace", "stack", "dmp", "gcov", "lcov", "coverage", "tap"];
 
 /// The mode of a file: `records` for logs and for documents that say in their metadata that they are one, `prose`
 /// for documents, else `code`.
@@ -111,7 +113,8 @@ mod tests {
 
     #[test]
     fn relative_imports_are_also_paths() {
-        let found = imports("src/a/b.ts", &["../c/d".to_owned(), "react".to_owned(), "../../../x".to_owned()]);
+        let found =
+            imports("src/a/b.ts", &["../c/d".to_owned(), "react".to_owned(), "../../../x".to_owned()]);
         let names: Vec<&str> = found.iter().map(|(_, name)| name.as_str()).collect();
         assert_eq!(names, ["../c/d", "react", "../../../x", "src/c/d"]);
     }

@@ -13,13 +13,14 @@ const DEPTH_MAX: usize = 8;
 /// The metadata as `key=value`, lower case; nested keys have dots, each element of a list is a pair of its own,
 /// and what has parts is also there as JSON. None where there is none, or none that can be read.
 pub(super) fn front_matter(text: &str) -> Option<Vec<String>> {
-    let (fence, parse): (&str, fn(&str) -> Option<Value>) = if text.starts_with("---\n") || text.starts_with("---\r\n") {
-        ("---", |inner| serde_saphyr::from_str(inner).ok())
-    } else if text.starts_with("+++\n") || text.starts_with("+++\r\n") {
-        ("+++", |inner| toml::from_str(inner).ok())
-    } else {
-        return None;
-    };
+    let (fence, parse): (&str, fn(&str) -> Option<Value>) =
+        if text.starts_with("---\n") || text.starts_with("---\r\n") {
+            ("---", |inner| serde_saphyr::from_str(inner).ok())
+        } else if text.starts_with("+++\n") || text.starts_with("+++\r\n") {
+            ("+++", |inner| toml::from_str(inner).ok())
+        } else {
+            return None;
+        };
     let start = text.find('\n')? + 1;
     let mut end = start;
     for line in text[start..].split_inclusive('\n') {
@@ -77,7 +78,9 @@ mod tests {
 
     #[test]
     fn what_is_none_or_broken_is_nothing() {
-        for text in ["# Title\n", "---\nnever closed\n", "---\n: : :\n---\n", "---\n---\n", "", "---\n{{{{\n---\n"] {
+        for text in
+            ["# Title\n", "---\nnever closed\n", "---\n: : :\n---\n", "---\n---\n", "", "---\n{{{{\n---\n"]
+        {
             assert_eq!(front_matter(text), None, "{text:?}");
         }
     }

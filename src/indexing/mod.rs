@@ -12,6 +12,7 @@ mod front_matter;
 mod plan;
 mod prepare;
 
+mod history;
 mod vectors;
 mod write;
 

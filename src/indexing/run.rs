@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::plan::{self, Plan};
 use super::report::{RunReport, SkipCounter};
 use super::walk::{self, Walk, WalkLimits};
-use super::{vectors, write};
+use super::{history, vectors, write};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::contract::{ErrorCode, Fault};
@@ -79,6 +79,8 @@ struct Repository {
     is_new: bool,
     /// Its chunks were made by another version of this program.
     outdated: bool,
+    /// Where git stood at the end of the last run.
+    commit: Option<String>,
 }
 
 async fn pipeline(run: &Run<'_>, repository: &Repository, started: Instant) -> Result<RunReport, Fault> {
@@ -113,6 +115,7 @@ async fn pipeline(run: &Run<'_>, repository: &Repository, started: Instant) -> R
     finish_lexical(run, written.changed_chunks + removed_chunks).await?;
     let lexical_seconds = seconds_since(run, started);
 
+    history::record(run, repository.id, repository.commit.as_deref()).await?;
     let embedded = vectors::embed_pending(run).await?;
     run.progress.update(|progress| progress.phase = Phase::Finish);
     vectors::ensure_index(run).await?;
@@ -155,6 +158,7 @@ async fn open(run: &Run<'_>) -> Result<Repository, Fault> {
     let known = repositories::get(&mut tx, &root).await?;
     let outdated = known.as_ref().is_some_and(|known| known.versions != versions(run));
     let is_new = known.as_ref().is_none_or(|known| known.indexed_ms.is_none());
+    let commit = known.as_ref().and_then(|known| known.commit.clone());
     let (id, name) = match known {
         Some(known) => (known.id, known.name),
         None => {
@@ -164,7 +168,7 @@ async fn open(run: &Run<'_>) -> Result<Repository, Fault> {
     };
     repositories::set_state(&mut tx, run.fence, id, RepositoryState::Indexing).await?;
     tx.commit().await?;
-    Ok(Repository { id, name, is_new, outdated })
+    Ok(Repository { id, name, is_new, outdated, commit })
 }
 
 /// The folder's name, with a number where another repository of the project has it.

@@ -39,7 +39,6 @@ struct Batch {
     since: Option<Instant>,
 }
 
-
 /// Reads, chunks and writes `to_read`; commits batch by batch.
 ///
 /// # Errors

@@ -16,6 +16,8 @@ pub enum Phase {
     Walk,
     /// Reads, chunks and writes files.
     Files,
+    /// Asks git who wrote what, and when.
+    History,
     /// Embeds texts.
     Embed,
     /// Builds indexes and statistics.

@@ -76,7 +76,13 @@ pub struct ChunkLimits {
 
 impl Default for ChunkLimits {
     fn default() -> Self {
-        Self { chars_target: 750, chars_max: 1500, chunks_max: 2000, parse_timeout: Duration::from_secs(2), facts: true }
+        Self {
+            chars_target: 750,
+            chars_max: 1500,
+            chunks_max: 2000,
+            parse_timeout: Duration::from_secs(2),
+            facts: true,
+        }
     }
 }
 

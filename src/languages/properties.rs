@@ -185,8 +185,8 @@ fn hostile_text_neither_hangs_nor_overflows() {
 #[test]
 fn an_ambiguous_nest_does_not_overflow_the_stack() {
     let text = "{ a: ".repeat(30_000);
-    let limits = ChunkLimits { parse_timeout: Duration::from_secs(60),
-    facts: true, ..ChunkLimits::default() };
+    let limits =
+        ChunkLimits { parse_timeout: Duration::from_secs(60), facts: true, ..ChunkLimits::default() };
     for language in ["javascript", "typescript"] {
         check(&text, &chunk(&text, super::by_name(language), &limits), language);
     }

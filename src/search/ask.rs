@@ -89,7 +89,9 @@ pub async fn search(
     } else {
         let mut words = Leg::new();
         for (source, within) in scope.sources() {
-            words.extend(by_words(&mut tx, source, within, &plan.lexical, plan.candidates, deps.ranking).await?);
+            words.extend(
+                by_words(&mut tx, source, within, &plan.lexical, plan.candidates, deps.ranking).await?,
+            );
         }
         took.timings.lexical_ms = took.lap();
         if vector.is_none() {
@@ -237,7 +239,13 @@ fn explain(shape: &Shape, dense_weight: f32, plan: &Plan, scope: &Scope) -> Expl
         Within::These(_) => "listed",
         Within::Where(_) => "tested",
     };
-    Explain { symbol: shape.symbol, dense_weight, terms, within: within.to_owned(), candidates: plan.candidates }
+    Explain {
+        symbol: shape.symbol,
+        dense_weight,
+        terms,
+        within: within.to_owned(),
+        candidates: plan.candidates,
+    }
 }
 
 fn check(request: &SearchRequest, settings: &config::Search) -> Result<(), Fault> {

@@ -107,7 +107,9 @@ fn texts(field: &'static FilterField, values: Vec<String>) -> Result<GivenValue,
     }
     // A signature or an alias may begin with what looks like nothing.
     let trims = field.looks_at != LooksAt::Signature;
-    Ok(GivenValue::Texts(values.into_iter().map(|value| if trims { value.trim().to_owned() } else { value }).collect()))
+    Ok(GivenValue::Texts(
+        values.into_iter().map(|value| if trims { value.trim().to_owned() } else { value }).collect(),
+    ))
 }
 
 fn number_of(field: &'static FilterField, number: Option<f64>) -> Result<GivenValue, Fault> {
@@ -121,7 +123,9 @@ fn number_of(field: &'static FilterField, number: Option<f64>) -> Result<GivenVa
 fn pairs(field: &'static FilterField, value: &Value) -> Result<GivenValue, Fault> {
     let mut found = Vec::new();
     match value {
-        Value::Array(elements) => elements.iter().try_for_each(|element| add_pairs(field, element, &mut found))?,
+        Value::Array(elements) => {
+            elements.iter().try_for_each(|element| add_pairs(field, element, &mut found))?
+        }
         one => add_pairs(field, one, &mut found)?,
     }
     if found.is_empty() || found.len() > VALUES_MAX {
@@ -151,7 +155,9 @@ fn add_pairs(
         Value::Object(fields) => fields.iter().try_for_each(|(key, value)| match value {
             Value::Null => add(key, None),
             Value::String(text) => add(key, Some(text.clone())),
-            Value::Array(_) | Value::Object(_) => Err(refused(field, "takes plain values; write nested keys with dots")),
+            Value::Array(_) | Value::Object(_) => {
+                Err(refused(field, "takes plain values; write nested keys with dots"))
+            }
             plain => add(key, Some(plain.to_string())),
         }),
         _ => Err(refused(field, "takes keys and values")),
@@ -187,8 +193,14 @@ mod tests {
         assert_eq!(one(json!({ "branchesMin": 3 })), GivenValue::Number(3.0));
         assert_eq!(one(json!({ "async": false })), GivenValue::Flag(false));
         let pair = |key: &str, value: Option<&str>| (key.to_owned(), value.map(str::to_owned));
-        assert_eq!(one(json!({ "meta": "Owner=Core" })), GivenValue::Pairs(vec![pair("owner", Some("core"))]));
-        assert_eq!(one(json!({ "meta": ["a", { "b": 1 }] })), GivenValue::Pairs(vec![pair("a", None), pair("b", Some("1"))]));
+        assert_eq!(
+            one(json!({ "meta": "Owner=Core" })),
+            GivenValue::Pairs(vec![pair("owner", Some("core"))])
+        );
+        assert_eq!(
+            one(json!({ "meta": ["a", { "b": 1 }] })),
+            GivenValue::Pairs(vec![pair("a", None), pair("b", Some("1"))])
+        );
         assert_eq!(one(json!({ "metaJson": "{\"a\": null}" })), GivenValue::Pairs(vec![pair("a", None)]));
     }
 
@@ -214,8 +226,11 @@ mod tests {
 
     #[test]
     fn the_narrower_risk_word_wins() {
-        let names: Vec<&str> =
-            of(json!({ "risk": "a", "riskTag": "b" })).unwrap().iter().map(|given| given.field.name).collect();
+        let names: Vec<&str> = of(json!({ "risk": "a", "riskTag": "b" }))
+            .unwrap()
+            .iter()
+            .map(|given| given.field.name)
+            .collect();
         assert_eq!(names, ["riskTag"]);
     }
 

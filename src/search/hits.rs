@@ -69,7 +69,8 @@ impl Shown<'_> {
         ids: &[i64],
         rows: &HashMap<i64, ChunkRow>,
     ) -> Result<LookedUp, Fault> {
-        let mut found = LookedUp { texts: chunks::contents(tx, ids).await?.into_iter().collect(), ..LookedUp::default() };
+        let mut found =
+            LookedUp { texts: chunks::contents(tx, ids).await?.into_iter().collect(), ..LookedUp::default() };
         if self.comments {
             for (id, first, last, text) in chunks::comments(tx, ids).await? {
                 found.comments.insert(id, (line(first), line(last), text));
@@ -164,7 +165,8 @@ async fn callers(
 ) -> Result<HashMap<i64, Vec<String>>, Fault> {
     let call = |name: &String| fact_id(Field::Call as i16, name);
     let callable = |row: &&ChunkRow| matches!(row.span.kind.as_str(), "function" | "method");
-    let mut ids: Vec<i64> = rows.values().filter(callable).flat_map(|row| row.span.defines.iter().map(call)).collect();
+    let mut ids: Vec<i64> =
+        rows.values().filter(callable).flat_map(|row| row.span.defines.iter().map(call)).collect();
     ids.sort_unstable();
     ids.dedup();
     let mut callers: HashMap<i64, Vec<String>> = HashMap::new();

@@ -33,5 +33,6 @@ pub use present::{Backend, Omitted, PresentedHit, ScoreType, SearchPayload, pres
 pub use rank::{Facts, Parts, Ranked};
 pub use ranking::Ranking;
 pub use request::{
-    Explain, ExplainedTerm, History, Hit, Known, Mode, Output, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed,
+    Explain, ExplainedTerm, History, Hit, Known, Mode, Output, SearchAnswer, SearchRequest, Timings, Vectors,
+    VectorsUsed,
 };

@@ -208,7 +208,12 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
         context_before: hit.before.clone(),
         context_after: hit.after.clone(),
         calls: hit.calls.iter().take(if whole { usize::MAX } else { CALLS_COMPACT_MAX }).cloned().collect(),
-        called_by: hit.called_by.iter().take(if whole { usize::MAX } else { CALLS_COMPACT_MAX }).cloned().collect(),
+        called_by: hit
+            .called_by
+            .iter()
+            .take(if whole { usize::MAX } else { CALLS_COMPACT_MAX })
+            .cloned()
+            .collect(),
         known: hit.known.clone().filter(|_| whole),
         lang: hit.language.clone().filter(|_| whole),
         ext: extension.map(|(_, extension)| extension.to_owned()).filter(|_| whole),
@@ -321,7 +326,8 @@ mod tests {
 
     #[test]
     fn names_repositories_when_there_are_several() {
-        let payload = present(&answer(vec![hit(1, "a", "x"), hit(2, "b", "y")]), Output::Compact, false, 100_000);
+        let payload =
+            present(&answer(vec![hit(1, "a", "x"), hit(2, "b", "y")]), Output::Compact, false, 100_000);
         assert_eq!(payload.hits[1].repo.as_deref(), Some("b"));
     }
 

@@ -139,7 +139,9 @@ mod tests {
 
     #[test]
     fn what_backtracks_or_grows_is_refused() {
-        for bad in ["(a)\\1", "(?=a)", "(", "a{300}", "((a{200}){200}){200}b{256}", "\\p{L}\\p{L}\\p{Lu}\\p{Ll}"] {
+        for bad in
+            ["(a)\\1", "(?=a)", "(", "a{300}", "((a{200}){200}){200}b{256}", "\\p{L}\\p{L}\\p{Lu}\\p{Ll}"]
+        {
             assert!(translated(bad, false).is_err(), "{bad}");
         }
     }

@@ -88,11 +88,14 @@ impl Resolver<'_> {
         self.used.push(field);
         Ok(match (field.looks_at, value) {
             (LooksAt::Kind, GivenValue::Texts(kinds)) => {
-                let kinds = kinds.iter().map(|kind| Ok(fact_id(Field::Kind as i16, known_kind(field, kind)?)));
+                let kinds =
+                    kinds.iter().map(|kind| Ok(fact_id(Field::Kind as i16, known_kind(field, kind)?)));
                 Test::Facts(kinds.collect::<Result<_, Fault>>()?).into()
             }
             (LooksAt::Names(within), GivenValue::Texts(names)) => {
-                let ids = within.iter().flat_map(|field| names.iter().map(|name| fact_id(*field as i16, &undotted(name))));
+                let ids = within
+                    .iter()
+                    .flat_map(|field| names.iter().map(|name| fact_id(*field as i16, &undotted(name))));
                 Test::Facts(ids.collect()).into()
             }
             (LooksAt::PartsOfNames(within), GivenValue::Texts(parts)) => {
@@ -125,16 +128,24 @@ impl Resolver<'_> {
             (LooksAt::Extension, GivenValue::Texts(given)) => {
                 Test::Extensions(given.iter().map(|given| extension(given)).collect::<Result<_, _>>()?).into()
             }
-            (LooksAt::Count(counted), GivenValue::Number(number)) => Test::AtLeast(counted, rounded_up(*number)).into(),
+            (LooksAt::Count(counted), GivenValue::Number(number)) => {
+                Test::AtLeast(counted, rounded_up(*number)).into()
+            }
             (LooksAt::Churn, GivenValue::Number(number)) => Test::ChurnFrom(rounded_up(*number)).into(),
-            (LooksAt::ModifiedSince, GivenValue::Number(days)) => Test::ModifiedFrom(self.days_ago(*days)).into(),
-            (LooksAt::Holds(flag), GivenValue::Flag(holds)) => holding(Test::Facts(vec![flag_id(flag)]), *holds),
+            (LooksAt::ModifiedSince, GivenValue::Number(days)) => {
+                Test::ModifiedFrom(self.days_ago(*days)).into()
+            }
+            (LooksAt::Holds(flag), GivenValue::Flag(holds)) => {
+                holding(Test::Facts(vec![flag_id(flag)]), *holds)
+            }
             (LooksAt::AnyLint, GivenValue::Flag(holds)) => {
                 let rules = self.names(field, &[Field::Lint], &[String::new()]).await?;
                 holding(Test::Facts(rules), *holds)
             }
             (LooksAt::Meta, GivenValue::Pairs(pairs)) => {
-                let pair = |(key, value): &(String, Option<String>)| Test::Meta { key: key.clone(), value: value.clone() }.into();
+                let pair = |(key, value): &(String, Option<String>)| {
+                    Test::Meta { key: key.clone(), value: value.clone() }.into()
+                };
                 Filter::All(pairs.iter().map(pair).collect())
             }
             _ => return Err(refused(field, "has a value of another type")),
@@ -152,7 +163,10 @@ impl Resolver<'_> {
         let limit = i64::try_from(self.names_max.saturating_add(1)).unwrap_or(i64::MAX);
         let found = names::find(self.tx, &codes, Likeness::Contains, &lower(parts), limit).await?;
         if found.len() > self.names_max {
-            return Err(refused(field, &format!("fits more than {} different names here; give more of the name", self.names_max)));
+            return Err(refused(
+                field,
+                &format!("fits more than {} different names here; give more of the name", self.names_max),
+            ));
         }
         Ok(found)
     }
@@ -164,29 +178,46 @@ impl Resolver<'_> {
     /// Repositories that were indexed on this branch; where the branch is not known, it cannot be wrong.
     fn branch(&mut self, names: &[String]) -> Filter {
         let asked = names.first().map_or("", String::as_str);
-        let same = |branch: &str| if self.case_file { branch == asked } else { branch.to_lowercase() == asked.to_lowercase() };
-        let (known, unknown): (Vec<_>, Vec<_>) = self.repositories.iter().partition(|repository| repository.branch.is_some());
-        let fitting: Vec<i64> = known.iter().filter(|r| r.branch.as_deref().is_some_and(same)).map(|r| r.id).collect();
+        let same = |branch: &str| {
+            if self.case_file { branch == asked } else { branch.to_lowercase() == asked.to_lowercase() }
+        };
+        let (known, unknown): (Vec<_>, Vec<_>) =
+            self.repositories.iter().partition(|repository| repository.branch.is_some());
+        let fitting: Vec<i64> =
+            known.iter().filter(|r| r.branch.as_deref().is_some_and(same)).map(|r| r.id).collect();
         let other: Vec<String> = known
             .iter()
             .filter(|repository| !fitting.contains(&repository.id))
-            .map(|repository| format!("{} ({})", repository.name, repository.branch.as_deref().unwrap_or_default()))
+            .map(|repository| {
+                format!("{} ({})", repository.name, repository.branch.as_deref().unwrap_or_default())
+            })
             .collect();
         if !other.is_empty() {
-            let message = format!("Indexed on another branch than `{asked}` and left out: {}.", other.join(", "));
+            let message =
+                format!("Indexed on another branch than `{asked}` and left out: {}.", other.join(", "));
             let details = serde_json::json!({ "branchFilter": asked, "branchMatch": !fitting.is_empty() });
-            self.warnings.push(Warning { details: Some(details), ..Warning::new("branch_mismatch", message) });
+            self.warnings
+                .push(Warning { details: Some(details), ..Warning::new("branch_mismatch", message) });
         }
         if !unknown.is_empty() {
             let names: Vec<&str> = unknown.iter().map(|repository| repository.name.as_str()).collect();
-            let message = format!("On which branch {} was indexed is not known: `branch` leaves it in.", names.join(", "));
+            let message = format!(
+                "On which branch {} was indexed is not known: `branch` leaves it in.",
+                names.join(", ")
+            );
             self.warnings.push(Warning::new("branch_unknown", message));
         }
-        Test::Repositories(fitting.into_iter().chain(unknown.iter().map(|repository| repository.id)).collect()).into()
+        Test::Repositories(
+            fitting.into_iter().chain(unknown.iter().map(|repository| repository.id)).collect(),
+        )
+        .into()
     }
 
     fn days_ago(&self, days: f64) -> i64 {
-        #[expect(clippy::cast_possible_truncation, reason = "saturates, and the date is then before every file")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "saturates, and the date is then before every file"
+        )]
         let seconds = (days * 86_400.0) as i64;
         self.clock.now().as_second().saturating_sub(seconds)
     }
@@ -242,7 +273,10 @@ fn language(name: &str) -> Result<String, Fault> {
     let hint = if nearest.is_empty() {
         "Filter by extension (`ext`) instead, for example `rs`.".to_owned()
     } else {
-        format!("Did you mean {}?", nearest.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or "))
+        format!(
+            "Did you mean {}?",
+            nearest.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ")
+        )
     };
     Err(Fault::new(ErrorCode::InvalidRequest, format!("Unknown language `{name}`."))
         .with_details(serde_json::json!({ "field": "lang", "value": name, "nearest": nearest }))
@@ -263,7 +297,9 @@ fn extension(given: &str) -> Result<String, Fault> {
 fn says(word: &str, exact_case: bool) -> Filter {
     match whole_word(word) {
         Some(term) if !exact_case => Test::Says(vec![term]).into(),
-        Some(term) => Filter::All(vec![Test::Says(vec![term]).into(), Test::Text(text_regex(word, true)).into()]),
+        Some(term) => {
+            Filter::All(vec![Test::Says(vec![term]).into(), Test::Text(text_regex(word, true)).into()])
+        }
         None => contains(word, exact_case),
     }
 }
@@ -299,7 +335,8 @@ mod tests {
     #[test]
     fn kinds_have_many_names() {
         let field = fields::field("type").unwrap();
-        for (word, kind) in [("Function", "function"), ("ClassDeclaration", "class"), ("namespace", "module")] {
+        for (word, kind) in [("Function", "function"), ("ClassDeclaration", "class"), ("namespace", "module")]
+        {
             assert_eq!(known_kind(field, word).unwrap(), kind);
         }
         assert_eq!(known_kind(field, "thing").unwrap_err().code, ErrorCode::InvalidRequest);
@@ -308,7 +345,8 @@ mod tests {
     #[test]
     fn dates_are_read_in_their_usual_forms() {
         let field = fields::field("modifiedAfter").unwrap();
-        for text in ["1970-01-02", "1970-01-02T00:00:00Z", "1970-01-02T00:00:00", "1970-01-02T02:00:00+02:00"] {
+        for text in ["1970-01-02", "1970-01-02T00:00:00Z", "1970-01-02T00:00:00", "1970-01-02T02:00:00+02:00"]
+        {
             assert_eq!(date_of(field, text).unwrap(), 86_400, "{text}");
         }
         assert!(date_of(field, "yesterday").is_err());

@@ -130,7 +130,8 @@ impl Scope {
             }
         }
         if self.rows == 0 {
-            warnings.push(Warning::new("filter_matches_nothing", "Nothing that is indexed passes the filters."));
+            warnings
+                .push(Warning::new("filter_matches_nothing", "Nothing that is indexed passes the filters."));
         }
         Ok(())
     }
@@ -144,7 +145,8 @@ struct Sides {
 
 impl Sides {
     async fn of(mode: Mode, tx: &mut ProjectTx, filter: Filter) -> Result<Self, Fault> {
-        let modes = |modes: &[&str]| Filter::from(Test::Modes(modes.iter().map(|m| (*m).to_owned()).collect()));
+        let modes =
+            |modes: &[&str]| Filter::from(Test::Modes(modes.iter().map(|m| (*m).to_owned()).collect()));
         let chunks = |more: Filter| Self { chunks: Some(filter.clone().and(more)), comments: None };
         Ok(match mode {
             Mode::All => Self { chunks: Some(filter), comments: None },
@@ -157,7 +159,9 @@ impl Sides {
                 chunks: Some(filter.clone().and(modes(&["prose"]))),
                 comments: Some(filter.and(Test::HasComments.into())),
             },
-            Mode::ExtractedProse => Self { chunks: None, comments: Some(filter.and(Test::HasComments.into())) },
+            Mode::ExtractedProse => {
+                Self { chunks: None, comments: Some(filter.and(Test::HasComments.into())) }
+            }
         })
     }
 
@@ -184,14 +188,19 @@ async fn unknown_facts(
     let of_history = |field: &&&FilterField| {
         matches!(
             field.looks_at,
-            LooksAt::LastAuthor | LooksAt::LineAuthors | LooksAt::Churn | LooksAt::ModifiedAfter | LooksAt::ModifiedSince
+            LooksAt::LastAuthor
+                | LooksAt::LineAuthors
+                | LooksAt::Churn
+                | LooksAt::ModifiedAfter
+                | LooksAt::ModifiedSince
         )
     };
     let without: Vec<&str> =
         repositories.iter().filter(|r| r.commit.is_none()).map(|r| r.name.as_str()).collect();
     if !without.is_empty() {
         for field in used.iter().filter(of_history) {
-            let message = format!("`{}` is not known of {}: no git history was read.", field.name, without.join(", "));
+            let message =
+                format!("`{}` is not known of {}: no git history was read.", field.name, without.join(", "));
             warnings.push(Warning::new("history_unknown", message));
         }
     }
@@ -205,20 +214,21 @@ async fn unknown_facts(
         let blind: Vec<(&str, i64)> = breakdown
             .iter()
             .filter(|(language, _)| {
-                !language.as_deref().and_then(languages::by_name).is_some_and(|language| language.tells(syntax))
+                !language
+                    .as_deref()
+                    .and_then(languages::by_name)
+                    .is_some_and(|language| language.tells(syntax))
             })
             .map(|(language, chunks)| (language.as_deref().unwrap_or("other"), *chunks))
             .collect();
         if blind.is_empty() {
             continue;
         }
-        let named: Vec<String> = blind.iter().take(5).map(|(language, chunks)| format!("{language} ({chunks})")).collect();
+        let named: Vec<String> =
+            blind.iter().take(5).map(|(language, chunks)| format!("{language} ({chunks})")).collect();
         let more = if blind.len() > 5 { " and others" } else { "" };
-        let message = format!(
-            "`{}` is not known in {}{more}: these chunks cannot pass.",
-            field.name,
-            named.join(", ")
-        );
+        let message =
+            format!("`{}` is not known in {}{more}: these chunks cannot pass.", field.name, named.join(", "));
         let languages: Vec<&str> = blind.iter().map(|(language, _)| *language).collect();
         let details = Some(serde_json::json!({ "field": field.name, "languages": languages }));
         warnings.push(Warning { details, ..Warning::new("fact_unknown", message) });

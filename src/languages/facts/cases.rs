@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::field::{Field, Flag};
-use super::query::{Compiled, items};
 use super::gather::{Gathered, gather};
+use super::query::{Compiled, items};
 use crate::languages::{Language, PARSED, syntax};
 
 /// One case: a fact, what is expected of it, a source.
@@ -26,12 +26,20 @@ fn cases(text: &str) -> Vec<Case> {
     let mut heading = false;
     for (at, line) in text.lines().enumerate() {
         if let Some(fact) = line.strip_prefix("=== ") {
-            found.push(Case { fact: fact.trim().to_owned(), expected: Vec::new(), source: String::new(), line: at + 1 });
+            found.push(Case {
+                fact: fact.trim().to_owned(),
+                expected: Vec::new(),
+                source: String::new(),
+                line: at + 1,
+            });
             heading = true;
             continue;
         }
         let Some(case) = found.last_mut() else { continue };
-        let says = line.strip_prefix("+ ").map(|value| (true, value)).or_else(|| line.strip_prefix("- ").map(|value| (false, value)));
+        let says = line
+            .strip_prefix("+ ")
+            .map(|value| (true, value))
+            .or_else(|| line.strip_prefix("- ").map(|value| (false, value)));
         match says.or((line == "-").then_some((false, ""))) {
             Some((says, value)) if heading => case.expected.push((says, value.trim().to_owned())),
             _ => {
@@ -52,7 +60,11 @@ fn values(gathered: &Gathered, fact: &str) -> Vec<String> {
         if sum == 0 { Vec::new() } else { vec![sum.to_string()] }
     };
     let flag = |flag: Flag| {
-        if gathered.facts.iter().any(|facts| facts.has(Field::Flag, flag.as_str())) { vec!["yes".to_owned()] } else { Vec::new() }
+        if gathered.facts.iter().any(|facts| facts.has(Field::Flag, flag.as_str())) {
+            vec!["yes".to_owned()]
+        } else {
+            Vec::new()
+        }
     };
     match fact {
         "branches" => count(|c| c.branches),
@@ -64,18 +76,36 @@ fn values(gathered: &Gathered, fact: &str) -> Vec<String> {
         "returns" => flag(Flag::Returns),
         "doc" => all.filter_map(|facts| facts.doc.clone()).collect(),
         "comments" => gathered.comments.iter().flatten().map(|comment| comment.text.clone()).collect(),
-        "pairs" => all.flat_map(|facts| facts.calls.iter().map(|(caller, callee)| format!("{} > {callee}", caller.as_deref().unwrap_or("")))).collect(),
-        "flow" => gathered.flow.assignments.iter().map(|a| a.targets.join(", ")).chain(gathered.flow.calls.iter().map(|c| format!("{}/{}", c.callee, c.arguments.len()))).collect(),
+        "pairs" => all
+            .flat_map(|facts| {
+                facts
+                    .calls
+                    .iter()
+                    .map(|(caller, callee)| format!("{} > {callee}", caller.as_deref().unwrap_or("")))
+            })
+            .collect(),
+        "flow" => gathered
+            .flow
+            .assignments
+            .iter()
+            .map(|a| a.targets.join(", "))
+            .chain(gathered.flow.calls.iter().map(|c| format!("{}/{}", c.callee, c.arguments.len())))
+            .collect(),
         "calls" => {
             let fields = [Field::Call, Field::Caller];
-            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned))).collect()
+            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned)))
+                .collect()
         }
         "uses" => {
             let fields = [Field::Use, Field::Read, Field::Write, Field::Call, Field::Param];
-            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned))).collect()
+            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned)))
+                .collect()
         }
         name => {
-            let field = Field::ALL.iter().find(|field| field.name() == name).unwrap_or_else(|| panic!("no fact is called {name}"));
+            let field = Field::ALL
+                .iter()
+                .find(|field| field.name() == name)
+                .unwrap_or_else(|| panic!("no fact is called {name}"));
             all.flat_map(|facts| facts.of(*field).map(str::to_owned)).collect()
         }
     }
@@ -97,7 +127,12 @@ fn folder(language: &Language) -> PathBuf {
 }
 
 /// By language and fact: whether all its cases hold, and how many of them say yes and no.
-fn judge(language: &Language, compiled: &Compiled, text: &str, wrong: &mut String) -> BTreeMap<String, (usize, usize)> {
+fn judge(
+    language: &Language,
+    compiled: &Compiled,
+    text: &str,
+    wrong: &mut String,
+) -> BTreeMap<String, (usize, usize)> {
     let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for case in cases(text) {
         let gathered = gathered(language, compiled, &case.source);
@@ -105,10 +140,19 @@ fn judge(language: &Language, compiled: &Compiled, text: &str, wrong: &mut Strin
         for (says, value) in &case.expected {
             let found = if value.is_empty() { !actual.is_empty() } else { actual.contains(value) };
             let count = counts.entry(case.fact.clone()).or_default();
-            if *says { count.0 += 1 } else { count.1 += 1 }
+            if *says {
+                count.0 += 1
+            } else {
+                count.1 += 1
+            }
             if found != *says {
                 let sign = if *says { '+' } else { '-' };
-                writeln!(wrong, "{}/facts.cases:{} {} {sign} {value:?}; it says {actual:?}", language.id, case.line, case.fact).unwrap();
+                writeln!(
+                    wrong,
+                    "{}/facts.cases:{} {} {sign} {value:?}; it says {actual:?}",
+                    language.id, case.line, case.fact
+                )
+                .unwrap();
             }
         }
     }

@@ -22,8 +22,29 @@ pub struct Comment {
 const DOC_MARKS: &[&str] = &["///", "//!", "/**", "/*!", "##", "--|", "-- |", "---", "=begin"];
 /// Comments for programs and lawyers: they say nothing about the code.
 const NOT_PROSE: &[&str] = &[
-    "eslint-", "prettier-", "noqa", "type: ignore", "pylint:", "nolint", "@ts-", "rubocop:", "clang-format", "istanbul ignore",
-    "pragma:", "phpcs:", "go:", "+build", "!/", "-*-", "vim:", "SPDX-", "shellcheck ", "swiftlint:", "NOSONAR", "ktlint-", "sourceMappingURL",
+    "eslint-",
+    "prettier-",
+    "noqa",
+    "type: ignore",
+    "pylint:",
+    "nolint",
+    "@ts-",
+    "rubocop:",
+    "clang-format",
+    "istanbul ignore",
+    "pragma:",
+    "phpcs:",
+    "go:",
+    "+build",
+    "!/",
+    "-*-",
+    "vim:",
+    "SPDX-",
+    "shellcheck ",
+    "swiftlint:",
+    "NOSONAR",
+    "ktlint-",
+    "sourceMappingURL",
 ];
 
 /// The comments among `items`, in order; `starts` says whether a definition begins in a row.
@@ -31,7 +52,8 @@ pub(super) fn comments(text: &str, items: &[Item<'_, '_>], starts: &dyn Fn(usize
     let mut found: Vec<(usize, usize, bool, String, &'static str)> = Vec::new();
     for item in items.iter().filter(|item| matches!(item.role, Role::Comment | Role::Doc)) {
         let raw = text[item.node.byte_range()].trim_end();
-        let (first, last) = (item.node.start_position().row, item.node.start_position().row + raw.matches('\n').count());
+        let (first, last) =
+            (item.node.start_position().row, item.node.start_position().row + raw.matches('\n').count());
         let mark = mark(raw);
         let said = bare(raw);
         if NOT_PROSE.iter().any(|word| said.trim_start().starts_with(word)) {
@@ -41,7 +63,10 @@ pub(super) fn comments(text: &str, items: &[Item<'_, '_>], starts: &dyn Fn(usize
         match found.last_mut() {
             // Line comments below one another are one text; what stands behind code is not.
             Some((_, end, was_doc, all, before))
-                if !mark.is_empty() && *before == mark && first == *end + 1 && alone(text, item.node.start_byte()) =>
+                if !mark.is_empty()
+                    && *before == mark
+                    && first == *end + 1
+                    && alone(text, item.node.start_byte()) =>
             {
                 *end = last;
                 *was_doc |= doc;
@@ -77,14 +102,26 @@ fn mark(raw: &str) -> &'static str {
 fn bare(raw: &str) -> String {
     let body = raw.trim();
     let body = body.strip_prefix("=begin").and_then(|b| b.strip_suffix("=end")).unwrap_or(body);
-    let ends: &[(&str, &str)] = &[("/*", "*/"), ("<!--", "-->"), ("{-", "-}"), ("\"\"\"", "\"\"\""), ("'''", "'''"), ("--[[", "]]"), ("(*", "*)")];
+    let ends: &[(&str, &str)] = &[
+        ("/*", "*/"),
+        ("<!--", "-->"),
+        ("{-", "-}"),
+        ("\"\"\"", "\"\"\""),
+        ("'''", "'''"),
+        ("--[[", "]]"),
+        ("(*", "*)"),
+    ];
     let inner = ends.iter().find_map(|(open, close)| {
         let at = body.find(open).filter(|at| *at <= 2)?;
         Some(body[at + open.len()..].strip_suffix(close).unwrap_or(&body[at + open.len()..]))
     });
     let lines = inner.unwrap_or(body).lines().map(|line| {
         let line = line.trim();
-        let line = if inner.is_some() { line.trim_start_matches(['*', '!']) } else { line.trim_start_matches(['/', '#', '-', ';', '%', '!', '|']) };
+        let line = if inner.is_some() {
+            line.trim_start_matches(['*', '!'])
+        } else {
+            line.trim_start_matches(['/', '#', '-', ';', '%', '!', '|'])
+        };
         line.trim()
     });
     let said = lines.collect::<Vec<_>>().join("\n");

@@ -37,7 +37,10 @@ impl Detail {
     /// What is shown of these facts.
     #[must_use]
     pub fn of(facts: &Facts) -> Self {
-        let pair = |(caller, callee): &(Option<String>, String)| CallPair { caller: caller.clone(), callee: callee.clone() };
+        let pair = |(caller, callee): &(Option<String>, String)| CallPair {
+            caller: caller.clone(),
+            callee: callee.clone(),
+        };
         Self {
             calls: facts.calls.iter().map(pair).collect(),
             control_flow: facts.counts.filter(|counts| *counts != Counts::default()),

@@ -47,7 +47,10 @@ pub(in crate::languages) fn gather(
         outline,
         chunks,
         claimed: HashSet::new(),
-        facts: chunks.iter().map(|_| Facts { counts: compiled.tells(Role::Branch).then(Counts::default), ..Facts::default() }).collect(),
+        facts: chunks
+            .iter()
+            .map(|_| Facts { counts: compiled.tells(Role::Branch).then(Counts::default), ..Facts::default() })
+            .collect(),
         imports: Vec::new(),
         flow: Flow::default(),
     };
@@ -99,7 +102,9 @@ impl Gathering<'_> {
                 Role::Call => {
                     // The last name of the chain; what is in front of it is read.
                     let name = text.trim_end_matches(['!', '?', ' ']);
-                    let bare = name.rfind(|c: char| !(c.is_alphanumeric() || c == '_')).map_or(0, |at| at + name[at..].chars().next().map_or(1, char::len_utf8));
+                    let bare = name
+                        .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
+                        .map_or(0, |at| at + name[at..].chars().next().map_or(1, char::len_utf8));
                     self.claimed.insert(item.node.start_byte() + bare);
                 }
                 Role::Target if text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '@')) => {
@@ -153,7 +158,9 @@ impl Gathering<'_> {
                 }
             }
             Role::Use => whole(Field::Use, values::name(&self.raw(item)), self),
-            Role::Branch | Role::Loop | Role::Break | Role::Continue | Role::Return => self.count(row, item.role),
+            Role::Branch | Role::Loop | Role::Break | Role::Continue | Role::Return => {
+                self.count(row, item.role)
+            }
             Role::Lint => whole(Field::Lint, values::folded(&self.raw(item)), self),
             Role::Comment | Role::Doc | Role::Arguments | Role::Value => {}
         }
@@ -222,7 +229,12 @@ impl Gathering<'_> {
             list.named_children(&mut cursor).filter(real).map(|node| node.byte_range()).collect()
         });
         let end = item.partner.map_or(item.node.end_byte(), |list| list.end_byte());
-        self.flow.calls.push(CallSite { callee, range: item.node.start_byte()..end, arguments, line: line_number(row) });
+        self.flow.calls.push(CallSite {
+            callee,
+            range: item.node.start_byte()..end,
+            arguments,
+            line: line_number(row),
+        });
     }
 
     fn target(&mut self, row: usize, item: &Item<'_, '_>) {
@@ -240,11 +252,18 @@ impl Gathering<'_> {
         {
             self.add(row, Field::Alias, format!("{name}={chain}"));
         }
-        let targets: Vec<String> = targets.into_iter().map(|target| match target {
-            Target::Name(name) | Target::Part(name) => name,
-        }).collect();
+        let targets: Vec<String> = targets
+            .into_iter()
+            .map(|target| match target {
+                Target::Name(name) | Target::Part(name) => name,
+            })
+            .collect();
         if !targets.is_empty() {
-            self.flow.assignments.push(Assignment { targets, value: value.byte_range(), line: line_number(row) });
+            self.flow.assignments.push(Assignment {
+                targets,
+                value: value.byte_range(),
+                line: line_number(row),
+            });
         }
     }
 
@@ -339,7 +358,8 @@ impl Gathering<'_> {
 
     /// Comments by chunk; they are documentation of the chunk, and some ask for work.
     fn comments(&mut self, items: &[Item<'_, '_>]) -> Vec<Vec<Comment>> {
-        let starts: HashSet<usize> = self.outline.definitions.iter().flat_map(|d| [d.first_row, d.name_row]).collect();
+        let starts: HashSet<usize> =
+            self.outline.definitions.iter().flat_map(|d| [d.first_row, d.name_row]).collect();
         let mut by_chunk: Vec<Vec<Comment>> = self.chunks.iter().map(|_| Vec::new()).collect();
         for comment in comments::comments(self.text, items, &|row| starts.contains(&row)) {
             let row = comment.start_line as usize - 1;

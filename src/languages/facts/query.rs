@@ -100,7 +100,11 @@ impl Compiled {
         let query = Query::new(language, text).map_err(|error| error.to_string())?;
         let roles = query.capture_names().iter().map(|name| {
             // For the query's own predicates.
-            if name.starts_with('_') { Ok(None) } else { Role::of(name).map(Some).ok_or(format!("unknown capture @{name}")) }
+            if name.starts_with('_') {
+                Ok(None)
+            } else {
+                Role::of(name).map(Some).ok_or(format!("unknown capture @{name}"))
+            }
         });
         let roles = roles.collect::<Result<_, _>>()?;
         let value = |pattern| {

@@ -53,7 +53,9 @@ pub(super) fn chain(raw: &str) -> Option<String> {
     let mut rest = raw;
     while let Some(c) = rest.chars().next() {
         // Operators that hold a bracket character are joints first.
-        if depth == 0 && let Some(joint) = JOINTS.iter().find(|joint| rest.starts_with(**joint)) {
+        if depth == 0
+            && let Some(joint) = JOINTS.iter().find(|joint| rest.starts_with(**joint))
+        {
             if !bare.is_empty() && !bare.ends_with('.') {
                 bare.push('.');
             }
@@ -101,7 +103,8 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
     let mut from = 0;
     // A pattern's brackets group targets; an index's follow a name and belong to it.
     for (at, c) in raw.char_indices().chain([(raw.len(), ',')]) {
-        let follows_name = raw[..at].trim_end().ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ']' | ')'));
+        let follows_name =
+            raw[..at].trim_end().ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ']' | ')'));
         match c {
             '[' | '(' if follows_name && c == '[' => depth += 1,
             ']' if depth > 0 => depth -= 1,
@@ -123,7 +126,10 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
 }
 
 /// Words around a name in a pattern or a declaration.
-const PATTERN_WORDS: &[&str] = &["mut", "ref", "let", "const", "var", "val", "final", "in", "of", "as", "box", "auto", "my", "our", "local"];
+const PATTERN_WORDS: &[&str] = &[
+    "mut", "ref", "let", "const", "var", "val", "final", "in", "of", "as", "box", "auto", "my", "our",
+    "local",
+];
 
 fn target(raw: &str) -> Option<Target> {
     // `x: T` binds `x`; `a::b` is a path.
@@ -168,7 +174,11 @@ pub(super) fn imports(raw: &str) -> Vec<String> {
         let Some(path) = folded(path.trim().trim_matches(['"', '\'', '`', '<', '>', ';'])) else { continue };
         let mut above = path.as_str();
         // What is quoted or has a slash is a file or a package's whole name.
-        let joint = if quoted || path.contains('/') { None } else { ["::", ".", "\\"].into_iter().find(|joint| path.contains(joint)) };
+        let joint = if quoted || path.contains('/') {
+            None
+        } else {
+            ["::", ".", "\\"].into_iter().find(|joint| path.contains(joint))
+        };
         while let Some((parent, _)) = joint.and_then(|joint| above.rsplit_once(joint)) {
             if parent.is_empty() || parent.ends_with(['.', ':']) {
                 break;
@@ -203,7 +213,9 @@ fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
                     }
                     _ if one == "self" => found.push(before.trim_end_matches("::").to_owned()),
                     _ if one.is_empty() => {}
-                    _ => found.push(format!("{before}{}", one.trim_end_matches("::*").trim_end_matches(".*"))),
+                    _ => {
+                        found.push(format!("{before}{}", one.trim_end_matches("::*").trim_end_matches(".*")))
+                    }
                 }
                 from = at + 1;
             }
@@ -216,7 +228,20 @@ fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
 }
 
 /// Types that say that nothing is given back.
-const NOTHING: &[&str] = &["void", "()", "None", "Unit", "Void", "undefined", "never", "Never", "NoReturn", "!", "Nothing", "noreturn"];
+const NOTHING: &[&str] = &[
+    "void",
+    "()",
+    "None",
+    "Unit",
+    "Void",
+    "undefined",
+    "never",
+    "Never",
+    "NoReturn",
+    "!",
+    "Nothing",
+    "noreturn",
+];
 
 /// Whether a declared return type gives a value back.
 pub(super) fn is_value_type(name: &str) -> bool {

@@ -93,7 +93,10 @@ pub async fn delete(tx: &mut ProjectTx, fence: Fence, ids: &[i64]) -> Result<i64
 ///
 /// # Errors
 /// Storage faults.
-pub async fn languages(tx: &mut ProjectTx, repository_ids: &[i64]) -> Result<Vec<(Option<String>, i64)>, Fault> {
+pub async fn languages(
+    tx: &mut ProjectTx,
+    repository_ids: &[i64],
+) -> Result<Vec<(Option<String>, i64)>, Fault> {
     let text = format!(
         "SELECT language, sum(chunks)::int8 FROM {} WHERE repository_id = ANY($1) AND chunks > 0 \
          GROUP BY language ORDER BY 2 DESC, 1",

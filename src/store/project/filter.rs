@@ -220,7 +220,9 @@ impl<'v> Condition<'v> {
             }
             Test::Says(terms) => {
                 let (lexical, terms) = (tx.table("lexical"), self.place(Value::Terms(terms), "int4[]"));
-                format!("EXISTS (SELECT 1 FROM {lexical} s WHERE s.chunk_id = k.chunk_id AND s.terms @> {terms})")
+                format!(
+                    "EXISTS (SELECT 1 FROM {lexical} s WHERE s.chunk_id = k.chunk_id AND s.terms @> {terms})"
+                )
             }
             Test::Text(pattern) => {
                 let (chunks, pattern) = (tx.table("chunks"), self.place(Value::Text(pattern), "text"));

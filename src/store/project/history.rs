@@ -119,6 +119,19 @@ pub async fn of_files(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<(i64, FileF
         .collect()
 }
 
+/// The chunks of files, as (file, chunk, first line, last line).
+///
+/// # Errors
+/// Storage faults.
+pub async fn spans(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<(i64, i64, i32, i32)>, Fault> {
+    let text = format!(
+        "SELECT file_id, id, start_line, end_line FROM {} WHERE file_id = ANY($1) ORDER BY file_id, ordinal",
+        tx.table("chunks")
+    );
+    let rows = tx.tx.all(sql(text).bind(file_ids)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))).collect()
+}
+
 /// Writes histories; rows that say the same already are left alone.
 ///
 /// # Errors
@@ -175,7 +188,8 @@ pub async fn write_authors(
     known: &mut KnownNames,
 ) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
-    let (ids, commits): (Vec<i64>, Vec<&str>) = files.iter().map(|(id, commit)| (*id, commit.as_str())).unzip();
+    let (ids, commits): (Vec<i64>, Vec<&str>) =
+        files.iter().map(|(id, commit)| (*id, commit.as_str())).unzip();
     let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table("authors"));
     tx.execute(sql(text).bind(&ids)).await?;
     let mut fresh = FreshNames::default();

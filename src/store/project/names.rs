@@ -94,12 +94,19 @@ pub async fn find(
     limit: i64,
 ) -> Result<Vec<i64>, Fault> {
     let alike = match likeness {
-        Likeness::Contains => "EXISTS (SELECT 1 FROM unnest($2::text[]) AS w (text) WHERE position(w.text in n.folded) > 0)",
+        Likeness::Contains => {
+            "EXISTS (SELECT 1 FROM unnest($2::text[]) AS w (text) WHERE position(w.text in n.folded) > 0)"
+        }
         Likeness::Equals => "n.folded = ANY($2)",
     };
     // One text is the rule, and much faster without the subquery.
-    let alike = if texts.len() == 1 && likeness == Likeness::Contains { "position(($2::text[])[1] in n.folded) > 0" } else { alike };
-    let text = format!("SELECT n.id FROM {} n WHERE n.field = ANY($1) AND {alike} LIMIT $3", tx.table("names"));
+    let alike = if texts.len() == 1 && likeness == Likeness::Contains {
+        "position(($2::text[])[1] in n.folded) > 0"
+    } else {
+        alike
+    };
+    let text =
+        format!("SELECT n.id FROM {} n WHERE n.field = ANY($1) AND {alike} LIMIT $3", tx.table("names"));
     let rows = tx.tx.all(sql(text).bind(fields).bind(texts).bind(limit)).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
@@ -139,9 +146,7 @@ pub async fn holders(
         files = tx.table("files"),
     );
     let rows = tx.tx.all(sql(text).bind(ids).bind(limit)).await?;
-    rows.iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?)))
-        .collect()
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))).collect()
 }
 
 /// Removes values that nothing has any more; returns how many.

@@ -12,12 +12,15 @@ use crate::search::fields::{FIELDS, FilterField, ValueKind};
 pub(super) struct FilterArgs(Map<String, Value>);
 
 fn arg(field: &'static FilterField) -> Arg {
-    let arg = Arg::new(field.name).long(field.flag).help(field.help.trim_end_matches('.')).help_heading("Filters");
+    let arg =
+        Arg::new(field.name).long(field.flag).help(field.help.trim_end_matches('.')).help_heading("Filters");
     match field.kind {
         ValueKind::Text | ValueKind::Alternatives | ValueKind::Json => arg.value_name("TEXT"),
         ValueKind::TextOrList => arg.value_name("TEXT").action(ArgAction::Append),
         ValueKind::Pairs => arg.value_name("KEY[=VALUE]").action(ArgAction::Append),
-        ValueKind::Number => arg.value_name("N").value_parser(value_parser!(f64)).allow_negative_numbers(true),
+        ValueKind::Number => {
+            arg.value_name("N").value_parser(value_parser!(f64)).allow_negative_numbers(true)
+        }
         ValueKind::Flag => arg
             .value_name("true|false")
             .num_args(0..=1)

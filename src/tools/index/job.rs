@@ -101,6 +101,7 @@ fn update(progress: &Progress) -> ProgressUpdate {
         Phase::Queued => "queued",
         Phase::Walk => "walk",
         Phase::Files => "files",
+        Phase::History => "history",
         Phase::Embed => "embed",
         Phase::Finish => "finish",
     };
@@ -122,6 +123,7 @@ fn update(progress: &Progress) -> ProgressUpdate {
                 progress.vectors_total.unwrap_or(0)
             )
         }
+        Phase::History => "Reading the git history.".to_owned(),
         Phase::Finish => "Finishing.".to_owned(),
     };
     ProgressUpdate {

@@ -104,10 +104,11 @@ const BACKENDS: &[&str] = &["auto", "postgres", "sqlite", "sqlite-fts"];
 fn check_backend(backend: Option<&str>) -> Result<(), Fault> {
     match backend {
         None | Some("auto" | "postgres") => Ok(()),
-        Some(known) if BACKENDS.contains(&known) => {
-            Err(Fault::new(ErrorCode::CapabilityMissing, format!("The backend `{known}` is not part of this version."))
-                .with_hint("Leave `backend` out, or say `postgres`."))
-        }
+        Some(known) if BACKENDS.contains(&known) => Err(Fault::new(
+            ErrorCode::CapabilityMissing,
+            format!("The backend `{known}` is not part of this version."),
+        )
+        .with_hint("Leave `backend` out, or say `postgres`.")),
         Some(other) => Err(Fault::new(ErrorCode::InvalidRequest, format!("There is no backend `{other}`."))
             .with_hint(format!("Backends: {}.", BACKENDS.join(", ")))),
     }

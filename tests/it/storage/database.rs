@@ -6,7 +6,8 @@ use pairofcleats::config;
 use pairofcleats::contract::ProjectId;
 use pairofcleats::postgres::Database;
 use pairofcleats::store::{
-    self, ChunkWrite, DecidedBy, Fence, FileWrite, ModelFacts, Project, ProjectTx, Store, Versions, WordsWrite,
+    self, ChunkWrite, DecidedBy, Fence, FileWrite, ModelFacts, Project, ProjectTx, Store, Versions,
+    WordsWrite,
 };
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};

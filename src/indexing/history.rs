@@ -1,0 +1,235 @@
+//! What git knows of the files and lines that were indexed. It follows the words and never fails a run: what
+//! cannot be found out in its time stays unknown and is looked for again by the next run.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::file::{Kind, ReadLimits, Root};
+use super::run::Run;
+use crate::config;
+use crate::contract::Fault;
+use crate::history::{FileHistories, History, Limits};
+use crate::jobs::Phase;
+use crate::languages::facts::Field;
+use crate::store::{
+    Access, AuthorsWrite, HistoryWrite, KnownHistory, KnownNames, ProjectTx, history, repositories,
+};
+
+/// Rows of one statement.
+const ROWS_MAX: usize = 1000;
+/// Files whose lines are attributed in one transaction.
+const FILES_A_BATCH: usize = 200;
+/// Longest time for the lines of one file.
+const FILE_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// Brings the history of a repository's files up to date. `before` is the commit at the end of the last run.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when the run lost its fence; storage faults.
+pub(super) async fn record(run: &Run<'_>, repository_id: i64, before: Option<&str>) -> Result<(), Fault> {
+    let settings = &run.config.indexing;
+    if !settings.history {
+        return Ok(());
+    }
+    run.progress.update(|progress| progress.phase = Phase::History);
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let known = history::known(&mut tx, repository_id).await?;
+    tx.commit().await?;
+    let opened = open(run).await?;
+    let head = opened.as_ref().and_then(History::head);
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let (branch, commit) =
+        head.as_ref().map_or((None, None), |h| (h.branch.as_deref(), Some(h.commit.as_str())));
+    repositories::set_head(&mut tx, run.fence, repository_id, branch, commit).await?;
+    tx.commit().await?;
+    let Some(opened) = opened.filter(|_| head.is_some()) else {
+        return forget(run, known.iter().filter(|file| file.last_commit.is_some())).await;
+    };
+    // Where HEAD stands still, only files that are new to the index can have news.
+    let moved = commit != before || run.options.full || known.iter().all(|file| file.last_commit.is_none());
+    let known = if moved || has_news(opened.clone(), &known).await? {
+        write_files(run, opened.clone(), known).await?
+    } else {
+        known
+    };
+    write_lines(run, opened, known).await
+}
+
+/// Opens the history, unless it lies where nothing may be read.
+async fn open(run: &Run<'_>) -> Result<Option<History>, Fault> {
+    let (root, allowed) = (run.root.to_owned(), run.config.indexing.roots.clone());
+    let opening = tokio::task::spawn_blocking(move || {
+        let history = History::open(&root)?;
+        let directory = history.directory();
+        (allowed.is_empty() || allowed.iter().any(|allowed| directory.starts_with(allowed)))
+            .then_some(history)
+    });
+    opening.await.map_err(|error| Fault::internal("Reading the git history failed unexpectedly.", error))
+}
+
+/// Whether HEAD holds a file of which nothing is known yet.
+async fn has_news(opened: History, known: &[KnownHistory]) -> Result<bool, Fault> {
+    let strangers: Vec<String> =
+        known.iter().filter(|file| file.last_commit.is_none()).map(|file| file.path.clone()).collect();
+    let looking = tokio::task::spawn_blocking(move || strangers.iter().any(|path| opened.holds(path)));
+    looking.await.map_err(|error| Fault::internal("Reading the git history failed unexpectedly.", error))
+}
+
+async fn forget(run: &Run<'_>, files: impl Iterator<Item = &KnownHistory>) -> Result<(), Fault> {
+    let ids: Vec<i64> = files.map(|file| file.file_id).collect();
+    if ids.is_empty() {
+        return Ok(());
+    }
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    history::forget(&mut tx, run.fence, &ids).await?;
+    tx.commit().await
+}
+
+/// Walks the history once and writes what it says of each file.
+async fn write_files(
+    run: &Run<'_>,
+    opened: History,
+    mut known: Vec<KnownHistory>,
+) -> Result<Vec<KnownHistory>, Fault> {
+    let (limits, cancel) = (limits(&run.config.indexing), run.cancel.clone());
+    let walking = tokio::task::spawn_blocking(move || opened.files(&limits, &|| cancel.is_cancelled()));
+    let FileHistories { files, complete, .. } = walking
+        .await
+        .map_err(|error| Fault::internal("Walking the git history failed unexpectedly.", error))?;
+    let mut rows = Vec::new();
+    let mut gone = Vec::new();
+    for file in &mut known {
+        match files.get(&file.path) {
+            Some(found) => {
+                file.last_commit = Some(found.last_commit.clone());
+                rows.push(HistoryWrite {
+                    file_id: file.file_id,
+                    last_author: found.last_author.replace('\0', ""),
+                    last_modified_s: found.last_modified_s,
+                    last_commit: found.last_commit.clone(),
+                    churn_added: found.churn_added.into(),
+                    churn_deleted: found.churn_deleted.into(),
+                    churn_commits: found.churn_commits.into(),
+                });
+            }
+            // A walk that was cut short does not know what it did not reach.
+            None if complete && file.last_commit.take().is_some() => gone.push(file.clone()),
+            None => {}
+        }
+    }
+    for rows in rows.chunks(ROWS_MAX) {
+        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+        history::write(&mut tx, run.fence, rows).await?;
+        tx.commit().await?;
+    }
+    forget(run, gone.iter()).await?;
+    Ok(known)
+}
+
+/// Attributes the lines of files that changed since that was done, as far as the time goes.
+async fn write_lines(run: &Run<'_>, opened: History, known: Vec<KnownHistory>) -> Result<(), Fault> {
+    let mut due: Vec<KnownHistory> = known
+        .into_iter()
+        .filter(|file| file.last_commit.is_some() && file.last_commit != file.attributed_to)
+        .collect();
+    let deadline = Instant::now() + Duration::from_millis(run.config.indexing.history_ms_max);
+    let mut names = KnownNames::default();
+    while !due.is_empty() && Instant::now() < deadline && !run.cancel.is_cancelled() {
+        let batch: Vec<KnownHistory> = due.drain(..due.len().min(FILES_A_BATCH)).collect();
+        let attributed = attribute(run, opened.clone(), batch, deadline).await?;
+        let ids: Vec<i64> = attributed.iter().map(|(file, _)| file.file_id).collect();
+        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+        let spans = history::spans(&mut tx, &ids).await?;
+        let mut authors = Vec::new();
+        for (file, lines) in &attributed {
+            for (_, chunk_id, first, last) in spans.iter().filter(|(id, ..)| *id == file.file_id) {
+                let names = names_of(lines, *first, *last);
+                if !names.is_empty() {
+                    let authors_of = names.into_iter().map(|name| (Field::Author as i16, name)).collect();
+                    authors.push(AuthorsWrite {
+                        chunk_id: *chunk_id,
+                        file_id: file.file_id,
+                        authors: authors_of,
+                    });
+                }
+            }
+        }
+        let files: Vec<(i64, String)> = attributed
+            .iter()
+            .filter_map(|(file, _)| Some((file.file_id, file.last_commit.clone()?)))
+            .collect();
+        history::write_authors(&mut tx, run.fence, &files, &authors, &mut names).await?;
+        tx.commit().await?;
+    }
+    Ok(())
+}
+
+/// Authors by line; empty where they are not known.
+type LineAuthors = Vec<Option<std::sync::Arc<str>>>;
+
+/// Who wrote the lines of each file, on all cores; files that the time does not reach are left out.
+async fn attribute(
+    run: &Run<'_>,
+    opened: History,
+    files: Vec<KnownHistory>,
+    deadline: Instant,
+) -> Result<Vec<(KnownHistory, LineAuthors)>, Fault> {
+    let (settings, cancel) = (run.config.indexing.clone(), run.cancel.clone());
+    let root = Root::open(run.root)?;
+    let working = tokio::task::spawn_blocking(move || {
+        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        let queue = Mutex::new(files.into_iter());
+        let next = || queue.lock().ok().and_then(|mut files| files.next());
+        let (next, root, settings) = (&next, &root, &settings);
+        // A handle belongs to one thread; clones share what was read.
+        std::thread::scope(|scope| {
+            let workers: Vec<_> = (0..threads)
+                .map(|_| {
+                    let (opened, cancel) = (opened.clone(), cancel.clone());
+                    scope.spawn(move || {
+                        let mut done = Vec::new();
+                        while Instant::now() < deadline && !cancel.is_cancelled() {
+                            let Some(file) = next() else { break };
+                            let lines = lines_of(&opened, root, &file.path, settings);
+                            done.push((file, lines));
+                        }
+                        done
+                    })
+                })
+                .collect();
+            workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+        })
+    });
+    working.await.map_err(|error| Fault::internal("Attributing lines failed unexpectedly.", error))
+}
+
+fn lines_of(opened: &History, root: &Root, path: &str, settings: &config::Indexing) -> LineAuthors {
+    let read =
+        ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
+    let Kind::Text { text, .. } = root.read(path, &read).kind else { return Vec::new() };
+    opened.line_authors(path, &text, &Limits { time: FILE_TIME_MAX, ..limits(settings) }).unwrap_or_default()
+}
+
+fn limits(settings: &config::Indexing) -> Limits {
+    Limits {
+        commits_max: settings.history_commits_max,
+        churn_commits: settings.churn_commits,
+        blob_bytes_max: usize::try_from(settings.file_bytes_max).unwrap_or(usize::MAX),
+        time: Duration::from_millis(settings.history_ms_max),
+    }
+}
+
+/// The different authors of lines `first..=last`, 1-based, sorted.
+fn names_of(lines: &LineAuthors, first: i32, last: i32) -> Vec<String> {
+    let at = |line: i32| usize::try_from(line).unwrap_or(0);
+    let mut names: Vec<String> = lines
+        .iter()
+        .take(at(last))
+        .skip(at(first).saturating_sub(1))
+        .flatten()
+        .map(|name| name.replace('\0', ""))
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}
