@@ -84,23 +84,23 @@
 ; Attributes, modifiers, visibility. An accessor's own visibility is not its property's.
 (attribute) @decorator
 (modifier) @modifier
-([
-  (class_declaration (modifier) @visibility)
-  (record_declaration (modifier) @visibility)
-  (struct_declaration (modifier) @visibility)
-  (interface_declaration (modifier) @visibility)
-  (enum_declaration (modifier) @visibility)
-  (delegate_declaration (modifier) @visibility)
-  (method_declaration (modifier) @visibility)
-  (constructor_declaration (modifier) @visibility)
-  (property_declaration (modifier) @visibility)
-  (field_declaration (modifier) @visibility)
-  (event_field_declaration (modifier) @visibility)
-  (event_declaration (modifier) @visibility)
-  (indexer_declaration (modifier) @visibility)
-  (operator_declaration (modifier) @visibility)
-  (conversion_operator_declaration (modifier) @visibility)
-] (#any-of? @visibility "public" "private" "protected" "internal" "file"))
+[
+  (class_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (record_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (struct_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (interface_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (enum_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (delegate_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (method_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (constructor_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (property_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (field_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (event_field_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (event_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (indexer_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (operator_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+  (conversion_operator_declaration (modifier ["public" "private" "protected" "internal" "file"]) @visibility)
+]
 ([
   (compilation_unit [
     (class_declaration . "class" @visibility)
@@ -154,14 +154,14 @@
 (using_directive name: (identifier) "=" . [(identifier) (qualified_name) (alias_qualified_name)] @import)
 
 ; Types that other assemblies may use.
-([
-  (class_declaration (modifier) @_public name: (identifier) @export)
-  (record_declaration (modifier) @_public name: (identifier) @export)
-  (struct_declaration (modifier) @_public name: (identifier) @export)
-  (interface_declaration (modifier) @_public name: (identifier) @export)
-  (enum_declaration (modifier) @_public name: (identifier) @export)
-  (delegate_declaration (modifier) @_public name: (identifier) @export)
-] (#eq? @_public "public"))
+[
+  (class_declaration (modifier "public") name: (identifier) @export)
+  (record_declaration (modifier "public") name: (identifier) @export)
+  (struct_declaration (modifier "public") name: (identifier) @export)
+  (interface_declaration (modifier "public") name: (identifier) @export)
+  (enum_declaration (modifier "public") name: (identifier) @export)
+  (delegate_declaration (modifier "public") name: (identifier) @export)
+]
 
 ; Asynchronous code and iterators. An asynchronous lambda does not make its method one.
 (method_declaration (modifier "async") @async)
@@ -314,17 +314,14 @@
 (comment) @comment
 ((catch_clause body: (block . "{" . "}")) @lint (#set! value "empty-catch"))
 ((catch_clause body: (block . (comment)+ . "}")) @lint (#set! value "empty-catch"))
-(([
-  (block [(return_statement) (throw_statement) (break_statement) (continue_statement) (goto_statement)] . [
+([
+  (block [(return_statement) (throw_statement) (break_statement) (continue_statement)] . [
     (expression_statement) (local_declaration_statement) (return_statement) (throw_statement) (if_statement)
-    (for_statement) (foreach_statement) (while_statement) (do_statement) (switch_statement) (try_statement)
-    (using_statement) (break_statement) (continue_statement)
   ] @lint)
-  (switch_section [(return_statement) (throw_statement) (break_statement) (continue_statement) (goto_statement)] . [
-    (expression_statement) (local_declaration_statement) (return_statement) (throw_statement) (if_statement)
-    (for_statement) (foreach_statement) (while_statement) (break_statement) (continue_statement)
+  (switch_section [(return_statement) (throw_statement) (continue_statement)] . [
+    (expression_statement) (return_statement) (break_statement)
   ] @lint)
-]) (#set! value "unreachable-code"))
+] (#set! value "unreachable-code"))
 ; `throw error;` of what was caught forgets where it came from; `throw;` does not.
 ((catch_clause (catch_declaration name: (identifier) @_caught) body: (block (throw_statement (identifier) @_thrown) @lint))
   (#eq? @_caught @_thrown) (#set! value "rethrow-loses-trace"))
