@@ -273,12 +273,10 @@
 ; Comments
 [(comment) (html_comment)] @comment
 
-; Rules. Functions and `var` are hoisted: they may stand behind a return.
+; Rules. What is hoisted may stand behind a return.
 ((catch_clause body: (statement_block . "{" . (comment)* . "}" .)) @lint (#set! value "empty-catch"))
-([(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . [
-  (expression_statement) (lexical_declaration) (if_statement) (for_statement) (for_in_statement) (while_statement)
-  (do_statement) (switch_statement) (try_statement) (return_statement) (throw_statement) (break_statement) (continue_statement)] @lint
-  (#set! value "unreachable-code"))
+([(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint
+  (#not-match? @lint "^(async |function|var |class |;)") (#set! value "unreachable-code"))
 ((binary_expression left: (_) @_left operator: ["==" "!="] @lint right: (_) @_right)
   (#not-any-of? @_left "null" "undefined") (#not-any-of? @_right "null" "undefined") (#set! value "loose-equality"))
 ((debugger_statement) @lint (#set! value "debugger-statement"))
