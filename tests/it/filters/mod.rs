@@ -1,0 +1,6 @@
+//! Filters, the query language, modes and answers over real rows.
+
+mod shop;
+
+mod effect;
+mod values;
