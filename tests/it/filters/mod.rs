@@ -4,3 +4,6 @@ mod shop;
 
 mod effect;
 mod values;
+
+mod modes;
+mod questions;

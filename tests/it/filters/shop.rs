@@ -7,7 +7,7 @@ use std::sync::Arc;
 use pairofcleats::app::App;
 use serde_json::{Value, json};
 
-use crate::harness::{Repository, project, result};
+use crate::harness::{Repository, call, project, result};
 
 /// Sources of the shop. Each file is one chunk, so a file's path names its chunk.
 pub(super) const FILES: &[(&str, &str)] = &[
@@ -240,10 +240,21 @@ pub(super) async fn index(app: &Arc<App>, repository: &Repository, project: &str
     result(app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
 }
 
+/// The files of an answer's hits, in their order.
+pub(super) fn shown(answer: &Value) -> Vec<String> {
+    answer["hits"].as_array().unwrap().iter().map(|hit| hit["file"].as_str().unwrap().to_owned()).collect()
+}
+
 /// The files of an answer's hits, sorted.
 pub(super) fn files(answer: &Value) -> Vec<String> {
-    let hits = answer["hits"].as_array().unwrap();
-    let mut files: Vec<String> = hits.iter().map(|hit| hit["file"].as_str().unwrap().to_owned()).collect();
+    let mut files = shown(answer);
     files.sort();
     files
+}
+
+/// The warnings of a search that answers.
+pub(super) async fn warnings(shop: &Shop, query: &str, arguments: Value) -> Vec<Value> {
+    let envelope = call(&shop.app, "search", shop.arguments(query, arguments)).await;
+    assert_eq!(envelope["ok"], true, "{envelope:#}");
+    envelope["_meta"]["warnings"].as_array().cloned().unwrap_or_default()
 }

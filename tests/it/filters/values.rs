@@ -2,15 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::shop::{Shop, files, index};
+use super::shop::{Shop, files, index, warnings};
 use crate::harness::{Repository, app, error, project, result, try_call};
-
-/// Codes of the warnings of a search.
-async fn warnings(shop: &Shop, query: &str, arguments: Value) -> Vec<Value> {
-    let envelope = crate::harness::call(&shop.app, "search", shop.arguments(query, arguments)).await;
-    assert_eq!(envelope["ok"], true, "{envelope:#}");
-    envelope["_meta"]["warnings"].as_array().cloned().unwrap_or_default()
-}
 
 fn coded<'w>(warnings: &'w [Value], code: &str) -> &'w Value {
     let found = warnings.iter().find(|warning| warning["code"] == code);
