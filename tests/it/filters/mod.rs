@@ -1,5 +1,6 @@
 //! Filters, the query language, modes and answers over real rows.
 
+mod corpus;
 mod shop;
 
 mod effect;
@@ -7,3 +8,4 @@ mod values;
 
 mod modes;
 mod questions;
+mod recall;
