@@ -166,7 +166,8 @@ pub async fn ensure_hnsw(
     Ok(true)
 }
 
-/// The chunks nearest to `question`, every vector within compared; best first, ties by chunk.
+/// The chunks nearest to `question`, every vector within compared; best first, ties by text and chunk
+/// (by chunk within a filter), so that fewer are the first of more.
 ///
 /// # Errors
 /// Storage faults.
@@ -186,7 +187,7 @@ pub async fn candidates_exact(
                 "WITH nearest AS MATERIALIZED (SELECT v.hash, {compared} FROM {vectors} v \
                  ORDER BY distance, v.hash LIMIT $2) \
                  SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
-                 ORDER BY n.distance, c.id LIMIT $2"
+                 ORDER BY n.distance, n.hash, c.id LIMIT $2"
             );
             tx.tx.all(sql(text).bind(question).bind(limit)).await?
         }
