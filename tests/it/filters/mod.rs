@@ -6,6 +6,7 @@ mod shop;
 mod effect;
 mod values;
 
+mod answers;
 mod modes;
 mod questions;
 mod recall;
