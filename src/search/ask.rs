@@ -361,6 +361,7 @@ fn facts_of(row: &ChunkRow) -> Facts {
     Facts {
         chunk_id: row.id,
         file_id: row.file_id,
+        repository_id: row.repository_id,
         path: row.path.clone(),
         start_line: u32::try_from(row.span.start_line).unwrap_or(0),
         defines: row.span.defines.clone(),
