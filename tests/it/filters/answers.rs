@@ -162,3 +162,26 @@ async fn ties_stand_in_the_order_of_paths_after_every_run() {
         result(&shop.app, "build_index", arguments).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ties_of_two_repositories_stand_alike_after_every_run() {
+    let (app, project) = (app(), project("twins"));
+    let text = "pub fn same_everywhere(n: u32) -> u32 {\n    n\n}\n";
+    let twins = [Repository::new(&[("a.rs", text)]), Repository::new(&[("a.rs", text)])];
+    for twin in &twins {
+        index(&app, twin, &project).await;
+    }
+    let [first, second] = twins;
+    let shop = Shop::of(app, project, first);
+    let ask = async || {
+        let found = shop.ask("same_everywhere", json!({ "output": "full" })).await;
+        found["hits"].as_array().unwrap().iter().map(|hit| hit["repo"].clone()).collect::<Vec<_>>()
+    };
+    let before = ask().await;
+    assert_eq!(before.len(), 2);
+    for twin in [&shop.main, &second] {
+        twin.write("a.rs", &format!("{text}\n"));
+        index(&shop.app, twin, &shop.project).await;
+        assert_eq!(ask().await, before);
+    }
+}

@@ -10,3 +10,6 @@ mod answers;
 mod modes;
 mod questions;
 mod recall;
+
+mod commands;
+mod upgrade;

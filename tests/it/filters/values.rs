@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::shop::{Shop, files, index, warnings};
-use crate::harness::{Repository, app, error, project, result, try_call};
+use crate::harness::{Repository, app, app_with, error, project, result, try_call};
 
 fn coded<'w>(warnings: &'w [Value], code: &str) -> &'w Value {
     let found = warnings.iter().find(|warning| warning["code"] == code);
@@ -182,4 +182,16 @@ async fn without_git_history_is_unknown_and_said_to_be() {
     coded(&said, "branch_unknown");
     let found = result(&app, "search", shop.arguments("order", json!({ "output": "full" }))).await;
     assert!(found["hits"][0]["known"].get("history").is_none(), "{found:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn facts_that_are_not_read_are_unknown_and_said_to_be() {
+    let (app, project) = (app_with(|config| config.indexing.facts = false), project("no-facts"));
+    let plain = Repository::new(&[("a.rs", "pub fn count_orders(n: u32) -> u32 {\n    check(n)\n}\n")]);
+    index(&app, &plain, &project).await;
+    let shop = Shop::of(app, project, plain);
+    let said = warnings(&shop, "order calls:check", json!({})).await;
+    assert!(coded(&said, "fact_unknown")["message"].as_str().unwrap().contains("build_index"), "{said:#?}");
+    assert_eq!(files(&shop.ask("order type:function lang:rust", json!({})).await), ["a.rs"]);
+    assert_eq!(warnings(&shop, "order type:function", json!({})).await, [] as [Value; 0]);
 }
