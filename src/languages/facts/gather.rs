@@ -101,13 +101,10 @@ impl Gathering<'_> {
                 Role::Param | Role::Use => _ = self.claimed.insert(item.node.start_byte()),
                 Role::Call => {
                     // The last name of the chain; what is in front of it is read.
-                    let name = text.trim_end_matches(['!', '?', ' ']);
-                    let bare = name
-                        .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
-                        .map_or(0, |at| at + name[at..].chars().next().map_or(1, char::len_utf8));
-                    self.claimed.insert(item.node.start_byte() + bare);
+                    let name = values::last_name_start(text).unwrap_or(0);
+                    self.claimed.insert(item.node.start_byte() + name);
                 }
-                Role::Target if text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '@')) => {
+                Role::Target if text.chars().all(|c| values::is_name_char(c) || matches!(c, '$' | '@')) => {
                     self.claimed.insert(item.node.start_byte());
                 }
                 _ => {}
