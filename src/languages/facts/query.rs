@@ -117,6 +117,22 @@ impl Compiled {
         Ok(Self { query, roles, values, default_visibility })
     }
 
+    /// Names of the rules whose breaks the query finds, sorted.
+    #[cfg(test)]
+    pub(super) fn lint_rules(&self) -> Vec<&str> {
+        let captures = |pattern: usize| {
+            let quantifiers = self.query.capture_quantifiers(pattern);
+            self.roles.iter().zip(quantifiers).any(|(role, quantifier)| {
+                *role == Some(Role::Lint) && *quantifier != tree_sitter::CaptureQuantifier::Zero
+            })
+        };
+        let named = self.values.iter().enumerate().filter(|(pattern, _)| captures(*pattern));
+        let mut rules: Vec<&str> = named.filter_map(|(_, value)| value.as_deref()).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        rules
+    }
+
     /// Whether the query has a capture of this role at all.
     pub(super) fn tells(&self, role: Role) -> bool {
         self.roles.contains(&Some(role)) || (role == Role::Visibility && self.default_visibility.is_some())
