@@ -1,0 +1,352 @@
+//! One file made ready for analysis: where each rule holds, and the steps of each function in the order they run.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::names::{NONE, Names};
+use super::rule::{Kind, Rule};
+use super::rule_set::{Index, RuleSet};
+use crate::languages::facts::Flow;
+
+/// Languages whose functions give their last expression back.
+const TAIL_LANGUAGES: &[&str] = &["rust", "ruby", "kotlin", "scala", "swift", "elixir", "haskell"];
+/// Functions of one name among which a call is still taken to mean each.
+const HOMONYMS_MAX: usize = 3;
+/// Text of a call or value that a rule's pattern is asked for, in bytes.
+const PATTERN_TEXT_MAX: usize = 8192;
+/// Assignments before a call that are looked at for what an argument holds.
+const ASSIGNMENTS_BACK_MAX: usize = 200;
+/// What a method is called on when it is the own object or type.
+const OWN: &[&str] = &["self", "this", "Self", "cls", "super", "static"];
+
+/// What one call is to the rules.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Marks {
+    pub(super) source: Option<usize>,
+    pub(super) sinks: Vec<usize>,
+    pub(super) sanitizers: Vec<usize>,
+}
+
+/// A sink that is no call: an assignment's value, or the rest of a line.
+#[derive(Debug, Clone)]
+pub(super) struct Spot {
+    pub(super) rule: usize,
+    /// Where it stands.
+    pub(super) at: usize,
+    /// What is dangerous.
+    pub(super) value: Range<usize>,
+}
+
+/// What happens in a function, by the byte where it has happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Step {
+    /// A call, by its place in the flow.
+    Call(usize),
+    /// A sink that is no call.
+    Spot(usize),
+    /// An assignment.
+    Assign(usize),
+    /// A value is given back.
+    Return(usize),
+}
+
+/// A function, or the file's top level.
+#[derive(Debug, Default)]
+pub(super) struct Unit {
+    /// In the flow; none for the top level.
+    pub(super) function: Option<usize>,
+    /// The unit around it.
+    pub(super) outer: Option<usize>,
+    /// In the order of their ends.
+    pub(super) steps: Vec<(usize, Step)>,
+    /// Whether a source or a sink is in it.
+    pub(super) marked: bool,
+    /// Whether all that it gives back is known.
+    pub(super) returns_known: bool,
+}
+
+/// A file with its rules.
+pub(super) struct File<'a> {
+    pub(super) text: &'a str,
+    pub(super) flow: &'a Flow,
+    pub(super) rules: &'a RuleSet,
+    pub(super) names: Names<'a>,
+    /// Calls that a rule means.
+    pub(super) marks: HashMap<usize, Marks>,
+    /// Parts that are read from a source.
+    pub(super) reads: HashMap<usize, usize>,
+    pub(super) spots: Vec<Spot>,
+    /// What is given back: as the flow says, and last expressions.
+    pub(super) returns: Vec<Range<usize>>,
+    /// The top level, then the functions of the flow.
+    pub(super) units: Vec<Unit>,
+    /// By part: its unit.
+    pub(super) part_units: Vec<usize>,
+    by_name: HashMap<&'a str, Vec<usize>>,
+    newlines: Vec<usize>,
+}
+
+impl<'a> File<'a> {
+    /// Reads a file; none where no rule can hold.
+    pub(super) fn new(text: &'a str, language: &str, flow: &'a Flow, rules: &'a RuleSet) -> Option<Self> {
+        let index = rules.index(language)?;
+        let called = called(flow, index);
+        let targets = targets(flow, index);
+        if called.is_empty() && targets.is_empty() && !index.may_read(text) {
+            return None;
+        }
+        let mut file = Self {
+            text,
+            flow,
+            rules,
+            names: Names::read(text, language, flow),
+            marks: HashMap::new(),
+            reads: HashMap::new(),
+            spots: Vec::new(),
+            returns: flow.returns.clone(),
+            units: units(flow),
+            part_units: Vec::new(),
+            by_name: HashMap::new(),
+            newlines: text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at).collect(),
+        };
+        for (at, function) in flow.functions.iter().enumerate() {
+            file.by_name.entry(&function.name).or_default().push(at);
+        }
+        for (call, found) in called {
+            file.mark(call, found);
+        }
+        file.spots.extend(targets);
+        file.find_reads(index);
+        if file.marks.is_empty() && file.reads.is_empty() && file.spots.is_empty() {
+            return None;
+        }
+        if TAIL_LANGUAGES.contains(&language) {
+            file.returns.extend(flow.functions.iter().filter_map(|f| tail(text, &f.range)));
+        }
+        file.order(language);
+        Some(file)
+    }
+
+    /// The 1-based line of a byte.
+    pub(super) fn line(&self, at: usize) -> u32 {
+        u32::try_from(self.newlines.partition_point(|newline| *newline < at) + 1).unwrap_or(u32::MAX)
+    }
+
+    /// The unit around a byte.
+    pub(super) fn unit(&self, at: usize) -> usize {
+        let mut unit = self.flow.functions.partition_point(|f| f.range.start <= at);
+        while let Some(function) = self.units[unit].function {
+            if self.flow.functions[function].range.end > at {
+                break;
+            }
+            unit = self.units[unit].outer.unwrap_or(0);
+        }
+        unit
+    }
+
+    /// The functions of this file that a call may mean: by a simple name, or a method of the own object.
+    pub(super) fn callees(&self, call: usize) -> &[usize] {
+        let chain = self.flow.calls[call].callee.as_str();
+        let name = match chain.rsplit_once('.') {
+            None => chain,
+            Some((head, name)) if OWN.contains(&head) => name,
+            Some(_) => return &[],
+        };
+        let found = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        if found.len() > HOMONYMS_MAX { &[] } else { found }
+    }
+
+    /// A function's parameters as callers count them.
+    pub(super) fn params(&self, function: usize) -> &'a [String] {
+        let params = self.flow.functions[function].params.as_slice();
+        match params.split_first() {
+            Some((first, rest)) if OWN.contains(&first.as_str()) => rest,
+            _ => params,
+        }
+    }
+
+    /// A unit's name, for people.
+    pub(super) fn unit_name(&self, unit: usize) -> Option<&'a str> {
+        self.units[unit].function.map(|function| self.flow.functions[function].name.as_str())
+    }
+
+    fn mark(&mut self, call: usize, found: Vec<usize>) {
+        let mut marks = Marks::default();
+        for rule in found {
+            if self.rules.pattern(rule).is_some() && !self.holds(call, rule) {
+                continue;
+            }
+            match self.rules.rule(rule).kind {
+                Kind::Source if marks.source.is_none_or(|known| self.surer(rule, known)) => marks.source = Some(rule),
+                Kind::Source => {}
+                Kind::Sink => marks.sinks.push(rule),
+                Kind::Sanitizer => marks.sanitizers.push(rule),
+            }
+        }
+        if marks.source.is_some() || !marks.sinks.is_empty() || !marks.sanitizers.is_empty() {
+            self.marks.insert(call, marks);
+        }
+    }
+
+    fn surer(&self, rule: usize, other: usize) -> bool {
+        self.rules.rule(rule).confidence > self.rules.rule(other).confidence
+    }
+
+    /// Whether a rule's pattern holds in a call's text, or in what one of its arguments was last assigned.
+    fn holds(&self, call: usize, rule: usize) -> bool {
+        let Some(pattern) = self.rules.pattern(rule) else { return true };
+        let found = |range: &Range<usize>| pattern.is_match(clip(self.text, range));
+        let site = &self.flow.calls[call];
+        if found(&site.range) {
+            return true;
+        }
+        let before = self.flow.assignments.partition_point(|a| a.value.start < site.range.start);
+        let recent = &self.flow.assignments[before.saturating_sub(ASSIGNMENTS_BACK_MAX)..before];
+        let unit = self.unit(site.range.start);
+        let arguments = site.arguments.iter().flat_map(|range| self.names.within(range.start, range.end));
+        arguments.map(|part| &self.names.parts[part]).filter(|part| part.before == NONE).any(|part| {
+            let name = self.names.name(part);
+            let assigned = recent.iter().rev().find(|a| a.targets.iter().any(|target| target == name));
+            assigned.is_some_and(|a| self.unit(a.value.start) == unit && found(&a.value))
+        })
+    }
+
+    /// Names that are read from sources, and keywords.
+    fn find_reads(&mut self, index: &Index) {
+        for (at, part) in self.names.parts.iter().enumerate() {
+            let name = self.names.name(part);
+            let mut best: Option<usize> = None;
+            for entry in index.reads.by(name) {
+                let single = entry.pattern.is_single() && part.before != NONE;
+                let fits = !single && entry.pattern.matches(self.names.reversed(part));
+                if fits && best.is_none_or(|known| self.surer(entry.rule, known)) {
+                    best = Some(entry.rule);
+                }
+            }
+            if let Some(rule) = best {
+                self.reads.insert(at, rule);
+            }
+            if part.before != NONE {
+                continue;
+            }
+            for rule in index.keywords.get(name).into_iter().flatten() {
+                let from = part.end as usize;
+                let value = from..from + rest_of_statement(&self.text[from..]);
+                if self.rules.pattern(*rule).is_none_or(|pattern| pattern.is_match(&self.text[value.clone()])) {
+                    self.spots.push(Spot { rule: *rule, at: part.start as usize, value });
+                }
+            }
+        }
+    }
+
+    /// Gives each unit its steps.
+    fn order(&mut self, language: &str) {
+        let flow = self.flow;
+        self.part_units = self.names.parts.iter().map(|part| self.unit(part.start as usize)).collect();
+        let calls = flow.calls.iter().enumerate().map(|(at, c)| (&c.range, Step::Call(at)));
+        let assigns = flow.assignments.iter().enumerate().map(|(at, a)| (&a.value, Step::Assign(at)));
+        let spots = self.spots.iter().enumerate().map(|(at, s)| (&s.value, Step::Spot(at)));
+        let returns = self.returns.iter().enumerate().map(|(at, r)| (r, Step::Return(at)));
+        let steps = calls.chain(assigns).chain(spots).chain(returns);
+        let steps: Vec<_> = steps.map(|(range, step)| (self.unit(range.start), range.end, step)).collect();
+        for (unit, end, step) in steps {
+            let unit = &mut self.units[unit];
+            unit.steps.push((end, step));
+            let dangerous = |marks: &Marks| marks.source.is_some() || !marks.sinks.is_empty();
+            unit.marked |= match step {
+                Step::Call(at) => self.marks.get(&at).is_some_and(dangerous),
+                Step::Spot(_) => true,
+                Step::Return(_) => {
+                    unit.returns_known |= !TAIL_LANGUAGES.contains(&language);
+                    false
+                }
+                Step::Assign(_) => false,
+            };
+        }
+        for part in self.reads.keys() {
+            self.units[self.part_units[*part]].marked = true;
+        }
+        self.units.iter_mut().for_each(|unit| unit.steps.sort_unstable());
+    }
+}
+
+/// Calls and the rules whose names they have.
+fn called(flow: &Flow, index: &Index) -> Vec<(usize, Vec<usize>)> {
+    let mut found = Vec::new();
+    let mut calls = Vec::new();
+    for (at, call) in flow.calls.iter().enumerate() {
+        index.calls.of_chain(&call.callee, &mut found);
+        if !found.is_empty() {
+            calls.push((at, std::mem::take(&mut found)));
+        }
+    }
+    calls
+}
+
+/// Assignments to dangerous targets.
+fn targets(flow: &Flow, index: &Index) -> Vec<Spot> {
+    let mut spots = Vec::new();
+    let mut found = Vec::new();
+    for assignment in &flow.assignments {
+        for target in &assignment.targets {
+            index.targets.of_chain(target.trim_end_matches("[]"), &mut found);
+        }
+        let value = &assignment.value;
+        spots.extend(found.drain(..).map(|rule| Spot { rule, at: value.start, value: value.clone() }));
+    }
+    spots
+}
+
+/// The top level and the functions, each with the one around it.
+fn units(flow: &Flow) -> Vec<Unit> {
+    let mut units = vec![Unit::default()];
+    for (at, function) in flow.functions.iter().enumerate() {
+        // The one before it, or one of those around that one.
+        let mut outer = at;
+        while outer > 0 && flow.functions[outer - 1].range.end <= function.range.start {
+            outer = units[outer].outer.unwrap_or(0);
+        }
+        units.push(Unit { function: Some(at), outer: Some(outer), ..Unit::default() });
+    }
+    units
+}
+
+/// The last line of a function before its end, or what follows the `=` or `{` of one that is a single line.
+fn tail(text: &str, function: &Range<usize>) -> Option<Range<usize>> {
+    let whole = text.get(function.clone())?;
+    let inside = whole.trim_end_matches(|c: char| c.is_whitespace() || c == '}');
+    let inside = inside.strip_suffix("end").map_or(inside, str::trim_end);
+    let from = match inside.rfind('\n') {
+        Some(newline) => newline + 1,
+        None => inside.find(['=', '{'])? + 1,
+    };
+    // A statement gives nothing back.
+    (!inside.ends_with(';')).then(|| function.start + from..function.start + inside.len())
+}
+
+/// The length of what stands before the end of a statement on one line.
+fn rest_of_statement(text: &str) -> usize {
+    text.find([';', '\n']).unwrap_or(text.len())
+}
+
+/// A range of a text, cut to what a pattern is asked for.
+fn clip<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
+    let mut end = range.end.min(range.start.saturating_add(PATTERN_TEXT_MAX)).min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(range.start..end).unwrap_or("")
+}
+
+/// The place of a rule in a file.
+pub(super) fn place(rule: &Rule, line: u32) -> super::Place {
+    super::Place {
+        name: rule.name.clone(),
+        rule_id: rule.id.clone(),
+        line,
+        tags: rule.tags.clone(),
+        category: rule.category.clone(),
+        confidence: rule.confidence,
+        severity: (rule.kind == Kind::Sink).then_some(rule.severity),
+    }
+}
