@@ -173,7 +173,7 @@ impl<'a> File<'a> {
     fn mark(&mut self, call: usize, found: Vec<usize>) {
         let mut marks = Marks::default();
         for rule in found {
-            if self.rules.pattern(rule).is_some() && !self.holds(call, rule) {
+            if !self.holds(call, rule) {
                 continue;
             }
             match self.rules.rule(rule).kind {
@@ -192,11 +192,14 @@ impl<'a> File<'a> {
         self.rules.rule(rule).confidence > self.rules.rule(other).confidence
     }
 
-    /// Whether a rule's pattern holds in a call's text, or in what one of its arguments was last assigned.
+    /// Whether a rule's patterns allow it: one holds in the call's text or in what one of its arguments was last assigned.
     fn holds(&self, call: usize, rule: usize) -> bool {
+        let site = &self.flow.calls[call];
+        if self.rules.unless(rule).is_some_and(|unless| unless.is_match(clip(self.text, &site.range))) {
+            return false;
+        }
         let Some(pattern) = self.rules.pattern(rule) else { return true };
         let found = |range: &Range<usize>| pattern.is_match(clip(self.text, range));
-        let site = &self.flow.calls[call];
         if found(&site.range) {
             return true;
         }
@@ -215,15 +218,17 @@ impl<'a> File<'a> {
     fn find_reads(&mut self, index: &Index) {
         for (at, part) in self.names.parts.iter().enumerate() {
             let name = self.names.name(part);
-            let mut best: Option<usize> = None;
+            let mut best: Option<(usize, usize)> = None;
             for entry in index.reads.by(name) {
                 let single = entry.pattern.is_single() && part.before != NONE;
                 let fits = !single && entry.pattern.matches(self.names.reversed(part));
-                if fits && best.is_none_or(|known| self.surer(entry.rule, known)) {
-                    best = Some(entry.rule);
+                // The longest pattern says most.
+                let length = entry.pattern.len();
+                if fits && best.is_none_or(|(known, _)| length > known) {
+                    best = Some((length, entry.rule));
                 }
             }
-            if let Some(rule) = best {
+            if let Some((_, rule)) = best {
                 self.reads.insert(at, rule);
             }
             if part.before != NONE {

@@ -41,6 +41,11 @@ impl ChainPattern {
         self.parts.first().map(|part| &**part).filter(|part| *part != "*")
     }
 
+    /// How many parts it has.
+    pub(super) fn len(&self) -> usize {
+        self.parts.len()
+    }
+
     /// Whether it is a single name.
     pub(super) fn is_single(&self) -> bool {
         self.parts.len() == 1

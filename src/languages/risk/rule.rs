@@ -72,6 +72,12 @@ pub struct Rule {
     /// its arguments was last assigned.
     #[serde(default)]
     pub pattern: Option<String>,
+    /// Regular expression that the text of the call must not hold: the option that makes it safe.
+    #[serde(default)]
+    pub unless: Option<String>,
+    /// Of sources: the argument, from 0, that the call writes the input into.
+    #[serde(default)]
+    pub fills: Option<usize>,
     /// The only dangerous argument, from 0.
     #[serde(default)]
     pub argument: Option<usize>,
@@ -102,7 +108,7 @@ impl Rule {
     /// Its keys in a file, to find the nearest for a wrong one.
     pub(super) const KEYS: &'static [&'static str] = &[
         "id", "kind", "name", "category", "severity", "tags", "confidence", "languages", "calls", "reads",
-        "targets", "keywords", "pattern", "argument", "receiver", "clears", "examples",
+        "targets", "keywords", "pattern", "unless", "fills", "argument", "receiver", "clears", "examples",
     ];
 
     /// Whether it is asked in this language.

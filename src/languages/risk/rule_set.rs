@@ -37,6 +37,7 @@ const RULES_MAX: usize = 2000;
 pub struct RuleSet {
     rules: Vec<Rule>,
     patterns: Vec<Option<Regex>>,
+    unless: Vec<Option<Regex>>,
     /// Of sinks: their own; of sanitizers: those they clear.
     categories: Vec<u64>,
     names: Vec<String>,
@@ -141,12 +142,13 @@ impl RuleSet {
             _ => rule.clears.iter().map(bit).fold(0, |all, one| all | one),
         });
         let categories = categories.collect();
-        let patterns = rules.iter().map(compile).collect::<Result<_, _>>()?;
+        let patterns = rules.iter().map(|rule| compile(rule, rule.pattern.as_deref())).collect::<Result<_, _>>()?;
+        let unless = rules.iter().map(|rule| compile(rule, rule.unless.as_deref())).collect::<Result<_, _>>()?;
         let parsed = languages::all().filter(|language| language.has_grammar());
         let by_language = parsed.map(|language| Ok((language.id, Index::new(&rules, language.id)?)));
         let by_language = by_language.collect::<Result<_, String>>()?;
         let fingerprint = fingerprint(&rules)?;
-        Ok(Self { rules, patterns, categories, names, by_language, fingerprint })
+        Ok(Self { rules, patterns, unless, categories, names, by_language, fingerprint })
     }
 
     /// Whether a rule finds itself in its examples, and only where it should.
@@ -195,6 +197,10 @@ impl RuleSet {
 
     pub(super) fn pattern(&self, at: usize) -> Option<&Regex> {
         self.patterns[at].as_ref()
+    }
+
+    pub(super) fn unless(&self, at: usize) -> Option<&Regex> {
+        self.unless[at].as_ref()
     }
 
     pub(super) fn index(&self, language: &str) -> Option<&Index> {
@@ -247,6 +253,7 @@ fn check(rule: &Rule) -> Result<(), String> {
     only(!rule.reads.is_empty(), "reads", &[Kind::Source])?;
     only(!rule.targets.is_empty(), "targets", &[Kind::Sink])?;
     only(!rule.keywords.is_empty(), "keywords", &[Kind::Sink])?;
+    only(rule.fills.is_some(), "fills", &[Kind::Source])?;
     only(rule.argument.is_some(), "argument", &[Kind::Sink])?;
     only(rule.receiver, "receiver", &[Kind::Sink])?;
     only(!rule.clears.is_empty(), "clears", &[Kind::Sanitizer])?;
@@ -256,8 +263,8 @@ fn check(rule: &Rule) -> Result<(), String> {
     Ok(())
 }
 
-fn compile(rule: &Rule) -> Result<Option<Regex>, String> {
-    let Some(pattern) = &rule.pattern else { return Ok(None) };
+fn compile(rule: &Rule, pattern: Option<&str>) -> Result<Option<Regex>, String> {
+    let Some(pattern) = pattern else { return Ok(None) };
     let regex = RegexBuilder::new(pattern).case_insensitive(true).size_limit(PATTERN_SIZE_MAX).build();
     regex.map(Some).map_err(|error| format!("rule `{}`: {error}", rule.id))
 }

@@ -100,6 +100,7 @@ impl Walk<'_, '_> {
                 for rule in sinks {
                     self.sink_call(call, *rule);
                 }
+                self.fill(call);
                 match self.file.callees(call) {
                     [] if !self.file.marks.contains_key(&call) => self.leaves(call),
                     [] => {}
@@ -132,6 +133,18 @@ impl Walk<'_, '_> {
             taints.extend(&self.receiver(call, 0));
         }
         self.reach(&taints, rule, site.range.start);
+    }
+
+    /// Some sources write into an argument.
+    fn fill(&mut self, call: usize) {
+        let Some(rule) = self.file.marks.get(&call).and_then(|marks| marks.source) else { return };
+        let site = &self.file.flow.calls[call];
+        let Some(range) = self.file.rules.rule(rule).fills.and_then(|at| site.arguments.get(at)) else { return };
+        let mut taints = Taints::default();
+        taints.add(Taint::new(Origin::Source { rule, line: site.line }));
+        for part in self.file.names.within(range.start, range.end) {
+            self.found.env.add(self.file.names.parts[part].chain, &taints);
+        }
     }
 
     /// Untrusted input in the arguments of a call that leads out of the file.
