@@ -6,7 +6,7 @@ use super::rule_set::RuleSet;
 use crate::languages::{self, ChunkLimits};
 
 /// Whether a language tells how values move.
-fn flows(language: &str) -> bool {
+pub(super) fn tells_flow(language: &str) -> bool {
     let source = match language {
         "go" => "package a\n\nfunc f(s string) { g(s) }\n",
         "php" => "<?php\nfunction f($s) { g($s); }\n",
@@ -31,7 +31,7 @@ fn every_rule_is_proven_by_its_examples() {
             writeln!(wrong, "{}: needs a positive and a negative example", rule.id).unwrap();
         }
         for (language, examples) in &rule.examples {
-            if !flows(language) {
+            if !tells_flow(language) {
                 continue;
             }
             for (source, expected) in examples

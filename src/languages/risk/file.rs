@@ -59,7 +59,7 @@ pub(super) struct Unit {
     pub(super) outer: Option<usize>,
     /// In the order of their ends.
     pub(super) steps: Vec<(usize, Step)>,
-    /// Whether a source or a sink is in it.
+    /// Whether a rule holds in it.
     pub(super) marked: bool,
     /// Whether all that it gives back is known.
     pub(super) returns_known: bool,
@@ -90,7 +90,7 @@ impl<'a> File<'a> {
     /// Reads a file; none where no rule can hold.
     pub(super) fn new(text: &'a str, language: &str, flow: &'a Flow, rules: &'a RuleSet) -> Option<Self> {
         let index = rules.index(language)?;
-        let called = called(flow, index);
+        let called = called(text, flow, index);
         let targets = targets(flow, index);
         if called.is_empty() && targets.is_empty() && !index.may_read(text) {
             return None;
@@ -257,9 +257,8 @@ impl<'a> File<'a> {
         for (unit, end, step) in steps {
             let unit = &mut self.units[unit];
             unit.steps.push((end, step));
-            let dangerous = |marks: &Marks| marks.source.is_some() || !marks.sinks.is_empty();
             unit.marked |= match step {
-                Step::Call(at) => self.marks.get(&at).is_some_and(dangerous),
+                Step::Call(at) => self.marks.contains_key(&at),
                 Step::Spot(_) => true,
                 Step::Return(_) => {
                     unit.returns_known |= !TAIL_LANGUAGES.contains(&language);
@@ -276,11 +275,17 @@ impl<'a> File<'a> {
 }
 
 /// Calls and the rules whose names they have.
-fn called(flow: &Flow, index: &Index) -> Vec<(usize, Vec<usize>)> {
+fn called(text: &str, flow: &Flow, index: &Index) -> Vec<(usize, Vec<usize>)> {
     let mut found = Vec::new();
     let mut calls = Vec::new();
     for (at, call) in flow.calls.iter().enumerate() {
-        index.calls.of_chain(&call.callee, &mut found);
+        // What is called on a literal or on a bracket is a method all the same.
+        let before = text.get(..call.range.start).unwrap_or("");
+        if [".", "->", "::"].iter().any(|joint| before.ends_with(joint)) {
+            index.calls.of_chain(&format!("*.{}", call.callee), &mut found);
+        } else {
+            index.calls.of_chain(&call.callee, &mut found);
+        }
         if !found.is_empty() {
             calls.push((at, std::mem::take(&mut found)));
         }

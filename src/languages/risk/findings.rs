@@ -200,7 +200,7 @@ const EXCERPT_CHARS: usize = 160;
 
 /// The line around a byte, without its indentation.
 pub(super) fn excerpt(text: &str, at: usize) -> String {
-    let from = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let from = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
     let line = text[from..].lines().next().unwrap_or("").trim();
     line.chars().take(EXCERPT_CHARS).collect()
 }

@@ -165,7 +165,7 @@ mod tests {
             ("rust", r"h('\'', i::<'j>, '\u{41}', b'k')", &["h", "i", "j", "b"]),
             ("rust", r#"format!("{a} {} {b:?} {{c}}", d)"#, &["format", "a", "b", "d"]),
             ("python", "f'{a} {{b}} {c[\"d\"]}' + 'e' # f\n'''g\n h''' + r'i' + \"\\\"j\"", &["a", "c"]),
-            ("javascript", "`a ${b + `${c}`} d` + /e'[/]f/.test(g)", &["b", "c", "test", "g"]),
+            ("javascript", "f(`a ${b + `${c}`} d`, /e'[/]f/.test(g))", &["f", "b", "c", "test", "g"]),
             ("ruby", "\"a #{b.c} d\" + 'e #{f}' + @g", &["b", "b.c", "g"]),
             ("ruby", "x = <<~SQL\n a #{b} 'c\n SQL\nd", &["x", "b", "d"]),
             ("php", "\"a $b {$c->d} e\" . 'f $g' . $h # i", &["b", "c", "c.d", "h"]),

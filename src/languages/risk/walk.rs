@@ -45,6 +45,8 @@ pub(super) struct Reach {
 /// What following a unit gives.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Followed {
+    /// Whether it was followed at all.
+    pub(super) known: bool,
     pub(super) env: Env,
     pub(super) summary: Summary,
     pub(super) flows: Vec<RiskFlow>,
@@ -56,7 +58,7 @@ pub(super) struct Followed {
 /// Follows one unit. `followed` holds what is known of all units so far; `work` is how many names may still be
 /// looked at.
 pub(super) fn follow(file: &File<'_>, targets: &[Vec<u32>], followed: &[Followed], unit: usize, work: &mut usize) -> Followed {
-    let mut walk = Walk { file, targets, followed, unit, work, found: Followed::default() };
+    let mut walk = Walk { file, targets, followed, unit, work, found: Followed { known: true, ..Followed::default() } };
     walk.params();
     let steps = &file.units[unit].steps;
     walk.found.capped = steps.len() > FUNCTION_STEPS_MAX;
@@ -362,7 +364,7 @@ impl Walk<'_, '_> {
         }
         let mut handed_through = true;
         for function in self.file.callees(call) {
-            handed_through &= !self.file.units[function + 1].returns_known || self.followed[function + 1].is_unknown();
+            handed_through &= !(self.file.units[function + 1].returns_known && self.followed[function + 1].known);
             taints.extend(&self.given_back(*function, &arguments));
         }
         if handed_through {
@@ -400,13 +402,6 @@ impl Walk<'_, '_> {
             }
         }
         taints
-    }
-}
-
-impl Followed {
-    /// Whether the unit was not followed, or showed nothing.
-    fn is_unknown(&self) -> bool {
-        self.summary == Summary::default()
     }
 }
 
