@@ -1,1 +1,6 @@
-; What Markdown code does.
+; What Markdown refers to. What stands between the lines of a paragraph is not parsed.
+
+(link_reference_definition (link_destination) @import)
+(link_reference_definition (link_label) @use)
+(info_string (language) @use)
+((html_block) @comment (#match? @comment "^\\s*<!--"))
