@@ -36,9 +36,9 @@ impl ChainPattern {
         (&self.parts[last], last + 1 < self.parts.len())
     }
 
-    /// The pattern's first name, if it does not start with `*`.
-    pub(super) fn head(&self) -> Option<&str> {
-        self.parts.first().map(|part| &**part).filter(|part| *part != "*")
+    /// The longest of its names, which is rarest in a text.
+    pub(super) fn longest(&self) -> &str {
+        self.parts.iter().max_by_key(|part| part.len()).map_or("", |part| part)
     }
 
     /// How many parts it has.

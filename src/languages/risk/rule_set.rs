@@ -314,7 +314,7 @@ impl Index {
             }
             for text in &rule.reads {
                 let pattern = index.reads.add(at, text).map_err(of)?;
-                words.push(regex::escape(pattern.head().unwrap_or(pattern.key().0)));
+                words.push(regex::escape(pattern.longest()));
             }
             for word in &rule.keywords {
                 index.keywords.entry(word.as_str().into()).or_default().push(at);
