@@ -18,10 +18,14 @@ const FOUND_MAX: usize = 150;
 #[must_use]
 pub fn analyse(text: &str, language: &str, flow: &Flow, rules: &RuleSet) -> Findings {
     let Some(mut file) = File::new(text, language, flow, rules) else { return Findings::default() };
-    let chains = flow.assignments.iter().map(|a| a.targets.iter().map(|target| file.names.target(target)).collect());
+    let chains =
+        flow.assignments.iter().map(|a| a.targets.iter().map(|target| file.names.target(target)).collect());
     let targets: Vec<Vec<u32>> = chains.collect();
     let mut findings = Findings::default();
     places(&file, &mut findings);
+    if !file.is_dangerous() {
+        return findings;
+    }
     let followed = rounds(&file, &targets);
     for unit in &followed {
         findings.capped |= unit.capped;
@@ -66,7 +70,9 @@ fn rounds(file: &File<'_>, targets: &[Vec<u32>]) -> Vec<Followed> {
 
 /// Whether a function that no rule touches uses a name that one around it has from a source.
 fn reads_outer(file: &File<'_>, followed: &[Followed], unit: usize) -> bool {
-    let Some(outer) = file.units[unit].outer.filter(|outer| followed[*outer].env.is_tainted()) else { return false };
+    let Some(outer) = file.units[unit].outer.filter(|outer| followed[*outer].env.is_tainted()) else {
+        return false;
+    };
     let Some(function) = file.units[unit].function else { return false };
     let range = &file.flow.functions[function].range;
     let parts = file.names.within(range.start, range.end);
@@ -123,10 +129,16 @@ fn finish(findings: &mut Findings) {
         (lines, flow.source.clone(), flow.sink.clone(), flow.category.clone())
     };
     let flows = &mut findings.flows;
-    flows.sort_by(|a, b| key(a).cmp(&key(b)).then(a.scope.cmp(&b.scope)).then(b.confidence.total_cmp(&a.confidence)));
+    flows.sort_by(|a, b| {
+        key(a).cmp(&key(b)).then(a.scope.cmp(&b.scope)).then(b.confidence.total_cmp(&a.confidence))
+    });
     flows.dedup_by(|later, kept| key(later) == key(kept));
-    findings.incoming.sort_by(|a, b| (a.line, a.parameter, &a.rule_id, &a.function).cmp(&(b.line, b.parameter, &b.rule_id, &b.function)));
-    findings.outgoing.sort_by(|a, b| (a.line, a.argument, &a.rule_id, &a.chain).cmp(&(b.line, b.argument, &b.rule_id, &b.chain)));
+    findings.incoming.sort_by(|a, b| {
+        (a.line, a.parameter, &a.rule_id, &a.function).cmp(&(b.line, b.parameter, &b.rule_id, &b.function))
+    });
+    findings.outgoing.sort_by(|a, b| {
+        (a.line, a.argument, &a.rule_id, &a.chain).cmp(&(b.line, b.argument, &b.rule_id, &b.chain))
+    });
     findings.capped |= findings.flows.len() > FOUND_MAX
         || findings.outgoing.len() > FOUND_MAX
         || findings.incoming.len() > FOUND_MAX

@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::names::{NONE, Names};
+use super::names::{NONE, Names, Part};
 use super::rule::{Kind, Rule};
-use super::rule_set::{Index, RuleSet};
+use super::rule_set::{Entry, Index, RuleSet};
 use crate::languages::facts::Flow;
 
 /// Languages whose functions give their last expression back.
@@ -13,7 +13,9 @@ const TAIL_LANGUAGES: &[&str] = &["rust", "ruby", "kotlin", "scala", "swift", "e
 /// Functions of one name among which a call is still taken to mean each.
 const HOMONYMS_MAX: usize = 3;
 /// Text of a call or value that a rule's pattern is asked for, in bytes.
-const PATTERN_TEXT_MAX: usize = 8192;
+const PATTERN_TEXT_MAX: usize = 2048;
+/// Names in the arguments of a call that are looked up for what they hold.
+const ARGUMENT_NAMES_MAX: usize = 64;
 /// Assignments before a call that are looked at for what an argument holds.
 const ASSIGNMENTS_BACK_MAX: usize = 200;
 /// What a method is called on when it is the own object or type.
@@ -92,14 +94,19 @@ impl<'a> File<'a> {
         let index = rules.index(language)?;
         let called = called(text, flow, index);
         let targets = targets(flow, index);
-        if called.is_empty() && targets.is_empty() && !index.may_read(text) {
+        let reads = index.may_read(text);
+        if called.is_empty() && targets.is_empty() && !reads {
             return None;
         }
+        let sanitizes = |rule: &usize| rules.rule(*rule).kind == Kind::Sanitizer;
+        let harmless =
+            targets.is_empty() && called.iter().all(|(_, found)| found.iter().all(sanitizes)) && !reads;
+        let names = if harmless { Names::default() } else { Names::read(text, language, flow) };
         let mut file = Self {
             text,
             flow,
             rules,
-            names: Names::read(text, language, flow),
+            names,
             marks: HashMap::new(),
             reads: HashMap::new(),
             spots: Vec::new(),
@@ -177,7 +184,9 @@ impl<'a> File<'a> {
                 continue;
             }
             match self.rules.rule(rule).kind {
-                Kind::Source if marks.source.is_none_or(|known| self.surer(rule, known)) => marks.source = Some(rule),
+                Kind::Source if marks.source.is_none_or(|known| self.surer(rule, known)) => {
+                    marks.source = Some(rule)
+                }
                 Kind::Source => {}
                 Kind::Sink => marks.sinks.push(rule),
                 Kind::Sanitizer => marks.sanitizers.push(rule),
@@ -207,6 +216,7 @@ impl<'a> File<'a> {
         let recent = &self.flow.assignments[before.saturating_sub(ASSIGNMENTS_BACK_MAX)..before];
         let unit = self.unit(site.range.start);
         let arguments = site.arguments.iter().flat_map(|range| self.names.within(range.start, range.end));
+        let arguments = arguments.take(ARGUMENT_NAMES_MAX);
         arguments.map(|part| &self.names.parts[part]).filter(|part| part.before == NONE).any(|part| {
             let name = self.names.name(part);
             let assigned = recent.iter().rev().find(|a| a.targets.iter().any(|target| target == name));
@@ -216,32 +226,41 @@ impl<'a> File<'a> {
 
     /// Names that are read from sources, and keywords.
     fn find_reads(&mut self, index: &Index) {
+        // The same chain is read often.
+        let mut by_chain: Vec<Option<Option<usize>>> = vec![None; self.names.chain_count()];
         for (at, part) in self.names.parts.iter().enumerate() {
-            let name = self.names.name(part);
-            let mut best: Option<(usize, usize)> = None;
-            for entry in index.reads.by(name) {
-                let single = entry.pattern.is_single() && part.before != NONE;
-                let fits = !single && entry.pattern.matches(self.names.reversed(part));
-                // The longest pattern says most.
-                let length = entry.pattern.len();
-                if fits && best.is_none_or(|(known, _)| length > known) {
-                    best = Some((length, entry.rule));
-                }
+            if let Some(rule) = by_chain[part.chain as usize].get_or_insert_with(|| self.source(part, index))
+            {
+                self.reads.insert(at, *rule);
             }
-            if let Some((_, rule)) = best {
-                self.reads.insert(at, rule);
-            }
-            if part.before != NONE {
+            if part.before != NONE || index.keywords.is_empty() {
                 continue;
             }
-            for rule in index.keywords.get(name).into_iter().flatten() {
+            for rule in index.keywords.get(self.names.name(part)).into_iter().flatten() {
                 let from = part.end as usize;
                 let value = from..from + rest_of_statement(&self.text[from..]);
-                if self.rules.pattern(*rule).is_none_or(|pattern| pattern.is_match(&self.text[value.clone()])) {
+                if self.rules.pattern(*rule).is_none_or(|pattern| pattern.is_match(&self.text[value.clone()]))
+                {
                     self.spots.push(Spot { rule: *rule, at: part.start as usize, value });
                 }
             }
         }
+    }
+
+    /// The source that is read by a part; of several the one with the longest pattern, which says most.
+    fn source(&self, part: &Part, index: &Index) -> Option<usize> {
+        let fits = |entry: &&Entry| {
+            let single = entry.pattern.is_single() && part.before != NONE;
+            !single && entry.pattern.matches(self.names.reversed(part))
+        };
+        let found = index.reads.by(self.names.name(part)).iter().filter(fits);
+        found.max_by_key(|entry| entry.pattern.len()).map(|entry| entry.rule)
+    }
+
+    /// Whether a source or a sink is in it, and not only what protects from them.
+    pub(super) fn is_dangerous(&self) -> bool {
+        let marked = self.marks.values().any(|marks| marks.source.is_some() || !marks.sinks.is_empty());
+        marked || !self.reads.is_empty() || !self.spots.is_empty()
     }
 
     /// Gives each unit its steps.
@@ -336,15 +355,13 @@ fn tail(text: &str, function: &Range<usize>) -> Option<Range<usize>> {
 
 /// The length of what stands before the end of a statement on one line.
 fn rest_of_statement(text: &str) -> usize {
-    text.find([';', '\n']).unwrap_or(text.len())
+    let near = &text[..text.floor_char_boundary(PATTERN_TEXT_MAX)];
+    near.find([';', '\n']).unwrap_or(near.len())
 }
 
 /// A range of a text, cut to what a pattern is asked for.
 fn clip<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
-    let mut end = range.end.min(range.start.saturating_add(PATTERN_TEXT_MAX)).min(text.len());
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
+    let end = text.floor_char_boundary(range.end.min(range.start.saturating_add(PATTERN_TEXT_MAX)));
     text.get(range.start..end).unwrap_or("")
 }
 

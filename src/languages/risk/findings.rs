@@ -198,9 +198,15 @@ fn rounded(value: f64) -> f64 {
 /// Longest excerpt, in characters.
 const EXCERPT_CHARS: usize = 160;
 
-/// The line around a byte, without its indentation.
+/// The line around a byte, without its indentation; of a long line, from that byte on.
 pub(super) fn excerpt(text: &str, at: usize) -> String {
-    let from = text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |newline| newline + 1);
-    let line = text[from..].lines().next().unwrap_or("").trim();
-    line.chars().take(EXCERPT_CHARS).collect()
+    let at = text.floor_char_boundary(at);
+    let near = text.floor_char_boundary(at.saturating_sub(EXCERPT_CHARS / 2));
+    let from = match text[near..at].rfind('\n') {
+        Some(newline) => near + newline + 1,
+        None if near == 0 => 0,
+        None => at,
+    };
+    let line = text[from..].chars().take_while(|c| *c != '\n').take(EXCERPT_CHARS + at - from);
+    line.collect::<String>().trim().chars().take(EXCERPT_CHARS).collect()
 }

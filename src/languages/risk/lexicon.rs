@@ -84,8 +84,7 @@ const C_LIKE: Lexicon = Lexicon {
     named_by_colon: true,
 };
 
-const SCRIPT: Lexicon =
-    Lexicon { line_comments: &["#"], block_comments: false, multiline: true, ..C_LIKE };
+const SCRIPT: Lexicon = Lexicon { line_comments: &["#"], block_comments: false, multiline: true, ..C_LIKE };
 
 /// The habits of a language by its id; of one that is not known, those of C.
 pub(super) fn of(language: &str) -> Lexicon {
@@ -115,14 +114,21 @@ pub(super) fn of(language: &str) -> Lexicon {
         "java" => Lexicon { triple: true, lambda: &["->"], named_by_colon: false, ..C_LIKE },
         "csharp" => Lexicon {
             triple: true,
-            prefixes: &[("$", Holes::Braces), ("$@", Holes::Braces), ("@$", Holes::Braces), ("@", Holes::None)],
+            prefixes: &[
+                ("$", Holes::Braces),
+                ("$@", Holes::Braces),
+                ("@$", Holes::Braces),
+                ("@", Holes::None),
+            ],
             lambda: &["=>"],
             ..C_LIKE
         },
         "cpp" => Lexicon { letters: "ul", arrow: true, lambda: &[")"], ..C_LIKE },
         "c" => Lexicon { arrow: true, ..C_LIKE },
         "kotlin" => Lexicon { triple: true, holes: Holes::DollarName, named_by_equals: true, ..C_LIKE },
-        "scala" => Lexicon { triple: true, letters: "sf", holes: Holes::DollarName, named_by_equals: true, ..C_LIKE },
+        "scala" => {
+            Lexicon { triple: true, letters: "sf", holes: Holes::DollarName, named_by_equals: true, ..C_LIKE }
+        }
         "swift" => Lexicon { triple: true, holes: Holes::Swift, ..C_LIKE },
         "php" => Lexicon {
             line_comments: &["//", "#"],

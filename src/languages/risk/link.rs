@@ -32,7 +32,8 @@ pub fn link<K: Copy + Eq + std::hash::Hash>(
     for entry in incoming {
         by_name.entry(&entry.1.function).or_default().push(entry);
     }
-    by_name.retain(|_, places| places.iter().map(|(key, _)| key).collect::<HashSet<_>>().len() <= HOMONYMS_MAX);
+    by_name
+        .retain(|_, places| places.iter().map(|(key, _)| key).collect::<HashSet<_>>().len() <= HOMONYMS_MAX);
     let mut linked = Vec::new();
     for (from, call) in outgoing {
         for (to, sink) in by_name.get(call.callee.as_str()).into_iter().flatten() {

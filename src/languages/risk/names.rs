@@ -95,6 +95,11 @@ impl<'t> Names<'t> {
         names.fold(NONE, |chain, name| self.chain_of(chain, name))
     }
 
+    /// How many chains there are; they are numbered from 0.
+    pub(super) fn chain_count(&self) -> usize {
+        self.parents.len()
+    }
+
     /// The chain of a single name, if it stands anywhere.
     pub(super) fn known_chain(&self, name: &str) -> Option<u32> {
         self.chains.get(&(NONE, name)).copied()
@@ -194,8 +199,22 @@ mod tests {
     }
 
     const LANGUAGES: &[&str] = &[
-        "rust", "python", "javascript", "go", "java", "csharp", "cpp", "c", "kotlin", "scala", "swift", "php",
-        "ruby", "elixir", "bash", "lua",
+        "rust",
+        "python",
+        "javascript",
+        "go",
+        "java",
+        "csharp",
+        "cpp",
+        "c",
+        "kotlin",
+        "scala",
+        "swift",
+        "php",
+        "ruby",
+        "elixir",
+        "bash",
+        "lua",
     ];
 
     proptest! {

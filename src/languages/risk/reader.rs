@@ -202,7 +202,13 @@ impl<'t> Reader<'t> {
         let parent = self.names.parts.get(before as usize).map_or(before, |part| part.chain);
         let chain = self.names.chain_of(parent, &self.names.text[start..end]);
         self.tail = offset(self.names.parts.len());
-        self.names.parts.push(Part { start: offset(start), end: offset(end), before, chain, body: self.body });
+        self.names.parts.push(Part {
+            start: offset(start),
+            end: offset(end),
+            before,
+            chain,
+            body: self.body,
+        });
         self.joined = false;
     }
 

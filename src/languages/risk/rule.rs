@@ -17,9 +17,7 @@ pub enum Kind {
 }
 
 /// How bad it is when untrusted input reaches a sink.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Worth a look.
@@ -107,8 +105,25 @@ pub struct Examples {
 impl Rule {
     /// Its keys in a file, to find the nearest for a wrong one.
     pub(super) const KEYS: &'static [&'static str] = &[
-        "id", "kind", "name", "category", "severity", "tags", "confidence", "languages", "calls", "reads",
-        "targets", "keywords", "pattern", "unless", "fills", "argument", "receiver", "clears", "examples",
+        "id",
+        "kind",
+        "name",
+        "category",
+        "severity",
+        "tags",
+        "confidence",
+        "languages",
+        "calls",
+        "reads",
+        "targets",
+        "keywords",
+        "pattern",
+        "unless",
+        "fills",
+        "argument",
+        "receiver",
+        "clears",
+        "examples",
     ];
 
     /// Whether it is asked in this language.

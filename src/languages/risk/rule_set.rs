@@ -129,11 +129,16 @@ impl RuleSet {
                 }
             }
         }
-        if let Some(twice) = rules.iter().enumerate().find(|(at, rule)| rules[..*at].iter().any(|r| r.id == rule.id)) {
+        if let Some(twice) =
+            rules.iter().enumerate().find(|(at, rule)| rules[..*at].iter().any(|r| r.id == rule.id))
+        {
             return Err(format!("two rules are called `{}`", twice.1.id));
         }
         if names.len() > CATEGORIES_MAX {
-            return Err(format!("{} categories of sinks, at most {CATEGORIES_MAX} are possible", names.len()));
+            return Err(format!(
+                "{} categories of sinks, at most {CATEGORIES_MAX} are possible",
+                names.len()
+            ));
         }
         let bit = |category: &String| names.iter().position(|n| n == category).map_or(0, |at| 1u64 << at);
         let categories = rules.iter().map(|rule| match rule.kind {
@@ -142,8 +147,10 @@ impl RuleSet {
             _ => rule.clears.iter().map(bit).fold(0, |all, one| all | one),
         });
         let categories = categories.collect();
-        let patterns = rules.iter().map(|rule| compile(rule, rule.pattern.as_deref())).collect::<Result<_, _>>()?;
-        let unless = rules.iter().map(|rule| compile(rule, rule.unless.as_deref())).collect::<Result<_, _>>()?;
+        let patterns =
+            rules.iter().map(|rule| compile(rule, rule.pattern.as_deref())).collect::<Result<_, _>>()?;
+        let unless =
+            rules.iter().map(|rule| compile(rule, rule.unless.as_deref())).collect::<Result<_, _>>()?;
         let parsed = languages::all().filter(|language| language.has_grammar());
         let by_language = parsed.map(|language| Ok((language.id, Index::new(&rules, language.id)?)));
         let by_language = by_language.collect::<Result<_, String>>()?;
@@ -157,10 +164,15 @@ impl RuleSet {
             return Err(format!("rule `{}` needs a positive and a negative example", rule.id));
         }
         for (language, examples) in &rule.examples {
-            let expected = examples.positive.iter().map(|e| (e, true)).chain(examples.negative.iter().map(|e| (e, false)));
+            let expected = examples
+                .positive
+                .iter()
+                .map(|e| (e, true))
+                .chain(examples.negative.iter().map(|e| (e, false)));
             for (source, found) in expected {
                 if self.finds(rule, language, source) != found {
-                    let says = if found { "does not find its positive" } else { "finds itself in its negative" };
+                    let says =
+                        if found { "does not find its positive" } else { "finds itself in its negative" };
                     return Err(format!("rule `{}` {says} {language} example: {source}", rule.id));
                 }
             }
@@ -224,7 +236,10 @@ fn read(text: &str) -> Result<Document, String> {
 fn known<'k>(keys: impl Iterator<Item = &'k String>, all: &[&str], place: &str) -> Result<(), String> {
     for key in keys.filter(|key| !all.contains(&key.as_str())) {
         let nearest = all.iter().max_by(|a, b| strsim::jaro(a, key).total_cmp(&strsim::jaro(b, key)));
-        return Err(format!("unknown key `{key}` in {place}; did you mean `{}`?", nearest.unwrap_or(&"rule")));
+        return Err(format!(
+            "unknown key `{key}` in {place}; did you mean `{}`?",
+            nearest.unwrap_or(&"rule")
+        ));
     }
     Ok(())
 }
@@ -240,7 +255,10 @@ fn check(rule: &Rule) -> Result<(), String> {
     }
     for language in rule.languages.iter().chain(rule.examples.keys()) {
         if languages::by_name(language).is_none_or(|known| known.id != *language) {
-            return wrong(format!("unknown language `{language}`, the nearest are {:?}", languages::nearest(language)));
+            return wrong(format!(
+                "unknown language `{language}`, the nearest are {:?}",
+                languages::nearest(language)
+            ));
         }
     }
     if let Some(language) = rule.examples.keys().find(|language| !rule.speaks(language)) {

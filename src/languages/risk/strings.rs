@@ -33,12 +33,17 @@ enum Hole {
 impl<'t> Reader<'t> {
     /// A quote, after letters that belong to it.
     pub(super) fn quote(&mut self, prefix: &str) {
-        let hashes = if prefix.is_empty() { 0 } else { self.bytes[self.at..].iter().take_while(|b| **b == b'#').count() };
+        let hashes = if prefix.is_empty() {
+            0
+        } else {
+            self.bytes[self.at..].iter().take_while(|b| **b == b'#').count()
+        };
         let quote = self.byte(hashes);
         if quote == b'\'' && self.lexicon.single == Single::Char {
             return self.character();
         }
-        let by_prefix = self.lexicon.prefixes.iter().find(|(known, _)| *known == prefix).map(|(_, holes)| *holes);
+        let by_prefix =
+            self.lexicon.prefixes.iter().find(|(known, _)| *known == prefix).map(|(_, holes)| *holes);
         let holes = match quote {
             b'`' => match self.lexicon.backquote {
                 Some(holes) => holes,
@@ -69,7 +74,9 @@ impl<'t> Reader<'t> {
         let mut chars = rest.chars();
         let first = chars.next();
         let length = match first {
-            Some('\\') => rest[1..].char_indices().skip(1).find(|(_, c)| matches!(c, '\'' | '\n')).map(|(at, _)| at + 3),
+            Some('\\') => {
+                rest[1..].char_indices().skip(1).find(|(_, c)| matches!(c, '\'' | '\n')).map(|(at, _)| at + 3)
+            }
             Some(c) if chars.next() == Some('\'') => Some(c.len_utf8() + 2),
             _ => Some(1),
         };
@@ -106,7 +113,8 @@ impl<'t> Reader<'t> {
                 Some(Hole::Name(before)) => {
                     let start = self.at + before;
                     let text = &self.names.text[start..];
-                    let length = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
+                    let length =
+                        text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
                     self.push_alone(start, start + length);
                     self.at = start + length;
                 }

@@ -57,8 +57,15 @@ pub(super) struct Followed {
 
 /// Follows one unit. `followed` holds what is known of all units so far; `work` is how many names may still be
 /// looked at.
-pub(super) fn follow(file: &File<'_>, targets: &[Vec<u32>], followed: &[Followed], unit: usize, work: &mut usize) -> Followed {
-    let mut walk = Walk { file, targets, followed, unit, work, found: Followed { known: true, ..Followed::default() } };
+pub(super) fn follow(
+    file: &File<'_>,
+    targets: &[Vec<u32>],
+    followed: &[Followed],
+    unit: usize,
+    work: &mut usize,
+) -> Followed {
+    let mut walk =
+        Walk { file, targets, followed, unit, work, found: Followed { known: true, ..Followed::default() } };
     walk.params();
     let steps = &file.units[unit].steps;
     walk.found.capped = steps.len() > FUNCTION_STEPS_MAX;
@@ -141,7 +148,9 @@ impl Walk<'_, '_> {
     fn fill(&mut self, call: usize) {
         let Some(rule) = self.file.marks.get(&call).and_then(|marks| marks.source) else { return };
         let site = &self.file.flow.calls[call];
-        let Some(range) = self.file.rules.rule(rule).fills.and_then(|at| site.arguments.get(at)) else { return };
+        let Some(range) = self.file.rules.rule(rule).fills.and_then(|at| site.arguments.get(at)) else {
+            return;
+        };
         let mut taints = Taints::default();
         taints.add(Taint::new(Origin::Source { rule, line: site.line }));
         for part in self.file.names.within(range.start, range.end) {
@@ -220,7 +229,13 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn flow(&mut self, taint: &Taint, (source, source_line): (usize, u32), (sink, at): (usize, usize), below: &[usize]) {
+    fn flow(
+        &mut self,
+        taint: &Taint,
+        (source, source_line): (usize, u32),
+        (sink, at): (usize, usize),
+        below: &[usize],
+    ) {
         let (source, sink) = (self.file.rules.rule(source), self.file.rules.rule(sink));
         let name = |unit: &usize| self.file.unit_name(*unit).unwrap_or("<file>").to_owned();
         let local = taint.via.is_empty() && below.is_empty();
@@ -274,7 +289,8 @@ impl Walk<'_, '_> {
             let Origin::Source { rule, line } = taint.origin else { continue };
             let source = self.file.rules.rule(rule);
             let confidence = source.confidence;
-            let given = ReturnSource { function: function.to_owned(), source: source.name.clone(), confidence, line };
+            let given =
+                ReturnSource { function: function.to_owned(), source: source.name.clone(), confidence, line };
             push(&mut self.found.returning, given, &mut self.found.capped);
         }
     }
@@ -289,7 +305,9 @@ impl Walk<'_, '_> {
             if let Some(held) = self.followed[unit].env.get(chain) {
                 // Parameters of another function mean nothing here.
                 let mut taints = Taints::default();
-                held.iter().filter(|taint| matches!(taint.origin, Origin::Source { .. })).for_each(|taint| taints.add(taint.clone()));
+                held.iter()
+                    .filter(|taint| matches!(taint.origin, Origin::Source { .. }))
+                    .for_each(|taint| taints.add(taint.clone()));
                 return taints;
             }
             outer = self.file.units[unit].outer;
@@ -308,9 +326,15 @@ impl Walk<'_, '_> {
         let body = self.file.names.body(range.start);
         let mut from = range.start;
         let calls = &self.file.flow.calls;
-        while depth < DEPTH_MAX && let Some(site) = calls.get(call).filter(|site| site.range.start < range.end) {
-            let inside = site.range.start >= from && site.range.end <= range.end && site.range.end > site.range.start;
-            if inside && self.file.names.body(site.range.start) == body && self.file.unit(site.range.start) == self.unit {
+        while depth < DEPTH_MAX
+            && let Some(site) = calls.get(call).filter(|site| site.range.start < range.end)
+        {
+            let inside =
+                site.range.start >= from && site.range.end <= range.end && site.range.end > site.range.start;
+            if inside
+                && self.file.names.body(site.range.start) == body
+                && self.file.unit(site.range.start) == self.unit
+            {
                 self.names(from..site.range.start, body, &mut taints);
                 taints.extend(&self.call(call, depth + 1));
                 from = site.range.end;
@@ -359,12 +383,14 @@ impl Walk<'_, '_> {
         let mut taints = self.receiver(call, depth);
         let mut arguments = Vec::with_capacity(site.arguments.len());
         for range in &site.arguments {
-            let first = self.file.flow.calls[call + 1..].partition_point(|inner| inner.range.start < range.start);
+            let first =
+                self.file.flow.calls[call + 1..].partition_point(|inner| inner.range.start < range.start);
             arguments.push(self.range(range, call + 1 + first, depth));
         }
         let mut handed_through = true;
         for function in self.file.callees(call) {
-            handed_through &= !(self.file.units[function + 1].returns_known && self.followed[function + 1].known);
+            handed_through &=
+                !(self.file.units[function + 1].returns_known && self.followed[function + 1].known);
             taints.extend(&self.given_back(*function, &arguments));
         }
         if handed_through {
@@ -408,7 +434,9 @@ impl Walk<'_, '_> {
 /// Whether what stands before a value keeps what the target held: `+=`, `.=`, `||=`.
 fn is_compound(text: &str, value: usize) -> bool {
     let before = text.get(..value).unwrap_or("").trim_end();
-    before.strip_suffix('=').is_some_and(|rest| rest.ends_with(['+', '.', '|', '&', '?', '*', '-', '%', '/', '~']))
+    before
+        .strip_suffix('=')
+        .is_some_and(|rest| rest.ends_with(['+', '.', '|', '&', '?', '*', '-', '%', '/', '~']))
 }
 
 /// Adds what is not there yet, up to a bound.
