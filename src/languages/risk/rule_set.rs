@@ -233,15 +233,10 @@ fn read(text: &str) -> Result<Document, String> {
     table.try_into().map_err(|error: toml::de::Error| error.to_string())
 }
 
-fn known<'k>(keys: impl Iterator<Item = &'k String>, all: &[&str], place: &str) -> Result<(), String> {
-    for key in keys.filter(|key| !all.contains(&key.as_str())) {
-        let nearest = all.iter().max_by(|a, b| strsim::jaro(a, key).total_cmp(&strsim::jaro(b, key)));
-        return Err(format!(
-            "unknown key `{key}` in {place}; did you mean `{}`?",
-            nearest.unwrap_or(&"rule")
-        ));
-    }
-    Ok(())
+fn known<'k>(keys: impl IntoIterator<Item = &'k String>, all: &[&str], place: &str) -> Result<(), String> {
+    let Some(key) = keys.into_iter().find(|key| !all.contains(&key.as_str())) else { return Ok(()) };
+    let nearest = all.iter().max_by(|a, b| strsim::jaro(a, key).total_cmp(&strsim::jaro(b, key)));
+    Err(format!("unknown key `{key}` in {place}; did you mean `{}`?", nearest.unwrap_or(&"rule")))
 }
 
 /// What the type of a rule does not say.
