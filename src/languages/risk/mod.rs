@@ -20,6 +20,7 @@ mod taint;
 mod walk;
 
 mod analyse;
+mod in_chunk;
 mod link;
 
 #[cfg(test)]
@@ -31,6 +32,7 @@ pub use analyse::analyse;
 pub use findings::{
     Evidence, Findings, ParamSink, Place, ReturnSource, RiskFlow, Scope, TaintedCall, confidence_over_calls,
 };
+pub use in_chunk::{ChunkRisk, flow_facts};
 pub use link::{Linked, link};
 pub use rule::{Examples, Kind, Rule, Severity};
 pub use rule_set::RuleSet;
