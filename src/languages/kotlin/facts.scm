@@ -160,7 +160,7 @@
 
 ; Names. A name at the end of a string is read too.
 ((identifier) @identifier (#not-any-of? @identifier "true" "false" "null" "break" "continue" "class"))
-((string_literal (string_content) @_dollar . (string_content) @identifier) (#eq? @_dollar "$") (#match? @identifier "^[A-Za-z_][A-Za-z0-9_]*['`:]*[ ]*$"))
+((string_literal (string_content) @_dollar . (string_content) @identifier) (#eq? @_dollar "$") (#match? @identifier "^[A-Za-z_][A-Za-z0-9_]*[`:]*[ ]*$"))
 [
   (user_type (identifier) @use)
   (type_parameter (identifier) @use)
