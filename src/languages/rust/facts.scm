@@ -60,11 +60,7 @@
 
 ; What is given back, also by the last expression of a body.
 (return_expression (_)) @returns
-(function_item return_type: (_) body: (block [
-  (identifier) (self) (call_expression) (macro_invocation) (field_expression) (scoped_identifier) (struct_expression) (binary_expression)
-  (unary_expression) (reference_expression) (tuple_expression) (array_expression) (string_literal) (integer_literal) (float_literal)
-  (boolean_literal) (try_expression) (await_expression) (type_cast_expression) (index_expression) (closure_expression) (async_block)
-] @returns .))
+(function_item return_type: (_) body: (block [(_expression) @returns (expression_statement [(match_expression) (if_expression)]) @returns] .))
 
 ; Attributes, modifiers, visibility. What a trait asks for is as visible as the trait.
 [(attribute_item) (inner_attribute_item)] @decorator
@@ -78,17 +74,17 @@
 ((trait_item (visibility_modifier) body: (declaration_list [(function_item "fn" @visibility) (function_signature_item "fn" @visibility)]))
   (#set! value "pub"))
 
-; Traits: those that a trait builds on, those that a type fulfils.
+; Traits: those that a trait builds on, those that a type fulfils (`impl !Send` does not).
 (trait_item bounds: (trait_bounds [
   (type_identifier) @extends
   (scoped_type_identifier name: (_) @extends) @extends
   (generic_type type: [(type_identifier) @extends (scoped_type_identifier name: (_) @extends) @extends])
 ]))
-(impl_item trait: [
+((impl_item trait: [
   (type_identifier) @implements
   (scoped_type_identifier name: (_) @implements) @implements
   (generic_type type: [(type_identifier) @implements (scoped_type_identifier name: (_) @implements) @implements])
-])
+]) @_impl (#not-match? @_impl "^(unsafe )?impl *(<[^{]*> *)?!"))
 ((attribute (identifier) @_derive arguments: (token_tree (identifier) @implements)) (#eq? @_derive "derive") (#match? @implements "^[A-Z]"))
 
 ; What comes in and what is offered.
@@ -132,6 +128,7 @@
 (macro_invocation (token_tree (token_tree (identifier) @call . (token_tree "(") @arguments)))
 (macro_invocation (token_tree (token_tree (token_tree (identifier) @call . (token_tree "(") @arguments))))
 (macro_rule right: (token_tree (identifier) @call . (token_tree "(") @arguments))
+(macro_rule right: (token_tree (token_tree (identifier) @call . (token_tree "(") @arguments)))
 
 ; What it panics with, what goes into `Err`, what an error is turned into.
 ((macro_invocation macro: [(identifier) @throw (scoped_identifier name: (identifier) @throw)])
@@ -190,6 +187,13 @@
   (slice_pattern (identifier) @target)
   (captured_pattern . (identifier) @target)
 ])))) (#not-match? @target "^[A-Z]"))
+; Deeper in a pattern: bound, but to no value that could be named.
+([
+  (field_pattern pattern: (tuple_struct_pattern type: (_) (identifier) @target))
+  (or_pattern (tuple_struct_pattern type: (_) [(identifier) @target (ref_pattern (identifier) @target)]))
+  (match_pattern (reference_pattern (identifier) @target))
+  (slice_pattern (captured_pattern . (identifier) @target))
+] (#not-match? @target "^[A-Z]"))
 (const_item name: (identifier) @target value: (_) @value)
 (static_item name: (identifier) @target value: (_) @value)
 (assignment_expression left: (_) @target right: (_) @value)
