@@ -74,15 +74,8 @@
   (if_expression condition: (_) @value ")" . (payload (identifier) @target))
   (switch_expression "(" . (_) @value (switch_case (payload (identifier) @target)))
 ]
-[
-  (for_statement (payload (identifier) (identifier) @target))
-  (for_expression (payload (identifier) (identifier) @target))
-  (catch_expression (payload (identifier) @target))
-  (else_clause (payload (identifier) @target))
-  (if_expression "else" . (payload (identifier) @target))
-  (while_expression "else" . (payload (identifier) @target))
-  (errdefer_statement (payload (identifier) @target))
-]
+; Everything between bars is bound, also what belongs to no value: an error, a further element.
+(payload (identifier) @target)
 
 ; Names. Types are expressions here: those in the place of a type are no values.
 (identifier) @identifier
@@ -130,6 +123,5 @@
 ((catch_expression "catch" (block "{" . (comment)+ . "}") @lint) (#set! value "empty-catch"))
 ((catch_expression "catch" . "unreachable" @lint) (#set! value "catch-unreachable"))
 ((block (expression_statement [(return_expression) (break_expression) (continue_expression)]) . [
-  (expression_statement) (variable_declaration) (if_statement) (for_statement) (while_statement) (labeled_statement)
-  (switch_expression) (defer_statement) (errdefer_statement) (comptime_statement)
+  (expression_statement) (variable_declaration) (if_statement) (labeled_statement) (switch_expression) (defer_statement)
 ] @lint) (#set! value "unreachable-code"))
