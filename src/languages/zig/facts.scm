@@ -58,10 +58,9 @@
 ((builtin_function (builtin_identifier) @throw) (#eq? @throw "@panic"))
 ((call_expression function: (field_expression member: (identifier) @throw)) (#eq? @throw "panic"))
 
-; Assignments and bindings: names stand right before the sign, before their type or before another name.
-((variable_declaration !type [(identifier) (field_expression object: (_)) (index_expression) (dereference_expression)] @target . [
-  "=" "*=" "*%=" "*|=" "/=" "%=" "+=" "+%=" "+|=" "-=" "-%=" "-|=" "<<=" "<<|=" ">>=" "&=" "^=" "|="
-] . (_) @value) (#not-match? @value "^((packed|extern) )?(struct|enum|union|opaque|error)[ ({]"))
+; Assignments and bindings: a name stands right before its value, before its type or before another name.
+((variable_declaration !type [(identifier) (field_expression object: (_)) (index_expression) (dereference_expression)] @target . (_) @value .)
+  (#not-match? @value "^((packed|extern) )?(struct|enum|union|opaque|error)[ ({]"))
 (variable_declaration . (identifier) @target . ":" "=" . (_) @value)
 (variable_declaration [(identifier) (field_expression object: (_)) (index_expression) (dereference_expression)] @target . "," "=" . (_) @value)
 (assignment_expression left: [(identifier) (field_expression object: (_)) (index_expression) (dereference_expression)] @target right: (_) @value)
