@@ -41,12 +41,12 @@
 (return (argument_list)) @returns
 ; The last expression is the result; what stands there for its effect is left out.
 ((method name: (_) @_name body: (body_statement [
-    (identifier) (constant) (instance_variable) (class_variable) (string) (integer) (float) (true) (false) (simple_symbol)
-    (array) (hash) (binary) (unary) (conditional) (element_reference) (range) (lambda) (call receiver: (_))] @returns .))
+    (identifier) (constant) (instance_variable) (string) (array) (hash) (binary) (conditional) (element_reference)
+    (call receiver: (_))] @returns .))
   (#not-match? @_name "^initialize$|=$"))
 (singleton_method body: (body_statement [
-    (identifier) (constant) (instance_variable) (class_variable) (string) (integer) (float) (true) (false) (simple_symbol)
-    (array) (hash) (binary) (unary) (conditional) (element_reference) (range) (lambda) (call receiver: (_))] @returns .))
+    (identifier) (constant) (instance_variable) (string) (array) (hash) (binary) (conditional) (element_reference)
+    (call receiver: (_))] @returns .))
 [(method "=" body: (_) @returns) (singleton_method "=" body: (_) @returns)]
 
 ; Modifiers and visibility: in front of a method, or above it
@@ -57,8 +57,6 @@
   (#any-of? @_word "private" "private_class_method") (#set! value "private"))
 ((call !receiver method: (identifier) @_word arguments: (argument_list [(method name: (_) @visibility) (singleton_method name: (_) @visibility)]))
   (#any-of? @_word "protected" "protected_class_method") (#set! value "protected"))
-((call !receiver method: (identifier) @_word arguments: (argument_list [(method name: (_) @visibility) (singleton_method name: (_) @visibility)]))
-  (#any-of? @_word "public" "public_class_method") (#set! value "public"))
 ((body_statement (identifier) @_word (method name: (_) @visibility))
   (#eq? @_word "private") (#set! value "private"))
 ((body_statement (identifier) @_word (method name: (_) @visibility))
@@ -89,9 +87,9 @@
 (call receiver: (_) method: (_) @call arguments: (_) @arguments block: (_))
 (call receiver: (_) !arguments method: (_) @call block: (_))
 ; A bare word is a call where a variable would be pointless, or by its last character.
-[(body_statement (identifier) @call . [(call) (assignment) (operator_assignment) (identifier) (if) (unless) (case) (while) (method) (return) (if_modifier) (unless_modifier) (rescue) (ensure)])
- (then (identifier) @call . [(call) (assignment) (operator_assignment) (identifier) (if) (unless) (case) (while) (return) (if_modifier) (unless_modifier)])
- (begin (identifier) @call . [(call) (assignment) (operator_assignment) (identifier) (if) (unless) (case) (while) (return) (if_modifier) (unless_modifier) (rescue) (ensure)])]
+[(body_statement (identifier) @call . [(call) (assignment) (identifier) (if) (case) (method) (return) (rescue) (ensure)])
+ (then (identifier) @call . [(call) (assignment) (identifier) (if) (return)])
+ (begin (identifier) @call . [(call) (assignment) (identifier) (rescue) (ensure)])]
 ([(if condition: (identifier) @call) (unless condition: (identifier) @call) (elsif condition: (identifier) @call)
   (if_modifier condition: (identifier) @call) (unless_modifier condition: (identifier) @call)
   (conditional condition: (identifier) @call) (while condition: (identifier) @call) (until condition: (identifier) @call)
@@ -151,19 +149,8 @@
 ((ensure (return) @lint) (#set! value "return-in-ensure"))
 ((call receiver: (identifier) @_binding method: (identifier) @_debugger) @lint
   (#eq? @_binding "binding") (#any-of? @_debugger "pry" "irb") (#set! value "debugger-statement"))
-([(body_statement [(return) (break) (next)] . [
-  (call) (assignment) (operator_assignment) (identifier) (instance_variable) (return) (yield) (if) (unless) (while) (until) (for)
-  (case) (begin) (if_modifier) (unless_modifier) (nil) (string) (integer) (true) (false) (array) (hash)] @lint)
-  (then [(return) (break) (next)] . [
-  (call) (assignment) (operator_assignment) (identifier) (instance_variable) (return) (yield) (if) (unless) (while) (until) (for)
-  (case) (begin) (if_modifier) (unless_modifier) (nil) (string) (integer) (true) (false) (array) (hash)] @lint)
-  (block_body [(return) (break) (next)] . [
-  (call) (assignment) (operator_assignment) (identifier) (instance_variable) (return) (yield) (if) (unless) (while) (until) (for)
-  (case) (begin) (if_modifier) (unless_modifier) (nil) (string) (integer) (true) (false) (array) (hash)] @lint)
-  (begin [(return) (break) (next)] . [
-  (call) (assignment) (operator_assignment) (identifier) (instance_variable) (return) (yield) (if) (unless) (while) (until) (for)
-  (case) (begin) (if_modifier) (unless_modifier) (nil) (string) (integer) (true) (false) (array) (hash)] @lint)
-  (do [(return) (break) (next)] . [
-  (call) (assignment) (operator_assignment) (identifier) (instance_variable) (return) (yield) (if) (unless) (while) (until) (for)
-  (case) (begin) (if_modifier) (unless_modifier) (nil) (string) (integer) (true) (false) (array) (hash)] @lint)]
+([(body_statement [(return) (break) (next)] . [(call) (assignment) (identifier) (return) (if) (if_modifier) (unless_modifier)] @lint)
+  (then [(return) (break) (next)] . [(call) (assignment) (identifier) (return) (if) (if_modifier) (unless_modifier)] @lint)
+  (begin [(return) (break) (next)] . [(call) (assignment) (identifier) (return) (if) (if_modifier) (unless_modifier)] @lint)
+  (do [(return) (break) (next)] . [(call) (assignment) (identifier) (return) (if) (if_modifier) (unless_modifier)] @lint)]
   (#set! value "unreachable-code"))
