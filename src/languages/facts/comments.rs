@@ -54,6 +54,9 @@ pub(super) fn comments(text: &str, items: &[Item<'_, '_>], starts: &dyn Fn(usize
         let raw = text[item.node.byte_range()].trim_end();
         let (first, last) =
             (item.node.start_position().row, item.node.start_position().row + raw.matches('\n').count());
+        if raw.starts_with("#!") {
+            continue;
+        }
         let mark = mark(raw);
         let said = bare(raw);
         if NOT_PROSE.iter().any(|word| said.trim_start().starts_with(word)) {

@@ -204,7 +204,15 @@ impl Gathering<'_> {
     }
 
     fn call(&mut self, row: usize, item: &Item<'_, '_>) {
-        let Some(callee) = values::chain(&self.raw(item)) else { return };
+        // Some grammars have no node for what is called: it then ends where the arguments start.
+        let start = item.node.start_byte();
+        let inside = item
+            .partner
+            .map(|list| list.start_byte())
+            .filter(|at| (start + 1..item.node.end_byte()).contains(at));
+        let callee_end = inside.unwrap_or(item.node.end_byte());
+        let raw = item.set.unwrap_or(&self.text[start..callee_end]);
+        let Some(callee) = values::chain(raw).or_else(|| values::command(raw)) else { return };
         let caller = self.callable(item.node.start_byte()).map(|at| &self.outline.definitions[at]);
         let (caller, simple) = (caller.map(|c| c.qualified.clone()), caller.map(|c| c.name.clone()));
         if let Some(at) = self.chunk(row) {
@@ -222,7 +230,8 @@ impl Gathering<'_> {
         }
         let mut cursor = item.node.walk();
         let arguments: Vec<_> = item.partner.map_or_else(Vec::new, |list| {
-            let real = |node: &Node<'_>| !node.is_extra();
+            // Where there is no list, the arguments stand in the call itself, behind what is called.
+            let real = |node: &Node<'_>| !node.is_extra() && node.start_byte() >= callee_end;
             list.named_children(&mut cursor).filter(real).map(|node| node.byte_range()).collect()
         });
         let end = item.partner.map_or(item.node.end_byte(), |list| list.end_byte());
@@ -244,7 +253,14 @@ impl Gathering<'_> {
         }
         let Some(value) = item.partner else { return };
         let said = self.text[value.byte_range()].trim();
-        if let ([Target::Name(name)], true) = (targets.as_slice(), values::is_plain_chain(said))
+        // A loop or a pattern takes something out of a value; only an assignment gives it another name.
+        let between = self.text.get(item.node.end_byte()..value.start_byte()).unwrap_or_default();
+        let behind = value.start_byte() >= item.node.end_byte();
+        let assigns = behind
+            && (between.trim().is_empty() || between.trim_end().ends_with('='))
+            && !between.contains([')', '}', ']']);
+        if assigns
+            && let ([Target::Name(name)], true) = (targets.as_slice(), values::is_plain_chain(said))
             && let Some(chain) = values::chain(said)
         {
             self.add(row, Field::Alias, format!("{name}={chain}"));

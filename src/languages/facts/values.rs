@@ -45,15 +45,26 @@ pub(super) fn name(raw: &str) -> Option<String> {
 }
 
 /// What stands between the parts of a dotted name.
-const JOINTS: &[&str] = &["?.", "!.", "::", "->", ".", "\\"];
+const JOINTS: &[&str] = &["?.", "!.", "::", "->", ".", "\\", ":"];
 
 /// A chain of names with `.` between them, what is in brackets left out: `self.a[0].b(c)->d` is `self.a.b.d`.
 /// None where it is no chain, such as a call of a lambda.
 pub(super) fn chain(raw: &str) -> Option<String> {
     let parts = parts(raw)?;
-    let chain = parts.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>().join(".");
+    // `a.await?.b`: waiting is no part of a name.
+    let names = parts.iter().map(|(_, name)| name.as_str()).filter(|name| *name != "await");
+    let chain = names.collect::<Vec<_>>().join(".");
     let named = chain.chars().next().is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '#' | '~'));
     (named && chain.len() <= VALUE_BYTES_MAX).then_some(chain)
+}
+
+/// A command as shells call it: `apt-get`, `./run.sh`.
+pub(super) fn command(raw: &str) -> Option<String> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+');
+    let raw = raw.trim();
+    (raw.starts_with(is_part) && raw.chars().all(is_part) && raw.chars().any(char::is_alphabetic))
+        .then(|| folded(raw))
+        .flatten()
 }
 
 /// Where the last name of a chain starts.
@@ -175,7 +186,8 @@ const PATTERN_WORDS: &[&str] = &[
 
 fn target(raw: &str) -> Option<Target> {
     // `x: T` binds `x`; `a::b` is a path.
-    let raw = match raw.find(':') {
+    let outside = raw.find('[').unwrap_or(raw.len());
+    let raw = match raw[..outside].find(':') {
         Some(at) if !raw[at..].starts_with("::") && !raw[..at].ends_with(':') => &raw[..at],
         _ => raw,
     };
@@ -230,6 +242,11 @@ const FILE_ENDINGS: &[&str] =
 /// What an import brings in: a path without quotes, a list in braces spread out (`a::{b, c}`), and the paths above it.
 pub(super) fn imports(raw: &str) -> Vec<String> {
     let mut spread_out = Vec::new();
+    let words = ["import ", "export ", "use ", "using ", "function ", "const ", "static "];
+    let mut raw = raw.trim().trim_end_matches(';');
+    while let Some(rest) = words.iter().find_map(|word| raw.strip_prefix(word)) {
+        raw = rest.trim_start();
+    }
     spread("", raw, 0, &mut spread_out);
     let mut found: Vec<String> = Vec::new();
     for path in spread_out {
@@ -269,17 +286,16 @@ fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
             '}' => level = level.saturating_sub(1),
             ',' if level == 0 => {
                 let one = raw[from..at].trim();
-                let one = one.split(" as ").next().unwrap_or(one).trim();
                 match one.split_once('{') {
                     Some((head, list)) if depth < SPREAD_DEPTH_MAX => {
                         let list = list.rsplit_once('}').map_or(list, |(list, _)| list);
                         spread(&format!("{before}{}", head.trim()), list, depth + 1, found);
                     }
-                    _ if one == "self" => found.push(before.trim_end_matches("::").to_owned()),
-                    _ if one.is_empty() => {}
-                    _ => {
-                        found.push(format!("{before}{}", one.trim_end_matches("::*").trim_end_matches(".*")))
-                    }
+                    _ => match unrenamed(one) {
+                        "" => {}
+                        "self" => found.push(before.trim_end_matches("::").to_owned()),
+                        one => found.push(whole(before, one)),
+                    },
                 }
                 from = at + 1;
             }
@@ -289,6 +305,19 @@ fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
             break;
         }
     }
+}
+
+/// A path without the name that it gets here: `a as b`, `A => B`.
+fn unrenamed(one: &str) -> &str {
+    let cut = [" as ", "=>"].iter().filter_map(|word| one.find(word)).min();
+    one[..cut.unwrap_or(one.len())].trim()
+}
+
+/// A path without the marks that stand for everything below it.
+fn whole(before: &str, one: &str) -> String {
+    let path = format!("{before}{one}");
+    let everything = ["::*", ".*", "._", "._*", ".given", "\\*"];
+    everything.iter().find_map(|mark| path.strip_suffix(mark)).unwrap_or(&path).to_owned()
 }
 
 /// Types that say that nothing is given back.
@@ -334,6 +363,8 @@ mod tests {
             ("println!", Some("println")),
             ("$this->db", Some("this.db")),
             ("foo", Some("foo")),
+            ("obj:method", Some("obj.method")),
+            ("load().await?.rows", Some("load.rows")),
             ("orders.Where(x => x.Open).Select", Some("orders.Where.Select")),
             ("log.Get(\"a)\").Run", Some("log.Get.Run")),
             ("xs.filter { $0 > 3 }.map", Some("xs.filter.map")),
@@ -357,6 +388,7 @@ mod tests {
         assert_eq!(target_list("{ a, b: c }"), ["a", "b"]);
         assert_eq!(target_list("let mut total: u64"), ["total"]);
         assert_eq!(target_list("*source"), ["source"]);
+        assert_eq!(target_list("h[:k]"), ["part h[]"]);
         assert_eq!(target_list("_"), Vec::<String>::new());
         assert_eq!(target_list("$this->name"), ["part this.name"]);
     }
@@ -369,6 +401,12 @@ mod tests {
         assert_eq!(imports("..pkg.mod"), ["..pkg", "..pkg.mod"]);
         assert_eq!(imports("<stdio.h>"), ["stdio.h"]);
         assert_eq!(imports("std::fmt::*"), ["std", "std::fmt"]);
+        assert_eq!(
+            imports("std::{fmt, io::{self, Read as _}}"),
+            ["std", "std::fmt", "std::io", "std::io::Read"]
+        );
+        assert_eq!(imports("import a.b.{C => D, _}"), ["a", "a.b", "a.b.C"]);
+        assert_eq!(imports("use App\\{A, B\\C as D};"), ["App", "App\\A", "App\\B", "App\\B\\C"]);
     }
 
     #[test]

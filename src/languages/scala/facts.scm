@@ -108,7 +108,7 @@
 (derives_clause (type_identifier) @implements)
 
 ; Imports. A path is many nodes, and the query can only give one of them: where it starts.
-(import_declaration . path: (identifier) @import)
+(import_declaration) @import
 
 ; Calls. Of a call with more than one list of arguments, the first.
 (call_expression function: [(identifier) (field_expression)] @call arguments: (_) @arguments)
