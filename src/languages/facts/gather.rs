@@ -17,6 +17,8 @@ const VALUES_MAX: usize = 256;
 const CALLS_MAX: usize = 128;
 /// Lines of a function above which it is too long to be read as one.
 const FUNCTION_LINES_MAX: usize = 100;
+/// What languages call the object that a method belongs to.
+const RECEIVERS: &[&str] = &["self", "cls", "this"];
 /// What a comment says that asks for work.
 const WORK_MARKS: &[&str] = &["TODO", "FIXME", "XXX", "HACK"];
 
@@ -59,7 +61,9 @@ pub(in crate::languages) fn gather(
         gathering.take(item);
     }
     gathering.definitions(&items, compiled);
-    gathering.syntax_errors(root);
+    if !compiled.is_without("syntax-error") {
+        gathering.syntax_errors(root);
+    }
     let comments = gathering.comments(&items);
     gathering.finish(comments)
 }
@@ -95,7 +99,7 @@ impl Gathering<'_> {
     /// Notes which identifiers are written, called, named: the others are read.
     fn claim(&mut self, items: &[Item<'_, '_>]) {
         self.claimed.extend(self.outline.definitions.iter().map(|definition| definition.name_start));
-        for item in items {
+        for (at, item) in items.iter().enumerate() {
             let text = &self.text[item.node.byte_range()];
             match item.role {
                 Role::Param | Role::Use => _ = self.claimed.insert(item.node.start_byte()),
@@ -104,8 +108,13 @@ impl Gathering<'_> {
                     let name = values::last_name_start(text).unwrap_or(0);
                     self.claimed.insert(item.node.start_byte() + name);
                 }
-                Role::Target if text.chars().all(|c| values::is_name_char(c) || matches!(c, '$' | '@')) => {
-                    self.claimed.insert(item.node.start_byte());
+                // Names that are all bound by a pattern; in `a.b = c` the `a` is read.
+                Role::Target
+                    if values::targets(text).iter().all(|target| matches!(target, Target::Name(_))) =>
+                {
+                    let inside =
+                        items[at..].iter().take_while(|other| other.node.start_byte() < item.node.end_byte());
+                    self.claimed.extend(inside.map(|other| other.node.start_byte()));
                 }
                 _ => {}
             }
@@ -333,8 +342,13 @@ impl Gathering<'_> {
             if definition.last_row - definition.first_row >= FUNCTION_LINES_MAX {
                 self.lint(definition.name_row, "long-function");
             }
+            // A receiver is no argument of a call: it stands before the name, or is the first parameter.
             let params = within().filter(|item| item.role == Role::Param);
-            let params = params.filter_map(|item| values::name(&self.raw(item))).collect();
+            let params = params.filter(|item| item.node.start_byte() > definition.name_start);
+            let params = params.filter_map(|item| values::name(&self.raw(item)));
+            let params =
+                params.enumerate().filter(|(at, name)| *at > 0 || !RECEIVERS.contains(&name.as_str()));
+            let params = params.map(|(_, name)| name).collect();
             self.flow.functions.push(FunctionSpan {
                 name: definition.name.clone(),
                 range: definition.start..definition.end,

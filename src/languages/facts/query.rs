@@ -137,6 +137,11 @@ impl Compiled {
         rules
     }
 
+    /// Whether the language does not have a fact that captures could tell.
+    pub(super) fn is_without(&self, fact: &str) -> bool {
+        self.without.iter().any(|name| name == fact)
+    }
+
     /// Whether the query has a capture of this role at all.
     pub(super) fn tells(&self, role: Role) -> bool {
         self.roles.contains(&Some(role)) || (role == Role::Visibility && self.default_visibility.is_some())
@@ -173,14 +178,14 @@ impl Compiled {
         let any = |roles: &[Role]| roles.iter().any(|role| self.tells(*role));
         match syntax {
             Syntax::Fields(fields) => {
-                let has = |field: &&Field| !self.without.iter().any(|name| name == field.name());
+                let has = |field: &&Field| !self.is_without(field.name());
                 fields.iter().filter(has).any(|field| any(roles_of(*field)))
             }
             Syntax::Counts(CountKind::Branches) => any(&[Role::Branch]),
             Syntax::Counts(CountKind::Loops) => any(&[Role::Loop]),
             Syntax::Counts(CountKind::Breaks) => any(&[Role::Break]),
             Syntax::Counts(CountKind::Continues) => any(&[Role::Continue]),
-            Syntax::Flag(flag) if self.without.iter().any(|name| name == flag.as_str()) => false,
+            Syntax::Flag(flag) if self.is_without(flag.as_str()) => false,
             Syntax::Flag(Flag::Async) => any(&[Role::Async]),
             Syntax::Flag(Flag::Generator) => any(&[Role::Generator, Role::Yield]),
             Syntax::Flag(Flag::Returns) => any(&[Role::Returns, Role::ReturnType]),

@@ -162,6 +162,8 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
             '[' | '(' if follows_name && c == '[' => depth += 1,
             ']' if depth > 0 => depth -= 1,
             _ if depth > 0 => {}
+            // The name of a constructor binds nothing.
+            '(' | '{' if raw[..at].ends_with(is_name_char) => from = at + c.len_utf8(),
             ',' | '(' | ')' | '{' | '}' | '[' | ']' | ';' | '|' | '=' => {
                 found.extend(target(&raw[from..at]));
                 from = at + c.len_utf8();
@@ -384,7 +386,7 @@ mod tests {
         assert_eq!(target_list("a, *b"), ["a", "b"]);
         assert_eq!(target_list("(x, mut y)"), ["x", "y"]);
         assert_eq!(target_list("self.a[i, j]"), ["part self.a[]"]);
-        assert_eq!(target_list("Some(x)"), ["Some", "x"]);
+        assert_eq!(target_list("Some(x)"), ["x"]);
         assert_eq!(target_list("{ a, b: c }"), ["a", "b"]);
         assert_eq!(target_list("let mut total: u64"), ["total"]);
         assert_eq!(target_list("*source"), ["source"]);
