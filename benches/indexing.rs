@@ -8,16 +8,16 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that cannot go on stops")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
 use pairofcleats::app::App;
-use pairofcleats::clock::SystemClock;
-use pairofcleats::config::{self, Layout, Overrides, Variant};
-use pairofcleats::tools::{self, Caller, Request};
-use pairofcleats::upkeep::assets::{Wanted, install_for_tests, test_home};
 use serde_json::{Value, json};
+
+mod corpus;
+
+use corpus::{app, call, collect, peak_megabytes};
 
 const FILES: usize = 10_000;
 /// How much of a file is copied.
@@ -30,75 +30,16 @@ fn main() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-indexing");
     let _ = fs::remove_dir_all(&folder);
     let repository = folder.join("repository");
-    let texts = collect(files, &repository);
+    let texts = collect(files, HEAD_BYTES, &repository);
     println!("{} files, {:.1} MB", texts.len(), texts.iter().map(String::len).sum::<usize>() as f64 / 1e6);
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
-        let app = app(&folder.join("home"));
+        let app = app(&folder.join("home"), |_| {});
         index(&app, &repository).await;
         search(&app, &texts).await;
         app.store().await.unwrap().database().close().await;
     });
     println!("memory      {:>9.0} MB at most", peak_megabytes());
     fs::remove_dir_all(&folder).unwrap();
-}
-
-/// The first whole lines of a text.
-fn head(text: &str) -> String {
-    let mut head = String::new();
-    for line in text.lines().take_while(|line| line.len() < HEAD_BYTES) {
-        if head.len() + line.len() > HEAD_BYTES {
-            break;
-        }
-        head.push_str(line);
-        head.push('\n');
-    }
-    head
-}
-
-/// Copies the heads of source files of dependencies, spread evenly over what is there.
-fn collect(count: usize, into: &Path) -> Vec<String> {
-    let registry = directories::BaseDirs::new().unwrap().home_dir().join(".cargo/registry/src");
-    let mut found = Vec::new();
-    let mut open = vec![registry];
-    while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            if path.is_dir() {
-                open.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs" || e == "md" || e == "c" || e == "h") {
-                found.push(path);
-            }
-        }
-    }
-    found.sort();
-    let step = (found.len() / count).max(1);
-    let copy = |(at, path): (usize, PathBuf)| {
-        let text = head(&fs::read_to_string(&path).ok()?);
-        let target =
-            into.join(format!("part_{}", at % 200)).join(format!("{at}_{}", path.file_name()?.to_str()?));
-        fs::create_dir_all(target.parent()?).ok()?;
-        fs::write(target, &text).ok()?;
-        Some(text)
-    };
-    found.into_iter().step_by(step).take(count).enumerate().filter_map(copy).collect()
-}
-
-fn app(home: &Path) -> Arc<App> {
-    install_for_tests(Wanted { postgres: true, embedding: true }, Variant::Auto).unwrap();
-    fs::create_dir_all(home).unwrap();
-    for folder in ["runtime", "models"] {
-        std::os::unix::fs::symlink(test_home().home().join(folder), home.join(folder)).unwrap();
-    }
-    let (config, _) =
-        config::load(&Overrides { home: Some(home.to_owned()), ..Overrides::default() }).unwrap();
-    let program = PathBuf::from(env!("CARGO_BIN_EXE_pairofcleats"));
-    Arc::new(App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), program))
-}
-
-async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
-    let envelope = tools::call(app, Request::new(tool, arguments, Caller::default())).await.unwrap();
-    assert!(envelope.ok, "{:?}", envelope.error);
-    envelope.result.unwrap()
 }
 
 async fn index(app: &Arc<App>, repository: &Path) {
@@ -163,11 +104,4 @@ async fn search(app: &Arc<App>, texts: &[String]) {
         at(0.99),
         times.len()
     );
-}
-
-/// The most memory this process ever held. Postgres is not in it.
-fn peak_megabytes() -> f64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) / 1e3
 }

@@ -41,7 +41,7 @@ sections! {
         roots: Vec<PathBuf>, file_bytes_max: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize,
         chunk_chars_target: usize, chunk_chars_max: usize, chunks_per_file_max: usize, parse_timeout_ms: u64,
         batch_files: usize, batch_chunks: usize, batch_ms: u64, redact_secrets: bool, delete_guard_files: usize,
-        lease_ms: u64, heartbeat_ms: u64, hnsw_rows_min: u64, facts: bool,
+        lease_ms: u64, heartbeat_ms: u64, hnsw_rows_min: u64, facts: bool, risk: bool, risk_rules: Option<PathBuf>,
         history: bool, churn_commits: u32, history_commits_max: usize, history_ms_max: u64,
     }
     /// Questions.

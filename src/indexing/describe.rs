@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::languages::facts::{Comment, Counts, Detail, Field};
+use crate::languages::risk::{ChunkRisk, Findings};
 use crate::languages::{Chunk, Language, terms};
 use crate::store::{ChunkWrite, CommentWrite, NamedFact, WordsWrite};
 
@@ -17,13 +18,16 @@ const LICENCE_WORDS: &[&str] = &["copyright", "licensed under", "license:", "all
 
 /// The rows of one chunk of the file at `path`. Comments are a text of their own in code alone: documents are prose
 /// all through.
-pub(super) fn chunk_write(path: &str, chunk: Chunk, is_code: bool, mut more: Vec<NamedFact>) -> ChunkWrite {
+pub(super) fn chunk_write(path: &str, chunk: Chunk, is_code: bool, findings: &Findings) -> ChunkWrite {
     let words = words(path, &chunk.defines, chunk.signature.as_deref(), &chunk.text);
     let comment = if is_code { comment_write(path, &chunk) } else { None };
-    let detail = Detail::of(&chunk.facts).to_json();
+    let risk = ChunkRisk::of(findings, chunk.start_line, chunk.end_line);
+    let risky = risk.as_ref().map(ChunkRisk::facts).unwrap_or_default();
+    // A NUL byte in an excerpt would not be stored.
+    let detail =
+        Detail { risk, ..Detail::of(&chunk.facts) }.to_json().map(|json| json.replace("\\u0000", ""));
     let mut facts: Vec<NamedFact> = vec![(Field::Kind as i16, chunk.kind.to_owned())];
-    facts.extend(chunk.facts.values.into_iter().map(|(field, value)| (field as i16, value)));
-    facts.append(&mut more);
+    facts.extend(chunk.facts.values.into_iter().chain(risky).map(|(field, value)| (field as i16, value)));
     ChunkWrite {
         start_line: chunk.start_line,
         end_line: chunk.end_line,

@@ -12,6 +12,8 @@ mod front_matter;
 mod plan;
 mod prepare;
 
+mod risk;
+
 mod history;
 mod vectors;
 mod write;

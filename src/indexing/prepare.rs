@@ -10,8 +10,10 @@ use super::describe::{self, chunk_write, mode};
 use super::file::{Kind, ReadLimits, Root};
 use super::front_matter::front_matter;
 use super::plan::ToRead;
+use super::risk::{self, Rules};
 use super::secrets::{self, Redacted};
 use crate::config;
+use crate::languages::risk::{Findings, RuleSet, analyse};
 use crate::languages::{self, ChunkLimits, Chunked};
 use crate::store::FileWrite;
 
@@ -40,6 +42,7 @@ pub(super) fn prepare_all(
     root: &Root,
     files: Vec<ToRead>,
     settings: &config::Indexing,
+    rules: &Rules,
     threads: usize,
     out: &Sender<Prepared>,
     cancel: &CancellationToken,
@@ -50,7 +53,9 @@ pub(super) fn prepare_all(
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
                 while let Some(file) = next() {
-                    if cancel.is_cancelled() || out.blocking_send(prepare(root, file, settings)).is_err() {
+                    if cancel.is_cancelled()
+                        || out.blocking_send(prepare(root, file, settings, rules.as_deref())).is_err()
+                    {
                         return;
                     }
                 }
@@ -59,7 +64,7 @@ pub(super) fn prepare_all(
     });
 }
 
-fn prepare(root: &Root, file: ToRead, settings: &config::Indexing) -> Prepared {
+fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, rules: Option<&RuleSet>) -> Prepared {
     let ToRead { entry, known } = file;
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
@@ -83,6 +88,7 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing) -> Prepared {
         skipped: None,
         imports: Vec::new(),
         meta: None,
+        risk_ends: None,
         chunks: Vec::new(),
     };
     let mut redacted = 0;
@@ -97,7 +103,7 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing) -> Prepared {
             redacted = clean.count as u64;
             write.lines = lines;
             write.language = language.map(|language| language.id);
-            describe(&mut write, &clean.text, language, settings);
+            describe(&mut write, &clean.text, language, settings, rules);
         }
     }
     Prepared::Changed { file: Box::new(write), redacted }
@@ -109,13 +115,19 @@ fn describe(
     text: &str,
     language: Option<&'static languages::Language>,
     settings: &config::Indexing,
+    rules: Option<&RuleSet>,
 ) {
     write.meta = front_matter(text);
     write.mode = mode(&write.path, language, write.meta.as_deref());
-    let Chunked { chunks, imports, .. } = chunked(text, language, settings);
+    let Chunked { chunks, imports, flow, .. } = chunked(text, language, settings);
+    let findings = match (rules, language) {
+        (Some(rules), Some(language)) => analyse(text, language.id, &flow, rules),
+        _ => Findings::default(),
+    };
+    write.risk_ends = risk::ends(&findings);
     write.imports = describe::imports(&write.path, &imports);
     let is_code = write.mode == "code";
-    let rows = chunks.into_iter().map(|chunk| chunk_write(&write.path, chunk, is_code, Vec::new()));
+    let rows = chunks.into_iter().map(|chunk| chunk_write(&write.path, chunk, is_code, &findings));
     write.chunks = rows.collect();
 }
 

@@ -31,6 +31,9 @@ pub struct RunReport {
     pub secrets_redacted: u64,
     /// Files and folders that are not searchable, by reason.
     pub skipped: Vec<SkippedFiles>,
+    /// What else the reader should know: rules that were left out, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub notes: Vec<String>,
     /// Seconds until words were searchable.
     pub lexical_seconds: f64,
     /// Seconds in all.

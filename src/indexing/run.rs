@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::plan::{self, Plan};
 use super::report::{RunReport, SkipCounter};
+use super::risk::{self, Rules};
 use super::walk::{self, Walk, WalkLimits};
 use super::{history, vectors, write};
 use crate::clock::Clock;
@@ -64,8 +65,10 @@ pub async fn run(run: &Run<'_>) -> Result<RunReport, Fault> {
     if let Some(embedder) = &run.embedder {
         run.project.require_model(&ModelFacts::of(embedder.model()))?;
     }
-    let repository = open(run).await?;
-    let outcome = pipeline(run, &repository, started).await;
+    let (rules, note) = risk::rules(run)?;
+    let versions = versions(run, &rules);
+    let repository = open(run, versions).await?;
+    let outcome = pipeline(run, &repository, rules, note, started).await;
     if outcome.is_err() {
         close_failed(run, &repository).await;
     }
@@ -79,11 +82,19 @@ struct Repository {
     is_new: bool,
     /// Its chunks were made by another version of this program.
     outdated: bool,
+    /// What makes its rows in this run.
+    versions: Versions,
     /// Where git stood at the end of the last run.
     commit: Option<String>,
 }
 
-async fn pipeline(run: &Run<'_>, repository: &Repository, started: Instant) -> Result<RunReport, Fault> {
+async fn pipeline(
+    run: &Run<'_>,
+    repository: &Repository,
+    rules: Rules,
+    note: Option<String>,
+    started: Instant,
+) -> Result<RunReport, Fault> {
     run.progress.update(|progress| progress.phase = Phase::Walk);
     let walked = walk_blocking(run).await?;
     if run.cancel.is_cancelled() {
@@ -107,12 +118,15 @@ async fn pipeline(run: &Run<'_>, repository: &Repository, started: Instant) -> R
         progress.files_total = Some(total);
         progress.files_done = unchanged;
     });
-    let written = write::write_files(run, repository.id, plan.read, &mut skips).await?;
+    let written = write::write_files(run, repository.id, plan.read, rules, &mut skips).await?;
     if written.searchable + unchanged == 0 {
         return Err(nothing_to_index(skips));
     }
     let removed_chunks = remove(run, &vanished).await?;
     finish_lexical(run, written.changed_chunks + removed_chunks).await?;
+    if written.changed_chunks + removed_chunks > 0 {
+        risk::join(run, repository.id).await?;
+    }
     let lexical_seconds = seconds_since(run, started);
 
     history::record(run, repository.id, repository.commit.as_deref()).await?;
@@ -133,10 +147,11 @@ async fn pipeline(run: &Run<'_>, repository: &Repository, started: Instant) -> R
         vectors_pending: embedded.pending,
         secrets_redacted: written.redacted,
         skipped: skips.finish(),
+        notes: note.into_iter().collect(),
         lexical_seconds,
         seconds: seconds_since(run, started),
     };
-    close(run, repository.id, &report).await?;
+    close(run, repository, &report).await?;
     Ok(report)
 }
 
@@ -145,30 +160,34 @@ fn seconds_since(run: &Run<'_>, started: Instant) -> f64 {
 }
 
 /// What turns text into rows in this build.
-fn versions(run: &Run<'_>) -> Versions {
-    let facts = if run.config.indexing.facts { FACTS_VERSION } else { 0 };
-    Versions { chunker: CHUNKER_VERSION, terms: TERMS_VERSION, facts, rules: [0; 32] }
+fn versions(run: &Run<'_>, rules: &Rules) -> Versions {
+    Versions {
+        chunker: CHUNKER_VERSION,
+        terms: TERMS_VERSION,
+        facts: if run.config.indexing.facts { FACTS_VERSION } else { 0 },
+        rules: rules.as_ref().map_or([0; 32], |rules| rules.fingerprint()),
+    }
 }
 
 /// Takes the fence and the repository's row.
-async fn open(run: &Run<'_>) -> Result<Repository, Fault> {
+async fn open(run: &Run<'_>, versions: Versions) -> Result<Repository, Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     index_state::acquire_fence(&mut tx, run.fence).await?;
     let root = run.root.to_string_lossy();
     let known = repositories::get(&mut tx, &root).await?;
-    let outdated = known.as_ref().is_some_and(|known| known.versions != versions(run));
+    let outdated = known.as_ref().is_some_and(|known| known.versions != versions);
     let is_new = known.as_ref().is_none_or(|known| known.indexed_ms.is_none());
     let commit = known.as_ref().and_then(|known| known.commit.clone());
     let (id, name) = match known {
         Some(known) => (known.id, known.name),
         None => {
             let name = free_name(&mut tx, run.root).await?;
-            (repositories::ensure(&mut tx, run.fence, &root, &name, versions(run)).await?, name)
+            (repositories::ensure(&mut tx, run.fence, &root, &name, versions).await?, name)
         }
     };
     repositories::set_state(&mut tx, run.fence, id, RepositoryState::Indexing).await?;
     tx.commit().await?;
-    Ok(Repository { id, name, is_new, outdated, commit })
+    Ok(Repository { id, name, is_new, outdated, versions, commit })
 }
 
 /// The folder's name, with a number where another repository of the project has it.
@@ -286,11 +305,19 @@ async fn totals(run: &Run<'_>, repository_id: i64) -> Result<(u64, u64), Fault> 
     Ok((totals.files.unsigned_abs(), totals.chunks.unsigned_abs()))
 }
 
-async fn close(run: &Run<'_>, id: i64, report: &RunReport) -> Result<(), Fault> {
+async fn close(run: &Run<'_>, repository: &Repository, report: &RunReport) -> Result<(), Fault> {
     let json =
         serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    repositories::set_report(&mut tx, run.fence, id, RepositoryState::Ready, versions(run), &json).await?;
+    repositories::set_report(
+        &mut tx,
+        run.fence,
+        repository.id,
+        RepositoryState::Ready,
+        repository.versions,
+        &json,
+    )
+    .await?;
     tx.commit().await
 }
 

@@ -8,6 +8,7 @@ mod plain;
 mod registry;
 
 pub mod facts;
+pub mod risk;
 
 mod hazard;
 mod lines;

@@ -237,7 +237,7 @@ fn lower(texts: &[String]) -> Vec<String> {
 
 /// A qualified name as chains are stored: `a::b` and `a->b` are `a.b`.
 fn undotted(name: &str) -> String {
-    name.trim_end_matches("()").replace("::", ".").replace("->", ".")
+    name.trim_end_matches("()").trim_end_matches(['!', '?']).replace("::", ".").replace("->", ".")
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "counts beyond i64 match nothing either way")]

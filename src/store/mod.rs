@@ -16,6 +16,7 @@ pub use door::{Access, ControlTx, ProjectTx, Store};
 pub use project::chunks::{self, ChunkRow, ChunkSpan};
 pub use project::files::{self, FileRow, Totals};
 pub use project::filter::{Counted, Filter, Test, Within, listed, within};
+pub use project::flows::{self, FlowWrite};
 pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHistory};
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, Words};

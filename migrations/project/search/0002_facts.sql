@@ -17,7 +17,8 @@ ALTER TABLE {schema}.files
     ADD COLUMN IF NOT EXISTS churn_added int4,
     ADD COLUMN IF NOT EXISTS churn_deleted int4,
     ADD COLUMN IF NOT EXISTS churn_commits int4,
-    ADD COLUMN IF NOT EXISTS lines_attributed_to text;
+    ADD COLUMN IF NOT EXISTS lines_attributed_to text,
+    ADD COLUMN IF NOT EXISTS risk_ends text;
 
 CREATE INDEX IF NOT EXISTS files_records ON {schema}.files (id) WHERE mode = 'records';
 

@@ -1,4 +1,6 @@
 ; What C code does.
+; Macros and halves of #if are no errors, though the grammar cannot read them.
+;! without syntax-error
 ;! default-visibility public
 
 ; Parameters and types. What a pointer to a function takes is no parameter of the function around it.

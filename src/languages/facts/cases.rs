@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::field::{Field, Flag};
 use super::gather::{Gathered, gather};
-use super::query::{Compiled, items};
+use super::query::{Compiled, CountKind, Role, Syntax, items};
 use crate::languages::{Language, PARSED, syntax};
 
 /// One case: a fact, what is expected of it, a source.
@@ -175,4 +175,94 @@ fn every_language_says_what_its_cases_say() {
         judge(language, compiled, &text, &mut wrong);
     }
     assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// Columns of the published matrix.
+const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Declarations",
+        &[
+            "params",
+            "types",
+            "inferredTypes",
+            "returnTypes",
+            "decorators",
+            "modifiers",
+            "visibility",
+            "extends",
+            "implements",
+            "imports",
+            "exports",
+            "doc",
+        ],
+    ),
+    ("Behaviour", &["calls", "uses", "reads", "writes", "mutates", "aliases", "throws", "awaits", "yields"]),
+    ("Control flow", &["branches", "loops", "breaks", "continues", "async", "generator", "returns", "lint"]),
+];
+
+/// What the query of a language can tell of a column.
+fn can_tell(compiled: &Compiled, fact: &str) -> bool {
+    let syntax = match fact {
+        "branches" => Syntax::Counts(CountKind::Branches),
+        "loops" => Syntax::Counts(CountKind::Loops),
+        "breaks" => Syntax::Counts(CountKind::Breaks),
+        "continues" => Syntax::Counts(CountKind::Continues),
+        "async" => Syntax::Flag(Flag::Async),
+        "generator" => Syntax::Flag(Flag::Generator),
+        "returns" => Syntax::Flag(Flag::Returns),
+        "lint" => return compiled.tells(Role::Lint),
+        "doc" => return compiled.tells(Role::Comment) || compiled.tells(Role::Doc),
+        "uses" => Syntax::Fields(&[Field::Use]),
+        name => {
+            let at = Field::ALL.iter().position(|field| field.name() == name).unwrap();
+            Syntax::Fields(&Field::ALL[at..=at])
+        }
+    };
+    compiled.can_tell(syntax)
+}
+
+#[test]
+fn the_support_matrix_is_published() {
+    let mut wrong = String::new();
+    let mut table = String::new();
+    for (group, facts) in GROUPS {
+        write!(table, "\n### {group}\n\n| | {} |\n|---|{}\n", facts.join(" | "), "---|".repeat(facts.len()))
+            .unwrap();
+        for language in PARSED {
+            let grammar = language.grammar.as_ref().unwrap();
+            let compiled = grammar.facts.compiled(|| (grammar.language)()).unwrap();
+            let text = std::fs::read_to_string(folder(language).join("facts.cases")).unwrap_or_default();
+            let counts = judge(language, compiled, &text, &mut String::new());
+            write!(table, "| {} |", language.title).unwrap();
+            for fact in *facts {
+                let (yes, no) = counts.get(*fact).copied().unwrap_or_default();
+                let tells = can_tell(compiled, fact);
+                if tells && (yes == 0 || no == 0) {
+                    writeln!(wrong, "{}: {fact} has {yes} positive and {no} negative cases", language.id)
+                        .unwrap();
+                }
+                table.push_str(if tells { " ● |" } else { " |" });
+            }
+            table.push('\n');
+        }
+    }
+    table.push_str("\n### Lint rules by language\n\n");
+    for language in PARSED {
+        let grammar = language.grammar.as_ref().unwrap();
+        let rules = grammar.facts.compiled(|| (grammar.language)()).unwrap().lint_rules();
+        if !rules.is_empty() {
+            writeln!(table, "- {}: {}", language.title, rules.join(", ")).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/facts.md");
+    let document = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = document.split_once("<!-- generated: support -->\n").unwrap();
+    let (published, after) = rest.split_once("<!-- end -->").unwrap();
+    if published != table && std::env::var_os("UPDATE_DOCS").is_some() {
+        std::fs::write(&path, format!("{before}<!-- generated: support -->\n{table}<!-- end -->{after}"))
+            .unwrap();
+        return;
+    }
+    assert!(published == table, "docs/facts.md is out of date: UPDATE_DOCS=1 cargo test support_matrix");
 }

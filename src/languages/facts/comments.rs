@@ -54,6 +54,9 @@ pub(super) fn comments(text: &str, items: &[Item<'_, '_>], starts: &dyn Fn(usize
         let raw = text[item.node.byte_range()].trim_end();
         let (first, last) =
             (item.node.start_position().row, item.node.start_position().row + raw.matches('\n').count());
+        if raw.starts_with("#!") {
+            continue;
+        }
         let mark = mark(raw);
         let said = bare(raw);
         if NOT_PROSE.iter().any(|word| said.trim_start().starts_with(word)) {
@@ -122,10 +125,34 @@ fn bare(raw: &str) -> String {
         } else {
             line.trim_start_matches(['/', '#', '-', ';', '%', '!', '|'])
         };
-        line.trim()
+        // Haddock begins documentation with a bar.
+        line.trim().trim_start_matches(['|', '^']).trim_start()
     });
     let said = lines.collect::<Vec<_>>().join("\n");
+    let said = if ["<summary>", "<param ", "<returns>"].iter().any(|tag| said.contains(tag)) {
+        without_tags(&said)
+    } else {
+        said
+    };
     said.trim().trim_matches('"').trim().to_owned()
+}
+
+/// The text between XML tags, which documentation comments of .NET are made of.
+fn without_tags(text: &str) -> String {
+    let mut said = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, tag)) = rest.split_once('<') {
+        said.push_str(before);
+        match tag.split_once('>') {
+            Some((_, after)) => rest = after,
+            None => {
+                said.push('<');
+                rest = tag;
+            }
+        }
+    }
+    said.push_str(rest);
+    said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// The first characters of a documentation text, cut at a word.

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::field::{Counts, Facts, Lint};
+use crate::languages::risk::ChunkRisk;
 
 /// Who calls what, how control flows, what is broken, what the documentation says.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,6 +19,9 @@ pub struct Detail {
     /// Structural rules that are broken.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lint: Vec<Lint>,
+    /// Untrusted input, dangerous operations and what lies between, in this file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub risk: Option<ChunkRisk>,
     /// Documentation, at most 300 characters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub doc: Option<String>,
@@ -45,6 +49,7 @@ impl Detail {
             calls: facts.calls.iter().map(pair).collect(),
             control_flow: facts.counts.filter(|counts| *counts != Counts::default()),
             lint: facts.lint.clone(),
+            risk: None,
             doc: facts.doc.clone(),
         }
     }

@@ -17,6 +17,8 @@ const VALUES_MAX: usize = 256;
 const CALLS_MAX: usize = 128;
 /// Lines of a function above which it is too long to be read as one.
 const FUNCTION_LINES_MAX: usize = 100;
+/// What languages call the object that a method belongs to.
+const RECEIVERS: &[&str] = &["self", "cls", "this"];
 /// What a comment says that asks for work.
 const WORK_MARKS: &[&str] = &["TODO", "FIXME", "XXX", "HACK"];
 
@@ -59,7 +61,9 @@ pub(in crate::languages) fn gather(
         gathering.take(item);
     }
     gathering.definitions(&items, compiled);
-    gathering.syntax_errors(root);
+    if !compiled.is_without("syntax-error") {
+        gathering.syntax_errors(root);
+    }
     let comments = gathering.comments(&items);
     gathering.finish(comments)
 }
@@ -95,20 +99,22 @@ impl Gathering<'_> {
     /// Notes which identifiers are written, called, named: the others are read.
     fn claim(&mut self, items: &[Item<'_, '_>]) {
         self.claimed.extend(self.outline.definitions.iter().map(|definition| definition.name_start));
-        for item in items {
+        for (at, item) in items.iter().enumerate() {
             let text = &self.text[item.node.byte_range()];
             match item.role {
                 Role::Param | Role::Use => _ = self.claimed.insert(item.node.start_byte()),
                 Role::Call => {
                     // The last name of the chain; what is in front of it is read.
-                    let name = text.trim_end_matches(['!', '?', ' ']);
-                    let bare = name
-                        .rfind(|c: char| !(c.is_alphanumeric() || c == '_'))
-                        .map_or(0, |at| at + name[at..].chars().next().map_or(1, char::len_utf8));
-                    self.claimed.insert(item.node.start_byte() + bare);
+                    let name = values::last_name_start(text).unwrap_or(0);
+                    self.claimed.insert(item.node.start_byte() + name);
                 }
-                Role::Target if text.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '@')) => {
-                    self.claimed.insert(item.node.start_byte());
+                // Names that are all bound by a pattern; in `a.b = c` the `a` is read.
+                Role::Target
+                    if values::targets(text).iter().all(|target| matches!(target, Target::Name(_))) =>
+                {
+                    let inside =
+                        items[at..].iter().take_while(|other| other.node.start_byte() < item.node.end_byte());
+                    self.claimed.extend(inside.map(|other| other.node.start_byte()));
                 }
                 _ => {}
             }
@@ -207,7 +213,15 @@ impl Gathering<'_> {
     }
 
     fn call(&mut self, row: usize, item: &Item<'_, '_>) {
-        let Some(callee) = values::chain(&self.raw(item)) else { return };
+        // Some grammars have no node for what is called: it then ends where the arguments start.
+        let start = item.node.start_byte();
+        let inside = item
+            .partner
+            .map(|list| list.start_byte())
+            .filter(|at| (start + 1..item.node.end_byte()).contains(at));
+        let callee_end = inside.unwrap_or(item.node.end_byte());
+        let raw = item.set.unwrap_or(&self.text[start..callee_end]);
+        let Some(callee) = values::chain(raw).or_else(|| values::command(raw)) else { return };
         let caller = self.callable(item.node.start_byte()).map(|at| &self.outline.definitions[at]);
         let (caller, simple) = (caller.map(|c| c.qualified.clone()), caller.map(|c| c.name.clone()));
         if let Some(at) = self.chunk(row) {
@@ -225,7 +239,8 @@ impl Gathering<'_> {
         }
         let mut cursor = item.node.walk();
         let arguments: Vec<_> = item.partner.map_or_else(Vec::new, |list| {
-            let real = |node: &Node<'_>| !node.is_extra();
+            // Where there is no list, the arguments stand in the call itself, behind what is called.
+            let real = |node: &Node<'_>| !node.is_extra() && node.start_byte() >= callee_end;
             list.named_children(&mut cursor).filter(real).map(|node| node.byte_range()).collect()
         });
         let end = item.partner.map_or(item.node.end_byte(), |list| list.end_byte());
@@ -247,7 +262,14 @@ impl Gathering<'_> {
         }
         let Some(value) = item.partner else { return };
         let said = self.text[value.byte_range()].trim();
-        if let ([Target::Name(name)], true) = (targets.as_slice(), values::is_plain_chain(said))
+        // A loop or a pattern takes something out of a value; only an assignment gives it another name.
+        let between = self.text.get(item.node.end_byte()..value.start_byte()).unwrap_or_default();
+        let behind = value.start_byte() >= item.node.end_byte();
+        let assigns = behind
+            && (between.trim().is_empty() || between.trim_end().ends_with('='))
+            && !between.contains([')', '}', ']']);
+        if assigns
+            && let ([Target::Name(name)], true) = (targets.as_slice(), values::is_plain_chain(said))
             && let Some(chain) = values::chain(said)
         {
             self.add(row, Field::Alias, format!("{name}={chain}"));
@@ -320,8 +342,13 @@ impl Gathering<'_> {
             if definition.last_row - definition.first_row >= FUNCTION_LINES_MAX {
                 self.lint(definition.name_row, "long-function");
             }
+            // A receiver is no argument of a call: it stands before the name, or is the first parameter.
             let params = within().filter(|item| item.role == Role::Param);
-            let params = params.filter_map(|item| values::name(&self.raw(item))).collect();
+            let params = params.filter(|item| item.node.start_byte() > definition.name_start);
+            let params = params.filter_map(|item| values::name(&self.raw(item)));
+            let params =
+                params.enumerate().filter(|(at, name)| *at > 0 || !RECEIVERS.contains(&name.as_str()));
+            let params = params.map(|(_, name)| name).collect();
             self.flow.functions.push(FunctionSpan {
                 name: definition.name.clone(),
                 range: definition.start..definition.end,

@@ -92,6 +92,8 @@ pub(in crate::languages) struct Compiled {
     values: Vec<Option<Box<str>>>,
     /// What a definition without a visibility of its own has: the line `;! default-visibility public`.
     pub(super) default_visibility: Option<String>,
+    /// Facts that the language does not have although captures could tell them: the line `;! without mutates returns`.
+    without: Vec<String>,
 }
 
 impl Compiled {
@@ -112,9 +114,32 @@ impl Compiled {
             settings.iter().find(|setting| &*setting.key == "value").and_then(|setting| setting.value.clone())
         };
         let values = (0..query.pattern_count()).map(value).collect();
+        let without = text.lines().filter_map(|line| line.strip_prefix(";! without "));
+        let without = without.flat_map(|names| names.split_whitespace().map(str::to_owned)).collect();
         let directive = text.lines().find_map(|line| line.strip_prefix(";! default-visibility "));
         let default_visibility = directive.map(|word| word.trim().to_owned());
-        Ok(Self { query, roles, values, default_visibility })
+        Ok(Self { query, roles, values, default_visibility, without })
+    }
+
+    /// Names of the rules whose breaks the query finds, sorted.
+    #[cfg(test)]
+    pub(super) fn lint_rules(&self) -> Vec<&str> {
+        let captures = |pattern: usize| {
+            let quantifiers = self.query.capture_quantifiers(pattern);
+            self.roles.iter().zip(quantifiers).any(|(role, quantifier)| {
+                *role == Some(Role::Lint) && *quantifier != tree_sitter::CaptureQuantifier::Zero
+            })
+        };
+        let named = self.values.iter().enumerate().filter(|(pattern, _)| captures(*pattern));
+        let mut rules: Vec<&str> = named.filter_map(|(_, value)| value.as_deref()).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        rules
+    }
+
+    /// Whether the language does not have a fact that captures could tell.
+    pub(super) fn is_without(&self, fact: &str) -> bool {
+        self.without.iter().any(|name| name == fact)
     }
 
     /// Whether the query has a capture of this role at all.
@@ -152,11 +177,15 @@ impl Compiled {
     pub(in crate::languages) fn can_tell(&self, syntax: Syntax) -> bool {
         let any = |roles: &[Role]| roles.iter().any(|role| self.tells(*role));
         match syntax {
-            Syntax::Fields(fields) => fields.iter().any(|field| any(roles_of(*field))),
+            Syntax::Fields(fields) => {
+                let has = |field: &&Field| !self.is_without(field.name());
+                fields.iter().filter(has).any(|field| any(roles_of(*field)))
+            }
             Syntax::Counts(CountKind::Branches) => any(&[Role::Branch]),
             Syntax::Counts(CountKind::Loops) => any(&[Role::Loop]),
             Syntax::Counts(CountKind::Breaks) => any(&[Role::Break]),
             Syntax::Counts(CountKind::Continues) => any(&[Role::Continue]),
+            Syntax::Flag(flag) if self.is_without(flag.as_str()) => false,
             Syntax::Flag(Flag::Async) => any(&[Role::Async]),
             Syntax::Flag(Flag::Generator) => any(&[Role::Generator, Role::Yield]),
             Syntax::Flag(Flag::Returns) => any(&[Role::Returns, Role::ReturnType]),

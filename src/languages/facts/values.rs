@@ -37,46 +37,99 @@ pub(super) fn declared_type(raw: &str) -> Option<String> {
     folded(raw.trim().trim_start_matches("->").trim_start_matches(':'))
 }
 
-/// A name without quotes and sigils.
+/// A name without quotes and sigils. A quote at the end alone belongs to the name: `x'`.
 pub(super) fn name(raw: &str) -> Option<String> {
-    folded(raw.trim().trim_matches(['"', '\'', '`', '$', '&', '*', ':']))
+    let bare = raw.trim().trim_matches(['"', '`', '$', '&', '*', ':']);
+    let bare = bare.strip_prefix('\'').map_or(bare, |inner| inner.trim_end_matches('\''));
+    folded(bare).filter(|name| !name.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 /// What stands between the parts of a dotted name.
-const JOINTS: &[&str] = &["?.", "!.", "::", "->", ".", "\\"];
+const JOINTS: &[&str] = &["?.", "!.", "::", "->", ".", "\\", ":"];
 
 /// A chain of names with `.` between them, what is in brackets left out: `self.a[0].b(c)->d` is `self.a.b.d`.
 /// None where it is no chain, such as a call of a lambda.
 pub(super) fn chain(raw: &str) -> Option<String> {
-    let mut bare = String::with_capacity(raw.len().min(256));
-    let mut depth = 0usize;
-    let mut rest = raw;
-    while let Some(c) = rest.chars().next() {
+    let parts = parts(raw)?;
+    // `a.await?.b`: waiting is no part of a name.
+    let names = parts.iter().map(|(_, name)| name.as_str()).filter(|name| *name != "await");
+    let chain = names.collect::<Vec<_>>().join(".");
+    let named = chain.chars().next().is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '#' | '~'));
+    (named && chain.len() <= VALUE_BYTES_MAX).then_some(chain)
+}
+
+/// A command as shells call it: `apt-get`, `./run.sh`.
+pub(super) fn command(raw: &str) -> Option<String> {
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+');
+    let raw = raw.trim();
+    (raw.starts_with(is_part) && raw.chars().all(is_part) && raw.chars().any(char::is_alphabetic))
+        .then(|| folded(raw))
+        .flatten()
+}
+
+/// Where the last name of a chain starts.
+pub(super) fn last_name_start(raw: &str) -> Option<usize> {
+    parts(raw)?.last().map(|(start, _)| *start)
+}
+
+/// The names of a chain with the bytes where they start.
+fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
+    let mut parts: Vec<(usize, String)> = Vec::new();
+    // What closes the open brackets, the innermost last.
+    let mut open: Vec<char> = Vec::new();
+    let mut new_part = true;
+    let mut at = 0;
+    while let Some(c) = raw[at..].chars().next() {
+        let rest = &raw[at..];
         // Operators that hold a bracket character are joints first.
-        if depth == 0
+        if open.is_empty()
             && let Some(joint) = JOINTS.iter().find(|joint| rest.starts_with(**joint))
         {
-            if !bare.is_empty() && !bare.ends_with('.') {
-                bare.push('.');
-            }
-            rest = &rest[joint.len()..];
+            new_part = true;
+            at += joint.len();
             continue;
         }
+        at += c.len_utf8();
+        let in_types = open.last().is_none_or(|close| *close == '>');
         match c {
-            '(' | '[' | '{' | '<' => depth += 1,
-            ')' | ']' | '}' | '>' => depth = depth.saturating_sub(1),
-            _ if depth > 0 || c.is_whitespace() || matches!(c, '!' | '?' | '$' | '@' | '&' | '*') => {}
-            c if c.is_alphanumeric() || matches!(c, '_' | '#' | '~' | '\'') => bare.push(c),
+            '(' => open.push(')'),
+            '[' => open.push(']'),
+            '{' => open.push('}'),
+            // Elsewhere these compare.
+            '<' if in_types => open.push('>'),
+            _ if open.last() == Some(&c) => _ = open.pop(),
+            // A string in brackets may hold brackets; a lifetime among types is no string.
+            '"' | '`' | '\'' if !in_types => at += string_end(&raw[at..], c),
+            _ if !open.is_empty() || c.is_whitespace() || matches!(c, '!' | '?' | '$' | '@' | '&' | '*') => {}
+            c if c.is_alphanumeric() || matches!(c, '_' | '#' | '~' | '\'') => match parts.last_mut() {
+                Some((_, name)) if !new_part => name.push(c),
+                _ => {
+                    parts.push((at - c.len_utf8(), c.to_string()));
+                    new_part = false;
+                }
+            },
             _ => return None,
         }
-        if bare.len() > 4 * VALUE_BYTES_MAX {
+        if parts.len() > VALUE_BYTES_MAX {
             return None;
         }
-        rest = &rest[c.len_utf8()..];
     }
-    let bare = bare.trim_matches('.');
-    let named = bare.chars().next().is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '#' | '~'));
-    (named && bare.len() <= VALUE_BYTES_MAX).then(|| bare.to_owned())
+    Some(parts)
+}
+
+/// Bytes to behind the end of a string that began with `quote`; none where it does not end in its line.
+fn string_end(text: &str, quote: char) -> usize {
+    let mut escaped = false;
+    for (at, c) in text.char_indices() {
+        match c {
+            '\n' => break,
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == quote => return at + c.len_utf8(),
+            _ => {}
+        }
+    }
+    0
 }
 
 /// The last part of a chain.
@@ -109,6 +162,8 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
             '[' | '(' if follows_name && c == '[' => depth += 1,
             ']' if depth > 0 => depth -= 1,
             _ if depth > 0 => {}
+            // The name of a constructor binds nothing.
+            '(' | '{' if raw[..at].ends_with(is_name_char) => from = at + c.len_utf8(),
             ',' | '(' | ')' | '{' | '}' | '[' | ']' | ';' | '|' | '=' => {
                 found.extend(target(&raw[from..at]));
                 from = at + c.len_utf8();
@@ -133,7 +188,8 @@ const PATTERN_WORDS: &[&str] = &[
 
 fn target(raw: &str) -> Option<Target> {
     // `x: T` binds `x`; `a::b` is a path.
-    let raw = match raw.find(':') {
+    let outside = raw.find('[').unwrap_or(raw.len());
+    let raw = match raw[..outside].find(':') {
         Some(at) if !raw[at..].starts_with("::") && !raw[..at].ends_with(':') => &raw[..at],
         _ => raw,
     };
@@ -154,23 +210,50 @@ fn target(raw: &str) -> Option<Target> {
     Some(Target::Part(part))
 }
 
-fn is_name_char(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
+pub(super) fn is_name_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '\'')
 }
+
+/// Words that are values themselves.
+const LITERALS: &[&str] = &[
+    "true",
+    "false",
+    "null",
+    "nil",
+    "none",
+    "True",
+    "False",
+    "None",
+    "NULL",
+    "nullptr",
+    "undefined",
+    "default",
+];
 
 /// Whether a value is only a chain of names, so that its target is another name for it.
 pub(super) fn is_plain_chain(raw: &str) -> bool {
-    raw.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '@' | '&' | '*'))
+    !LITERALS.contains(&raw)
+        && raw.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '@' | '&' | '*'))
         && !raw.contains(['(', '[', '{', '"', '\'', ' ', '\n', '<', '+', '?', ','])
 }
+
+/// Endings of files that are imported by name, without quotes.
+const FILE_ENDINGS: &[&str] =
+    &[".yml", ".yaml", ".css", ".js", ".json", ".html", ".htm", ".h", ".hpp", ".sh", ".toml", ".sql"];
 
 /// What an import brings in: a path without quotes, a list in braces spread out (`a::{b, c}`), and the paths above it.
 pub(super) fn imports(raw: &str) -> Vec<String> {
     let mut spread_out = Vec::new();
+    let words = ["import ", "export ", "use ", "using ", "function ", "const ", "static "];
+    let mut raw = raw.trim().trim_end_matches(';');
+    while let Some(rest) = words.iter().find_map(|word| raw.strip_prefix(word)) {
+        raw = rest.trim_start();
+    }
     spread("", raw, 0, &mut spread_out);
     let mut found: Vec<String> = Vec::new();
     for path in spread_out {
-        let quoted = path.starts_with(['"', '\'', '`', '<']);
+        let is_file = FILE_ENDINGS.iter().any(|ending| path.ends_with(ending));
+        let quoted = is_file || path.starts_with(['"', '\'', '`', '<']);
         let Some(path) = folded(path.trim().trim_matches(['"', '\'', '`', '<', '>', ';'])) else { continue };
         let mut above = path.as_str();
         // What is quoted or has a slash is a file or a package's whole name.
@@ -205,17 +288,16 @@ fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
             '}' => level = level.saturating_sub(1),
             ',' if level == 0 => {
                 let one = raw[from..at].trim();
-                let one = one.split(" as ").next().unwrap_or(one).trim();
                 match one.split_once('{') {
                     Some((head, list)) if depth < SPREAD_DEPTH_MAX => {
                         let list = list.rsplit_once('}').map_or(list, |(list, _)| list);
                         spread(&format!("{before}{}", head.trim()), list, depth + 1, found);
                     }
-                    _ if one == "self" => found.push(before.trim_end_matches("::").to_owned()),
-                    _ if one.is_empty() => {}
-                    _ => {
-                        found.push(format!("{before}{}", one.trim_end_matches("::*").trim_end_matches(".*")))
-                    }
+                    _ => match unrenamed(one) {
+                        "" => {}
+                        "self" => found.push(before.trim_end_matches("::").to_owned()),
+                        one => found.push(whole(before, one)),
+                    },
                 }
                 from = at + 1;
             }
@@ -225,6 +307,19 @@ fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
             break;
         }
     }
+}
+
+/// A path without the name that it gets here: `a as b`, `A => B`.
+fn unrenamed(one: &str) -> &str {
+    let cut = [" as ", "=>"].iter().filter_map(|word| one.find(word)).min();
+    one[..cut.unwrap_or(one.len())].trim()
+}
+
+/// A path without the marks that stand for everything below it.
+fn whole(before: &str, one: &str) -> String {
+    let path = format!("{before}{one}");
+    let everything = ["::*", ".*", "._", "._*", ".given", "\\*"];
+    everything.iter().find_map(|mark| path.strip_suffix(mark)).unwrap_or(&path).to_owned()
 }
 
 /// Types that say that nothing is given back.
@@ -270,6 +365,13 @@ mod tests {
             ("println!", Some("println")),
             ("$this->db", Some("this.db")),
             ("foo", Some("foo")),
+            ("obj:method", Some("obj.method")),
+            ("load().await?.rows", Some("load.rows")),
+            ("orders.Where(x => x.Open).Select", Some("orders.Where.Select")),
+            ("log.Get(\"a)\").Run", Some("log.Get.Run")),
+            ("xs.filter { $0 > 3 }.map", Some("xs.filter.map")),
+            ("parse::<Vec<u8>>", Some("parse")),
+            ("foldl'", Some("foldl'")),
             ("(|x| x)", None),
             ("\"a\".join", None),
             ("1", None),
@@ -284,10 +386,11 @@ mod tests {
         assert_eq!(target_list("a, *b"), ["a", "b"]);
         assert_eq!(target_list("(x, mut y)"), ["x", "y"]);
         assert_eq!(target_list("self.a[i, j]"), ["part self.a[]"]);
-        assert_eq!(target_list("Some(x)"), ["Some", "x"]);
+        assert_eq!(target_list("Some(x)"), ["x"]);
         assert_eq!(target_list("{ a, b: c }"), ["a", "b"]);
         assert_eq!(target_list("let mut total: u64"), ["total"]);
         assert_eq!(target_list("*source"), ["source"]);
+        assert_eq!(target_list("h[:k]"), ["part h[]"]);
         assert_eq!(target_list("_"), Vec::<String>::new());
         assert_eq!(target_list("$this->name"), ["part this.name"]);
     }
@@ -300,6 +403,12 @@ mod tests {
         assert_eq!(imports("..pkg.mod"), ["..pkg", "..pkg.mod"]);
         assert_eq!(imports("<stdio.h>"), ["stdio.h"]);
         assert_eq!(imports("std::fmt::*"), ["std", "std::fmt"]);
+        assert_eq!(
+            imports("std::{fmt, io::{self, Read as _}}"),
+            ["std", "std::fmt", "std::io", "std::io::Read"]
+        );
+        assert_eq!(imports("import a.b.{C => D, _}"), ["a", "a.b", "a.b.C"]);
+        assert_eq!(imports("use App\\{A, B\\C as D};"), ["App", "App\\A", "App\\B", "App\\B\\C"]);
     }
 
     #[test]

@@ -1,4 +1,5 @@
 ; What Haskell code does.
+;! without mutates returns
 
 ; Parameters: names in the patterns of functions, as deep as they are usually written.
 [

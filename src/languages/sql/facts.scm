@@ -1,4 +1,5 @@
 ; What SQL code does.
+;! without mutates
 
 ; Parameters, columns and their types.
 (function_argument . (identifier) @param)

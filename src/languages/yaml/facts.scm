@@ -1,4 +1,5 @@
 ; What YAML says of other files, and its anchors.
+;! without mutates
 
 ((block_mapping_pair key: (flow_node) @_key value: (flow_node) @import)
   (#any-of? @_key "uses" "extends" "include" "$ref" "'$ref'" "\"$ref\"") (#not-match? @import "^['\"]?#"))

@@ -9,6 +9,7 @@ pub mod repositories;
 pub(super) mod filter;
 pub mod names;
 
+pub mod flows;
 pub mod history;
 pub(super) mod write;
 

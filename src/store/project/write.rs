@@ -43,6 +43,8 @@ pub struct FileWrite {
     pub imports: Vec<NamedFact>,
     /// `key=value` of its metadata, lower case; none where it has none.
     pub meta: Option<Vec<String>>,
+    /// Untrusted input that leads out of it and dangerous parameters in it, as JSON; none where there are none.
+    pub risk_ends: Option<String>,
     /// In the order of the file.
     pub chunks: Vec<ChunkWrite>,
 }
@@ -173,15 +175,15 @@ async fn upsert<'a>(
     fresh: &mut FreshNames<'a>,
 ) -> Result<HashMap<&'a str, i64>, Fault> {
     let text = format!(
-        "INSERT INTO {} AS f (id, repository_id, path, language, extension, mode, bytes, modified_ns, content_hash, lines, chunks, skipped, imports, meta) \
+        "INSERT INTO {} AS f (id, repository_id, path, language, extension, mode, bytes, modified_ns, content_hash, lines, chunks, skipped, imports, meta, risk_ends) \
          SELECT t.id, $1, t.path, t.language, t.extension, t.mode, t.bytes, t.modified_ns, t.content_hash, t.lines, t.chunks, t.skipped, \
-         ($12::int8[])[t.first:t.last], string_to_array(t.meta, $2) \
+         ($12::int8[])[t.first:t.last], string_to_array(t.meta, $2), t.risk_ends \
          FROM unnest($3::int8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int8[], $9::int8[], $10::bytea[], $11::int4[], \
-         $13::int4[], $14::text[], $15::int4[], $16::int4[], $17::text[]) \
-         AS t (id, path, language, extension, mode, bytes, modified_ns, content_hash, lines, chunks, skipped, first, last, meta) \
+         $13::int4[], $14::text[], $15::int4[], $16::int4[], $17::text[], $18::text[]) \
+         AS t (id, path, language, extension, mode, bytes, modified_ns, content_hash, lines, chunks, skipped, first, last, meta, risk_ends) \
          ON CONFLICT (repository_id, path) DO UPDATE SET language = excluded.language, extension = excluded.extension, mode = excluded.mode, \
          bytes = excluded.bytes, modified_ns = excluded.modified_ns, content_hash = excluded.content_hash, \
-         lines = excluded.lines, chunks = excluded.chunks, skipped = excluded.skipped, imports = excluded.imports, meta = excluded.meta, \
+         lines = excluded.lines, chunks = excluded.chunks, skipped = excluded.skipped, imports = excluded.imports, meta = excluded.meta, risk_ends = excluded.risk_ends, \
          lines_attributed_to = NULL RETURNING f.path, f.id",
         tx.table("files")
     );
@@ -204,7 +206,8 @@ async fn upsert<'a>(
         .bind(column(files, |f| f.skipped))
         .bind(imports.first)
         .bind(imports.last)
-        .bind(column(files, |f| f.meta.as_ref().map(|meta| meta.join(SEPARATOR))));
+        .bind(column(files, |f| f.meta.as_ref().map(|meta| meta.join(SEPARATOR))))
+        .bind(column(files, |f| f.risk_ends.as_deref()));
     let rows = tx.tx.all(query).await?;
     let mut stored = rows
         .iter()

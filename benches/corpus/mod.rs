@@ -1,0 +1,89 @@
+//! What the benchmarks share: a corpus of real files, an application over it, a call.
+#![expect(clippy::unwrap_used, reason = "a measurement that cannot go on stops")]
+#![allow(dead_code, clippy::allow_attributes, reason = "each benchmark uses a part")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use pairofcleats::app::App;
+use pairofcleats::clock::SystemClock;
+use pairofcleats::config::{self, Config, Layout, Overrides, Variant};
+use pairofcleats::tools::{self, Caller, Request};
+use pairofcleats::upkeep::assets::{Wanted, install_for_tests, test_home};
+use serde_json::Value;
+
+/// The first whole lines of a text.
+fn head(text: &str, bytes_max: usize) -> String {
+    let mut head = String::new();
+    for line in text.lines().take_while(|line| line.len() < bytes_max) {
+        if head.len() + line.len() > bytes_max {
+            break;
+        }
+        head.push_str(line);
+        head.push('\n');
+    }
+    head
+}
+
+/// Copies the heads of source files of dependencies, spread evenly over what is there.
+pub fn collect(count: usize, bytes_max: usize, into: &Path) -> Vec<String> {
+    let registry = directories::BaseDirs::new().unwrap().home_dir().join(".cargo/registry/src");
+    let mut found = Vec::new();
+    let mut open = vec![registry];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|e| e == "rs" || e == "md" || e == "c" || e == "h") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    let step = (found.len() / count).max(1);
+    let copy = |(at, path): (usize, PathBuf)| {
+        let text = head(&fs::read_to_string(&path).ok()?, bytes_max);
+        let target =
+            into.join(format!("part_{}", at % 200)).join(format!("{at}_{}", path.file_name()?.to_str()?));
+        fs::create_dir_all(target.parent()?).ok()?;
+        fs::write(target, &text).ok()?;
+        Some(text)
+    };
+    found.into_iter().step_by(step).take(count).enumerate().filter_map(copy).collect()
+}
+
+/// An application over a home of its own, with the machine's installed assets.
+pub fn app(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
+    Arc::new(bare(home, change))
+}
+
+/// The same before it is shared.
+pub fn bare(home: &Path, change: impl FnOnce(&mut Config)) -> App {
+    install_for_tests(Wanted { postgres: true, embedding: true }, Variant::Auto).unwrap();
+    fs::create_dir_all(home).unwrap();
+    for folder in ["runtime", "models"] {
+        // Several applications share a home.
+        let _ = std::os::unix::fs::symlink(test_home().home().join(folder), home.join(folder));
+    }
+    let (mut config, _) =
+        config::load(&Overrides { home: Some(home.to_owned()), ..Overrides::default() }).unwrap();
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_pairofcleats"));
+    change(&mut config);
+    App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), program)
+}
+
+/// Calls a tool that must succeed.
+pub async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
+    let envelope = tools::call(app, Request::new(tool, arguments, Caller::default())).await.unwrap();
+    assert!(envelope.ok, "{:?}", envelope.error);
+    envelope.result.unwrap()
+}
+
+/// The most memory this process ever held. Postgres is not in it.
+pub fn peak_megabytes() -> f64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) / 1e3
+}

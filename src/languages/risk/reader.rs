@@ -1,0 +1,298 @@
+//! Reads code for its names, a token at a time; what is inside strings is read by [`super::strings`].
+
+use super::lexicon::{self, Lexicon, Single};
+use super::names::{NONE, Names, Part, UNNAMED};
+use super::strings::Literal;
+
+/// An open bracket.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Open<'t> {
+    /// With what stands before it, and the body around it.
+    Bracket { close: u8, tail: u32, body: u32 },
+    /// An expression inside a string.
+    Hole { close: u8, literal: Literal<'t> },
+}
+
+/// Deepest nesting of brackets that is followed; deeper ones count as none.
+pub(super) const DEPTH_MAX: usize = 4096;
+
+/// The state of reading.
+pub(super) struct Reader<'t> {
+    pub(super) names: Names<'t>,
+    pub(super) lexicon: Lexicon,
+    pub(super) bytes: &'t [u8],
+    anchors: Vec<usize>,
+    /// The first anchor that is not passed.
+    anchor: usize,
+    pub(super) at: usize,
+    /// The string that is being read.
+    pub(super) literal: Option<Literal<'t>>,
+    /// The string that starts on the next line.
+    pub(super) heredoc: Option<Literal<'t>>,
+    pub(super) opens: Vec<Open<'t>>,
+    /// The part that a joint would select from.
+    tail: u32,
+    /// A joint was just read.
+    joined: bool,
+    /// Where the last token ended.
+    pub(super) last: usize,
+    body: u32,
+}
+
+impl<'t> Reader<'t> {
+    /// `anchors` are sorted and at characters' borders.
+    pub(super) fn new(names: Names<'t>, language: &str, anchors: Vec<usize>) -> Self {
+        Self {
+            bytes: names.text.as_bytes(),
+            names,
+            lexicon: lexicon::of(language),
+            anchors,
+            anchor: 0,
+            at: 0,
+            literal: None,
+            heredoc: None,
+            opens: Vec::new(),
+            tail: NONE,
+            joined: false,
+            last: 0,
+            body: 0,
+        }
+    }
+
+    /// Reads to the end.
+    pub(super) fn run(mut self) -> Names<'t> {
+        while self.at < self.bytes.len() {
+            match self.literal {
+                Some(literal) => self.text(literal),
+                None => self.code(),
+            }
+        }
+        self.names
+    }
+
+    pub(super) fn byte(&self, ahead: usize) -> u8 {
+        self.bytes.get(self.at + ahead).copied().unwrap_or(0)
+    }
+
+    pub(super) fn sees(&self, what: &str) -> bool {
+        self.bytes[self.at..].starts_with(what.as_bytes())
+    }
+
+    /// Whether the last token ends like this.
+    pub(super) fn after(&self, what: &str) -> bool {
+        self.bytes[..self.last].ends_with(what.as_bytes())
+    }
+
+    /// The next byte where there is code for sure, or the end.
+    pub(super) fn next_anchor(&mut self) -> usize {
+        while self.anchors.get(self.anchor).is_some_and(|anchor| *anchor <= self.at) {
+            self.anchor += 1;
+        }
+        self.anchors.get(self.anchor).map_or(self.bytes.len(), |anchor| *anchor)
+    }
+
+    fn code(&mut self) {
+        let byte = self.byte(0);
+        match byte {
+            b'\n' if self.heredoc.is_some() => {
+                self.literal = self.heredoc.take();
+                self.at += 1;
+            }
+            _ if byte.is_ascii_whitespace() => self.at += 1,
+            _ if self.comment() => {}
+            b'_' | b'a'..=b'z' | b'A'..=b'Z' | 0x80.. => self.identifier(),
+            b'0'..=b'9' => {
+                while self.byte(0).is_ascii_alphanumeric() || self.byte(0) == b'_' {
+                    self.at += 1;
+                }
+                self.nameless();
+            }
+            b'"' | b'\'' | b'`' => self.quote(""),
+            b'(' | b'[' | b'{' => self.open(byte),
+            b')' | b']' | b'}' => self.close(byte),
+            b'$' | b'@' => self.sigil(),
+            _ if self.joint() || self.regex() || self.starts_heredoc() => {}
+            _ => {
+                self.at += 1;
+                self.nameless();
+            }
+        }
+    }
+
+    /// What was read is no name, and nothing is selected from it by its name.
+    pub(super) fn nameless(&mut self) {
+        self.tail = NONE;
+        self.joined = false;
+        self.last = self.at;
+    }
+
+    fn comment(&mut self) -> bool {
+        let rest = &self.names.text[self.at..];
+        let line = self.lexicon.line_comments.iter().any(|mark| rest.starts_with(mark));
+        let block = self.lexicon.block_comments && rest.starts_with("/*");
+        // `#[` is an attribute where `#` is not the only mark.
+        if !(line || block) || (rest.starts_with("#[") && self.lexicon.block_comments) {
+            return false;
+        }
+        let end = if line { rest.find('\n') } else { rest.find("*/").map(|end| end + 2) };
+        let end = end.map_or(self.bytes.len(), |end| self.at + end);
+        self.at = end.min(self.next_anchor());
+        true
+    }
+
+    fn identifier(&mut self) {
+        let text = &self.names.text[self.at..];
+        let length = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
+        if length == 0 {
+            // A sign outside ASCII.
+            self.at += text.chars().next().map_or(1, char::len_utf8);
+            return self.nameless();
+        }
+        let (name, rest) = text.split_at(length);
+        if self.is_prefix(name, rest) {
+            self.at += length;
+            return self.quote(&name.to_ascii_lowercase());
+        }
+        let end = self.at + length;
+        if self.joined || !self.names_a_value(rest) {
+            self.push(self.at, end);
+            self.at = end;
+            self.last = end;
+        } else {
+            self.at = end;
+            self.nameless();
+        }
+    }
+
+    /// Letters in front of a quote that belong to the string.
+    fn is_prefix(&self, name: &str, rest: &str) -> bool {
+        let letters = self.lexicon.letters;
+        let only = name.len() <= 3 && name.chars().all(|c| letters.contains(c.to_ascii_lowercase()));
+        only && match self.lexicon.single {
+            // A character has no prefix that matters, and a raw string may have `#`.
+            Single::Char => rest.trim_start_matches('#').starts_with('"'),
+            _ => rest.starts_with(['"', '\'']),
+        }
+    }
+
+    /// Whether the name before `rest` is that of an argument or a field, not a value.
+    fn names_a_value(&self, rest: &str) -> bool {
+        if !["(", ",", "{"].iter().any(|mark| self.after(mark)) {
+            return false;
+        }
+        let rest = rest.trim_start_matches([' ', '\t']);
+        let by_colon = self.lexicon.named_by_colon && rest.starts_with(':') && !rest.starts_with("::");
+        let by_equals = rest.starts_with('=') && !rest.starts_with("==") && !rest.starts_with("=>");
+        by_colon || (by_equals && self.lexicon.named_by_equals)
+    }
+
+    /// A name inside a string.
+    pub(super) fn push_alone(&mut self, start: usize, end: usize) {
+        self.joined = false;
+        self.push(start, end);
+        self.tail = NONE;
+    }
+
+    fn push(&mut self, start: usize, end: usize) {
+        let before = match self.joined {
+            true if self.tail == NONE => UNNAMED,
+            true => self.tail,
+            false => NONE,
+        };
+        let parent = self.names.parts.get(before as usize).map_or(before, |part| part.chain);
+        let chain = self.names.chain_of(parent, &self.names.text[start..end]);
+        self.tail = offset(self.names.parts.len());
+        self.names.parts.push(Part {
+            start: offset(start),
+            end: offset(end),
+            before,
+            chain,
+            body: self.body,
+        });
+        self.joined = false;
+    }
+
+    /// `.`, `?.`, `::`, `->` and their like.
+    fn joint(&mut self) -> bool {
+        let length = match self.byte(0) {
+            // A range or a spread.
+            b'.' if self.byte(1) == b'.' => {
+                while self.byte(0) == b'.' {
+                    self.at += 1;
+                }
+                self.nameless();
+                return true;
+            }
+            b'?' if self.sees("?->") && self.lexicon.arrow => 3,
+            // The point itself comes next.
+            b'?' | b'!' if matches!(self.byte(1), b'.' | b'!') => {
+                self.at += 1;
+                return true;
+            }
+            b'.' => 1,
+            b':' if self.byte(1) == b':' => 2,
+            b'-' if self.byte(1) == b'>' && self.lexicon.arrow => 2,
+            b'\\' if self.lexicon.heredoc == Some("<<<") => 1,
+            _ => return false,
+        };
+        self.at += length;
+        self.joined = true;
+        self.last = self.at;
+        true
+    }
+
+    fn open(&mut self, byte: u8) {
+        let close = match byte {
+            b'(' => b')',
+            b'[' => b']',
+            _ => b'}',
+        };
+        if self.opens.len() < DEPTH_MAX {
+            self.opens.push(Open::Bracket { close, tail: self.tail, body: self.body });
+            if byte == b'{' && self.lexicon.lambda.iter().any(|mark| self.after(mark)) {
+                // Bodies are numbered by where they start.
+                self.enter(offset(self.at).saturating_add(1));
+            }
+        }
+        self.at += 1;
+        self.nameless();
+    }
+
+    fn enter(&mut self, body: u32) {
+        if self.body != body {
+            self.body = body;
+            self.names.bodies.push((offset(self.at), body));
+        }
+    }
+
+    fn close(&mut self, byte: u8) {
+        self.at += 1;
+        self.nameless();
+        while let Some(open) = self.opens.last().copied() {
+            match open {
+                Open::Bracket { close, tail, body } if close == byte => {
+                    self.opens.pop();
+                    self.enter(body);
+                    self.tail = tail;
+                    return;
+                }
+                Open::Hole { close, literal } if close == byte => {
+                    self.opens.pop();
+                    self.literal = Some(literal);
+                    return;
+                }
+                // A brace closes all that was left open in it.
+                Open::Bracket { body, .. } if byte == b'}' => {
+                    self.opens.pop();
+                    self.enter(body);
+                }
+                _ => return,
+            }
+        }
+    }
+}
+
+/// A byte's place in 32 bits; a text that is longer is not read.
+pub(super) fn offset(at: usize) -> u32 {
+    u32::try_from(at).unwrap_or(NONE)
+}

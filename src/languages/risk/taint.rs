@@ -1,0 +1,121 @@
+//! What is known of a value: where it comes from, and what it was made harmless for.
+
+use std::collections::HashMap;
+
+/// Most origins that are kept of one value.
+const ORIGINS_MAX: usize = 8;
+/// Most lines that are kept between a source and a sink.
+pub(super) const STEPS_MAX: usize = 8;
+/// Most names of a function that are followed.
+const TAINTED_NAMES_MAX: usize = 512;
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Origin {
+    /// A source's rule, and its line.
+    Source { rule: usize, line: u32 },
+    /// A parameter of the function, as callers count them.
+    Param(usize),
+}
+
+/// One origin of a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Taint {
+    pub(super) origin: Origin,
+    /// Categories that it was made harmless for.
+    pub(super) cleared: u64,
+    /// Lines that it went over.
+    pub(super) steps: Vec<u32>,
+    /// Functions that gave it back, the one with the source first.
+    pub(super) via: Vec<usize>,
+}
+
+impl Taint {
+    pub(super) fn new(origin: Origin) -> Self {
+        Self { origin, cleared: 0, steps: Vec::new(), via: Vec::new() }
+    }
+
+    /// The value is seen on a line.
+    pub(super) fn step(&mut self, line: u32) {
+        if self.steps.len() < STEPS_MAX && self.steps.last() != Some(&line) {
+            self.steps.push(line);
+        }
+    }
+}
+
+/// The origins of one value; empty: it is clean.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Taints(Vec<Taint>);
+
+impl Taints {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> std::slice::Iter<'_, Taint> {
+        self.0.iter()
+    }
+
+    /// Adds an origin; of two ways from the same one the less harmless counts.
+    pub(super) fn add(&mut self, taint: Taint) {
+        if let Some(known) = self.0.iter_mut().find(|known| known.origin == taint.origin) {
+            known.cleared &= taint.cleared;
+        } else if self.0.len() < ORIGINS_MAX {
+            self.0.push(taint);
+        }
+    }
+
+    pub(super) fn extend(&mut self, other: &Self) {
+        other.0.iter().for_each(|taint| self.add(taint.clone()));
+    }
+
+    /// Makes the value harmless for these categories.
+    pub(super) fn clear(&mut self, categories: u64) {
+        self.0.iter_mut().for_each(|taint| taint.cleared |= categories);
+        self.0.retain(|taint| taint.cleared != u64::MAX);
+    }
+
+    /// The value is seen on a line.
+    pub(super) fn step(&mut self, line: u32) {
+        self.0.iter_mut().for_each(|taint| taint.step(line));
+    }
+}
+
+/// What the names of a function hold, by chain.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Env(HashMap<u32, Taints>);
+
+impl Env {
+    /// What a chain holds; none where this function never assigned it.
+    pub(super) fn get(&self, chain: u32) -> Option<&Taints> {
+        self.0.get(&chain)
+    }
+
+    /// Assigns; `parent` tells what a chain is selected from, since an assignment to `a` ends `a.b` as well.
+    pub(super) fn set(&mut self, chain: u32, taints: Taints, parent: impl Fn(u32) -> Option<u32>) {
+        let below = |mut part: u32| loop {
+            match parent(part) {
+                Some(above) if above == chain => return true,
+                Some(above) => part = above,
+                None => return false,
+            }
+        };
+        self.0.retain(|known, _| !below(*known));
+        if self.0.len() < TAINTED_NAMES_MAX || self.0.contains_key(&chain) {
+            self.0.insert(chain, taints);
+        }
+    }
+
+    /// Adds to what a chain holds.
+    pub(super) fn add(&mut self, chain: u32, taints: &Taints) {
+        if self.0.len() < TAINTED_NAMES_MAX || self.0.contains_key(&chain) {
+            self.0.entry(chain).or_default().extend(taints);
+        }
+    }
+
+    /// Whether something untrusted is in it.
+    pub(super) fn is_tainted(&self) -> bool {
+        let source = |taint: &Taint| matches!(taint.origin, Origin::Source { .. });
+        self.0.values().any(|taints| taints.iter().any(source))
+    }
+}
