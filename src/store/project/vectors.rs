@@ -214,7 +214,8 @@ pub async fn candidates_exact(
 }
 
 /// The chunks nearest to `question` by the HNSW index, approximately; best first, ties by chunk. For filters
-/// that let many rows through: for few, [`candidates_exact`] is faster and complete.
+/// that let many rows through: for few, [`candidates_exact`] is faster and complete, and steps in where the index
+/// finds fewer than `limit`.
 ///
 /// # Errors
 /// Storage faults.
@@ -234,7 +235,7 @@ pub async fn candidates_hnsw(
     tx.execute(sql("SET LOCAL hnsw.iterative_scan = relaxed_order")).await?;
     tx.execute(sql(format!("SET LOCAL hnsw.ef_search = {ef_search}"))).await?;
     let (chunks, vectors) = (tx.table("chunks"), tx.table("vectors"));
-    let question = HalfVector::from_f32_slice(question);
+    let nearest = HalfVector::from_f32_slice(question);
     let rows = if filter.is_empty() {
         let text = format!(
             "WITH nearest AS MATERIALIZED (SELECT v.hash, v.embedding <#> $1 AS distance FROM {vectors} v \
@@ -242,7 +243,7 @@ pub async fn candidates_hnsw(
              SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
              ORDER BY n.distance, c.id LIMIT $2"
         );
-        tx.tx.all(sql(text).bind(question).bind(limit)).await?
+        tx.tx.all(sql(text).bind(nearest).bind(limit)).await?
     } else {
         let condition = Condition::of(filter, tx, 3);
         let fulfilled = format!(
@@ -259,7 +260,12 @@ pub async fn candidates_hnsw(
              WHERE {condition} ORDER BY n.distance, c.id LIMIT $2",
             condition = condition.text,
         );
-        tx.tx.all(condition.bind(sql(text).bind(question).bind(limit))).await?
+        let rows = tx.tx.all(condition.bind(sql(text).bind(&nearest).bind(limit))).await?;
+        if rows.len() < usize::try_from(limit).unwrap_or(0) {
+            // The scan gave up (`hnsw.max_scan_tuples`): what passes lies far from the question.
+            return candidates_exact(tx, within, question, limit).await;
+        }
+        rows
     };
     rows.iter().map(hit).collect()
 }
