@@ -1,6 +1,6 @@
 //! The one way from a question to ranked chunks, whoever asks: CLI, MCP or HTTP.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -87,11 +87,12 @@ pub async fn search(
     let ranked = if text.is_empty() {
         list(&mut tx, &scope, &plan).await?
     } else {
-        let mut words = Leg::new();
+        let (mut words, mut near) = (Leg::new(), HashSet::new());
         for (source, within) in scope.sources() {
-            words.extend(
-                by_words(&mut tx, source, within, &plan.lexical, plan.candidates, deps.ranking).await?,
-            );
+            let said =
+                by_words(&mut tx, source, within, &plan.lexical, plan.candidates, deps.ranking).await?;
+            near.extend(ids(&said).take(deps.settings.candidates));
+            words.extend(said);
         }
         took.timings.lexical_ms = took.lap();
         if vector.is_none() {
@@ -102,13 +103,14 @@ pub async fn search(
             Some(vector) => by_meaning(&mut tx, &scope.vectors, plan.vector, vector, plan.candidates).await?,
             None => Leg::new(),
         };
+        near.extend(ids(&meaning).take(deps.settings.candidates));
         let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
         complete(&mut tx, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
         took.timings.dense_ms = took.lap();
         for leg in [&mut words, &mut meaning] {
             leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
         }
-        ranked(&mut tx, &question, &words, &meaning, deps, &mut took).await?
+        ranked(&mut tx, &question, &Legs { words, meaning, near }, deps, &mut took).await?
     };
     let Found { ranked, rows, total, vectors_found, dense_weight, shape } = ranked;
     let explain = explain(&shape, dense_weight, &plan, &scope);
@@ -182,11 +184,22 @@ async fn list(tx: &mut ProjectTx, scope: &Scope, plan: &Plan) -> Result<Found, F
     })
 }
 
+/// What was found.
+struct Legs {
+    words: Leg,
+    meaning: Leg,
+    /// Candidates of the first pages, among which scores were brought to 0 ..= 1 there.
+    near: HashSet<i64>,
+}
+
+fn ids(leg: &Leg) -> impl Iterator<Item = i64> {
+    leg.iter().map(|(chunk_id, _)| *chunk_id)
+}
+
 async fn ranked(
     tx: &mut ProjectTx,
     question: &Question,
-    words: &Leg,
-    meaning: &Leg,
+    legs: &Legs,
     deps: Deps<'_>,
     took: &mut Stopwatch<'_>,
 ) -> Result<Found, Fault> {
@@ -194,14 +207,24 @@ async fn ranked(
     let shape = Shape::of(&question.ranking_text());
     let dense_weight =
         shape.sentence * deps.ranking.dense_weight + shape.symbol * deps.ranking.dense_weight_symbol;
-    let fused = fuse(words, meaning, dense_weight);
+    let fused = fuse(&legs.words, &legs.meaning, dense_weight);
     let candidates: Vec<i64> = fused.iter().map(|fused| fused.chunk_id).collect();
     let rows = chunks::hydrate(tx, &candidates).await?;
     took.timings.hydrate_ms = took.lap();
     let facts: Vec<Facts> = rows.iter().map(facts_of).collect();
-    let ranked = rank(&shape, &fused, &facts, deps.ranking);
+    let mut ranked = rank(&shape, &fused, &facts, deps.ranking);
+    if candidates.iter().any(|chunk_id| !legs.near.contains(chunk_id)) {
+        // The first pages keep the order that they had without the further candidates, which follow.
+        let near = |leg: &Leg| -> Leg {
+            leg.iter().filter(|(chunk_id, _)| legs.near.contains(chunk_id)).copied().collect()
+        };
+        let fused = fuse(&near(&legs.words), &near(&legs.meaning), dense_weight);
+        let first = rank(&shape, &fused, &facts, deps.ranking);
+        ranked.retain(|ranked| !legs.near.contains(&ranked.chunk_id));
+        ranked.splice(0..0, first);
+    }
     took.timings.rank_ms = took.lap();
-    let (total, vectors_found) = (ranked.len(), !meaning.is_empty());
+    let (total, vectors_found) = (ranked.len(), !legs.meaning.is_empty());
     Ok(Found { ranked, rows, total, vectors_found, dense_weight, shape })
 }
 
@@ -338,6 +361,7 @@ fn facts_of(row: &ChunkRow) -> Facts {
     Facts {
         chunk_id: row.id,
         file_id: row.file_id,
+        repository_id: row.repository_id,
         path: row.path.clone(),
         start_line: u32::try_from(row.span.start_line).unwrap_or(0),
         defines: row.span.defines.clone(),

@@ -8,7 +8,7 @@ use super::scope::Scope;
 use super::surroundings::{Piece, surroundings};
 use crate::clock::iso_seconds;
 use crate::contract::Fault;
-use crate::languages::facts::{Detail, Field};
+use crate::languages::facts::{CallPair, Detail, Field};
 use crate::store::{ChunkRow, FileFacts, ProjectTx, chunks, fact_id, history, names};
 
 /// Callees and callers named with a hit.
@@ -175,17 +175,32 @@ async fn callers(
     }
     let holders = names::holders(tx, &ids, HOLDERS_MAX).await?;
     for row in rows.values().filter(callable) {
-        let wanted: Vec<i64> = row.span.defines.iter().map(call).collect();
-        let named = holders.iter().filter(|(id, chunk, ..)| wanted.contains(id) && *chunk != row.id);
+        let elsewhere = holders.iter().filter(|holder| holder.chunk_id != row.id);
+        let called = elsewhere.flat_map(|holder| {
+            let named = row.span.defines.iter().filter(|name| call(name) == holder.id);
+            named.flat_map(|name| callers_in(holder, name))
+        });
         let list = callers.entry(row.id).or_default();
-        for (_, _, name, path) in named {
-            let caller = name.clone().unwrap_or_else(|| path.clone());
+        for caller in called {
             if row.span.name.as_ref() != Some(&caller) && !list.contains(&caller) && list.len() < CALLS_MAX {
                 list.push(caller);
             }
         }
     }
     Ok(callers)
+}
+
+/// The functions of a chunk that call `name`; the chunk or else its file, where the call is outside of functions.
+fn callers_in(holder: &names::Holder, name: &str) -> Vec<String> {
+    let detail: Option<Detail> =
+        holder.detail.as_deref().and_then(|detail| serde_json::from_str(detail).ok());
+    let calls = detail.map(|detail| detail.calls).unwrap_or_default();
+    let is_it = |pair: &CallPair| pair.callee.rsplit('.').next() == Some(name);
+    let callers: Vec<String> = calls.into_iter().filter(is_it).filter_map(|pair| pair.caller).collect();
+    if callers.is_empty() {
+        return vec![holder.name.clone().unwrap_or_else(|| holder.path.clone())];
+    }
+    callers
 }
 
 async fn around(tx: &mut ProjectTx, hit: &Hit, count: u32) -> Result<(Vec<String>, Vec<String>), Fault> {

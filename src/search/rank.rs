@@ -19,6 +19,8 @@ pub struct Facts {
     pub chunk_id: i64,
     /// Its file.
     pub file_id: i64,
+    /// Its repository.
+    pub repository_id: i64,
     /// Repository-relative path of the file.
     pub path: String,
     /// First line, 1-based.
@@ -61,7 +63,7 @@ pub struct Ranked {
 
 /// Ranks `candidates`; those without facts (gone since they were found) are left out.
 ///
-/// The order does not depend on the order of the inputs: ties go by path, line and id.
+/// The order does not depend on the order of the inputs: ties go by path, repository, line and id.
 #[must_use]
 pub fn rank(shape: &Shape, candidates: &[Fused], facts: &[Facts], ranking: &Ranking) -> Vec<Ranked> {
     let by_id: HashMap<i64, &Facts> = facts.iter().map(|fact| (fact.chunk_id, fact)).collect();
@@ -119,8 +121,8 @@ impl Row<'_> {
 }
 
 impl Facts {
-    fn place(&self) -> (&str, u32, i64) {
-        (&self.path, self.start_line, self.chunk_id)
+    fn place(&self) -> (&str, i64, u32, i64) {
+        (&self.path, self.repository_id, self.start_line, self.chunk_id)
     }
 }
 
@@ -179,7 +181,7 @@ mod tests {
 
     fn facts(chunk_id: i64, file_id: i64, path: &str, defines: &[&str]) -> Facts {
         let defines = defines.iter().map(|name| (*name).to_owned()).collect();
-        Facts { chunk_id, file_id, path: path.to_owned(), start_line: 1, defines }
+        Facts { chunk_id, file_id, repository_id: 1, path: path.to_owned(), start_line: 1, defines }
     }
 
     fn fused(chunk_id: i64, score: f32) -> Fused {

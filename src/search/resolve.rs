@@ -96,10 +96,10 @@ impl Resolver<'_> {
                 Test::Facts(kinds.collect::<Result<_, Fault>>()?).into()
             }
             (LooksAt::Names(within), GivenValue::Texts(names)) => {
-                let ids = within
-                    .iter()
-                    .flat_map(|field| names.iter().map(|name| fact_id(*field as i16, &undotted(name))));
-                Test::Facts(ids.collect()).into()
+                // Callees are chains with dots, callers are named as their language does.
+                let names = names.iter().flat_map(|name| [name.clone(), undotted(name)]);
+                let ids = |name: String| within.iter().map(move |field| fact_id(*field as i16, &name));
+                Test::Facts(names.flat_map(ids).collect()).into()
             }
             (LooksAt::PartsOfNames(within), GivenValue::Texts(parts)) => {
                 let ids = self.names(field, within, parts).await?;

@@ -208,6 +208,15 @@ async fn unknown_facts(
     if of_syntax.is_empty() {
         return Ok(());
     }
+    let unread: Vec<&str> =
+        repositories.iter().filter(|r| r.versions.facts == 0).map(|r| r.name.as_str()).collect();
+    if !unread.is_empty() {
+        let message = format!(
+            "What code does was not read of {}: it cannot pass. `build_index` reads it, unless `indexing.facts` is off.",
+            unread.join(", ")
+        );
+        warnings.push(Warning::new("fact_unknown", message));
+    }
     let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
     let breakdown = files::languages(tx, &ids).await?;
     for (field, syntax) in of_syntax {

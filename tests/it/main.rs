@@ -9,6 +9,7 @@ mod tidy;
 mod embedded;
 mod embedding;
 mod faults;
+mod filters;
 mod indexing;
 mod isolation;
 mod processes;

@@ -80,5 +80,9 @@ CREATE TABLE IF NOT EXISTS {schema}.flows (
 
 CREATE INDEX IF NOT EXISTS flows_file ON {schema}.flows (file_id);
 
+-- Chunks of before are filtered by what is known of their files until a run reads their facts.
+INSERT INTO {schema}.facts (chunk_id, file_id, content_hash, signature, ids)
+SELECT id, file_id, content_hash, signature, '{}' FROM {schema}.chunks ON CONFLICT (chunk_id) DO NOTHING;
+
 -- The new tables have no GIN indexes yet.
 UPDATE {schema}.index_state SET terms_indexed = false WHERE id = 1;

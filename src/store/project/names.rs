@@ -141,17 +141,28 @@ pub async fn of_chunks(tx: &mut ProjectTx, chunk_ids: &[i64]) -> Result<Vec<(i64
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
 }
 
-/// Chunks that have one of `ids`, as (id, chunk, name of its main definition, path), at most `limit` for each id.
+/// A chunk that has a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Holder {
+    /// The value's id.
+    pub id: i64,
+    /// The chunk.
+    pub chunk_id: i64,
+    /// Name of its main definition.
+    pub name: Option<String>,
+    /// Its file.
+    pub path: String,
+    /// What is shown of it besides names, as JSON.
+    pub detail: Option<String>,
+}
+
+/// Chunks that have one of `ids`, by id and path, at most `limit` for each id.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn holders(
-    tx: &mut ProjectTx,
-    ids: &[i64],
-    limit: i64,
-) -> Result<Vec<(i64, i64, Option<String>, String)>, Fault> {
+pub async fn holders(tx: &mut ProjectTx, ids: &[i64], limit: i64) -> Result<Vec<Holder>, Fault> {
     let text = format!(
-        "SELECT w.id, c.id, c.name, f.path FROM unnest($1::int8[]) AS w (id) CROSS JOIN LATERAL \
+        "SELECT w.id, c.id, c.name, f.path, c.detail FROM unnest($1::int8[]) AS w (id) CROSS JOIN LATERAL \
          (SELECT k.chunk_id, k.file_id FROM {facts} k WHERE k.ids @> ARRAY[w.id] LIMIT $2) AS h \
          JOIN {chunks} c ON c.id = h.chunk_id JOIN {files} f ON f.id = h.file_id ORDER BY w.id, f.path, c.id",
         facts = tx.table("facts"),
@@ -159,7 +170,17 @@ pub async fn holders(
         files = tx.table("files"),
     );
     let rows = tx.tx.all(sql(text).bind(ids).bind(limit)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))).collect()
+    rows.iter()
+        .map(|row| {
+            Ok(Holder {
+                id: row.try_get(0)?,
+                chunk_id: row.try_get(1)?,
+                name: row.try_get(2)?,
+                path: row.try_get(3)?,
+                detail: row.try_get(4)?,
+            })
+        })
+        .collect()
 }
 
 /// Removes values that nothing has any more; returns how many.

@@ -166,7 +166,8 @@ pub async fn ensure_hnsw(
     Ok(true)
 }
 
-/// The chunks nearest to `question`, every vector within compared; best first, ties by chunk.
+/// The chunks nearest to `question`, every vector within compared; best first, ties by text and chunk
+/// (by chunk within a filter), so that fewer are the first of more.
 ///
 /// # Errors
 /// Storage faults.
@@ -186,7 +187,7 @@ pub async fn candidates_exact(
                 "WITH nearest AS MATERIALIZED (SELECT v.hash, {compared} FROM {vectors} v \
                  ORDER BY distance, v.hash LIMIT $2) \
                  SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
-                 ORDER BY n.distance, c.id LIMIT $2"
+                 ORDER BY n.distance, n.hash, c.id LIMIT $2"
             );
             tx.tx.all(sql(text).bind(question).bind(limit)).await?
         }
@@ -213,7 +214,8 @@ pub async fn candidates_exact(
 }
 
 /// The chunks nearest to `question` by the HNSW index, approximately; best first, ties by chunk. For filters
-/// that let many rows through: for few, [`candidates_exact`] is faster and complete.
+/// that let many rows through: for few, [`candidates_exact`] is faster and complete, and steps in where the index
+/// finds fewer than `limit`.
 ///
 /// # Errors
 /// Storage faults.
@@ -233,7 +235,7 @@ pub async fn candidates_hnsw(
     tx.execute(sql("SET LOCAL hnsw.iterative_scan = relaxed_order")).await?;
     tx.execute(sql(format!("SET LOCAL hnsw.ef_search = {ef_search}"))).await?;
     let (chunks, vectors) = (tx.table("chunks"), tx.table("vectors"));
-    let question = HalfVector::from_f32_slice(question);
+    let nearest = HalfVector::from_f32_slice(question);
     let rows = if filter.is_empty() {
         let text = format!(
             "WITH nearest AS MATERIALIZED (SELECT v.hash, v.embedding <#> $1 AS distance FROM {vectors} v \
@@ -241,7 +243,7 @@ pub async fn candidates_hnsw(
              SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
              ORDER BY n.distance, c.id LIMIT $2"
         );
-        tx.tx.all(sql(text).bind(question).bind(limit)).await?
+        tx.tx.all(sql(text).bind(nearest).bind(limit)).await?
     } else {
         let condition = Condition::of(filter, tx, 3);
         let fulfilled = format!(
@@ -258,7 +260,12 @@ pub async fn candidates_hnsw(
              WHERE {condition} ORDER BY n.distance, c.id LIMIT $2",
             condition = condition.text,
         );
-        tx.tx.all(condition.bind(sql(text).bind(question).bind(limit))).await?
+        let rows = tx.tx.all(condition.bind(sql(text).bind(&nearest).bind(limit))).await?;
+        if rows.len() < usize::try_from(limit).unwrap_or(0) {
+            // The scan gave up (`hnsw.max_scan_tuples`): what passes lies far from the question.
+            return candidates_exact(tx, within, question, limit).await;
+        }
+        rows
     };
     rows.iter().map(hit).collect()
 }

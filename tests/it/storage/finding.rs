@@ -6,7 +6,7 @@ use pairofcleats::store::{
     self, Access, FileWrite, Filter, LexicalQuery, Project, ProjectTx, Store, Test, Within, Words,
 };
 
-use crate::storage::database::{Dice, Fresh, file, number, repository, searching, term, write, writing};
+use crate::storage::database::{Dice, Fresh, file, number, repository, run, searching, term, write, writing};
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
@@ -300,6 +300,18 @@ async fn vector_candidates_are_the_nearest() {
     // The approximate path really was the index.
     corpus.fresh.leave(store).await;
     let scans = "SELECT idx_scan FROM pg_stat_user_indexes WHERE schemaname = 'project_p' AND indexrelname = 'vectors_hnsw'";
-    assert_eq!(number(&mut corpus.fresh.raw().await, scans).await, 30);
+    let mut raw = corpus.fresh.raw().await;
+    assert_eq!(number(&mut raw, scans).await, 30);
+
+    // Where the index gives up before it found enough, as it does in large projects, every vector is compared.
+    run(&mut raw, "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET hnsw.max_scan_tuples = 1', current_database()); END $$").await;
+    let hasty = corpus.fresh.another().await;
+    let mut tx = searching(&hasty, project).await;
+    let fifty = Filter::from(Test::Paths(vec!["/f1.\\.".into()]));
+    let (within, question) = (Within::Where(fifty), dice.unit_vector(8));
+    let hits = store::vectors::candidates_hnsw(&mut tx, &within, &question, 20, 10).await.unwrap();
+    assert_eq!(hits, store::vectors::candidates_exact(&mut tx, &within, &question, 20).await.unwrap());
+    tx.commit().await.unwrap();
+    hasty.database().close().await;
     corpus.fresh.remove().await;
 }

@@ -1,6 +1,6 @@
 //! Storage under a real Postgres: workspaces, the queue, fenced writes, retrieval, and connections that die.
 
-mod database;
+pub(crate) mod database;
 
 mod connections;
 mod finding;

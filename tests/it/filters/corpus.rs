@@ -1,0 +1,55 @@
+//! A corpus of some thousand generated functions, indexed once for all tests of this process.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use pairofcleats::app::App;
+use tokio::sync::OnceCell;
+
+use super::shop::{Shop, index};
+use crate::harness::{Repository, app_with, project};
+use crate::storage::database::Dice;
+
+pub(super) const CHUNKS: usize = 3_000;
+const CHUNKS_A_FILE: usize = 10;
+const SYLLABLES: &[&str] = &["ba", "ko", "ri", "mu", "te", "lo", "sha", "dek", "vin", "por", "zu", "gal"];
+
+/// A project that holds the corpus, with an HNSW index, asked through an application of the test's own.
+pub(super) async fn corpus(app: Arc<App>) -> Shop {
+    static INDEXED: OnceCell<String> = OnceCell::const_new();
+    let project = INDEXED.get_or_init(async || {
+        let (project, repository) = (project("corpus"), Repository::new(&[]));
+        let mut dice = Dice(17);
+        for file in 0..CHUNKS / CHUNKS_A_FILE {
+            let functions: Vec<String> =
+                (0..CHUNKS_A_FILE).map(|at| function(file * CHUNKS_A_FILE + at, &mut dice)).collect();
+            repository.write(&format!("part_{}/file_{file}.rs", file % 7), &functions.join("\n"));
+        }
+        index(&app_with(|config| config.indexing.hnsw_rows_min = 500), &repository, &project).await;
+        project
+    });
+    Shop::of(app, project.await.clone(), Repository::new(&[]))
+}
+
+/// One of 1,728 words.
+pub(super) fn word(dice: &mut Dice) -> String {
+    (0..3).map(|_| SYLLABLES[usize::try_from(dice.roll(SYLLABLES.len() as u64)).unwrap()]).collect()
+}
+
+/// A function large enough to be a chunk; some facts stand in every 30th, some in every 211th.
+fn function(number: usize, dice: &mut Dice) -> String {
+    let mut text = String::new();
+    let words: Vec<String> = (0..30).map(|_| word(dice)).collect();
+    let (marked, rare) = (number.is_multiple_of(30), number.is_multiple_of(211));
+    writeln!(text, "/// Turns {} into {} and {}.", words[0], words[1], words[2]).unwrap();
+    let keyword = if marked { "pub async fn" } else { "fn" };
+    writeln!(text, "{keyword} {}_{number}({}: u64) -> u64 {{", words[3], words[4]).unwrap();
+    for pair in words[5..29].chunks(2) {
+        writeln!(text, "    let {} = {}_of({});", pair[0], pair[1], words[4]).unwrap();
+    }
+    if rare {
+        writeln!(text, "    if {} == 0 {{\n        panic!(\"{}\");\n    }}", words[4], words[29]).unwrap();
+    }
+    writeln!(text, "    {}\n}}", words[5]).unwrap();
+    text
+}

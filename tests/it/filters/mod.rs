@@ -1,0 +1,15 @@
+//! Filters, the query language, modes and answers over real rows.
+
+mod corpus;
+mod shop;
+
+mod effect;
+mod values;
+
+mod answers;
+mod modes;
+mod questions;
+mod recall;
+
+mod commands;
+mod upgrade;

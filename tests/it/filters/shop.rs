@@ -1,0 +1,260 @@
+//! The fixture: a small shop in several languages whose history, documents and logs are all known.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+
+use pairofcleats::app::App;
+use serde_json::{Value, json};
+
+use crate::harness::{Repository, call, project, result};
+
+/// Sources of the shop. Each file is one chunk, so a file's path names its chunk.
+pub(super) const FILES: &[(&str, &str)] = &[
+    ("src/billing/charge.rs", CHARGE),
+    ("src/billing/refund.rs", REFUND),
+    ("src/stock/shelf.rs", SHELF),
+    ("src/stock/walk.rs", WALK),
+    ("web/basket.ts", BASKET),
+    ("web/money.ts", MONEY),
+    ("jobs/nightly.py", NIGHTLY),
+    ("tools/report.go", REPORT),
+    ("docs/returns.md", RETURNS),
+    ("docs/Shipping.md", SHIPPING),
+    ("logs/night.log", NIGHT_LOG),
+];
+
+const CHARGE: &str = r#"use std::collections::HashMap;
+
+/// Charges the card of an order once and remembers the receipt.
+#[tracing::instrument(skip(ledger))]
+pub async fn charge_order(ledger: &mut Ledger, cents: u64) -> Result<Receipt, PaymentError> {
+    if cents == 0 {
+        return Err(PaymentError::Empty);
+    }
+    let receipt = gateway::submit(cents).await?;
+    ledger.total = ledger.total + cents;
+    Ok(receipt)
+}
+"#;
+
+const REFUND: &str = r#"/// Pays an order back, line by line.
+fn refund_order(order: &Order, reason: &str) {
+    let mut open = 0;
+    for line in &order.lines {
+        if line.refunded {
+            continue;
+        }
+        if open > MAX_LINES {
+            break;
+        }
+        match line.state {
+            State::Sent => open += 2,
+            State::Lost => panic!("lost: {reason}"),
+            State::Kept => open += 1,
+        }
+    }
+    while open > 0 {
+        open -= 1;
+    }
+}
+"#;
+
+const SHELF: &str = r#"/// Where the wares of an order stand.
+pub(crate) struct Shelf {
+    wares: Vec<Ware>,
+}
+
+impl Iterator for Shelf {
+    type Item = Ware;
+
+    fn next(&mut self) -> Option<Ware> {
+        self.wares.pop()
+    }
+}
+"#;
+
+const WALK: &str = r#"use crate::stock::Shelf;
+
+/// Fetches every ware of an order.
+pub fn fetch_wares(shelf: Shelf) {
+    let aisle = shelf.aisle;
+    let steps = 12.5;
+    // TODO: take the shortest way through the aisles of the warehouse.
+    walk_to(aisle, steps);
+}
+"#;
+
+const BASKET: &str = r#"import { formatMoney } from "./money";
+
+@Component({ selector: "basket" })
+export class Basket extends Container {
+  private wares: Ware[] = [];
+
+  async checkOut(order: Order): Promise<Receipt> {
+    const receipt = await this.api.placeOrder(order);
+    return receipt;
+  }
+}
+"#;
+
+const MONEY: &str = r#"/** Prints the total of an order. */
+export function formatMoney(cents: number): string {
+  const euros = cents / 100;
+  return euros.toFixed(2);
+}
+"#;
+
+const NIGHTLY: &str = r#"from shop.mail import send_mail
+
+@app.task
+def remind_customers(orders):
+    for order in orders:
+        if order.paid:
+            continue
+        if order.age > 90:
+            raise StaleOrder(order)
+        send_mail(order.customer)
+        yield order
+"#;
+
+const REPORT: &str = r#"package tools
+
+import "net/http"
+
+// Report writes what each order costs.
+func Report(writer http.ResponseWriter, orders []Order) {
+	for _, order := range orders {
+		writer.Write(order.Row())
+	}
+}
+"#;
+
+const RETURNS: &str = r#"---
+title: Returns
+owner:
+  team: Service Desk
+audience: [customers, partners]
+---
+# Returns
+
+An order can be returned within thirty days.
+"#;
+
+const SHIPPING: &str = r#"---
+title: Shipping
+---
+# Shipping
+
+An order leaves the warehouse the same day.
+"#;
+
+const NIGHT_LOG: &str = "02:00:01 INFO order 17 charged\n02:00:02 WARN order 18 refused by the bank\n";
+
+/// Another repository of the project, on a branch of its own.
+const TRIAL: &[(&str, &str)] = &[(
+    "trial.rs",
+    "/// Tries an order out.\npub fn try_order(order: Order) {\n    charge_order(order);\n}\n",
+)];
+
+/// The shop, indexed as two repositories of one project.
+pub(super) struct Shop {
+    pub(super) app: Arc<App>,
+    pub(super) project: String,
+    pub(super) main: Repository,
+    _trial: Option<Repository>,
+}
+
+impl Shop {
+    /// Commits: everything by Ada in 2021; the refunds twice more by Grace in 2022, who also added a line to the
+    /// charges; the report anew by Linus in 2024.
+    pub(super) async fn open(app: Arc<App>, name: &str) -> Self {
+        let main = Repository::new(FILES);
+        git(main.path(), ADA, &["init", "--quiet", "--initial-branch=main"]);
+        commit(main.path(), ADA);
+        main.write("src/billing/refund.rs", &REFUND.replace("order", "purchase"));
+        commit(main.path(), GRACE);
+        main.write("src/billing/refund.rs", REFUND);
+        main.write("src/billing/charge.rs", &CHARGE.replace("    Ok(", "    ledger.save();\n    Ok("));
+        commit(main.path(), GRACE);
+        main.write("tools/report.go", &REPORT.replace("costs", "costs in cents"));
+        commit(main.path(), LINUS);
+        let trial = Repository::new(TRIAL);
+        git(trial.path(), ADA, &["init", "--quiet", "--initial-branch=trial"]);
+        commit(trial.path(), ADA);
+        let project = project(name);
+        for repository in [&main, &trial] {
+            index(&app, repository, &project).await;
+        }
+        Self { app, project, main, _trial: Some(trial) }
+    }
+
+    /// A project with one repository, which is indexed already.
+    pub(super) fn of(app: Arc<App>, project: String, main: Repository) -> Self {
+        Self { app, project, main, _trial: None }
+    }
+
+    /// The answer to a question in all modes, with further arguments.
+    pub(super) async fn ask(&self, query: &str, arguments: Value) -> Value {
+        result(&self.app, "search", self.arguments(query, arguments)).await
+    }
+
+    /// What `ask` sends; arguments given win.
+    pub(super) fn arguments(&self, query: &str, arguments: Value) -> Value {
+        let mut all = json!({ "query": query, "mode": "all", "top": 100, "project_id": self.project });
+        all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
+        all
+    }
+}
+
+/// Who commits, and when.
+type Author = (&'static str, &'static str);
+
+const ADA: Author = ("Ada Lovelace", "2021-03-01T12:00:00+00:00");
+const GRACE: Author = ("Grace Hopper", "2022-06-15T12:00:00+00:00");
+const LINUS: Author = ("Linus Linter", "2024-02-29T12:00:00+00:00");
+
+fn commit(repository: &Path, author: Author) {
+    git(repository, author, &["add", "--all"]);
+    git(repository, author, &["commit", "--quiet", "--message", "A change"]);
+}
+
+fn git(repository: &Path, (name, date): Author, arguments: &[&str]) {
+    let mut command = Command::new("git");
+    command.current_dir(repository).args(["-c", "commit.gpgSign=false"]).args(arguments);
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+        command.env_remove(name);
+    }
+    command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1");
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), name).env(format!("GIT_{role}_EMAIL"), "shop@example.org");
+        command.env(format!("GIT_{role}_DATE"), date);
+    }
+    let output = command.output().expect("these tests need the `git` program on the PATH");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {said}");
+}
+
+/// Indexes a repository into a project.
+pub(super) async fn index(app: &Arc<App>, repository: &Repository, project: &str) {
+    result(app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
+}
+
+/// The files of an answer's hits, in their order.
+pub(super) fn shown(answer: &Value) -> Vec<String> {
+    answer["hits"].as_array().unwrap().iter().map(|hit| hit["file"].as_str().unwrap().to_owned()).collect()
+}
+
+/// The files of an answer's hits, sorted.
+pub(super) fn files(answer: &Value) -> Vec<String> {
+    let mut files = shown(answer);
+    files.sort();
+    files
+}
+
+/// The warnings of a search that answers.
+pub(super) async fn warnings(shop: &Shop, query: &str, arguments: Value) -> Vec<Value> {
+    let envelope = call(&shop.app, "search", shop.arguments(query, arguments)).await;
+    assert_eq!(envelope["ok"], true, "{envelope:#}");
+    envelope["_meta"]["warnings"].as_array().cloned().unwrap_or_default()
+}
