@@ -27,7 +27,7 @@ fn head(text: &str, bytes_max: usize) -> String {
 }
 
 /// Copies the heads of source files of dependencies, spread evenly over what is there.
-pub fn collect(count: usize, bytes_max: usize, into: &Path) -> Vec<String> {
+pub(crate) fn collect(count: usize, bytes_max: usize, into: &Path) -> Vec<String> {
     let registry = directories::BaseDirs::new().unwrap().home_dir().join(".cargo/registry/src");
     let mut found = Vec::new();
     let mut open = vec![registry];
@@ -55,12 +55,12 @@ pub fn collect(count: usize, bytes_max: usize, into: &Path) -> Vec<String> {
 }
 
 /// An application over a home of its own, with the machine's installed assets.
-pub fn app(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
+pub(crate) fn app(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
     Arc::new(bare(home, change))
 }
 
 /// The same before it is shared.
-pub fn bare(home: &Path, change: impl FnOnce(&mut Config)) -> App {
+pub(crate) fn bare(home: &Path, change: impl FnOnce(&mut Config)) -> App {
     install_for_tests(Wanted { postgres: true, embedding: true }, Variant::Auto).unwrap();
     fs::create_dir_all(home).unwrap();
     for folder in ["runtime", "models"] {
@@ -75,14 +75,14 @@ pub fn bare(home: &Path, change: impl FnOnce(&mut Config)) -> App {
 }
 
 /// Calls a tool that must succeed.
-pub async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
+pub(crate) async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
     let envelope = tools::call(app, Request::new(tool, arguments, Caller::default())).await.unwrap();
     assert!(envelope.ok, "{:?}", envelope.error);
     envelope.result.unwrap()
 }
 
 /// The most memory this process ever held. Postgres is not in it.
-pub fn peak_megabytes() -> f64 {
+pub(crate) fn peak_megabytes() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
     line.split_whitespace().nth(1).and_then(|kb| kb.parse::<f64>().ok()).unwrap_or(0.0) / 1e3

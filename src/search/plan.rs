@@ -182,7 +182,7 @@ mod tests {
             ef_search: 100,
             result_bytes_max: 262_144,
             context_lines_max: 50,
-            filter_rows_max: 5000,
+            filter_rows_max: 8000,
             filter_names_max: 4096,
             offset_max: 900,
         }

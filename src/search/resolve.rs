@@ -31,6 +31,9 @@ const KINDS: &[(&str, &[&str])] = &[
     ("block", &["other"]),
 ];
 
+/// Ids of facts that are compared on each chunk.
+const IDS_TESTED_MAX: usize = 4;
+
 /// Resolves fields and gates. Names are looked up in the project, so that the filter holds ids alone.
 pub(super) struct Resolver<'a> {
     pub(super) tx: &'a mut ProjectTx,
@@ -99,10 +102,12 @@ impl Resolver<'_> {
                 Test::Facts(names.flat_map(ids).collect()).into()
             }
             (LooksAt::PartsOfNames(within), GivenValue::Texts(parts)) => {
-                Test::Facts(self.names(field, within, parts).await?).into()
+                let ids = self.names(field, within, parts).await?;
+                self.having(ids, false).await?
             }
             (LooksAt::Risk(within), GivenValue::Texts(parts)) => {
-                Test::FactsOrFlows(self.names(field, within, parts).await?).into()
+                let ids = self.names(field, within, parts).await?;
+                self.having(ids, true).await?
             }
             (LooksAt::Imports, GivenValue::Texts(names)) => {
                 Test::Imports(names.iter().map(|name| fact_id(Field::Import as i16, name)).collect()).into()
@@ -140,7 +145,8 @@ impl Resolver<'_> {
             }
             (LooksAt::AnyLint, GivenValue::Flag(holds)) => {
                 let rules = self.names(field, &[Field::Lint], &[String::new()]).await?;
-                holding(Test::Facts(rules), *holds)
+                let broken = self.having(rules, false).await?;
+                if *holds { broken } else { Filter::Not(Box::new(broken)) }
             }
             (LooksAt::Meta, GivenValue::Pairs(pairs)) => {
                 let pair = |(key, value): &(String, Option<String>)| {
@@ -169,6 +175,15 @@ impl Resolver<'_> {
             ));
         }
         Ok(found)
+    }
+
+    /// Chunks with one of these facts. Many ids are looked up at once: tested on each chunk, they would cost their
+    /// product.
+    async fn having(&mut self, ids: Vec<i64>, flows: bool) -> Result<Filter, Fault> {
+        if ids.len() <= IDS_TESTED_MAX && !flows {
+            return Ok(Test::Facts(ids).into());
+        }
+        Ok(Test::Chunks(names::chunks_with(self.tx, &ids, flows).await?).into())
     }
 
     fn patterns(&self, given: &[String]) -> Result<Vec<String>, Fault> {

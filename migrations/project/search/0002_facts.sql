@@ -48,8 +48,6 @@ CREATE TABLE IF NOT EXISTS {schema}.names (
     folded text NOT NULL
 );
 
-CREATE INDEX IF NOT EXISTS names_field ON {schema}.names (field);
-
 -- The comments of a chunk as a text of their own.
 CREATE TABLE IF NOT EXISTS {schema}.comments (
     chunk_id int8 PRIMARY KEY,

@@ -23,7 +23,7 @@ const REACHED: &[(&str, &str, &str)] = &[
     ("rust", "fn f() {\n let x = std::env::var(\"A\");\n Command::new(x);\n}\n", "process.env->exec"),
     (
         "rust",
-        "fn f() {\n let x = std::env::args();\n let q = format!(\"select {x}\");\n sqlx::query(&q);\n}\n",
+        "fn f() {\n let x = std::env::args();\n let q = format!(\"select {x}\");\n diesel::sql_query(&q);\n}\n",
         "argv->sql.query",
     ),
     (

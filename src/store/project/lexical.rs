@@ -185,6 +185,11 @@ pub async fn ensure_terms_index(
         format!("CREATE INDEX IF NOT EXISTS chunks_defines ON {} USING gin (defines)", tx.table("chunks")),
         format!("CREATE INDEX IF NOT EXISTS facts_ids ON {} USING gin (ids)", tx.table("facts")),
         format!("CREATE INDEX IF NOT EXISTS comments_terms ON {} USING gin (terms)", tx.table("comments")),
+        // A filter reads all values of a field: the index alone must do.
+        format!(
+            "CREATE INDEX IF NOT EXISTS names_field ON {} (field) INCLUDE (folded, id)",
+            tx.table("names")
+        ),
         format!("ANALYZE {}", tx.table("lexical")),
         format!("ANALYZE {}", tx.table("facts")),
         format!("ANALYZE {}", tx.table("names")),

@@ -111,6 +111,19 @@ pub async fn find(
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
+/// Chunks that have one of `ids`; with `flows`, also those at an end of such a flow from another file.
+///
+/// # Errors
+/// Storage faults.
+pub async fn chunks_with(tx: &mut ProjectTx, ids: &[i64], flows: bool) -> Result<Vec<i64>, Fault> {
+    let mut text = format!("SELECT k.chunk_id FROM {} k WHERE k.ids && $1", tx.table("facts"));
+    if flows {
+        text.push_str(&format!(" UNION SELECT w.chunk_id FROM {} w WHERE w.ids && $1", tx.table("flows")));
+    }
+    let rows = tx.tx.all(sql(text).bind(ids)).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
 /// What chunks have, as (chunk, field, value), by chunk, field and value.
 ///
 /// # Errors

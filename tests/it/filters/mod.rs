@@ -10,6 +10,7 @@ mod answers;
 mod modes;
 mod questions;
 mod recall;
+mod risk;
 
 mod commands;
 mod upgrade;

@@ -1,0 +1,118 @@
+//! The effect of the risk fields: local flows, flows between files, sinks alone, and rules of a repository.
+
+use serde_json::{Value, json};
+
+use super::shop::files;
+use crate::harness::{Repository, app, project, result};
+
+const RUN: &str =
+    "def run_order(request):\n    command = request.args.get('order')\n    os.system(command)\n";
+const ROUTE: &str = "function route(req, res) {\n  const order = req.body;\n  storeOrder(order);\n}\n";
+const STORE: &str =
+    "function storeOrder(order) {\n  db.query(\"select * from orders where id = \" + order);\n}\n";
+const DIGEST: &str = "import hashlib\n\ndef digest_order(order):\n    return hashlib.md5(order)\n";
+const SAFE: &str = "def count_orders(orders):\n    return len(orders)\n";
+const WIPE: &str = "def wipe_order(order):\n    warehouse.wipe(order)\n";
+
+const FILES: &[(&str, &str)] = &[
+    ("run.py", RUN),
+    ("route.js", ROUTE),
+    ("store.js", STORE),
+    ("digest.py", DIGEST),
+    ("safe.py", SAFE),
+    ("wipe.py", WIPE),
+];
+
+/// A rule of the repository's own.
+const OWN_RULE: &str = r#"
+[[rule]]
+id = "sink.wipe"
+kind = "sink"
+name = "wipe"
+category = "data-loss"
+severity = "critical"
+tags = ["irreversible"]
+confidence = 0.9
+languages = ["python"]
+calls = ["warehouse.wipe"]
+examples.python.positive = ["def f(s):\n    warehouse.wipe(s)\n"]
+examples.python.negative = ["def f(s):\n    warehouse.count(s)\n"]
+"#;
+
+/// Field, value, and the files that pass.
+pub(super) const ROWS: &[(&str, &str, &[&str])] = &[
+    ("risk", "command-exec", &["run.py"]),
+    ("riskTag", "Irreversible", &["wipe.py"]),
+    ("riskSource", "req.body", &["route.js", "store.js"]),
+    ("riskSink", "wipe", &["wipe.py"]),
+    ("riskSink", "sql.query", &["route.js", "store.js"]),
+    ("riskCategory", "command", &["run.py"]),
+    ("riskFlow", "->exec", &["run.py"]),
+    ("riskFlow", "req.body->sql.query", &["route.js", "store.js"]),
+];
+
+async fn indexed(files: &[(&str, &str)], rules: &str) -> (String, Repository, Value) {
+    let repository = Repository::new(files);
+    repository.write(".pairofcleats/risk.toml", rules);
+    let project = project("risk");
+    let arguments = json!({ "repoPath": repository.root(), "project_id": project });
+    let built = result(&app(), "build_index", arguments).await;
+    (project, repository, built)
+}
+
+async fn ask(project: &str, mut arguments: Value) -> Value {
+    arguments["query"] = "order".into();
+    arguments["project_id"] = project.into();
+    arguments["top"] = 50.into();
+    crate::harness::call(&app(), "search", arguments).await["result"].take()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_risk_field_changes_the_answer_exactly_so() {
+    let (project, repository, _) = indexed(FILES, OWN_RULE).await;
+    let all = files(&ask(&project, json!({})).await);
+    assert!(FILES.iter().all(|(path, _)| all.contains(&(*path).to_owned())), "{all:?}");
+    let mut wrong = Vec::new();
+    for (field, value, expected) in ROWS {
+        let found = files(&ask(&project, json!({ *field: value })).await);
+        if found != *expected {
+            wrong.push(format!("{field} {value}: {found:?} instead of {expected:?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+
+    // The far end of a flow goes away: the near end is no flow any more.
+    repository.write("store.js", "function storeOrder(order) {\n  remember(order);\n}\n");
+    result(&app(), "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
+    assert!(files(&ask(&project, json!({ "riskFlow": "req.body->sql.query" })).await).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flow_is_shown_with_its_evidence() {
+    let (project, _repository, _) = indexed(FILES, "").await;
+    let answer = ask(&project, json!({ "riskFlow": "exec", "output": "full" })).await;
+    let flow = &answer["hits"][0]["known"]["risk"]["flows"][0];
+    assert_eq!(flow["sink"], "exec", "{answer:#}");
+    assert_eq!((&flow["evidence"]["sourceLine"], &flow["evidence"]["sinkLine"]), (&json!(2), &json!(3)));
+    assert_eq!(flow["evidence"]["excerpt"], "os.system(command)");
+    let answer = ask(&project, json!({ "riskFlow": "req.body->sql", "output": "full" })).await;
+    let flow = &answer["hits"][0]["known"]["riskFromElsewhere"][0];
+    assert_eq!(
+        (&flow["scope"], &flow["via"]),
+        (&json!("cross-file"), &json!(["route", "storeOrder"])),
+        "{answer:#}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn broken_rules_of_a_repository_are_left_out_and_said() {
+    let broken = OWN_RULE.replace("warehouse.count(s)", "warehouse.wipe(s)");
+    let (project, repository, built) = indexed(FILES, &broken).await;
+    let note = built["report"]["notes"][0].as_str().unwrap().to_owned();
+    assert!(note.contains("risk.toml") && note.contains("sink.wipe"), "{note}");
+    assert!(files(&ask(&project, json!({ "riskSink": "wipe" })).await).is_empty());
+    // Mended, the repository is read anew although no file of it changed.
+    repository.write(".pairofcleats/risk.toml", OWN_RULE);
+    result(&app(), "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
+    assert_eq!(files(&ask(&project, json!({ "riskSink": "wipe" })).await), ["wipe.py"]);
+}
