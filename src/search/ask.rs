@@ -87,13 +87,8 @@ pub async fn search(
     let ranked = if text.is_empty() {
         list(&mut tx, &scope, &plan).await?
     } else {
-        let (mut words, mut near) = (Leg::new(), HashSet::new());
-        for (source, within) in scope.sources() {
-            let said =
-                by_words(&mut tx, source, within, &plan.lexical, plan.candidates, deps.ranking).await?;
-            near.extend(ids(&said).take(deps.settings.candidates));
-            words.extend(said);
-        }
+        let mut near = HashSet::new();
+        let mut words = said(&mut tx, &scope, &plan, deps, &mut near).await?;
         took.timings.lexical_ms = took.lap();
         if vector.is_none() {
             vector = question_vector(embedding, &mut warnings).await?;
@@ -131,6 +126,23 @@ pub async fn search(
         took,
         warnings,
     })
+}
+
+/// What is found by words in all that is asked; the ids of what a first page would have seen join `near`.
+async fn said(
+    tx: &mut ProjectTx,
+    scope: &Scope,
+    plan: &Plan,
+    deps: Deps<'_>,
+    near: &mut HashSet<i64>,
+) -> Result<Leg, Fault> {
+    let mut words = Leg::new();
+    for (source, within) in scope.sources() {
+        let found = by_words(tx, source, within, &plan.lexical, plan.candidates, deps.ranking).await?;
+        near.extend(ids(&found).take(deps.settings.candidates));
+        words.extend(found);
+    }
+    Ok(words)
 }
 
 /// Everything of a question's candidates.

@@ -22,6 +22,12 @@ pub(super) async fn by_words(
         return Ok(Leg::new());
     }
     let limit = sql_limit(limit);
+    // Among listed chunks few say the rare words, and all of them are cheap to score: one try is enough.
+    if matches!(within, Within::These(_)) {
+        let query = lexical_query(&plan.with_all_terms());
+        let hits = lexical::candidates(tx, words, within, &query, limit).await?;
+        return Ok(hits.iter().map(lexical_score).collect());
+    }
     let hits = lexical::candidates(tx, words, within, &lexical_query(plan), limit).await?;
     let found: Leg = hits.iter().map(lexical_score).collect();
     let scores: Vec<f32> = found.iter().map(|(_, score)| *score).collect();

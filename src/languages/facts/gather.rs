@@ -392,7 +392,7 @@ impl Gathering<'_> {
             let row = comment.start_line as usize - 1;
             for (line, said) in comment.text.lines().enumerate() {
                 let asks = |mark: &&str| said.split(|c: char| !c.is_alphanumeric()).any(|word| word == *mark);
-                if WORK_MARKS.iter().any(|mark| asks(mark)) {
+                if WORK_MARKS.iter().any(asks) {
                     self.lint(row + line, "todo");
                 }
             }
