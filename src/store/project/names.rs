@@ -120,7 +120,10 @@ pub async fn chunks_with(tx: &mut ProjectTx, ids: &[i64], flows: bool) -> Result
     if flows {
         text.push_str(&format!(" UNION SELECT w.chunk_id FROM {} w WHERE w.ids && $1", tx.table("flows")));
     }
+    // For many ids the planner would rather compare all of them with each row, which takes their product.
+    tx.execute(sql("SET LOCAL enable_seqscan = off")).await?;
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
+    tx.execute(sql("SET LOCAL enable_seqscan = on")).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
