@@ -89,11 +89,14 @@ async fn whole(folder: &Path) {
     let files = collect(1_500, 2_500, &repository).len();
     commit(&repository);
     let home = folder.join("home");
+    // One model for all: sessions of a second one would stand in the way of the first.
+    let model = Arc::clone(Arc::new(bare(&home, |_| {})).embedder().await.unwrap());
     let variant = |facts: bool, history: bool| {
-        Arc::new(bare(&home, move |config| {
+        let app = bare(&home, move |config| {
             config.indexing.facts = facts;
             config.indexing.history = history;
-        }))
+        });
+        Arc::new(app.with_embedder(Arc::clone(&model)))
     };
     let apps = [variant(false, false), variant(true, false), variant(true, true)];
     // The first run also loads the model.
