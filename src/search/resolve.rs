@@ -131,7 +131,10 @@ impl Resolver<'_> {
             (LooksAt::Path, GivenValue::Texts(given)) => Test::Paths(self.patterns(given)?).into(),
             (LooksAt::FileName, GivenValue::Texts(given)) => Test::FileNames(self.patterns(given)?).into(),
             (LooksAt::Extension, GivenValue::Texts(given)) => {
-                Test::Extensions(given.iter().map(|given| extension(given)).collect::<Result<_, _>>()?).into()
+                // `rs, toml` is two: no extension holds a comma.
+                let given =
+                    given.iter().flat_map(|given| given.split(',')).filter(|given| !given.trim().is_empty());
+                Test::Extensions(given.map(extension).collect::<Result<_, _>>()?).into()
             }
             (LooksAt::Count(counted), GivenValue::Number(number)) => {
                 Test::AtLeast(counted, rounded_up(*number)).into()

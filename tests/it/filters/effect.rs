@@ -50,6 +50,7 @@ fn of_files() -> Vec<Row> {
         ("file", json!(["walk.*", "/^tri/"]), vec![WALK, TRIAL]),
         ("ext", json!("rs"), vec![CHARGE, REFUND, SHELF, WALK, TRIAL]),
         ("ext", json!([".go", "*.LOG"]), vec![NIGHT_LOG, REPORT]),
+        ("ext", json!("go, log"), vec![NIGHT_LOG, REPORT]),
         ("lang", json!("ts"), vec![BASKET, MONEY]),
         ("lang", json!("py, golang"), vec![NIGHTLY, REPORT]),
     ]
