@@ -2,7 +2,7 @@
 //! the language's folder.
 //!
 //! A query names what it finds by its captures ([`query`] lists them); here that becomes the facts of each chunk
-//! ([`gather`]), its comments ([`comments`]) and the flow of values that risk rules follow ([`flow`]).
+//! ([`gather()`]), its comments ([`comments`]) and the flow of values that risk rules follow ([`flow`]).
 
 mod detail;
 mod field;

@@ -1,8 +1,8 @@
 //! Where untrusted input comes in, what is dangerous, and whether the one reaches the other: a table of rules held as
 //! data, followed along the flow of values that the facts of a file give.
 //!
-//! [`Rule`]s stand in `rules/*.toml`, each with examples that tests run; a [`RuleSet`] finds them in a file; [`analyse`]
-//! follows a file's flow and [`link`] joins what leaves one file with what comes into another. Everything here is pure.
+//! [`Rule`]s stand in `rules/*.toml`, each with examples that tests run; a [`RuleSet`] finds them in a file; [`analyse()`]
+//! follows a file's flow and [`link()`] joins what leaves one file with what comes into another. Everything here is pure.
 
 mod findings;
 
