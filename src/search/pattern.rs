@@ -53,7 +53,7 @@ fn untagged(pattern: &str, exact_case: bool) -> Result<String, Fault> {
 
 fn glob(pattern: &str) -> GlobBuilder<'_> {
     let mut builder = GlobBuilder::new(pattern);
-    builder.literal_separator(true).backslash_escape(false).case_insensitive(true);
+    builder.literal_separator(true).backslash_escape(false).case_insensitive(true).empty_alternates(true);
     builder
 }
 
