@@ -130,12 +130,7 @@ impl Resolver<'_> {
             }
             (LooksAt::Path, GivenValue::Texts(given)) => Test::Paths(self.patterns(given)?).into(),
             (LooksAt::FileName, GivenValue::Texts(given)) => Test::FileNames(self.patterns(given)?).into(),
-            (LooksAt::Extension, GivenValue::Texts(given)) => {
-                // `rs, toml` is two: no extension holds a comma.
-                let given =
-                    given.iter().flat_map(|given| given.split(',')).filter(|given| !given.trim().is_empty());
-                Test::Extensions(given.map(extension).collect::<Result<_, _>>()?).into()
-            }
+            (LooksAt::Extension, GivenValue::Texts(given)) => Test::Extensions(extensions(given)?).into(),
             (LooksAt::Count(counted), GivenValue::Number(number)) => {
                 Test::AtLeast(counted, rounded_up(*number)).into()
             }
@@ -299,6 +294,12 @@ fn language(name: &str) -> Result<String, Fault> {
     Err(Fault::new(ErrorCode::InvalidRequest, format!("Unknown language `{name}`."))
         .with_details(serde_json::json!({ "field": "lang", "value": name, "nearest": nearest }))
         .with_hint(hint))
+}
+
+/// `rs, toml` is two: no extension holds a comma.
+fn extensions(given: &[String]) -> Result<Vec<String>, Fault> {
+    let parts = given.iter().flat_map(|given| given.split(','));
+    parts.filter(|part| !part.trim().is_empty()).map(extension).collect()
 }
 
 /// `*.RS`, `.rs` and `rs` are all `rs`.
