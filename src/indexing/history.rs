@@ -8,7 +8,7 @@ use super::file::{Kind, ReadLimits, Root};
 use super::run::Run;
 use crate::config;
 use crate::contract::Fault;
-use crate::history::{FileHistories, History, Limits};
+use crate::history::{FileHistories, Head, History, Limits};
 use crate::jobs::Phase;
 use crate::languages::facts::Field;
 use crate::store::{
@@ -37,22 +37,32 @@ pub(super) async fn record(run: &Run<'_>, repository_id: i64, before: Option<&st
     tx.commit().await?;
     let opened = open(run).await?;
     let head = opened.as_ref().and_then(History::head);
-    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    let (branch, commit) =
-        head.as_ref().map_or((None, None), |h| (h.branch.as_deref(), Some(h.commit.as_str())));
-    repositories::set_head(&mut tx, run.fence, repository_id, branch, commit).await?;
-    tx.commit().await?;
     let Some(opened) = opened.filter(|_| head.is_some()) else {
-        return forget(run, known.iter().filter(|file| file.last_commit.is_some())).await;
+        forget(run, known.iter().filter(|file| file.last_commit.is_some())).await?;
+        return note_head(run, repository_id, None).await;
     };
     // Where HEAD stands still, only files that are new to the index can have news.
-    let moved = commit != before || run.options.full || known.iter().all(|file| file.last_commit.is_none());
+    let moved = head.as_ref().map(|head| head.commit.as_str()) != before
+        || run.options.full
+        || known.iter().all(|file| file.last_commit.is_none());
     let known = if moved || has_news(opened.clone(), &known).await? {
         write_files(run, opened.clone(), known).await?
     } else {
         known
     };
+    // Only now: a run that ended before would leave the next one nothing to look for.
+    if !run.cancel.is_cancelled() {
+        note_head(run, repository_id, head.as_ref()).await?;
+    }
     write_lines(run, opened, known).await
+}
+
+async fn note_head(run: &Run<'_>, repository_id: i64, head: Option<&Head>) -> Result<(), Fault> {
+    let (branch, commit) =
+        head.map_or((None, None), |head| (head.branch.as_deref(), Some(head.commit.as_str())));
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    repositories::set_head(&mut tx, run.fence, repository_id, branch, commit).await?;
+    tx.commit().await
 }
 
 /// Opens the history, unless it lies where nothing may be read.
@@ -142,15 +152,12 @@ async fn write_lines(run: &Run<'_>, opened: History, known: Vec<KnownHistory>) -
         let spans = history::spans(&mut tx, &ids).await?;
         let mut authors = Vec::new();
         for (file, lines) in &attributed {
-            for (_, chunk_id, first, last) in spans.iter().filter(|(id, ..)| *id == file.file_id) {
-                let names = names_of(lines, *first, *last);
+            for span in spans.get(&file.file_id).into_iter().flatten() {
+                let names = names_of(lines, span.first, span.last);
                 if !names.is_empty() {
                     let authors_of = names.into_iter().map(|name| (Field::Author as i16, name)).collect();
-                    authors.push(AuthorsWrite {
-                        chunk_id: *chunk_id,
-                        file_id: file.file_id,
-                        authors: authors_of,
-                    });
+                    let (chunk_id, file_id) = (span.chunk_id, file.file_id);
+                    authors.push(AuthorsWrite { chunk_id, file_id, authors: authors_of });
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Risk: the rules of a run, and the flows between the files of a repository.
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::file::{Kind, ReadLimits, Root};
 use super::run::Run;
 use crate::contract::{ErrorCode, Fault};
-use crate::languages::risk::{Findings, Linked, ParamSink, RuleSet, TaintedCall, flow_facts, link};
-use crate::store::{Access, FlowWrite, KnownNames, NamedFact, ProjectTx, flows, history};
+use crate::languages::risk::{Findings, Linked, ParamSink, RiskFlow, RuleSet, TaintedCall, flow_facts, link};
+use crate::store::history::Span;
+use crate::store::{Access, FlowWrite, KnownNames, ProjectTx, flows, history};
 
 /// Where a repository holds rules of its own.
 pub(super) const RULES_FILE: &str = ".pairofcleats/risk.toml";
@@ -97,40 +99,25 @@ pub(super) async fn join(run: &Run<'_>, repository_id: i64) -> Result<(), Fault>
     tx.commit().await
 }
 
-/// A row for each chunk at an end of a flow.
-fn rows(linked: &[Linked<i64>], spans: &[(i64, i64, i32, i32)]) -> Vec<FlowWrite> {
-    let mut rows: Vec<FlowWrite> = Vec::new();
-    let mut shown: Vec<Vec<serde_json::Value>> = Vec::new();
+/// A row for each chunk at an end of a flow, in the order of chunks.
+fn rows(linked: &[Linked<i64>], spans: &HashMap<i64, Vec<Span>>) -> Vec<FlowWrite> {
+    let mut by_chunk: BTreeMap<i64, (i64, Vec<&RiskFlow>)> = BTreeMap::new();
     for one in linked {
         let evidence = &one.flow.evidence;
-        let ends = [(one.from, evidence.source_line), (one.to, evidence.sink_line)];
-        for (file_id, line) in ends {
+        for (file_id, line) in [(one.from, evidence.source_line), (one.to, evidence.sink_line)] {
             let line = i32::try_from(line).unwrap_or(i32::MAX);
-            let Some((_, chunk_id, ..)) = spans
-                .iter()
-                .find(|(file, _, first, last)| *file == file_id && (*first..=*last).contains(&line))
-            else {
-                continue;
-            };
-            let at = rows.iter().position(|row| row.chunk_id == *chunk_id).unwrap_or_else(|| {
-                rows.push(FlowWrite {
-                    chunk_id: *chunk_id,
-                    file_id,
-                    facts: Vec::new(),
-                    detail: String::new(),
-                });
-                shown.push(Vec::new());
-                rows.len() - 1
-            });
-            if shown[at].len() < FLOWS_A_CHUNK_MAX {
-                let facts = flow_facts(&one.flow).into_iter().map(|(field, value)| (field as i16, value));
-                rows[at].facts.extend(facts.collect::<Vec<NamedFact>>());
-                shown[at].push(serde_json::to_value(&one.flow).unwrap_or_default());
+            let here = |span: &&Span| (span.first..=span.last).contains(&line);
+            let Some(span) = spans.get(&file_id).and_then(|spans| spans.iter().find(here)) else { continue };
+            let (_, flows) = by_chunk.entry(span.chunk_id).or_insert((file_id, Vec::new()));
+            if flows.len() < FLOWS_A_CHUNK_MAX {
+                flows.push(&one.flow);
             }
         }
     }
-    for (row, shown) in rows.iter_mut().zip(shown) {
-        row.detail = serde_json::Value::Array(shown).to_string();
-    }
-    rows
+    let row = |(chunk_id, (file_id, flows)): (i64, (i64, Vec<&RiskFlow>))| {
+        let facts = flows.iter().flat_map(|flow| flow_facts(flow));
+        let facts = facts.map(|(field, value)| (field as i16, value)).collect();
+        FlowWrite { chunk_id, file_id, facts, detail: serde_json::to_string(&flows).unwrap_or_default() }
+    };
+    by_chunk.into_iter().map(row).collect()
 }

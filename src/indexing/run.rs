@@ -19,7 +19,7 @@ use crate::jobs::{Phase, ProgressSender};
 use crate::languages::{CHUNKER_VERSION, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use crate::store::{
     Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, files,
-    index_state, lexical, repositories,
+    index_state, lexical, names, repositories,
 };
 
 /// How a run is to be made.
@@ -130,6 +130,9 @@ async fn pipeline(
     let lexical_seconds = seconds_since(run, started);
 
     history::record(run, repository.id, repository.commit.as_deref()).await?;
+    if run.options.full || repository.outdated {
+        remove_orphan_names(run).await?;
+    }
     let embedded = vectors::embed_pending(run).await?;
     run.progress.update(|progress| progress.phase = Phase::Finish);
     vectors::ensure_index(run).await?;
@@ -153,6 +156,16 @@ async fn pipeline(
     };
     close(run, repository, &report).await?;
     Ok(report)
+}
+
+/// Names that edits left behind go when everything is read again: in between they cost little, and looking for them
+/// reads all facts.
+async fn remove_orphan_names(run: &Run<'_>) -> Result<(), Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let removed = names::remove_orphans(&mut tx, run.fence).await?;
+    tx.commit().await?;
+    tracing::debug!(removed, "removed names that no chunk has any more");
+    Ok(())
 }
 
 fn seconds_since(run: &Run<'_>, started: Instant) -> f64 {

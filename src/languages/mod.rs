@@ -21,6 +21,7 @@ mod split;
 
 mod chunk;
 
+mod paths;
 pub mod terms;
 
 #[cfg(test)]

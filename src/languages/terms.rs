@@ -11,6 +11,8 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 
+pub use super::paths::{PathWords, paths_in};
+
 /// Version of the rules in this file; stored with the index, bumped when the terms of a text change.
 pub const TERMS_VERSION: i32 = 1;
 
@@ -29,8 +31,6 @@ const TERM_BYTES_MAX: usize = 64;
 const STEM_FREQUENCY: f32 = 2.0;
 /// What one mention of a word in a parent directory counts.
 const DIRECTORY_FREQUENCY: f32 = 1.0;
-/// Directories of the path, counted from the file, that belong to the document.
-const DIRECTORIES: usize = 3;
 /// What being defined here counts, in addition to the mention in the text.
 const DEFINITION_FREQUENCY: f32 = 2.0;
 /// Distinct terms of a question; a plan keeps the weightiest of them once document frequencies are known.
@@ -234,43 +234,6 @@ pub fn is_identifier(word: &Word<'_>, text: &str) -> bool {
     let dotted = (before.ends_with('.') && before[..before.len() - 1].ends_with(is_word_char))
         || (after.starts_with('.') && after[1..].starts_with(is_word_char));
     inner_capital || snake || quoted || qualified || dotted || after.starts_with("()")
-}
-
-/// The paths and file names in a text: whatever holds a `/` or ends in a short extension.
-pub fn paths_in(text: &str) -> impl Iterator<Item = &str> {
-    text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;|".contains(c))
-        .map(|piece| piece.split(':').next().unwrap_or(piece).trim_end_matches(['.', '?', '!']))
-        .filter(|piece| !piece.contains("//") && looks_like_path(piece))
-}
-
-fn looks_like_path(piece: &str) -> bool {
-    let name = piece.rsplit('/').next().unwrap_or(piece);
-    let Some((stem, extension)) = name.rsplit_once('.') else { return false };
-    let short = (1..=5).contains(&extension.len()) && extension.chars().all(|c| c.is_ascii_lowercase());
-    !stem.is_empty() && short && stem.chars().any(char::is_alphanumeric)
-}
-
-/// The stem and the nearest directories of a path.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PathWords<'a> {
-    /// The file's name without its last extension.
-    pub stem: &'a str,
-    /// Up to three directories, the nearest first.
-    pub directories: Vec<&'a str>,
-}
-
-impl<'a> PathWords<'a> {
-    /// Takes a `/`-separated path apart.
-    #[must_use]
-    pub fn of(path: &'a str) -> Self {
-        let mut pieces = path.rsplit('/').filter(|piece| !piece.is_empty() && *piece != ".");
-        let name = pieces.next().unwrap_or("");
-        let stem = match name.rsplit_once('.') {
-            Some((stem, _)) if !stem.is_empty() => stem,
-            _ => name,
-        };
-        Self { stem, directories: pieces.take(DIRECTORIES).collect() }
-    }
 }
 
 /// Term frequencies of one document.

@@ -12,7 +12,7 @@ use crate::contract::{ErrorCode, Fault, Warning};
 use crate::languages::facts::{Field, Flag};
 use crate::languages::terms::whole_word;
 use crate::languages::{self, terms};
-use crate::store::{Filter, Likeness, ProjectTx, RepositoryRow, Test, fact_id, names};
+use crate::store::{Filter, ProjectTx, RepositoryRow, Test, fact_id, names};
 
 /// Kinds of chunks with the words that people use for them; a list's own name stands first.
 const KINDS: &[(&str, &[&str])] = &[
@@ -165,7 +165,7 @@ impl Resolver<'_> {
     ) -> Result<Vec<i64>, Fault> {
         let codes: Vec<i16> = within.iter().map(|field| *field as i16).collect();
         let limit = i64::try_from(self.names_max.saturating_add(1)).unwrap_or(i64::MAX);
-        let found = names::find(self.tx, &codes, Likeness::Contains, &lower(parts), limit).await?;
+        let found = names::find(self.tx, &codes, &lower(parts), limit).await?;
         if found.len() > self.names_max {
             return Err(refused(
                 field,

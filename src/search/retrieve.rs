@@ -50,18 +50,13 @@ pub(super) async fn by_meaning(
     limit: usize,
 ) -> Result<Leg, Fault> {
     let limit = sql_limit(limit);
-    // Each candidate that a filter throws away costs a step through the graph.
-    let tested = limit.min(TESTED_CANDIDATES_MAX);
     let hits = match path {
-        VectorPath::Hnsw(ef_search) if matches!(within, Within::Where(_)) => {
-            let near = vectors::candidates_hnsw(tx, within, question, tested, ef_search).await?;
-            // The graph is not searched to its end; where that was too early, every vector is compared.
-            let enough = i64::try_from(near.len()).unwrap_or(i64::MAX) >= tested;
-            if enough { near } else { vectors::candidates_exact(tx, within, question, limit).await? }
-        }
         VectorPath::None => Vec::new(),
         VectorPath::Exact => vectors::candidates_exact(tx, within, question, limit).await?,
         VectorPath::Hnsw(ef_search) => {
+            // Each candidate that a filter throws away costs a step through the graph.
+            let tested = matches!(within, Within::Where(_));
+            let limit = if tested { limit.min(TESTED_CANDIDATES_MAX) } else { limit };
             vectors::candidates_hnsw(tx, within, question, limit, ef_search).await?
         }
     };

@@ -20,7 +20,7 @@ pub use project::flows::{self, FlowWrite};
 pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHistory};
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, Words};
-pub use project::names::{self, KnownNames, Likeness, NamedFact, fact_id};
+pub use project::names::{self, KnownNames, NamedFact, fact_id};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{ChunkWrite, CommentWrite, FileWrite, WordsWrite, Written, write_batch};

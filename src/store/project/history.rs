@@ -1,5 +1,7 @@
 //! What git knows of files and of the lines of chunks: columns of `files`, and `authors`.
 
+use std::collections::HashMap;
+
 use sqlx::Row;
 
 use super::index_state::{self, Fence};
@@ -119,17 +121,33 @@ pub async fn of_files(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<(i64, FileF
         .collect()
 }
 
-/// The chunks of files, as (file, chunk, first line, last line).
+/// Where a chunk lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The chunk.
+    pub chunk_id: i64,
+    /// 1-based.
+    pub first: i32,
+    /// 1-based, inclusive.
+    pub last: i32,
+}
+
+/// The chunks of files, by file, in the order of lines.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn spans(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<Vec<(i64, i64, i32, i32)>, Fault> {
+pub async fn spans(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<HashMap<i64, Vec<Span>>, Fault> {
     let text = format!(
         "SELECT file_id, id, start_line, end_line FROM {} WHERE file_id = ANY($1) ORDER BY file_id, ordinal",
         tx.table("chunks")
     );
     let rows = tx.tx.all(sql(text).bind(file_ids)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))).collect()
+    let mut spans: HashMap<i64, Vec<Span>> = HashMap::new();
+    for row in &rows {
+        let span = Span { chunk_id: row.try_get(1)?, first: row.try_get(2)?, last: row.try_get(3)? };
+        spans.entry(row.try_get(0)?).or_default().push(span);
+    }
+    Ok(spans)
 }
 
 /// Writes histories; rows that say the same already are left alone.

@@ -73,40 +73,24 @@ pub(super) async fn insert(tx: &mut ProjectTx, fresh: &FreshNames<'_>) -> Result
     Ok(())
 }
 
-/// How a value is compared with what was asked for; both in lower case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Likeness {
-    /// It contains it.
-    Contains,
-    /// It is it.
-    Equals,
-}
-
-/// Ids of the values of some fields that are like one of `texts` (lower case), at most `limit`.
+/// Ids of the values of some fields that contain one of `texts` (lower case), at most `limit`.
 ///
 /// # Errors
 /// Storage faults.
 pub async fn find(
     tx: &mut ProjectTx,
     fields: &[i16],
-    likeness: Likeness,
     texts: &[String],
     limit: i64,
 ) -> Result<Vec<i64>, Fault> {
-    let alike = match likeness {
-        Likeness::Contains => {
-            "EXISTS (SELECT 1 FROM unnest($2::text[]) AS w (text) WHERE position(w.text in n.folded) > 0)"
-        }
-        Likeness::Equals => "n.folded = ANY($2)",
-    };
     // One text is the rule, and much faster without the subquery.
-    let alike = if texts.len() == 1 && likeness == Likeness::Contains {
+    let contains = if texts.len() == 1 {
         "position(($2::text[])[1] in n.folded) > 0"
     } else {
-        alike
+        "EXISTS (SELECT 1 FROM unnest($2::text[]) AS w (text) WHERE position(w.text in n.folded) > 0)"
     };
     let text =
-        format!("SELECT n.id FROM {} n WHERE n.field = ANY($1) AND {alike} LIMIT $3", tx.table("names"));
+        format!("SELECT n.id FROM {} n WHERE n.field = ANY($1) AND {contains} LIMIT $3", tx.table("names"));
     let rows = tx.tx.all(sql(text).bind(fields).bind(texts).bind(limit)).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }

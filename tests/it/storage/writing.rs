@@ -139,6 +139,31 @@ async fn statistics_forget_what_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn names_that_no_chunk_has_any_more_go() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (fence, repo) = repository(&fresh.store, &project).await;
+    let calling = |name: &str| {
+        let mut calling = file("a.rs", &["ant"]);
+        calling.chunks[0].facts = vec![(14, name.to_owned())];
+        [calling]
+    };
+    write(&fresh.store, &project, fence, repo, &calling("crawl")).await;
+    write(&fresh.store, &project, fence, repo, &calling("carry")).await;
+    let mut tx = writing(&fresh.store, &project).await;
+    let named = async |tx: &mut store::ProjectTx| {
+        store::names::find(tx, &[14], &["cra".to_owned(), "car".to_owned()], 9).await.unwrap()
+    };
+    let (crawl, carry) = (store::fact_id(14, "crawl"), store::fact_id(14, "carry"));
+    let before = named(&mut tx).await;
+    assert!(before.contains(&crawl) && before.contains(&carry), "{before:?}");
+    assert_eq!(store::names::remove_orphans(&mut tx, fence).await.unwrap(), 1);
+    assert_eq!(named(&mut tx).await, [carry]);
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn repositories_report_and_go_without_a_trace() {
     let fresh = Fresh::new().await;
     let project = fresh.project("p").await;
