@@ -4,15 +4,19 @@
 //! client sees a server at once, a failure is the answer of the call that needed the missing part,
 //! and the next call tries again.
 
+mod audit;
 pub mod index_job;
+mod limits;
 mod queue;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::config::{Config, Layout};
@@ -21,8 +25,11 @@ use crate::embedding::{Embedder, OnnxEmbedder};
 use crate::postgres::Database;
 use crate::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
 use crate::store::Store;
+use crate::telemetry::{Gauges, Metrics};
 use crate::upkeep::assets::{self, Installed, Wanted};
 
+pub use audit::Audit;
+pub use limits::Limits;
 pub use queue::{Admission, Bulkhead, Queues};
 
 /// The application.
@@ -35,12 +42,21 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     /// Admission of calls.
     pub queues: Queues,
+    /// How often a principal may call.
+    pub limits: Limits,
+    /// Who did what.
+    pub audit: Audit,
+    /// Counts for Prometheus.
+    pub metrics: Metrics,
+    /// Open connections of the server.
+    pub connections: AtomicUsize,
     /// When this process began to serve.
     pub started: Instant,
     /// Fires when the process shuts down: running jobs go back to the queue.
     pub shutdown: CancellationToken,
     /// Names this process in job leases.
     pub worker: String,
+    background: TaskTracker,
     program: PathBuf,
     embedder: OnceCell<Arc<dyn Embedder>>,
     storage: OnceCell<Storage>,
@@ -62,6 +78,11 @@ impl App {
     pub fn new(config: Config, layout: Layout, clock: Arc<dyn Clock>, program: PathBuf) -> Self {
         Self {
             queues: Queues::new(&config.queue),
+            limits: Limits::new(config.access.calls_per_minute),
+            audit: Audit::default(),
+            metrics: Metrics::new(),
+            connections: AtomicUsize::new(0),
+            background: TaskTracker::new(),
             started: clock.instant(),
             shutdown: CancellationToken::new(),
             worker: format!("{}-{}", std::process::id(), clock.now().as_nanosecond()),
@@ -130,6 +151,31 @@ impl App {
         });
         tokio::spawn(index_job::work(Arc::clone(self)));
         tokio::spawn(Arc::clone(self).revive_database());
+        self.background.spawn(audit::write(Arc::clone(self)));
+    }
+
+    /// Waits, for at most `server.drain_ms`, until what `start_background` started has put its work down.
+    /// For the end of a process, after `shutdown` fired.
+    pub async fn stopped(&self) {
+        self.background.close();
+        let limit = Duration::from_millis(self.config.server.drain_ms);
+        if tokio::time::timeout(limit, self.background.wait()).await.is_err() {
+            tracing::warn!("stopped with background work still open");
+        }
+    }
+
+    /// The counts, as Prometheus reads them.
+    #[must_use]
+    pub fn metrics_text(&self) -> String {
+        let [(search_running, search_waiting), (index_running, index_waiting)] = self.queues.load();
+        self.metrics.text(Gauges {
+            search_running,
+            search_waiting,
+            index_running,
+            index_waiting,
+            connections: self.connections.load(Ordering::Relaxed),
+            uptime_seconds: self.clock.instant().duration_since(self.started).as_secs(),
+        })
     }
 
     /// Brings the embedded Postgres back when its supervisor was killed, which nobody else would notice.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use pairofcleats::app::App;
 use pairofcleats::clock::SystemClock;
 use pairofcleats::config::{self, Config, Layout, Overrides, Variant};
-use pairofcleats::tools::{self, Caller, Request};
+use pairofcleats::tools::{self, Caller, Request, Surface};
 use pairofcleats::upkeep::assets::{Wanted, install_for_tests, test_home};
 use serde_json::Value;
 
@@ -76,7 +76,8 @@ pub(crate) fn bare(home: &Path, change: impl FnOnce(&mut Config)) -> App {
 
 /// Calls a tool that must succeed.
 pub(crate) async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
-    let envelope = tools::call(app, Request::new(tool, arguments, Caller::default())).await.unwrap();
+    let envelope =
+        tools::call(app, Request::new(tool, arguments, Caller::local(Surface::Cli))).await.unwrap();
     assert!(envelope.ok, "{:?}", envelope.error);
     envelope.result.unwrap()
 }

@@ -60,6 +60,15 @@ impl Queues {
         }
     }
 
+    /// How many run and how many wait: searches, then index calls.
+    #[must_use]
+    pub fn load(&self) -> [(usize, usize); 2] {
+        [&self.search, &self.index].map(|queue| {
+            let running = queue.running_max - queue.running.available_permits();
+            (running, queue.waiting.load(Ordering::Acquire))
+        })
+    }
+
     /// Waits for a place.
     ///
     /// # Errors

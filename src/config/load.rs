@@ -58,6 +58,7 @@ fn layered(file: &Path, overrides: &Overrides) -> Figment {
         .merge(Toml::file(file))
         .merge(Env::raw().only(&["DATABASE_URL"]).map(|_| "database.url".into()))
         .merge(Env::raw().only(&["ORT_DYLIB_PATH"]).map(|_| "assets.ort_dylib_path".into()))
+        .merge(Env::raw().only(&["PAIROFCLEATS_MCP_TRANSPORT"]).map(|_| "mcp.transport".into()))
         .merge(Env::prefixed("PAIROFCLEATS_").filter(|key| key.as_str().contains("__")).split("__"));
     for (name, value) in &overrides.settings {
         figment = figment.merge(Serialized::default(name, value));

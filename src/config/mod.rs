@@ -10,6 +10,6 @@ mod sections;
 pub use layout::{Layout, default_home};
 pub use load::{ConfigError, Overrides, load};
 pub use sections::{
-    Assets, Config, Database, Embedded, Embedding, Indexing, Log, LogFormat, Mcp, Queue, Search, Server,
-    Timeouts, ValidationErrors, Variant,
+    Access, Assets, Audit, Config, Database, Embedded, Embedding, Indexing, Log, LogFormat, Mcp, Oauth,
+    Queue, Required, Search, Server, Timeouts, Tools, Transport, ValidationErrors, Variant, Workflow,
 };

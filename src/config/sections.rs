@@ -20,7 +20,8 @@ sections! {
     /// Everything the operator chose.
     Config {
         database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
-        search: Search, queue: Queue, timeouts: Timeouts, server: Server, mcp: Mcp, log: Log,
+        search: Search, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp, access: Access, oauth: Oauth,
+        audit: Audit, workflow: Workflow, log: Log,
     }
     /// An external Postgres and the pools over either kind.
     Database {
@@ -57,10 +58,28 @@ sections! {
     }
     /// Longest run of a tool; 0 means none.
     Timeouts { default_ms: u64, index_ms: u64, search_ms: u64 }
+    /// Which tools are offered.
+    Tools { toolsets: Vec<String>, read_only: bool }
     /// HTTP.
-    Server { bind: String, port: u16, body_bytes_max: usize, drain_ms: u64, session_idle_ms: u64 }
+    Server {
+        bind: String, port: u16, tls_certificate: Option<PathBuf>, tls_key: Option<PathBuf>, behind_proxy: bool,
+        hosts: Vec<String>, cors_origins: Vec<String>, body_bytes_max: usize, connections_max: usize,
+        first_byte_ms: u64, header_ms: u64, body_chunk_ms: u64, body_ms: u64, idle_ms: u64, drain_ms: u64,
+        session_idle_ms: u64, sessions_max: usize, sse: bool,
+    }
+    /// Who may call.
+    Access { required: Required, insecure: bool, calls_per_minute: u32, key_cache_ms: u64 }
+    /// Access tokens of an OAuth 2.1 authorization server.
+    Oauth {
+        issuer: Option<String>, audience: Option<String>, jwks_url: Option<String>, projects_claim: String,
+        scopes_claim: String, jwks_cache_ms: u64, fetch_ms: u64, leeway_ms: u64,
+    }
+    /// Who did what.
+    Audit { enabled: bool, keep_days: u32, queries: bool }
+    /// workflow-mcp, which knows the project that a team works on.
+    Workflow { url: Option<String>, timeout_ms: u64, cache_ms: u64 }
     /// MCP.
-    Mcp { validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64 }
+    Mcp { transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64 }
     /// Logs, always on stderr.
     Log { filter: String, format: LogFormat }
 }
@@ -75,6 +94,26 @@ pub enum Variant {
     Int8,
     /// The plain graph.
     Fp32,
+}
+
+/// Whether a request must carry a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Required {
+    /// Yes, unless only this machine can reach the server.
+    Auto,
+    /// Yes.
+    Always,
+}
+
+/// How MCP messages are framed on stdin and stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Transport {
+    /// One message a line.
+    Lines,
+    /// Content-Length headers, for clients of before (T §6.3).
+    Legacy,
 }
 
 /// How broken arguments are reported over MCP.

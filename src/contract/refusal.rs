@@ -39,6 +39,13 @@ pub enum Refusal {
         /// Calls waiting or running now.
         size: usize,
     },
+    /// The caller called too often.
+    RateLimited {
+        /// Its limit.
+        calls_per_minute: u32,
+        /// When the same call is let through.
+        retry_after_ms: u64,
+    },
     /// The tool exists but is switched off here (read-only mode, toolset); carries the reason.
     Disabled(String),
     /// The caller may not do this; carries the reason.
@@ -53,6 +60,7 @@ impl Refusal {
             Self::UnknownTool { .. } => ErrorCode::UnknownTool,
             Self::InvalidArguments(_) => ErrorCode::InvalidRequest,
             Self::QueueOverloaded { .. } => ErrorCode::QueueOverloaded,
+            Self::RateLimited { .. } => ErrorCode::RateLimited,
             Self::Disabled(_) => ErrorCode::MutationDisabled,
             Self::Forbidden(_) => ErrorCode::Forbidden,
         }
@@ -78,7 +86,16 @@ impl Refusal {
             Self::QueueOverloaded { max, size } => {
                 Fault::new(ErrorCode::QueueOverloaded, "The server is busy and its queue is full.")
                     .with_details(serde_json::json!({ "queue": { "max": max, "size": size } }))
+                    .with_hint("Try again in a second, with fewer calls at a time.")
             }
+            Self::RateLimited { calls_per_minute, retry_after_ms } => Fault::new(
+                ErrorCode::RateLimited,
+                format!("More than {calls_per_minute} calls a minute."),
+            )
+            .with_details(
+                serde_json::json!({ "callsPerMinute": calls_per_minute, "retryAfterMs": retry_after_ms }),
+            )
+            .with_hint("Wait as long as retryAfterMs says, or ask the operator for a higher limit."),
             Self::Disabled(reason) | Self::Forbidden(reason) => Fault::new(self.code(), reason.clone()),
         }
     }

@@ -11,8 +11,10 @@ pub struct Migration {
 }
 
 /// The control schema, once a database.
-pub const CONTROL: &[Migration] =
-    &[Migration { version: 1, text: include_str!("../../migrations/control/0001_init.sql") }];
+pub const CONTROL: &[Migration] = &[
+    Migration { version: 1, text: include_str!("../../migrations/control/0001_init.sql") },
+    Migration { version: 2, text: include_str!("../../migrations/control/0002_access.sql") },
+];
 
 /// The search module of a project's schema.
 pub const SEARCH: &[Migration] = &[

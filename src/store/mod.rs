@@ -10,7 +10,10 @@ mod provision;
 mod single_flight;
 mod workspace;
 
+pub use control::api_keys::{self, KeyRow};
+pub use control::audit::{self, AuditEntry};
 pub use control::jobs::{self, Claim, Enqueued, Heartbeat, Job, JobState, NewJob, Outcome};
+pub use control::mcp_sessions;
 pub use control::projects::{self, ProjectSummary};
 pub use door::{Access, ControlTx, ProjectTx, Store};
 pub use project::chunks::{self, ChunkRow, ChunkSpan};

@@ -3,6 +3,7 @@
 //! A call goes [`resolve()`] (which project?), then [`open`] (is it there?) or, when it writes,
 //! [`provision`] (make it so).
 
+mod principal;
 mod resolve;
 mod roots;
 
@@ -10,7 +11,8 @@ use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::store::{self, ModelFacts, Store};
 
 pub use crate::store::{DecidedBy, Project};
-pub use resolve::{SESSION_FILE, resolve};
+pub use principal::{Principal, Projects, Scope};
+pub use resolve::{SESSION_FILE, Session, resolve};
 pub use roots::{RepositoryRoot, repository_root};
 
 /// The project, if its workspace exists; never creates one. Tables of an older program are brought up to date.

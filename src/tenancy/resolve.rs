@@ -18,21 +18,33 @@ const LEVELS_MAX: usize = 64;
 
 /// What we read of the session configuration; other keys belong to others.
 #[derive(Deserialize)]
-struct Session {
+struct SessionConfiguration {
     project_id: Option<String>,
 }
 
+/// What a caller's session says about the project.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Session<'a> {
+    /// The project that the client was set up with (`mcp --project`, the header `X-PairOfCleats-Project`).
+    pub project: Option<&'a str>,
+    /// Where the caller works; the session configuration is looked for from here upward.
+    pub directory: Option<&'a Path>,
+}
+
 /// The project of a call and the rule that chose it: the explicit argument, which never falls through; the
-/// session configuration found upward from `directory`; the default workspace.
+/// session: what the client was set up with, or the configuration found upward from its directory; the default workspace.
 ///
 /// # Errors
 /// `VALIDATION_ERROR` for a malformed id, also in the session configuration: indexing into another project
 /// than the one that is written there would be worse.
-pub fn resolve(argument: Option<&str>, directory: Option<&Path>) -> Result<(ProjectId, DecidedBy), Fault> {
+pub fn resolve(argument: Option<&str>, session: Session<'_>) -> Result<(ProjectId, DecidedBy), Fault> {
     if let Some(text) = argument {
         return Ok((ProjectId::parse(text)?, DecidedBy::Argument));
     }
-    if let Some(text) = directory.map(session).transpose()?.flatten() {
+    if let Some(text) = session.project {
+        return Ok((ProjectId::parse(text)?, DecidedBy::Session));
+    }
+    if let Some(text) = session.directory.map(configured).transpose()?.flatten() {
         let id = ProjectId::parse(&text).map_err(|error| {
             let hint = format!("Correct `project_id` in the nearest {SESSION_FILE}: 1 to 50 characters of a-z, 0-9 and single hyphens.");
             Fault::from(error).with_hint(hint)
@@ -44,7 +56,7 @@ pub fn resolve(argument: Option<&str>, directory: Option<&Path>) -> Result<(Proj
 
 /// The project id of the nearest session configuration that has one. A nearer file without an id does not
 /// hide a farther one with it.
-fn session(directory: &Path) -> Result<Option<String>, Fault> {
+fn configured(directory: &Path) -> Result<Option<String>, Fault> {
     for level in directory.ancestors().take(LEVELS_MAX) {
         let path = level.join(SESSION_FILE);
         if !path.is_file() {
@@ -62,7 +74,7 @@ fn session(directory: &Path) -> Result<Option<String>, Fault> {
             .with_source(source)
         };
         read.map_err(|e| unusable(e.into()))?;
-        let session: Session = serde_json::from_str(&text).map_err(|e| unusable(e.into()))?;
+        let session: SessionConfiguration = serde_json::from_str(&text).map_err(|e| unusable(e.into()))?;
         if session.project_id.is_some() {
             return Ok(session.project_id);
         }
@@ -80,7 +92,7 @@ mod tests {
         let deep = dir.path().join("a/b");
         std::fs::create_dir_all(&deep).unwrap();
         let who = |argument| {
-            let (id, by) = resolve(argument, Some(&deep)).unwrap();
+            let (id, by) = resolve(argument, Session { project: None, directory: Some(&deep) }).unwrap();
             (id.as_str().to_owned(), by)
         };
         assert_eq!(who(None), ("default".into(), DecidedBy::Default));
@@ -89,17 +101,27 @@ mod tests {
         std::fs::write(deep.join(SESSION_FILE), r#"{"search": {}}"#).unwrap();
         assert_eq!(who(None), ("client-a".into(), DecidedBy::Session));
         assert_eq!(who(Some("x")), ("x".into(), DecidedBy::Argument));
+        let named = Session { project: Some("client-b"), directory: Some(&deep) };
+        assert_eq!(
+            resolve(None, named).unwrap().0.as_str(),
+            "client-b",
+            "what the client was set up with is nearer"
+        );
     }
 
     #[test]
     fn nothing_malformed_falls_through() {
-        assert_eq!(resolve(Some(""), None).unwrap_err().code, ErrorCode::ValidationError);
-        assert_eq!(resolve(Some("Client-A"), None).unwrap_err().code, ErrorCode::ValidationError);
+        for bad in ["", "Client-A"] {
+            let named = Session { project: Some(bad), directory: None };
+            for outcome in [resolve(Some(bad), Session::default()), resolve(None, named)] {
+                assert_eq!(outcome.unwrap_err().code, ErrorCode::ValidationError);
+            }
+        }
         let dir = tempfile::tempdir().unwrap();
         for bad in [r#"{"project_id": "A"}"#, "{", r#"{"project_id": 1}"#] {
             std::fs::write(dir.path().join(SESSION_FILE), bad).unwrap();
             assert_eq!(
-                resolve(None, Some(dir.path())).unwrap_err().code,
+                resolve(None, Session { project: None, directory: Some(dir.path()) }).unwrap_err().code,
                 ErrorCode::ValidationError,
                 "{bad}"
             );

@@ -1,18 +1,17 @@
 //! The one gate for every surface: known? enabled? shape? admitted? then run, time, catch, wrap.
 
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{Call, Caller, Progress};
-use super::list::{LIST, find};
-use super::schema::{InputSchema, nearest};
+use super::list::Toolbox;
 use super::spec::ToolSpec;
-use crate::app::App;
-use crate::contract::{Envelope, ErrorCode, Fault, Refusal, Violation};
+use crate::app::{App, Bulkhead};
+use crate::contract::{Envelope, ErrorCode, Fault, Meta, Refusal, Violation};
+use crate::store::AuditEntry;
 
 /// One call as a surface hands it over.
 pub struct Request {
@@ -47,73 +46,63 @@ impl Request {
 /// # Errors
 /// The [`Refusal`] says why the call was not run.
 pub async fn call(app: &Arc<App>, request: Request) -> Result<Envelope, Refusal> {
-    let started = app.clock.instant();
-    let Request { tool, arguments, caller, cancel, progress } = request;
-    let spec = known(&tool)?;
-    if caller.read_only && !spec.effects.read_only {
-        return Err(Refusal::Disabled(format!("`{tool}` writes, and this server is read-only.")));
+    Toolbox::standard().call(app, request).await
+}
+
+impl Toolbox {
+    /// Runs one call of a tool of this box; see [`call`].
+    ///
+    /// # Errors
+    /// As [`call`].
+    pub async fn call(&self, app: &Arc<App>, request: Request) -> Result<Envelope, Refusal> {
+        let started = app.clock.instant();
+        let Request { tool, arguments, caller, cancel, progress } = request;
+        let query = arguments.get("query").and_then(Value::as_str).filter(|_| app.config.audit.queries);
+        let mut record = Record { tool, query: query.map(str::to_owned), caller: caller.clone(), started };
+        let admitted = async {
+            app.limits.admit(&caller.principal)?;
+            let spec = self.enabled(&record.tool, &caller)?;
+            let arguments = self.shaped(spec, arguments)?;
+            Ok((spec, arguments, app.queues.admit(spec.bulkhead).await?))
+        };
+        let (spec, arguments, admission) =
+            admitted.await.inspect_err(|refusal| record.refused(app, refusal))?;
+        record.tool = spec.name.to_owned();
+
+        // A child token: the client's cancel reaches the tool, a timeout does not reach the client's.
+        let call = Call::new(Arc::clone(app), caller, cancel.child_token(), progress);
+        let outcome = run(spec, call.clone(), arguments, spec.timeout.millis(&app.config)).await;
+        drop(admission);
+
+        let meta = call.meta(started);
+        record.ran(app, spec, outcome.as_ref().err(), &meta);
+        Ok(match outcome {
+            Ok(result) => Envelope::success(result, meta),
+            Err(fault) => Envelope::failure(&fault, meta),
+        })
     }
-    let arguments = shaped(spec, arguments)?;
-    let admission = app.queues.admit(spec.bulkhead).await?;
 
-    // A child token: the client's cancel reaches the tool, a timeout does not reach the client's.
-    let call = Call::new(Arc::clone(app), caller, cancel.child_token(), progress);
-    let outcome = run(spec, call.clone(), arguments, spec.timeout.millis(&app.config)).await;
-    drop(admission);
-
-    let meta = call.meta(started);
-    Ok(match outcome {
-        Ok(result) => {
-            log(spec, started, app, None);
-            Envelope::success(result, meta)
-        }
-        Err(fault) => {
-            log(spec, started, app, Some(&fault));
-            Envelope::failure(&fault, meta)
-        }
-    })
-}
-
-fn known(name: &str) -> Result<&'static ToolSpec, Refusal> {
-    find(name).ok_or_else(|| Refusal::UnknownTool {
-        name: name.to_owned(),
-        nearest: nearest(name, LIST.iter().map(|tool| tool.name))
-            .and_then(|near| LIST.iter().map(|tool| tool.name).find(|known| *known == near)),
-    })
-}
-
-/// The arguments, checked against the input schema. A null field counts as absent, because many
-/// clients fill optional fields that way.
-fn shaped(spec: &ToolSpec, arguments: Value) -> Result<Value, Refusal> {
-    let arguments = match arguments {
-        Value::Null => Value::Object(Map::new()),
-        Value::Object(fields) => {
-            Value::Object(fields.into_iter().filter(|(_, value)| !value.is_null()).collect())
-        }
-        other => other,
-    };
-    let violations = match input_schema(spec) {
-        Ok(schema) => schema.violations(&arguments),
-        Err(defect) => vec![Violation {
-            instance_path: String::new(),
-            schema_path: "#".into(),
-            keyword: "schema".into(),
-            params: Value::Null,
-            message: format!("The input schema of `{}` is malformed: {defect}.", spec.name),
-        }],
-    };
-    if violations.is_empty() { Ok(arguments) } else { Err(Refusal::InvalidArguments(violations)) }
-}
-
-/// The compiled input schema of a tool; compiled once a process.
-fn input_schema(spec: &ToolSpec) -> Result<&'static InputSchema, &'static str> {
-    static COMPILED: OnceLock<HashMap<&'static str, Result<InputSchema, String>>> = OnceLock::new();
-    let compiled = COMPILED
-        .get_or_init(|| LIST.iter().map(|tool| (tool.name, InputSchema::compile((tool.input)()))).collect());
-    match compiled.get(spec.name) {
-        Some(Ok(schema)) => Ok(schema),
-        Some(Err(defect)) => Err(defect),
-        None => Err("the tool is not in the list"),
+    /// The arguments, checked against the input schema. A null field counts as absent, because many
+    /// clients fill optional fields that way.
+    fn shaped(&self, spec: &ToolSpec, arguments: Value) -> Result<Value, Refusal> {
+        let arguments = match arguments {
+            Value::Null => Value::Object(Map::new()),
+            Value::Object(fields) => {
+                Value::Object(fields.into_iter().filter(|(_, value)| !value.is_null()).collect())
+            }
+            other => other,
+        };
+        let violations = match self.schema(spec) {
+            Ok(schema) => schema.violations(&arguments),
+            Err(defect) => vec![Violation {
+                instance_path: String::new(),
+                schema_path: "#".into(),
+                keyword: "schema".into(),
+                params: Value::Null,
+                message: format!("The input schema of `{}` is malformed: {defect}.", spec.name),
+            }],
+        };
+        if violations.is_empty() { Ok(arguments) } else { Err(Refusal::InvalidArguments(violations)) }
     }
 }
 
@@ -157,9 +146,62 @@ fn panicked(spec: &ToolSpec, error: tokio::task::JoinError) -> Fault {
         .with_details(serde_json::json!({ "cause_class": "panic" }))
 }
 
-/// The one place where a failed call is logged, and its one line where it succeeded.
-fn log(spec: &ToolSpec, started: Instant, app: &App, fault: Option<&Fault>) {
-    let ms = app.clock.instant().duration_since(started).as_millis();
+/// What is written down of a call: one log line, the counts, the audit table. Nowhere else is a failure logged.
+struct Record {
+    tool: String,
+    query: Option<String>,
+    caller: Caller,
+    started: Instant,
+}
+
+impl Record {
+    /// A call that was not run.
+    fn refused(&self, app: &App, refusal: &Refusal) {
+        let code = refusal.code();
+        tracing::debug!(tool = self.tool, %code, "a call was refused");
+        app.metrics.refused(code.as_str());
+        self.audit(app, code.as_str(), None);
+    }
+
+    /// A call that ran.
+    fn ran(&self, app: &App, spec: &ToolSpec, fault: Option<&Fault>, meta: &Meta) {
+        let took = app.clock.instant().duration_since(self.started);
+        log(spec, took.as_millis(), fault);
+        let outcome = fault.map_or("ok", |fault| fault.code.as_str());
+        app.metrics.called(spec.name, self.caller.surface.as_str(), outcome, took);
+        match spec.bulkhead {
+            Bulkhead::Search => app.metrics.ran(false, outcome, took),
+            Bulkhead::Index => app.metrics.ran(true, outcome, took),
+            Bulkhead::None => {}
+        }
+        self.audit(app, outcome, meta.project_id.as_ref());
+    }
+
+    fn audit(&self, app: &App, outcome: &'static str, project: Option<&Value>) {
+        let now = app.clock.now();
+        let took = app.clock.instant().duration_since(self.started);
+        let entry = AuditEntry {
+            at_ms: now.as_millisecond(),
+            principal: self.caller.principal.id.clone(),
+            name: self.caller.principal.name.clone(),
+            surface: self.caller.surface.as_str(),
+            tool: self.tool.chars().take(TOOL_NAME_CHARS_MAX).collect(),
+            project_id: project.map(|id| id.as_str().unwrap_or("default").to_owned()),
+            outcome,
+            duration_ms: took.as_secs_f64() * 1e3,
+            request_id: self.caller.request_id.clone(),
+            query: self.query.clone(),
+        };
+        if !app.audit.note(entry) {
+            app.metrics.lost_audit(1);
+        }
+    }
+}
+
+/// Longer names are of no tool; the audit table keeps their beginning.
+const TOOL_NAME_CHARS_MAX: usize = 64;
+
+fn log(spec: &ToolSpec, ms: u128, fault: Option<&Fault>) {
     match fault {
         None => tracing::debug!(tool = spec.name, ms, "{} answered", spec.name),
         Some(fault) => {

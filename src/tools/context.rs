@@ -8,9 +8,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::contract::{Fault, Meta, Warning};
-use crate::store::{ModelFacts, Project};
-use crate::tenancy;
+use crate::contract::{Fault, Meta, ProjectId, Warning};
+use crate::store::{DecidedBy, ModelFacts, Project};
+use crate::tenancy::{self, Principal, Session};
+use crate::tools::view::View;
 
 /// One call, in the hands of the tool that runs it. Cheap to clone.
 #[derive(Clone)]
@@ -27,15 +28,65 @@ pub struct Call {
 }
 
 /// Who asks and from where; made by the surface for each request.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Caller {
+    /// Who it is, and what it may do.
+    pub principal: Arc<Principal>,
+    /// How it reached us; the audit table says so.
+    pub surface: Surface,
     /// Where the caller works: the default of `repoPath` and the start of the search for
     /// `.pairofcleats.json`. None on HTTP, where a caller has no directory here.
     pub directory: Option<PathBuf>,
+    /// The project its session is configured for; a call's own `project_id` beats it.
+    pub project: Option<String>,
     /// Correlation id, echoed in `_meta.requestId`.
     pub request_id: Option<String>,
-    /// Only tools that change nothing are run.
-    pub read_only: bool,
+    /// Which tools it sees.
+    pub view: View,
+}
+
+/// How a call reached us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Surface {
+    /// The command line.
+    Cli,
+    /// MCP on stdin and stdout.
+    Stdio,
+    /// MCP over Streamable HTTP.
+    Mcp,
+    /// MCP over the older HTTP with server-sent events.
+    Sse,
+    /// A route.
+    Http,
+}
+
+impl Surface {
+    /// As the audit table has it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Cli => "cli",
+            Self::Stdio => "stdio",
+            Self::Mcp => "mcp",
+            Self::Sse => "sse",
+            Self::Http => "http",
+        }
+    }
+}
+
+impl Caller {
+    /// The operator on this machine, in no directory, who sees every tool.
+    #[must_use]
+    pub fn local(surface: Surface) -> Self {
+        Self {
+            principal: Arc::new(Principal::local()),
+            surface,
+            directory: None,
+            project: None,
+            request_id: None,
+            view: View::default(),
+        }
+    }
 }
 
 /// One step of a running call.
@@ -99,9 +150,20 @@ impl Call {
     /// # Errors
     /// `VALIDATION_ERROR` for a malformed id; storage faults.
     pub async fn project_if_any(&self, project_id: Option<&str>) -> Result<Option<Project>, Fault> {
-        let (id, decided_by) = tenancy::resolve(project_id, self.caller.directory.as_deref())?;
-        self.noting(|notes| notes.project = Some((id.public().map(str::to_owned), decided_by.as_str())));
+        let (id, decided_by) = self.chosen(project_id).await?;
+        // Asked before the database is, so that a forbidden project and one that does not exist answer alike.
+        if !self.caller.principal.may_use(&id) {
+            return Ok(None);
+        }
         tenancy::open(self.app.store().await?, &id, decided_by).await
+    }
+
+    /// Which project is meant, and by which rule.
+    async fn chosen(&self, project_id: Option<&str>) -> Result<(ProjectId, DecidedBy), Fault> {
+        let (project, directory) = (self.caller.project.as_deref(), self.caller.directory.as_deref());
+        let (id, decided_by) = tenancy::resolve(project_id, Session { project, directory })?;
+        self.noting(|notes| notes.project = Some((id.public().map(str::to_owned), decided_by.as_str())));
+        Ok((id, decided_by))
     }
 
     /// The project the call is about.
@@ -111,7 +173,7 @@ impl Call {
     pub async fn project(&self, project_id: Option<&str>) -> Result<Project, Fault> {
         match self.project_if_any(project_id).await? {
             Some(project) => Ok(project),
-            None => Err(tenancy::no_index()),
+            None => Err(tenancy::no_index().with_hint(self.caller.principal.hint())),
         }
     }
 
@@ -120,8 +182,10 @@ impl Call {
     /// # Errors
     /// `PERMISSION_DENIED` when the database login may not create it; else as [`Call::project_if_any`].
     pub async fn project_for_writing(&self, project_id: Option<&str>) -> Result<Project, Fault> {
-        let (id, decided_by) = tenancy::resolve(project_id, self.caller.directory.as_deref())?;
-        self.noting(|notes| notes.project = Some((id.public().map(str::to_owned), decided_by.as_str())));
+        let (id, decided_by) = self.chosen(project_id).await?;
+        if !self.caller.principal.may_use(&id) {
+            return Err(self.caller.principal.refused(&id));
+        }
         let model = ModelFacts::of(self.app.embedder().await?.model());
         tenancy::provision(self.app.store().await?, &id, decided_by, &model).await
     }

@@ -11,12 +11,14 @@ mod context;
 pub mod published;
 mod repository;
 pub mod schema;
+mod view;
 
 mod index;
 mod search;
 mod status;
 
 pub use call::{Request, call};
-pub use context::{Call, Caller, Progress, ProgressUpdate};
-pub use list::{LIST, find};
+pub use context::{Call, Caller, Progress, ProgressUpdate, Surface};
+pub use list::{LIST, Toolbox, find};
 pub use spec::{Effects, TimeoutClass, ToolSpec, Toolset};
+pub use view::View;

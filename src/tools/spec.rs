@@ -9,6 +9,7 @@ use super::context::Call;
 use crate::app::Bulkhead;
 use crate::config::{Config, Timeouts};
 use crate::contract::Fault;
+use crate::tenancy::Scope;
 
 /// One operation: everything that schemas, routes, documents and tests are derived from.
 pub struct ToolSpec {
@@ -22,6 +23,8 @@ pub struct ToolSpec {
     pub toolset: Toolset,
     /// What it does to the world.
     pub effects: Effects,
+    /// What a key must allow for it.
+    pub scope: Scope,
     /// Which queue admits it.
     pub bulkhead: Bulkhead,
     /// Which limit of `[timeouts]` holds.
@@ -42,6 +45,20 @@ pub enum Toolset {
     Search,
     /// Building and watching indexes.
     Index,
+}
+
+impl Toolset {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Search, Self::Index];
+
+    /// As settings, headers and URLs name it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Search => "search",
+            Self::Index => "index",
+        }
+    }
 }
 
 /// The four annotation hints of MCP.

@@ -14,7 +14,7 @@ use pairofcleats::config::{self, Config, Layout, Overrides, Variant};
 use pairofcleats::contract::Refusal;
 use pairofcleats::embedding::{Embedder, StubEmbedder};
 use pairofcleats::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
-use pairofcleats::tools::{self, Caller, Request};
+use pairofcleats::tools::{self, Caller, Request, Surface};
 use pairofcleats::upkeep::assets::{self, Wanted};
 use serde_json::Value;
 
@@ -109,7 +109,7 @@ pub(crate) async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value 
 
 /// Calls a tool; a refusal is an error.
 pub(crate) async fn try_call(app: &Arc<App>, tool: &str, arguments: Value) -> Result<Value, Refusal> {
-    let envelope = tools::call(app, Request::new(tool, arguments, Caller::default())).await?;
+    let envelope = tools::call(app, Request::new(tool, arguments, Caller::local(Surface::Cli))).await?;
     let envelope = serde_json::to_value(envelope).unwrap();
     crate::contracts::check_answer(tool, &envelope);
     Ok(envelope)

@@ -211,7 +211,7 @@ async fn words_are_searchable_while_vectors_are_made_and_the_answer_says_so() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn progress_only_grows_and_ends_complete() {
-    use pairofcleats::tools::{self, Caller, Progress, Request};
+    use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
     let (app, repository, project) = (app(), two_files(), project("progress"));
     let seen: Arc<Mutex<Vec<f64>>> = Arc::default();
     let sink = Arc::clone(&seen);
@@ -220,7 +220,7 @@ async fn progress_only_grows_and_ends_complete() {
         progress: Progress::to(move |update| {
             sink.lock().unwrap_or_else(PoisonError::into_inner).push(update.done)
         }),
-        ..Request::new("build_index", arguments, Caller::default())
+        ..Request::new("build_index", arguments, Caller::local(Surface::Cli))
     };
     assert!(tools::call(&app, request).await.unwrap().ok);
     let seen = seen.lock().unwrap();

@@ -1,4 +1,7 @@
 //! The control schema `pairofcleats`: what is kept once a database.
 
+pub mod api_keys;
+pub mod audit;
 pub mod jobs;
+pub mod mcp_sessions;
 pub mod projects;

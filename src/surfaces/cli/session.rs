@@ -15,7 +15,7 @@ use crate::config::{self, Log};
 use crate::contract::{Envelope, ErrorCode, Fault};
 use crate::surfaces::answer;
 use crate::telemetry;
-use crate::tools::{self, Caller, Progress, Request};
+use crate::tools::{self, Caller, Progress, Request, Surface};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +91,7 @@ impl Session {
     pub(super) async fn call(&self, tool: &str, arguments: &impl Serialize, progress: Progress) -> Called {
         let arguments = serde_json::to_value(arguments).unwrap_or(Value::Null);
         let directory = std::env::current_dir().ok();
-        let caller = Caller { directory, request_id: None, read_only: false };
+        let caller = Caller { directory, ..Caller::local(Surface::Cli) };
         let mut request = Request::new(tool, arguments, caller);
         request.progress = progress;
         let cancel = request.cancel.clone();

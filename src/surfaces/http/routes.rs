@@ -21,7 +21,7 @@ use super::{answer, body};
 use crate::app::App;
 use crate::contract::{Envelope, ErrorCode, Fault};
 use crate::surfaces::{answer as shared, listing, mcp};
-use crate::tools::{self, Caller, Request};
+use crate::tools::{self, Caller, Request, Surface};
 
 /// Every route of the server.
 pub fn router(app: &Arc<App>) -> Router {
@@ -137,7 +137,7 @@ async fn arguments(app: &App, id: &RequestId, request: HttpRequest) -> Result<Va
 
 /// Calls a tool. When the client leaves, this future is dropped, and the gate cancels the call.
 async fn call(app: &Arc<App>, tool: &str, arguments: Value, id: RequestId) -> Envelope {
-    let caller = Caller { directory: None, request_id: Some(id.0.clone()), read_only: false };
+    let caller = Caller { request_id: Some(id.0.clone()), ..Caller::local(Surface::Http) };
     match tools::call(app, Request::new(tool, arguments, caller)).await {
         Ok(envelope) => envelope,
         Err(refusal) => shared::refused(app, &refusal, Some(id.0)),

@@ -21,7 +21,7 @@ use crate::app::App;
 use crate::config::ValidationErrors;
 use crate::contract::Refusal;
 use crate::surfaces::answer;
-use crate::tools::{self, Caller, LIST, Progress, Request};
+use crate::tools::{self, Caller, LIST, Progress, Request, Surface};
 
 /// Methods of the revision. One of them reaches [`ServerHandler::on_custom_request`] only when its
 /// parameters do not parse.
@@ -103,7 +103,7 @@ impl ServerHandler for McpServer {
                 caller: Caller {
                     directory: self.directory.clone(),
                     request_id: Some(request_id.clone()),
-                    read_only: false,
+                    ..Caller::local(Surface::Stdio)
                 },
                 cancel: running.token(),
                 progress,

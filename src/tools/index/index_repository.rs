@@ -7,6 +7,7 @@ use super::job;
 use crate::app::Bulkhead;
 use crate::contract::Fault;
 use crate::indexing::Options;
+use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
@@ -18,6 +19,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
         complete; for a large first run prefer `build_index` with wait=false.",
     toolset: Toolset::Index,
     effects: Effects::WRITES,
+    scope: Scope::Index,
     bulkhead: Bulkhead::Index,
     timeout: TimeoutClass::Index,
     input: schema::of::<Input>,

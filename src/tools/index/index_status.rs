@@ -9,6 +9,7 @@ use crate::contract::Fault;
 use crate::indexing::RunReport;
 use crate::jobs::Progress;
 use crate::store::{self, Access, Project, ProjectTx, RepositoryRow, files, repositories, vectors};
+use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -20,6 +21,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
         progress of runs under way. Use it after build_index with wait=false, or when a search finds nothing.",
     toolset: Toolset::Index,
     effects: Effects::READS,
+    scope: Scope::Search,
     bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Default,
     input: schema::of::<Input>,

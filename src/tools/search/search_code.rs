@@ -7,6 +7,7 @@ use super::ask::ask;
 use crate::app::Bulkhead;
 use crate::contract::Fault;
 use crate::search::{Hit, SearchRequest};
+use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
@@ -17,6 +18,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
         file, lines and text out. `search` does the same with filters and compact output.",
     toolset: Toolset::Search,
     effects: Effects::READS,
+    scope: Scope::Search,
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
     input: schema::of::<Input>,

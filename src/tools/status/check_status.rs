@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::Bulkhead;
 use crate::contract::{ErrorCode, Fault, TOOLING_VERSION};
 use crate::store::{Access, Project, ProjectTx, files, vectors};
+use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
@@ -15,6 +16,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     description: "Is the server well: database, embedding model, the caller's project; with issues and what to do about each.",
     toolset: Toolset::Search,
     effects: Effects::READS,
+    scope: Scope::Search,
     bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Default,
     input: schema::of::<Input>,

@@ -7,7 +7,7 @@ use crate::app::Bulkhead;
 use crate::clock::iso_from_millis;
 use crate::contract::Fault;
 use crate::store::{self, Access, DecidedBy, ProjectSummary, ProjectTx, RepositoryRow, repositories};
-use crate::tenancy;
+use crate::tenancy::{self, Scope};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
@@ -18,6 +18,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
         which project_id to pass.",
     toolset: Toolset::Search,
     effects: Effects::READS,
+    scope: Scope::Search,
     bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Default,
     input: schema::of::<Input>,
