@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use super::{bootstrap, call, completions, doctor, index, mcp, projects, quickstart, search, serve, tools};
+use super::{
+    bootstrap, call, completions, doctor, index, mcp, mcp_config, projects, quickstart, search, serve, tools,
+};
 use crate::config::Overrides;
 
 /// Semantic code search over your repositories, for people, agents (MCP) and tools (HTTP).
@@ -59,6 +61,8 @@ pub(super) enum Command {
     Serve(serve::Args),
     /// Serve MCP on stdin and stdout; started by an MCP client
     Mcp(mcp::Args),
+    /// Print the configuration that connects an MCP client
+    McpConfig(mcp_config::Args),
     /// Call any tool and print its envelope
     Call(call::Args),
     /// List the tools

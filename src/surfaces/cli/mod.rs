@@ -6,8 +6,9 @@
 mod arguments;
 mod session;
 
+pub mod clients;
+
 mod bars;
-mod clients;
 mod filter_args;
 mod hits;
 mod install;
@@ -20,6 +21,7 @@ mod completions;
 mod doctor;
 mod index;
 mod mcp;
+mod mcp_config;
 mod projects;
 mod quickstart;
 mod search;
@@ -78,6 +80,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Search(args) => search::run(&session, &args).await,
         Command::Serve(_) => serve::run(&session).await,
         Command::Mcp(_) => mcp::run(&session).await,
+        Command::McpConfig(args) => mcp_config::run(&session, &args),
         Command::Call(args) => call::run(&session, &args).await,
         Command::Tools(_) => tools::run(&session),
         Command::Projects(_) => projects::run(&session).await,
