@@ -15,5 +15,6 @@ mod indexing;
 mod isolation;
 mod processes;
 mod searching;
+mod serving;
 mod storage;
 mod surfaces;
