@@ -71,15 +71,21 @@ impl Toolbox {
 
         // A child token: the client's cancel reaches the tool, a timeout does not reach the client's.
         let call = Call::new(Arc::clone(app), caller, cancel.child_token(), progress);
-        let outcome = run(spec, call.clone(), arguments, spec.timeout.millis(&app.config)).await;
-        drop(admission);
-
-        let meta = call.meta(started);
-        record.ran(app, spec, outcome.as_ref().err(), &meta);
-        Ok(match outcome {
-            Ok(result) => Envelope::success(result, meta),
-            Err(fault) => Envelope::failure(&fault, meta),
-        })
+        // A client that leaves drops this future. The task goes on for as long as it takes to put the work down
+        // and to write the call down; only then is its place free.
+        let _cancel_if_dropped = call.cancel.clone().drop_guard();
+        let (app, ending) = (Arc::clone(app), call.clone());
+        let ended = tokio::spawn(async move {
+            let outcome = run(spec, ending.clone(), arguments, spec.timeout.millis(&app.config)).await;
+            drop(admission);
+            let meta = ending.meta(started);
+            record.ran(&app, spec, outcome.as_ref().err(), &meta);
+            match outcome {
+                Ok(result) => Envelope::success(result, meta),
+                Err(fault) => Envelope::failure(&fault, meta),
+            }
+        });
+        Ok(ended.await.unwrap_or_else(|error| Envelope::failure(&panicked(spec, error), call.meta(started))))
     }
 
     /// The arguments, checked against the input schema. A null field counts as absent, because many
@@ -106,10 +112,9 @@ impl Toolbox {
     }
 }
 
-/// Runs the tool in a task of its own, so that a panic is an answer and a dropped caller cancels it.
+/// Runs the tool in a task of its own, so that a panic is an answer, until it ends, is cancelled or takes too long.
 async fn run(spec: &ToolSpec, call: Call, arguments: Value, limit_ms: Option<u64>) -> Result<Value, Fault> {
     let cancel = call.cancel.clone();
-    let _cancel_if_dropped = cancel.clone().drop_guard();
     let mut task = tokio::spawn((spec.run)(call, arguments));
     let deadline = async {
         match limit_ms {
