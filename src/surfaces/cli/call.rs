@@ -1,4 +1,4 @@
-//! `call`: any tool with any arguments.
+//! `call`: any tool that the operator offers, with any arguments, answered as the servers answer it.
 
 use std::io::Read;
 
@@ -8,6 +8,7 @@ use super::bars::Bar;
 use super::session::{Ran, Session, Stopped};
 use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer;
+use crate::tools::{Caller, Surface};
 
 /// Arguments of `call`.
 #[derive(Debug, clap::Args)]
@@ -17,13 +18,18 @@ pub(super) struct Args {
     /// Its arguments: a JSON object, @FILE, or - for stdin
     #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}", allow_hyphen_values = true)]
     args: String,
+    /// Correlation id, told again in the answer's `_meta.requestId`
+    #[arg(long, value_name = "ID")]
+    request_id: Option<String>,
 }
 
 /// Runs the command. The envelope is the answer: one line with `--json`, else laid out for reading.
 pub(super) async fn run(session: &Session, args: &Args) -> Ran {
     let arguments = read(&args.args).map_err(Stopped::not_run)?;
+    let caller = session.caller(Surface::Cli).map_err(Stopped::not_run)?;
+    let caller = Caller { request_id: args.request_id.clone(), ..caller };
     let bar = Bar::new(session.output);
-    let called = session.call(&args.tool, &arguments, bar.progress()).await;
+    let called = session.call_as(caller, &args.tool, &arguments, bar.progress()).await;
     bar.finish();
     let envelope = answer::json(&called.envelope);
     // `{:#}` keeps control characters escaped, and JSON escapes nothing invisible: that is for the reader.

@@ -101,11 +101,23 @@ impl Session {
         Ok(Caller { directory: std::env::current_dir().ok(), view, ..Caller::local(surface) })
     }
 
-    /// Calls a tool as a caller in the current directory; Ctrl-C cancels it.
+    /// Calls a tool as the operator in the current directory, who may use every tool; Ctrl-C cancels it.
     pub(super) async fn call(&self, tool: &str, arguments: &impl Serialize, progress: Progress) -> Called {
-        let arguments = serde_json::to_value(arguments).unwrap_or(Value::Null);
         let directory = std::env::current_dir().ok();
         let caller = Caller { directory, ..Caller::local(Surface::Cli) };
+        self.call_as(caller, tool, arguments, progress).await
+    }
+
+    /// The same as a caller of the command's own.
+    pub(super) async fn call_as(
+        &self,
+        caller: Caller,
+        tool: &str,
+        arguments: &impl Serialize,
+        progress: Progress,
+    ) -> Called {
+        let arguments = serde_json::to_value(arguments).unwrap_or(Value::Null);
+        let request_id = caller.request_id.clone();
         let mut request = Request::new(tool, arguments, caller);
         request.progress = progress;
         let cancel = request.cancel.clone();
@@ -125,7 +137,7 @@ impl Session {
                 Called { envelope, exit }
             }
             Err(refusal) => {
-                Called { envelope: answer::refused(&self.app, &refusal, None), exit: Exit::NotRun }
+                Called { envelope: answer::refused(&self.app, &refusal, request_id), exit: Exit::NotRun }
             }
         }
     }
