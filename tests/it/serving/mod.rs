@@ -6,8 +6,13 @@
 mod access;
 mod faults;
 mod fixtures;
+mod http;
+mod openapi;
+mod parity;
 mod protocol;
+mod requests;
 mod sessions;
+mod tls;
 
 use std::sync::Arc;
 
