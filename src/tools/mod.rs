@@ -13,6 +13,7 @@ mod repository;
 pub mod schema;
 mod view;
 
+pub mod browse;
 mod index;
 mod search;
 mod status;

@@ -13,6 +13,7 @@ mod filters;
 mod indexing;
 mod isolation;
 mod processes;
+mod resources;
 mod searching;
 mod storage;
 mod surfaces;

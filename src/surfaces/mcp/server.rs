@@ -6,17 +6,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CustomRequest, CustomResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+    Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
+use super::browse::Asked;
 use super::capabilities::{PROTOCOL, server_config};
-use super::in_flight::{InFlight, canonical};
+use super::in_flight::{InFlight, Registered, canonical};
 use super::progress::Reporter;
-use super::wire;
+use super::{completion, prompts, resources, wire};
 use crate::app::App;
 use crate::config::ValidationErrors;
 use crate::contract::Refusal;
@@ -46,6 +50,7 @@ pub struct McpServer {
     app: Arc<App>,
     /// Where the client works; none over HTTP.
     directory: Option<PathBuf>,
+    local: Option<Caller>,
     running: InFlight,
 }
 
@@ -53,7 +58,31 @@ impl McpServer {
     /// A session of `app` whose client works in `directory`.
     #[must_use]
     pub fn new(app: Arc<App>, directory: Option<PathBuf>) -> Self {
-        Self { app, directory, running: InFlight::default() }
+        Self { app, directory, local: None, running: InFlight::default() }
+    }
+
+    /// A session on stdin and stdout of this machine's own user.
+    #[must_use]
+    pub fn local(app: Arc<App>, _tools: &'static crate::tools::Toolbox, caller: Caller) -> Self {
+        Self { app, directory: None, local: Some(caller), running: InFlight::default() }
+    }
+
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        if let Some(caller) = &self.local {
+            return Ok(Caller { request_id: Some(canonical(&context.id)), ..caller.clone() });
+        }
+        Ok(Caller {
+            directory: self.directory.clone(),
+            request_id: Some(canonical(&context.id)),
+            ..Caller::local(Surface::Stdio)
+        })
+    }
+
+    /// A request other than `tools/call`; it can be cancelled as long as the second value lives.
+    fn asked(&self, context: &RequestContext<RoleServer>) -> Result<(Asked<'_>, Registered), ErrorData> {
+        let running = self.running.register(&context.id, &context.ct);
+        let asked = Asked { app: &self.app, caller: self.caller(context)?, cancel: running.token() };
+        Ok((asked, running))
     }
 
     /// A broken argument is a protocol error or a tool result, as the operator chose (contract.md, "MCP").
@@ -121,6 +150,58 @@ impl ServerHandler for McpServer {
             Ok(envelope) => Ok(wire::result(&envelope).into()),
             Err(refusal) => self.refuse(&refusal, request_id),
         }
+    }
+
+    async fn list_prompts(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(prompts::list(&self.caller(&context)?))
+    }
+
+    async fn get_prompt(
+        &self,
+        params: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let (asked, _running) = self.asked(&context)?;
+        Ok(prompts::get(asked, params).await?.into())
+    }
+
+    async fn list_resources(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let (asked, _running) = self.asked(&context)?;
+        resources::list(asked, page).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates(&self.caller(&context)?))
+    }
+
+    async fn read_resource(
+        &self,
+        params: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let (asked, _running) = self.asked(&context)?;
+        Ok(resources::read(asked, params).await?.into())
+    }
+
+    async fn complete(
+        &self,
+        params: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let (asked, _running) = self.asked(&context)?;
+        completion::complete(asked, params).await
     }
 
     async fn on_cancelled(
