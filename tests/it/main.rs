@@ -6,6 +6,7 @@ mod documents;
 mod harness;
 mod tidy;
 
+mod client_setup;
 mod embedded;
 mod embedding;
 mod faults;
