@@ -1,7 +1,8 @@
 //! Indexed files as MCP resources, their completion, and prompts: over the real protocol, and never beyond the caller's rights.
 
 use std::collections::{BTreeSet, HashMap};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use pairofcleats::app::App;
@@ -16,7 +17,7 @@ use rmcp::model::{
     ResourceContents,
 };
 use rmcp::service::{RunningService, ServiceError};
-use rmcp::transport::TokioChildProcess;
+use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{RoleClient, ServiceExt};
 use serde_json::{Value, json};
 
@@ -582,4 +583,29 @@ async fn a_real_client_over_stdio_sees_its_sessions_project() {
     let found = complete(&client, template(), ("path", "guide"), &[]).await.unwrap();
     assert_eq!(found.values, ["docs/guide.md"]);
     client.cancel().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_real_client_over_http_reads_what_its_uri_names() {
+    let (repository, project) = (Repository::new(FILES), project("http"));
+    let name = index(&app(), &repository, &project).await;
+    let mut command = Command::new(PROGRAM);
+    command.args(["serve", "--port", "0", "--json"]).env("PAIROFCLEATS_HOME", home());
+    command.env_remove("DATABASE_URL").stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut server = command.spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let ready: Value = serde_json::from_str(&line).unwrap();
+    let url = format!("{}/mcp", ready["result"]["url"].as_str().unwrap());
+    let client = ().serve(StreamableHttpClientTransport::from_uri(url)).await.unwrap();
+
+    let uri = format!("repo://{name}/docs/guide.md?project={project}");
+    assert_eq!(read(&client, &uri).await.unwrap().0, FILES[1].1);
+    let here = [("project", project.as_str()), ("repository", name.as_str())];
+    let found = complete(&client, template(), ("path", "guide"), &here).await.unwrap();
+    assert_eq!(found.values, ["docs/guide.md"]);
+    assert_eq!(client.list_all_prompts().await.unwrap().len(), 3);
+    client.cancel().await.unwrap();
+    server.kill().unwrap();
+    server.wait().unwrap();
 }

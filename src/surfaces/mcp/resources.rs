@@ -137,13 +137,9 @@ fn resource(file: ListedResource, project: Option<&str>) -> Resource {
 
 /// A repository's own introduction first, then what is written for people.
 fn priority(file: &ListedResource) -> f32 {
-    match file.mime_type.as_str() {
-        "text/markdown" | "text/plain" | "text/x-rst" | "text/x-asciidoc"
-            if file.path.to_lowercase().starts_with("readme") =>
-        {
-            1.0
-        }
-        "text/markdown" | "text/x-rst" | "text/x-asciidoc" => 0.7,
-        _ => 0.3,
+    match file.document {
+        true if file.path.to_lowercase().starts_with("readme") => 1.0,
+        true => 0.75,
+        false => 0.25,
     }
 }

@@ -56,6 +56,8 @@ pub struct ListedResource {
     pub repository: String,
     /// Path relative to the repository.
     pub path: String,
+    /// Whether it is written for people.
+    pub document: bool,
     /// Its media type.
     pub mime_type: String,
     /// Size when it was indexed, in bytes.
@@ -84,7 +86,7 @@ async fn run(call: Call, input: Input) -> Result<Listed, Fault> {
     });
     let truncated = more && next_cursor.is_none();
     let known = repository::all(&call, &project).await?;
-    let files = found.into_iter().filter_map(|(_, file)| resource(&known, file)).collect();
+    let files = found.into_iter().filter_map(|(document, file)| resource(&known, document, file)).collect();
     Ok(Listed { files, project_id: project.id().public().map(str::to_owned), next_cursor, truncated })
 }
 
@@ -112,9 +114,10 @@ async fn after(
 }
 
 /// None for a repository that was removed meanwhile.
-fn resource(known: &[RepositoryRow], file: ListedFile) -> Option<ListedResource> {
+fn resource(known: &[RepositoryRow], document: bool, file: ListedFile) -> Option<ListedResource> {
     Some(ListedResource {
         repository: known.iter().find(|row| row.id == file.repository_id)?.name.clone(),
+        document,
         mime_type: media_type(file.language.as_deref()),
         path: file.path,
         size: u64::try_from(file.bytes).unwrap_or(0),
