@@ -21,7 +21,7 @@ use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{RoleClient, ServiceExt};
 use serde_json::{Value, json};
 
-use crate::harness::{PROGRAM, Repository, app, app_with, home, project, result};
+use crate::harness::{PROGRAM, Repository, app, app_with, home, http, project, result};
 
 type Client = RunningService<RoleClient, ()>;
 
@@ -597,6 +597,7 @@ async fn a_real_client_over_http_reads_what_its_uri_names() {
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let ready: Value = serde_json::from_str(&line).unwrap();
     let url = format!("{}/mcp", ready["result"]["url"].as_str().unwrap());
+    http();
     let client = ().serve(StreamableHttpClientTransport::from_uri(url)).await.unwrap();
 
     let uri = format!("repo://{name}/docs/guide.md?project={project}");
