@@ -375,7 +375,7 @@ async fn arguments_complete_by_beginning_and_middle_in_any_case() {
     assert_eq!(elsewhere.total, Some(0), "another repository's");
 
     let found = complete(&client, template(), ("repository", &other_name[2..]), &[]).await.unwrap();
-    assert_eq!(found.values, [other_name.clone()]);
+    assert_eq!(found.values, [other_name.as_str()]);
     let with_project = Reference::for_resource(TEMPLATE_WITH_PROJECT);
     let found = complete(&client, with_project, ("project", &project[3..]), &[]).await.unwrap();
     assert_eq!((found.values, found.total), (vec![project.clone()], Some(1)));
@@ -388,7 +388,7 @@ async fn arguments_complete_by_beginning_and_middle_in_any_case() {
     for prompt in ["explain_code", "onboard", "find_code"] {
         let reference = Reference::for_prompt(prompt);
         let found = complete(&client, reference, ("repository", &other_name), &[]).await.unwrap();
-        assert_eq!(found.values, [other_name.clone()], "{prompt}");
+        assert_eq!(found.values, [other_name.as_str()], "{prompt}");
     }
     let reference = Reference::for_prompt("explain_code");
     assert_eq!(complete(&client, reference, ("path", "main"), &here).await.unwrap().values, ["src/main.py"]);

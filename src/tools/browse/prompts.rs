@@ -5,8 +5,10 @@
 
 use std::fmt::Write;
 
+use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::app::Bulkhead;
 use crate::contract::Fault;
@@ -21,47 +23,52 @@ pub struct Rendered {
     pub text: String,
 }
 
-pub(super) const FIND_CODE: ToolSpec = ToolSpec {
-    name: "find_code",
-    title: "Find code",
-    description: "Find where something is done in the indexed code, and answer with file and lines.",
-    input: schema::of::<FindCode>,
-    run: |call, arguments| typed(call, arguments, |_: Call, input: FindCode| input.render()),
-    ..PROMPT
-};
+pub(super) const FIND_CODE: ToolSpec = prompt(
+    "find_code",
+    "Find code",
+    "Find where something is done in the indexed code, and answer with file and lines.",
+    schema::of::<FindCode>,
+    |call, arguments| typed(call, arguments, |_: Call, input: FindCode| input.render()),
+);
 
-pub(super) const EXPLAIN_CODE: ToolSpec = ToolSpec {
-    name: "explain_code",
-    title: "Explain code",
-    description: "Explain a file: what it is for, how it works, who uses it.",
-    input: schema::of::<ExplainCode>,
-    run: |call, arguments| typed(call, arguments, |_: Call, input: ExplainCode| input.render()),
-    ..PROMPT
-};
+pub(super) const EXPLAIN_CODE: ToolSpec = prompt(
+    "explain_code",
+    "Explain code",
+    "Explain a file: what it is for, how it works, who uses it.",
+    schema::of::<ExplainCode>,
+    |call, arguments| typed(call, arguments, |_: Call, input: ExplainCode| input.render()),
+);
 
-pub(super) const ONBOARD: ToolSpec = ToolSpec {
-    name: "onboard",
-    title: "Get to know a repository",
-    description: "An overview of a repository for someone new to it: what it does, its parts, where to begin.",
-    input: schema::of::<Onboard>,
-    run: |call, arguments| typed(call, arguments, |_: Call, input: Onboard| input.render()),
-    ..PROMPT
-};
+pub(super) const ONBOARD: ToolSpec = prompt(
+    "onboard",
+    "Get to know a repository",
+    "An overview of a repository for someone new to it: what it does, its parts, where to begin.",
+    schema::of::<Onboard>,
+    |call, arguments| typed(call, arguments, |_: Call, input: Onboard| input.render()),
+);
 
-/// What all prompts have in common.
-const PROMPT: ToolSpec = ToolSpec {
-    name: "",
-    title: "",
-    description: "",
-    toolset: Toolset::Search,
-    effects: Effects::READS,
-    scope: Scope::Search,
-    bulkhead: Bulkhead::None,
-    timeout: TimeoutClass::Default,
-    input: schema::of::<Rendered>,
-    output: schema::of::<Rendered>,
-    run: |call, arguments| typed(call, arguments, |_: Call, input: Rendered| async { Ok::<_, Fault>(input) }),
-};
+/// An entry with what all prompts have in common.
+const fn prompt(
+    name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    input: fn() -> Map<String, Value>,
+    run: fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>,
+) -> ToolSpec {
+    ToolSpec {
+        name,
+        title,
+        description,
+        toolset: Toolset::Search,
+        effects: Effects::READS,
+        scope: Scope::Search,
+        bulkhead: Bulkhead::None,
+        timeout: TimeoutClass::Default,
+        input,
+        output: schema::of::<Rendered>,
+        run,
+    }
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
