@@ -18,10 +18,11 @@ pub(super) async fn repository(call: &Call, project: &Project, named: &str) -> R
     call.about_repo(named);
     let known = all(call, project).await?;
     let path = std::path::Path::new(named);
-    let root = if path.is_absolute() {
-        tenancy::repository_root(path, &call.app.config.indexing.roots)?.as_str().to_owned()
-    } else {
-        String::new()
+    let root = match (path.is_absolute(), call.caller.principal.is_local) {
+        (true, true) => tenancy::repository_root(path, &call.app.config.indexing.roots)?.as_str().to_owned(),
+        // From elsewhere, nobody learns what else there is on this machine.
+        (true, false) => named.trim_end_matches('/').to_owned(),
+        (false, _) => String::new(),
     };
     let found = known.iter().find(|row| row.root == root || row.name == named);
     match found {

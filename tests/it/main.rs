@@ -16,5 +16,6 @@ mod isolation;
 mod processes;
 mod resources;
 mod searching;
+mod serving;
 mod storage;
 mod surfaces;
