@@ -14,6 +14,7 @@ mod filters;
 mod indexing;
 mod isolation;
 mod processes;
+mod resources;
 mod searching;
 mod serving;
 mod storage;
