@@ -1,11 +1,12 @@
 //! Whose data: which project a call is about, and that its workspace exists.
 //!
-//! A call goes [`resolve()`] (which project?), then [`open`] (is it there?) or, when it writes,
+//! A call goes [`resolve()`] (which project?; where nothing names one, [`Workflow`] may know), then [`open`] (is it there?) or, when it writes,
 //! [`provision`] (make it so).
 
 mod principal;
 mod resolve;
 mod roots;
+mod workflow;
 
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::store::{self, ModelFacts, Store};
@@ -14,6 +15,7 @@ pub use crate::store::{DecidedBy, Project};
 pub use principal::{Principal, Projects, Scope};
 pub use resolve::{SESSION_FILE, Session, resolve};
 pub use roots::{RepositoryRoot, repository_root};
+pub use workflow::Workflow;
 
 /// The project, if its workspace exists; never creates one. Tables of an older program are brought up to date.
 ///

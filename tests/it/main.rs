@@ -4,6 +4,7 @@
 mod contracts;
 mod documents;
 mod harness;
+mod loopback;
 mod tidy;
 
 mod embedded;
@@ -16,3 +17,4 @@ mod processes;
 mod searching;
 mod storage;
 mod surfaces;
+mod workflow;
