@@ -1,8 +1,10 @@
 //! Whose data: which project a call is about, and that its workspace exists.
 //!
-//! A call goes [`resolve()`] (which project?; where nothing names one, [`Workflow`] may know), then [`open`] (is it there?) or, when it writes,
-//! [`provision`] (make it so).
+//! A call goes [`resolve()`] (which project?; where nothing names one, [`Workflow`] may know), then [`open`] (is it
+//! there?) or, when it writes, [`provision`] (make it so). Who calls is a [`Principal`]; [`TokenVerifier`] makes one
+//! of an access token.
 
+mod oauth;
 mod principal;
 mod resolve;
 mod roots;
@@ -12,6 +14,7 @@ use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::store::{self, ModelFacts, Store};
 
 pub use crate::store::{DecidedBy, Project};
+pub use oauth::{Denied, ResourceMetadata, TokenVerifier, protected_resource_metadata};
 pub use principal::{Principal, Projects, Scope};
 pub use resolve::{SESSION_FILE, Session, resolve};
 pub use roots::{RepositoryRoot, repository_root};

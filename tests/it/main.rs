@@ -13,6 +13,7 @@ mod faults;
 mod filters;
 mod indexing;
 mod isolation;
+mod oauth;
 mod processes;
 mod searching;
 mod storage;

@@ -29,6 +29,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("sqlx", &["src/store/", "src/postgres/"]),
     ("pgvector", &["src/store/", "src/postgres/"]),
     ("reqwest", &["src/outbound.rs"]),
+    ("jsonwebtoken", &["src/tenancy/oauth/"]),
     ("ort", &["src/embedding/onnx.rs"]),
     ("tokenizers", &["src/embedding/tokenize.rs"]),
     ("tree_sitter", &["src/languages/"]),
