@@ -4,6 +4,7 @@
 //! there?) or, when it writes, [`provision`] (make it so). Who calls is a [`Principal`]; [`TokenVerifier`] makes one
 //! of an access token.
 
+mod keys;
 mod oauth;
 mod principal;
 mod resolve;
@@ -14,6 +15,7 @@ use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::store::{self, ModelFacts, Store};
 
 pub use crate::store::{DecidedBy, Project};
+pub use keys::{Issued, Keyring, NewKey, issue, list as list_keys, revoke};
 pub use oauth::{Denied, ResourceMetadata, TokenVerifier, protected_resource_metadata};
 pub use principal::{Principal, Projects, Scope};
 pub use resolve::{SESSION_FILE, Session, resolve};

@@ -7,6 +7,7 @@ mod harness;
 mod loopback;
 mod tidy;
 
+mod client_setup;
 mod embedded;
 mod embedding;
 mod faults;
