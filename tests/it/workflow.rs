@@ -157,7 +157,12 @@ async fn twenty_calls_at_a_time_ask_once() {
             reply.map_or(Reply::Plain(500, String::new()), |id| Reply::Json(json!({ "project_id": id })))
         })
         .await;
-        let app = asking(&web.url);
+        let app = app_with(|config| {
+            config.workflow = settings(&web.url);
+            // All of them at a time, and none refused because this machine is slow.
+            config.queue.search_running = 20;
+            config.queue.search_wait_ms = 60_000;
+        });
         let calls = (0..20).map(|_| decided(&app, json!({ "query": "x" })));
         for outcome in futures::future::join_all(calls).await {
             assert_eq!(outcome.0, json!(reply));
