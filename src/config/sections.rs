@@ -49,7 +49,7 @@ sections! {
     Search {
         top_default: usize, top_max: usize, query_chars_max: usize, candidates: usize, exact_rows_max: u64,
         ef_search: u32, result_bytes_max: usize, context_lines_max: usize,
-        filter_rows_max: usize, filter_names_max: usize, offset_max: usize,
+        filter_rows_max: usize, filter_names_max: usize, offset_max: usize, embed_wait_ms: u64,
     }
     /// The two bulkheads.
     Queue {
@@ -79,7 +79,10 @@ sections! {
     /// workflow-mcp, which knows the project that a team works on.
     Workflow { url: Option<String>, timeout_ms: u64, cache_ms: u64 }
     /// MCP.
-    Mcp { transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64 }
+    Mcp {
+        transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64,
+        resources_page: usize, resources_max: usize,
+    }
     /// Logs, always on stderr.
     Log { filter: String, format: LogFormat }
 }

@@ -1,6 +1,7 @@
 //! The one gate for every surface: known? enabled? shape? admitted? then run, time, catch, wrap.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -10,7 +11,7 @@ use super::context::{Call, Caller, Progress};
 use super::list::Toolbox;
 use super::spec::ToolSpec;
 use crate::app::{App, Bulkhead};
-use crate::contract::{Envelope, ErrorCode, Fault, Meta, Refusal, Violation};
+use crate::contract::{Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, reveal};
 use crate::store::AuditEntry;
 
 /// One call as a surface hands it over.
@@ -69,6 +70,7 @@ impl Toolbox {
             admitted.await.inspect_err(|refusal| record.refused(app, refusal))?;
         record.tool = spec.name.to_owned();
 
+        let running = Running::new(app);
         // A child token: the client's cancel reaches the tool, a timeout does not reach the client's.
         let call = Call::new(Arc::clone(app), caller, cancel.child_token(), progress);
         // A client that leaves drops this future. The task goes on for as long as it takes to put the work down
@@ -76,8 +78,13 @@ impl Toolbox {
         let _cancel_if_dropped = call.cancel.clone().drop_guard();
         let (app, ending) = (Arc::clone(app), call.clone());
         let ended = tokio::spawn(async move {
-            let outcome = run(spec, ending.clone(), arguments, spec.timeout.millis(&app.config)).await;
+            let _running = running;
+            let mut outcome = run(spec, ending.clone(), arguments, spec.timeout.millis(&app.config)).await;
             drop(admission);
+            if outcome.as_mut().is_ok_and(reveal) {
+                let message = "The repository holds invisible characters here; they are shown as \\u{…}.";
+                ending.warn(Warning::new("invisible_characters", message));
+            }
             let meta = ending.meta(started);
             record.ran(&app, spec, outcome.as_ref().err(), &meta);
             match outcome {
@@ -109,6 +116,22 @@ impl Toolbox {
             }],
         };
         if violations.is_empty() { Ok(arguments) } else { Err(Refusal::InvalidArguments(violations)) }
+    }
+}
+
+/// Counts a call as running for as long as it does.
+struct Running(Arc<App>);
+
+impl Running {
+    fn new(app: &Arc<App>) -> Self {
+        app.calls.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(app))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

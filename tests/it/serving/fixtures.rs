@@ -1,7 +1,7 @@
 //! Tools that the product does not have: slow ones, broken ones, ones that tell a lot.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
@@ -11,8 +11,17 @@ use pairofcleats::tenancy::Scope;
 use pairofcleats::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolbox, Toolset};
 use serde_json::{Map, Value, json};
 
-/// Calls of [`WAITS`] that run now.
-pub(crate) static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// Calls of [`WAITS`] that run now, by the `tag` of their arguments.
+static WAITING: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
+
+/// How many calls of the tool `waits` run with this tag.
+pub(crate) fn waiting(tag: &str) -> usize {
+    WAITING.lock().unwrap().as_ref().and_then(|running| running.get(tag)).copied().unwrap_or(0)
+}
+
+fn count(tag: &str, change: fn(&mut usize)) {
+    change(WAITING.lock().unwrap().get_or_insert_default().entry(tag.to_owned()).or_default());
+}
 
 /// The product's tools and these.
 pub(crate) fn tools() -> &'static Toolbox {
@@ -56,17 +65,18 @@ static PANICS: ToolSpec = tool("panics", |_, _| Box::pin(async { panic!("a defec
 static TELLS: ToolSpec = tool("tells", |call, arguments| Box::pin(tells(call, arguments)));
 
 /// One call of [`WAITS`], counted for as long as it runs.
-struct Waiting;
+struct Waiting(String);
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        WAITING.fetch_sub(1, Ordering::SeqCst);
+        count(&self.0, |running| *running -= 1);
     }
 }
 
 async fn waits(call: Call, arguments: Value) -> Result<Value, Fault> {
-    WAITING.fetch_add(1, Ordering::SeqCst);
-    let _waiting = Waiting;
+    let tag = arguments["tag"].as_str().unwrap_or_default().to_owned();
+    count(&tag, |running| *running += 1);
+    let _waiting = Waiting(tag);
     let limit = Duration::from_millis(arguments["ms"].as_u64().unwrap_or(600_000));
     tokio::select! {
         () = call.cancel.cancelled() => Ok(json!({ "cancelled": true })),
