@@ -86,6 +86,12 @@ pub fn document() -> Value {
         if route.open {
             operation["security"] = json!([{}]);
         }
+        if route.id == "ready" {
+            // The same answer says what is missing.
+            let mut unready = operation["responses"]["200"].clone();
+            unready["description"] = "Not ready; the checks say why".into();
+            operation["responses"]["503"] = unready;
+        }
         paths.insert(route.path.into(), json!({ (route.method): operation }));
     }
     for (path, tool) in [("/status", "check_status"), ("/status/stream", "check_status")] {

@@ -136,7 +136,9 @@ async fn every_answer_is_what_the_document_says() {
     let (ours, document) = (project("documented"), document());
     let good = |path: &str| match path {
         "/tools/index_repository" => json!({ "repo_path": repository.root(), "project_id": ours }),
-        "/tools/build_index" => json!({ "repoPath": repository.root(), "project_id": ours }),
+        "/tools/build_index" | "/tools/index_build" => {
+            json!({ "repoPath": repository.root(), "project_id": ours })
+        }
         "/tools/show_file" => json!({ "path": "cash.py", "project_id": ours }),
         path if path.contains("search") => json!({ "query": "drawer", "project_id": ours }),
         _ => json!({ "project_id": ours }),
