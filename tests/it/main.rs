@@ -6,6 +6,7 @@ mod documents;
 mod harness;
 mod tidy;
 
+mod clients;
 mod embedded;
 mod embedding;
 mod faults;

@@ -1,0 +1,173 @@
+//! The official SDKs of both languages, current and previous major, over every transport.
+//!
+//! The scripts say what they saw; what it should be stands here, once.
+
+use std::process::Command;
+
+use pairofcleats::contract::{SCHEMA_VERSION, TOOLING_VERSION};
+use serde_json::{Value, json};
+
+use super::setup::{Python, node_script};
+use super::{Served, run, said, stdio_server};
+use crate::harness::{Repository, project};
+
+/// A repository that is indexed while the client watches, and one whose run is given up half-way.
+struct Repositories {
+    small: Repository,
+    large: Repository,
+}
+
+impl Repositories {
+    fn new() -> Self {
+        let small = Repository::new(&[(
+            "shop/session.py",
+            "def renew_session(token):\n    \"\"\"Refreshes the session of a customer.\"\"\"\n    return token + 1\n",
+        )]);
+        let large = Repository::new(&[]);
+        for file in 0..200 {
+            let task = |n| {
+                format!(
+                    "def task_{file}_{n}(value):\n    partial = value * {n} + {file}\n    return [partial] * {n}\n\n"
+                )
+            };
+            large.write(&format!("pkg/module_{file}.py"), &(0..12).map(task).collect::<String>());
+        }
+        Self { small, large }
+    }
+}
+
+/// Runs a script once for each transport.
+fn over_every_transport(client: &str, script: impl Fn() -> Command) {
+    let (repositories, served) = (Repositories::new(), Served::start(&[]));
+    let transports =
+        [("stdio", json!({ "command": stdio_server() })), ("http", json!({ "url": served.at("/mcp") }))];
+    for (transport, mut task) in transports {
+        task["transport"] = Value::from(transport);
+        task["project"] = Value::from(project("sdk"));
+        task["repository"] = Value::from(repositories.small.root());
+        task["query"] = Value::from("where is the session refreshed");
+        task["large"] = Value::from(repositories.large.root());
+        let mut command = script();
+        command.arg(task.to_string());
+        let what = format!("{client} over {transport}");
+        let seen = seen(&what, command);
+        greets(&what, &seen["hello"]);
+        lists(&what, &seen);
+        calls(&what, &seen);
+        works(&what, &seen);
+    }
+}
+
+/// The one line that a script printed.
+fn seen(what: &str, command: Command) -> Value {
+    let output = run(command);
+    assert!(output.status.success(), "{what}: {}", said(&output));
+    serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{what}: {error}: {}", said(&output)))
+}
+
+fn greets(what: &str, hello: &Value) {
+    assert_eq!(hello["protocolVersion"], "2025-11-25", "{what}");
+    assert_eq!(hello["serverInfo"]["name"], "pairofcleats", "{what}");
+    assert_eq!(hello["serverInfo"]["version"], TOOLING_VERSION, "{what}");
+    assert_eq!(hello["capabilities"]["tools"]["listChanged"], false, "{what}");
+    let block = &hello["capabilities"]["experimental"]["pairofcleats"];
+    assert_eq!(block["schemaVersion"], SCHEMA_VERSION, "{what}: {hello:#}");
+    let instructions = hello["instructions"].as_str().unwrap_or_default();
+    assert!(instructions.contains("search") && instructions.len() < 2048, "{what}: {hello:#}");
+}
+
+fn lists(what: &str, seen: &Value) {
+    assert_eq!(seen["moreTools"], Value::Null, "{what}: one page");
+    let tools = seen["tools"].as_array().unwrap();
+    let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
+    let expected: Vec<&str> = pairofcleats::tools::LIST.iter().map(|tool| tool.name).collect();
+    assert_eq!(names, expected, "{what}");
+    for tool in tools {
+        for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
+            assert!(tool["annotations"][hint].is_boolean(), "{what}: {hint} of {tool}");
+        }
+    }
+    // What is declared has something to show; the rest is empty, and asking is no error.
+    let declared = seen["hello"]["capabilities"].as_object().unwrap();
+    for (capability, list) in [("prompts", "prompts"), ("resources", "resources"), ("resources", "templates")]
+    {
+        let shown = seen[list].as_array().unwrap();
+        assert!(declared.contains_key(capability) || shown.is_empty(), "{what}: {list} {shown:?}");
+    }
+    let prompts = seen["prompts"].as_array().unwrap();
+    assert_eq!(declared.contains_key("prompts"), !prompts.is_empty(), "{what}: {prompts:?}");
+    if declared.contains_key("completions") {
+        assert!(seen["completion"]["values"].is_array(), "{what}: {:#}", seen["completion"]);
+    }
+}
+
+fn calls(what: &str, seen: &Value) {
+    let status = envelope(what, &seen["status"]);
+    assert_eq!(status["ok"], true, "{what}: {status:#}");
+    assert_ne!(seen["status"]["isError"], true, "{what}");
+
+    let broken = &seen["broken"];
+    assert_eq!(broken["code"], -32602, "{what}: {broken:#}");
+    assert_eq!(broken["data"]["code"], "INVALID_REQUEST", "{what}: {broken:#}");
+    let details = broken["data"]["details"].as_array().unwrap();
+    assert_eq!(details[0]["keyword"], "additionalProperties", "{what}: {broken:#}");
+    assert!(broken["message"].as_str().unwrap().contains("nonsense"), "{what}: {broken:#}");
+
+    let unknown = &seen["unknown"];
+    assert_eq!(unknown["data"]["code"], "UNKNOWN_TOOL", "{what}: {unknown:#}");
+}
+
+/// A failure that is a result, a run that is watched, a search, and a run that is given up.
+fn works(what: &str, seen: &Value) {
+    let missing = envelope(what, &seen["missing"]);
+    assert_eq!(seen["missing"]["isError"], true, "{what}");
+    assert_eq!(missing["error"]["code"], "NO_INDEX", "{what}: not replaced by the client's own complaint");
+
+    let progress: Vec<f64> = seen["progress"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|update| update["progress"].as_f64().unwrap())
+        .collect();
+    assert!(!progress.is_empty(), "{what}: no progress was shown");
+    assert!(progress.windows(2).all(|pair| pair[0] < pair[1]), "{what}: {progress:?}");
+    assert_eq!(envelope(what, &seen["indexed"])["result"]["report"]["files"], 1, "{what}");
+    let found = envelope(what, &seen["found"]);
+    assert_eq!(found["result"]["hits"][0]["file"], "shop/session.py", "{what}: {found:#}");
+
+    assert_eq!(seen["abandoned"]["answered"], Value::Null, "{what}: a cancelled call is not answered");
+    assert_eq!(seen["jobAfterwards"], "cancelled", "{what}: its work ends");
+    // A progress notification may have been under way; an answer must not be.
+    let strays = seen["strays"].as_array().unwrap();
+    let mut answers = strays.iter().filter(|stray| stray.as_str().unwrap().contains("response"));
+    assert_eq!(answers.next(), None, "{what}: {strays:?}");
+}
+
+/// The envelope of a result, which is the same in text and in structured content.
+fn envelope<'a>(what: &str, result: &'a Value) -> &'a Value {
+    let envelope = &result["structuredContent"];
+    let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{what}: {result:#}"));
+    assert_eq!(&serde_json::from_str::<Value>(text).unwrap(), envelope, "{what}");
+    envelope
+}
+
+#[test]
+fn typescript_sdk_1() {
+    over_every_transport("TypeScript SDK 1", || node_script("sdk1.mjs"));
+}
+
+#[test]
+fn typescript_sdk_2() {
+    over_every_transport("TypeScript SDK 2", || node_script("sdk2.mjs"));
+}
+
+#[test]
+fn python_sdk_1() {
+    over_every_transport("Python SDK 1", || Python::Sdk1.script("sdk1.py"));
+}
+
+#[test]
+fn python_sdk_2() {
+    over_every_transport("Python SDK 2", || Python::Sdk2.script("sdk2.py"));
+}
