@@ -132,6 +132,12 @@ impl App {
             .await
     }
 
+    /// Whether the embedding model was loaded already.
+    #[must_use]
+    pub fn has_embedder(&self) -> bool {
+        self.embedder.initialized()
+    }
+
     /// The database, if something reached it already.
     #[must_use]
     pub fn opened_store(&self) -> Option<&Store> {

@@ -34,6 +34,16 @@ pub(super) fn json(envelope: &Envelope) -> Value {
     serde_json::to_value(envelope).unwrap_or_default()
 }
 
+/// An id that nobody can guess: 128 random bits in hexadecimal.
+///
+/// # Errors
+/// When the system gives no random bytes.
+pub(super) fn unguessable_id() -> Result<String, getrandom::Error> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
 /// A correlation id for a request that came without one: unique in this process, and told apart
 /// from other processes by the worker's name.
 pub(super) fn fresh_request_id(app: &App) -> String {

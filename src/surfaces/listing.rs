@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::contract::{SCHEMA_MAJOR, TOOLING_VERSION};
-use crate::tools::{LIST, ToolSpec, published};
+use crate::tools::{Caller, ToolSpec, Toolbox, published};
 
 /// All tools, as `GET /tools` and `pairofcleats tools --json` answer them.
 #[derive(Debug, Serialize)]
@@ -22,11 +22,11 @@ struct ListedTool {
     meta: Map<String, Value>,
 }
 
-/// Every tool, described.
-pub(super) fn all() -> ToolList {
+/// The tools that `caller` may call, described.
+pub(super) fn visible(caller: &Caller) -> ToolList {
     let listed =
-        |spec: &&'static ToolSpec| ListedTool { published: published::describe(spec), meta: versions() };
-    ToolList { tools: LIST.iter().map(listed).collect() }
+        |spec: &'static ToolSpec| ListedTool { published: published::describe(spec), meta: versions() };
+    ToolList { tools: Toolbox::standard().visible(caller).map(listed).collect() }
 }
 
 /// The versions in each tool's `_meta` (S §2.1).

@@ -4,6 +4,7 @@
 //! only in how a request is read and how an answer is written.
 
 mod answer;
+pub mod contracts;
 mod listing;
 
 pub mod mcp;

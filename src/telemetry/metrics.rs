@@ -32,7 +32,7 @@ pub struct Metrics {
     fallbacks: Counters<1>,
     refused: Counters<1>,
     audit_lost: Counter,
-    requests: Counters<2>,
+    requests: Family<[(&'static str, String); 2], Counter>,
     gauges: [(&'static str, Gauge); 6],
 }
 
@@ -65,15 +65,15 @@ impl Metrics {
     pub fn new() -> Self {
         let mut registry = Registry::with_prefix("pairofcleats");
         let histogram: fn() -> Histogram = || Histogram::new(BUCKETS);
-        let (calls, timeouts, fallbacks, refused, requests) =
-            (Family::default(), Family::default(), Family::default(), Family::default(), Family::default());
+        let (calls, timeouts) = (Counters::default(), Counters::default());
+        let (fallbacks, refused, requests) = (Counters::default(), Counters::default(), Family::default());
         let call_seconds = Histograms::new_with_constructor(histogram);
-        registry.register("tool_calls", "Calls that ran, by tool, surface and outcome", Clone::clone(&calls));
+        registry.register("tool_calls", "Calls that ran, by tool, surface and outcome", calls.clone());
         registry.register("tool_duration_seconds", "How long a call ran", call_seconds.clone());
-        registry.register("timeouts", "Calls that took longer than they may", Clone::clone(&timeouts));
-        registry.register("fallbacks", "Answers that had to do without a part", Clone::clone(&fallbacks));
-        registry.register("refusals", "Calls that were not run, by error code", Clone::clone(&refused));
-        registry.register("http_requests", "HTTP requests, by route and status", Clone::clone(&requests));
+        registry.register("timeouts", "Calls that took longer than they may", timeouts.clone());
+        registry.register("fallbacks", "Answers that had to do without a part", fallbacks.clone());
+        registry.register("refusals", "Calls that were not run, by error code", refused.clone());
+        registry.register("http_requests", "HTTP requests, by route and status", requests.clone());
         let audit_lost = Counter::default();
         registry.register("audit_lost", "Audit entries that could not be kept", audit_lost.clone());
         let mut runs = |name: &str, what: &str| {
@@ -147,8 +147,8 @@ impl Metrics {
     }
 
     /// An HTTP request was answered; `route` is the pattern, never the path.
-    pub fn answered(&self, route: &'static str, status: &'static str) {
-        self.requests.get_or_create(&[("route", route), ("status", status)]).inc();
+    pub fn answered(&self, route: String, status: u16) {
+        self.requests.get_or_create(&[("route", route), ("status", status.to_string())]).inc();
     }
 
     /// All of it as text (OpenMetrics, which Prometheus reads).

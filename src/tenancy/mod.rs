@@ -3,6 +3,7 @@
 //! A call goes [`resolve()`] (which project?), then [`open`] (is it there?) or, when it writes,
 //! [`provision`] (make it so).
 
+mod keys;
 mod principal;
 mod resolve;
 mod roots;
@@ -11,6 +12,7 @@ use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::store::{self, ModelFacts, Store};
 
 pub use crate::store::{DecidedBy, Project};
+pub use keys::{Issued, Keyring, NewKey, issue, list as list_keys, revoke};
 pub use principal::{Principal, Projects, Scope};
 pub use resolve::{SESSION_FILE, Session, resolve};
 pub use roots::{RepositoryRoot, repository_root};

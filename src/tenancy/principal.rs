@@ -100,6 +100,26 @@ impl Principal {
         }
     }
 
+    /// Whoever reaches a server that was opened to the network without keys: may do everything, as the operator
+    /// wanted, but is not the operator.
+    #[must_use]
+    pub fn anonymous() -> Self {
+        Self { id: "anonymous".to_owned(), name: "anonymous".to_owned(), is_local: false, ..Self::local() }
+    }
+
+    /// Whoever asks for what needs no key; may do nothing else.
+    #[must_use]
+    pub fn nobody() -> Self {
+        let projects = Projects::These(BTreeSet::new());
+        Self {
+            id: "nobody".to_owned(),
+            name: "nobody".to_owned(),
+            projects,
+            scopes: BTreeSet::new(),
+            ..Self::anonymous()
+        }
+    }
+
     /// Whether it may do work of this kind.
     #[must_use]
     pub fn may(&self, scope: Scope) -> bool {

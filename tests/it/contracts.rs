@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use jsonschema::Validator;
 use pairofcleats::contract::SCHEMA_VERSION;
+use pairofcleats::surfaces::contracts as surface;
 use pairofcleats::tools::{LIST, published, schema};
 use serde_json::{Map, Value};
 
@@ -39,7 +40,7 @@ pub(crate) fn check_answer(tool: &str, envelope: &Value) {
 
 #[test]
 fn snapshots_match_the_code() {
-    for (name, document) in published::contracts() {
+    for (name, document) in surface::documents() {
         let path = folder().join(name);
         let text = format!("{document:#}\n");
         if updating() {
@@ -61,12 +62,12 @@ fn each_version_means_one_surface() {
         fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     if updating() {
         fs::create_dir_all(folder()).unwrap();
-        versions.insert(SCHEMA_VERSION.into(), Value::String(published::digest()));
+        versions.insert(SCHEMA_VERSION.into(), Value::String(surface::digest()));
         fs::write(&path, format!("{:#}\n", Value::Object(versions.clone()))).unwrap();
     }
     assert_eq!(
         versions.get(SCHEMA_VERSION).and_then(Value::as_str),
-        Some(published::digest().as_str()),
+        Some(surface::digest().as_str()),
         "the surface changed under version {SCHEMA_VERSION}: bump it (T §3.3)"
     );
 }

@@ -76,6 +76,7 @@ impl Cli {
     pub(super) fn overrides(&self) -> Overrides {
         let own = match &self.command {
             Command::Serve(args) => args.settings(),
+            Command::Mcp(args) => args.settings(),
             Command::Quickstart(args) => args.settings(),
             _ => Vec::new(),
         };

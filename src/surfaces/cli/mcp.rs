@@ -2,19 +2,35 @@
 
 use std::sync::Arc;
 
+use super::serve::Offered;
 use super::session::{Exit, Ran, Session, StopSignal};
 use crate::surfaces::mcp::serve_stdio;
+use crate::tools::{Caller, Surface};
 
 /// Arguments of `mcp`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// Project of this client where a call names none [default: .pairofcleats.json, else the default workspace]
+    #[arg(long, value_name = "ID")]
+    project: Option<String>,
+    #[command(flatten)]
+    offered: Offered,
+}
+
+impl Args {
+    /// The flags as settings.
+    pub(super) fn settings(&self) -> Vec<(String, String)> {
+        self.offered.settings()
+    }
+}
 
 /// Runs the command until the client closes stdin or a signal comes.
-pub(super) async fn run(session: &Session) -> Ran {
+pub(super) async fn run(session: &Session, args: Args) -> Ran {
     let app = &session.app;
     let mut stop = StopSignal::install();
     app.start_background();
-    let serving = serve_stdio(Arc::clone(app), std::env::current_dir().ok());
+    let caller = Caller { project: args.project, ..session.caller(Surface::Stdio)? };
+    let serving = serve_stdio(Arc::clone(app), caller);
     tokio::pin!(serving);
     let ended = tokio::select! {
         ended = &mut serving => ended,
@@ -24,6 +40,7 @@ pub(super) async fn run(session: &Session) -> Ran {
         }
     };
     app.shutdown.cancel();
+    app.stopped().await;
     // stdout belongs to the protocol, so the failure is a log line rather than an answer.
     Ok(ended.map_or_else(
         |fault| {

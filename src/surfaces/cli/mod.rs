@@ -77,7 +77,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Index(args) => index::run(&session, &args).await,
         Command::Search(args) => search::run(&session, &args).await,
         Command::Serve(_) => serve::run(&session).await,
-        Command::Mcp(_) => mcp::run(&session).await,
+        Command::Mcp(args) => mcp::run(&session, args).await,
         Command::Call(args) => call::run(&session, &args).await,
         Command::Tools(_) => tools::run(&session),
         Command::Projects(_) => projects::run(&session).await,

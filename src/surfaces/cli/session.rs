@@ -15,7 +15,7 @@ use crate::config::{self, Log};
 use crate::contract::{Envelope, ErrorCode, Fault};
 use crate::surfaces::answer;
 use crate::telemetry;
-use crate::tools::{self, Caller, Progress, Request, Surface};
+use crate::tools::{self, Caller, Progress, Request, Surface, View};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -85,6 +85,16 @@ impl Session {
             .map_err(|error| Fault::internal("The program does not find its own file.", error))?;
         let app = App::new(config, layout, Arc::new(SystemClock), program);
         Ok(Self { app: Arc::new(app), output: Output::new(&cli.global) })
+    }
+
+    /// This machine's own user in the current directory, who sees the tools that the operator offers.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` when the configuration names a family of tools that there is not.
+    pub(super) fn caller(&self, surface: Surface) -> Result<Caller, Fault> {
+        let tools = &self.app.config.tools;
+        let view = View::of(&tools.toolsets.join(","), tools.read_only)?;
+        Ok(Caller { directory: std::env::current_dir().ok(), view, ..Caller::local(surface) })
     }
 
     /// Calls a tool as a caller in the current directory; Ctrl-C cancels it.

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::output::{BOLD, DIM, styled};
 use super::session::{Exit, Ran, Session};
 use crate::surfaces::{answer, listing};
-use crate::tools::{Effects, LIST};
+use crate::tools::{Effects, LIST, Surface};
 
 /// Arguments of `tools`.
 #[derive(Debug, clap::Args)]
@@ -14,7 +14,7 @@ pub(super) struct Args {}
 /// Runs the command: a table, or with `--json` the list with its schemas.
 pub(super) fn run(session: &Session) -> Ran {
     if session.output.json {
-        let list = serde_json::to_value(listing::all()).unwrap_or_default();
+        let list = serde_json::to_value(listing::visible(&session.caller(Surface::Cli)?)).unwrap_or_default();
         session.output.line(&answer::json(&answer::succeeded(&session.app, list, None)).to_string());
         return Ok(Exit::Ok);
     }
@@ -22,7 +22,7 @@ pub(super) fn run(session: &Session) -> Ran {
     let mut table = String::new();
     for tool in LIST {
         let name = styled(BOLD, &format!("{:width$}", tool.name));
-        let toolset = format!("{:?}", tool.toolset).to_lowercase();
+        let toolset = tool.toolset.as_str();
         let _ = writeln!(
             table,
             "{name}  {:<24}  {toolset:<8}  {}",

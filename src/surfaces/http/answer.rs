@@ -3,9 +3,12 @@
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use serde_json::Value;
 
+use super::guard::RequestId;
 use crate::app::App;
-use crate::contract::{Envelope, ErrorCode, Fault};
+use crate::contract::{Envelope, ErrorBody, ErrorCode, Fault};
 use crate::surfaces::answer;
 
 /// The envelope with the status its error code has in the table; 200 on success.
@@ -24,18 +27,33 @@ pub(super) fn refused(app: &App, status: StatusCode, fault: &Fault, request_id: 
     with_status(status, &answer::failed(app, fault, Some(request_id.to_owned())))
 }
 
+/// A success of a route that no tool stands behind.
+pub(super) fn answered(app: &App, result: &impl Serialize, id: RequestId) -> Response {
+    match serde_json::to_value(result) {
+        Ok(result) => envelope(&answer::succeeded(app, result, Some(id.0))),
+        Err(error) => {
+            let fault = Fault::internal("The answer could not be written.", error);
+            refused(app, StatusCode::INTERNAL_SERVER_ERROR, &fault, &id.0)
+        }
+    }
+}
+
 fn with_status(status: StatusCode, envelope: &Envelope) -> Response {
     let mut response = (status, Json(envelope)).into_response();
-    if let Some(seconds) = envelope.error.as_ref().and_then(|error| retry_after(error.code)) {
+    if let Some(seconds) = envelope.error.as_ref().and_then(retry_after) {
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     response
 }
 
 /// Seconds after which the same call may succeed, for 503 and 429.
-fn retry_after(code: ErrorCode) -> Option<u16> {
-    match code {
-        ErrorCode::QueueOverloaded | ErrorCode::RateLimited => Some(1),
+fn retry_after(error: &ErrorBody) -> Option<u64> {
+    match error.code {
+        ErrorCode::RateLimited => {
+            let millis = error.details.as_ref().and_then(|details| details.get("retryAfterMs"));
+            Some(millis.and_then(Value::as_u64).map_or(1, |millis| millis.div_ceil(1000)))
+        }
+        ErrorCode::QueueOverloaded => Some(1),
         ErrorCode::StorageUnavailable => Some(5),
         _ => None,
     }

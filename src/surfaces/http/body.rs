@@ -5,26 +5,17 @@ use axum::extract::{DefaultBodyLimit, FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
 use serde_json::{Map, Value};
 
+use super::timed_body::TooSlow;
 use crate::contract::{ErrorCode, Fault};
 
 /// Why a body is not taken: a status of HTTP's own and the fault.
 pub(super) type Unreadable = (StatusCode, Fault);
 
 /// Reads the arguments of a tool. An empty body counts as the empty object.
-pub(super) async fn arguments(mut request: Request, bytes_max: usize) -> Result<Value, Unreadable> {
-    DefaultBodyLimit::max(bytes_max).apply(&mut request);
-    let declared_json = is_json(request.headers());
-    let bytes =
-        Bytes::from_request(request, &()).await.map_err(|rejection| unread(rejection.status(), bytes_max))?;
+pub(super) async fn arguments(request: Request, bytes_max: usize) -> Result<Value, Unreadable> {
+    let bytes = json_bytes(request, bytes_max).await?;
     if bytes.is_empty() {
         return Ok(Value::Object(Map::new()));
-    }
-    if !declared_json {
-        return Err((
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Fault::new(ErrorCode::InvalidRequest, "The body is not declared as JSON.")
-                .with_hint("Send the header `Content-Type: application/json`."),
-        ));
     }
     serde_json::from_slice(&bytes).map_err(|error| {
         (
@@ -35,14 +26,40 @@ pub(super) async fn arguments(mut request: Request, bytes_max: usize) -> Result<
     })
 }
 
+/// The bytes of a body that is declared as JSON, or of none.
+pub(super) async fn json_bytes(mut request: Request, bytes_max: usize) -> Result<Bytes, Unreadable> {
+    DefaultBodyLimit::max(bytes_max).apply(&mut request);
+    let declared_json = is_json(request.headers());
+    let bytes = Bytes::from_request(request, &()).await.map_err(|rejection| {
+        let status = if is_too_slow(&rejection) { StatusCode::REQUEST_TIMEOUT } else { rejection.status() };
+        unread(status, bytes_max)
+    })?;
+    if bytes.is_empty() || declared_json {
+        return Ok(bytes);
+    }
+    Err((
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        Fault::new(ErrorCode::InvalidRequest, "The body is not declared as JSON.")
+            .with_hint("Send the header `Content-Type: application/json`."),
+    ))
+}
+
 fn unread(status: StatusCode, bytes_max: usize) -> Unreadable {
     let fault = if status == StatusCode::PAYLOAD_TOO_LARGE {
         Fault::new(ErrorCode::InvalidRequest, format!("The body is larger than {bytes_max} bytes."))
             .with_hint("Send less, or raise server.body_bytes_max.")
+    } else if status == StatusCode::REQUEST_TIMEOUT {
+        Fault::new(ErrorCode::InvalidRequest, "The body did not come in time.")
+            .with_hint("Send it again without pauses.")
     } else {
         Fault::new(ErrorCode::InvalidRequest, "The body broke off before its end.")
     };
     (status, fault)
+}
+
+/// Whether the body's time limit is the cause.
+fn is_too_slow(rejection: &(dyn std::error::Error + 'static)) -> bool {
+    std::iter::successors(Some(rejection), |error| error.source()).any(|error| error.is::<TooSlow>())
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -12,8 +12,10 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
+use super::access::Ends;
 use super::answer;
 use crate::app::App;
+use crate::config::Server;
 use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer::fresh_request_id;
 
@@ -22,13 +24,17 @@ const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
 /// The request's correlation id, as the routes find it among the extensions.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct RequestId(pub(super) String);
 
 /// Names the request, refuses foreign hosts and origins, and names the response alike.
 pub(super) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let id = accepted_id(request.headers()).unwrap_or_else(|| fresh_request_id(&app));
-    let mut response = match foreign(request.uri(), request.headers(), &app.config.server.bind) {
+    let names = Names {
+        server: &app.config.server,
+        local: request.extensions().get::<Ends>().map(|ends| ends.local.ip()),
+    };
+    let mut response = match names.foreign(request.uri(), request.headers()) {
         Some(fault) => answer::refused(&app, StatusCode::FORBIDDEN, &fault, &id),
         None => {
             request.extensions_mut().insert(RequestId(id.clone()));
@@ -50,39 +56,54 @@ fn accepted_id(headers: &HeaderMap) -> Option<String> {
     harmless.then(|| id.to_owned())
 }
 
-/// Why the request comes from elsewhere, if it does.
-fn foreign(uri: &Uri, headers: &HeaderMap, bind: &str) -> Option<Fault> {
-    let host = match headers.get(header::HOST) {
-        Some(host) => host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()),
-        None => uri.authority().cloned(),
-    };
-    if !host.is_some_and(|host| is_ours(host.host(), bind)) {
-        return Some(
-            Fault::new(ErrorCode::Forbidden, "The Host header does not name this server.")
-                .with_hint("Use http://127.0.0.1 or http://localhost with the server's port."),
-        );
+/// The names under which this server is reached.
+struct Names<'a> {
+    server: &'a Server,
+    /// The address that the client connected to.
+    local: Option<IpAddr>,
+}
+
+impl Names<'_> {
+    /// Why the request comes from elsewhere, if it does.
+    fn foreign(&self, uri: &Uri, headers: &HeaderMap) -> Option<Fault> {
+        let host = match headers.get(header::HOST) {
+            Some(host) => host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()),
+            None => uri.authority().cloned(),
+        };
+        if !host.is_some_and(|host| self.is_ours(host.host())) {
+            return Some(Fault::new(ErrorCode::Forbidden, "The Host header does not name this server.").with_hint(
+                "Use http://127.0.0.1 or http://localhost with the server's port; the operator adds other names to server.hosts.",
+            ));
+        }
+        let origin = headers.get(header::ORIGIN)?;
+        let known = origin.to_str().is_ok_and(|origin| self.is_known_origin(origin));
+        (!known).then(|| {
+            Fault::new(ErrorCode::Forbidden, "Pages of other sites may not use this server.")
+                .with_hint("Call it from a program; the operator adds sites to server.cors_origins.")
+        })
     }
-    let origin = headers.get(header::ORIGIN)?;
-    let local = origin.to_str().is_ok_and(|origin| is_local_origin(origin, bind));
-    (!local).then(|| {
-        Fault::new(ErrorCode::Forbidden, "Pages of other sites may not use this server.")
-            .with_hint("Call it from a program, or from a page that is served on loopback.")
-    })
-}
 
-/// Whether an Origin is a web page on this machine. `null` is a sandboxed or file page: not one of ours.
-fn is_local_origin(origin: &str, bind: &str) -> bool {
-    origin.parse::<Uri>().is_ok_and(|uri| {
-        matches!(uri.scheme_str(), Some("http" | "https"))
-            && uri.host().is_some_and(|host| is_ours(host, bind))
-    })
-}
+    /// Whether an Origin is a page of this server, of this machine, or of a site that the operator named. `null`
+    /// is a sandboxed or file page: none of them.
+    fn is_known_origin(&self, origin: &str) -> bool {
+        self.server.cors_origins.iter().any(|known| known.trim_end_matches('/').eq_ignore_ascii_case(origin))
+            || origin.parse::<Uri>().is_ok_and(|uri| {
+                matches!(uri.scheme_str(), Some("http" | "https"))
+                    && uri.host().is_some_and(|host| self.is_ours(host))
+            })
+    }
 
-fn is_ours(host: &str, bind: &str) -> bool {
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    host.eq_ignore_ascii_case("localhost")
-        || host.eq_ignore_ascii_case(bind)
-        || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    /// Names can be rebound to this machine by whoever owns them, so only known ones are ours; an address is
+    /// ours when the client connected to it.
+    fn is_ours(&self, host: &str) -> bool {
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        host.eq_ignore_ascii_case("localhost")
+            || host.eq_ignore_ascii_case(&self.server.bind)
+            || self.server.hosts.iter().any(|name| name.eq_ignore_ascii_case(host))
+            || host.parse::<IpAddr>().is_ok_and(|ip| {
+                ip.is_loopback() || self.local.is_some_and(|local| local.to_canonical() == ip.to_canonical())
+            })
+    }
 }
 
 #[cfg(test)]
@@ -96,12 +117,25 @@ mod tests {
                 headers.insert(name, HeaderValue::from_str(value).unwrap());
             }
         }
-        foreign(&Uri::from_static("/health"), &headers, "127.0.0.1").is_some()
+        let overrides = crate::config::Overrides::default();
+        let mut server = crate::config::load(&overrides).unwrap().0.server;
+        server.hosts = vec!["code.example.com".into()];
+        server.cors_origins = vec!["https://tools.example.com".into()];
+        let local = Some(IpAddr::from([192, 168, 1, 4]));
+        Names { server: &server, local }.foreign(&Uri::from_static("/health"), &headers).is_some()
     }
 
     #[test]
     fn only_loopback_names_are_hosts() {
-        for host in ["localhost", "LOCALHOST:7171", "127.0.0.1:7171", "127.0.0.2", "[::1]:7171"] {
+        for host in [
+            "localhost",
+            "LOCALHOST:7171",
+            "127.0.0.1:7171",
+            "127.0.0.2",
+            "[::1]:7171",
+            "Code.Example.com",
+            "192.168.1.4:7171",
+        ] {
             assert!(!refused(Some(host), None), "{host}");
         }
         for host in [
@@ -109,6 +143,8 @@ mod tests {
             "localhost.evil.example",
             "127.0.0.1.evil.example",
             "10.0.0.1:7171",
+            "192.168.1.5",
+            "tools.example.com",
             "[::2]",
             "",
             "evil.example@localhost:1:2",
@@ -121,7 +157,13 @@ mod tests {
 
     #[test]
     fn only_local_pages_are_origins() {
-        for origin in ["http://localhost:3000", "https://127.0.0.1", "http://[::1]:5173"] {
+        for origin in [
+            "http://localhost:3000",
+            "https://127.0.0.1",
+            "http://[::1]:5173",
+            "https://tools.example.com",
+            "https://code.example.com",
+        ] {
             assert!(!refused(Some("localhost"), Some(origin)), "{origin}");
         }
         for origin in

@@ -1,38 +1,68 @@
-//! Binding, serving and stopping.
+//! Binding, accepting, draining. Our own loop, because axum's has neither time limits nor a drain that ends.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::pin;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use axum::serve::ListenerExt;
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
+use futures::future::Either;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::json;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_rustls::TlsAcceptor;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use tower_service::Service;
 
+use super::access::{Ends, needs_key};
+use super::connection::{Patience, Running, Watched};
 use super::routes::router;
+use super::tls;
 use crate::app::App;
 use crate::contract::{ErrorCode, Fault};
+use crate::surfaces::answer;
+use crate::tenancy;
+
+/// How long a connection that is one too many may take to read its refusal.
+const REFUSAL: Duration = Duration::from_secs(1);
+/// Refusals at a time; beyond them connections are just closed.
+const REFUSALS_MAX: usize = 64;
+/// After an error of accepting, such as too many open files.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A bound server that does not answer yet.
-#[derive(Debug)]
 pub struct Listening {
     listener: TcpListener,
     address: SocketAddr,
+    tls: Option<TlsAcceptor>,
 }
 
 /// Binds `server.bind` and `server.port`; port 0 takes a free one.
 ///
 /// # Errors
-/// `FORBIDDEN` for an address beyond loopback, `INVALID_INPUT` for what is no address, `ILLEGAL_STATE` when
-/// the port is taken.
+/// `FORBIDDEN` for an address beyond loopback without keys, `INVALID_INPUT` for what is no address or no
+/// certificate, `ILLEGAL_STATE` when the port is taken; storage faults.
 pub async fn listen(app: &App) -> Result<Listening, Fault> {
-    let (bind, port) = (&app.config.server.bind, app.config.server.port);
-    let address = SocketAddr::new(loopback(bind)?, port);
+    let server = &app.config.server;
+    let address = SocketAddr::new(ip(&server.bind)?, server.port);
+    let tls = tls::acceptor(server)?;
+    guarded(app, address.ip()).await?;
     let listener = TcpListener::bind(address).await.map_err(|error| unbound(address, &error))?;
     let address = listener
         .local_addr()
         .map_err(|error| Fault::internal("The bound address could not be read.", error))?;
-    Ok(Listening { listener, address })
+    Ok(Listening { listener, address, tls })
 }
 
 impl Listening {
@@ -42,55 +72,222 @@ impl Listening {
         self.address
     }
 
+    /// Whether it speaks HTTPS.
+    #[must_use]
+    pub fn is_encrypted(&self) -> bool {
+        self.tls.is_some()
+    }
+
     /// Answers until `app.shutdown` fires, then lets running requests end for at most `server.drain_ms`.
-    ///
-    /// # Errors
-    /// `INTERNAL` when accepting connections fails for good.
-    pub async fn serve(self, app: &Arc<App>) -> Result<(), Fault> {
+    pub async fn serve(self, app: &Arc<App>) {
+        let router = router(app);
+        self.serve_router(app, router).await;
+    }
+
+    /// The same with routes of one's own, for tests.
+    pub async fn serve_router(self, app: &Arc<App>, router: Router) {
+        let connections = Arc::new(Connections {
+            app: Arc::clone(app),
+            router,
+            tls: self.tls,
+            local: self.address,
+            places: Arc::new(Semaphore::new(app.config.server.connections_max)),
+            refusals: Arc::new(Semaphore::new(REFUSALS_MAX)),
+            kill: CancellationToken::new(),
+            open: TaskTracker::new(),
+        });
+        loop {
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = app.shutdown.cancelled() => break,
+            };
+            match accepted {
+                Ok((stream, peer)) => connections.accept(stream, peer),
+                Err(error) => {
+                    tracing::debug!(%error, "a connection could not be accepted");
+                    tokio::time::sleep(PAUSE).await;
+                }
+            }
+        }
+        drop(self.listener);
+        connections.drain().await;
+    }
+}
+
+/// What all connections share.
+struct Connections {
+    app: Arc<App>,
+    router: Router,
+    tls: Option<TlsAcceptor>,
+    local: SocketAddr,
+    places: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
+    /// Ends connections that did not end by themselves.
+    kill: CancellationToken,
+    open: TaskTracker,
+}
+
+/// Counts a connection as open for as long as it is.
+struct Counted(Arc<App>);
+
+impl Counted {
+    fn new(app: &Arc<App>) -> Self {
+        app.connections.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(app))
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Connections {
+    fn accept(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr) {
         // Nagle's algorithm costs 40 ms an answer on streams that write twice.
-        let listener = self.listener.tap_io(|connection| {
-            if let Err(error) = connection.set_nodelay(true) {
-                tracing::debug!(%error, "TCP_NODELAY could not be set");
+        if let Err(error) = stream.set_nodelay(true) {
+            tracing::debug!(%error, "TCP_NODELAY could not be set");
+        }
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return self.refuse(stream) };
+        let connections = Arc::clone(self);
+        self.open.spawn(async move {
+            let _place = place;
+            let _counted = Counted::new(&connections.app);
+            let served = pin!(connections.serve(stream, peer));
+            let killed = pin!(connections.kill.cancelled());
+            if let Either::Left((Err(error), _)) = futures::future::select(served, killed).await {
+                tracing::debug!(%error, "a connection ended early");
             }
         });
-        let stop = app.shutdown.clone();
-        let server =
-            axum::serve(listener, router(app)).with_graceful_shutdown(stop.clone().cancelled_owned());
-        // axum waits for half-open connections for ever, so the drain has a limit of its own.
-        let limit = async {
-            stop.cancelled().await;
-            tokio::time::sleep(Duration::from_millis(app.config.server.drain_ms)).await;
-        };
+    }
+
+    async fn serve(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let local = stream.local_addr().unwrap_or(self.local);
+        let ends = Ends { peer, local };
+        match &self.tls {
+            None => self.speak(stream, ends).await,
+            Some(tls) => {
+                let limit = Duration::from_millis(self.app.config.server.first_byte_ms);
+                let stream = tokio::time::timeout(limit, tls.accept(stream)).await??;
+                self.speak(stream, ends).await
+            }
+        }
+    }
+
+    /// HTTP/1.1 over one connection, until it ends or the server drains.
+    async fn speak(
+        &self,
+        stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
+        ends: Ends,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        let running = Running::default();
+        let stream = Watched::new(stream, Patience::from(&self.app.config.server), running.clone());
+        let router = self.router.clone();
+        let service = service_fn(move |request: hyper::Request<Incoming>| {
+            let (mut router, running) = (router.clone(), running.begin());
+            let mut request: Request = request.map(Body::new);
+            request.extensions_mut().insert(ends);
+            async move {
+                let response: Response = match router.call(request).await {
+                    Ok(response) => response,
+                    Err(never) => match never {},
+                };
+                Ok::<_, std::convert::Infallible>(response.map(|body| holding(body, running)))
+            }
+        });
+        // The watch below keeps the time of headers; see there.
+        let connection = http1::Builder::new()
+            .timer(TokioTimer::new())
+            .header_read_timeout(None)
+            .serve_connection(TokioIo::new(stream), service);
+        let mut connection = pin!(connection);
         tokio::select! {
-            ended = server.into_future() => {
-                ended.map_err(|error| Fault::internal("The server stopped accepting connections.", error))
-            }
-            () = limit => {
-                tracing::warn!("stopped with requests still open");
-                Ok(())
-            }
+            ended = connection.as_mut() => return Ok(ended?),
+            () = self.app.shutdown.cancelled() => connection.as_mut().graceful_shutdown(),
+        }
+        Ok(connection.await?)
+    }
+
+    /// Says that there are too many connections, and closes.
+    fn refuse(self: &Arc<Self>, mut stream: TcpStream) {
+        let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
+        self.app.metrics.refused(ErrorCode::QueueOverloaded.as_str());
+        let connections = Arc::clone(self);
+        self.open.spawn(async move {
+            let _refusal = refusal;
+            let answer = too_many(&connections.app);
+            let written = async {
+                stream.write_all(answer.as_bytes()).await?;
+                stream.shutdown().await
+            };
+            // A client that does not read is not waited for.
+            let _ = tokio::time::timeout(REFUSAL, written).await;
+        });
+    }
+
+    async fn drain(&self) {
+        self.open.close();
+        let limit = Duration::from_millis(self.app.config.server.drain_ms);
+        if tokio::time::timeout(limit, self.open.wait()).await.is_err() {
+            tracing::warn!(connections = self.open.len(), "stopped with requests still open");
+            self.kill.cancel();
+            self.open.wait().await;
         }
     }
 }
 
-/// Without keys only this machine may reach the server.
-fn loopback(bind: &str) -> Result<IpAddr, Fault> {
-    let ip = match bind {
-        "localhost" => IpAddr::from([127, 0, 0, 1]),
-        other => other.trim_start_matches('[').trim_end_matches(']').parse().map_err(|_| {
-            Fault::new(ErrorCode::InvalidInput, format!("server.bind is not an IP address: `{other}`."))
-                .with_hint("Use 127.0.0.1 or ::1.")
-        })?,
-    };
-    if ip.is_loopback() {
-        return Ok(ip);
+/// The body, which keeps its request running until it is over.
+fn holding(body: Body, running: super::connection::RunningRequest) -> Body {
+    use http_body_util::BodyExt;
+    Body::new(body.map_frame(move |frame| {
+        let _held = &running;
+        frame
+    }))
+}
+
+/// The answer to a connection too many, as it goes over the wire.
+fn too_many(app: &App) -> String {
+    let max = app.config.server.connections_max;
+    let fault = Fault::new(ErrorCode::QueueOverloaded, "The server has too many open connections.")
+        .with_details(json!({ "queue": { "max": max, "size": max } }))
+        .with_hint("Try again in a second, and keep fewer connections open.");
+    let body = answer::json(&answer::failed(app, &fault, None)).to_string();
+    format!(
+        "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+fn ip(bind: &str) -> Result<IpAddr, Fault> {
+    if bind == "localhost" {
+        return Ok(IpAddr::from([127, 0, 0, 1]));
+    }
+    bind.trim_start_matches('[').trim_end_matches(']').parse().map_err(|_| {
+        Fault::new(ErrorCode::InvalidInput, format!("server.bind is not an IP address: `{bind}`."))
+            .with_hint("Use 127.0.0.1, ::1, or the address of a network interface.")
+    })
+}
+
+/// Beyond this machine only who has a key may reach the server: without any key it does not start.
+async fn guarded(app: &App, ip: IpAddr) -> Result<(), Fault> {
+    if ip.is_loopback() || app.config.access.insecure || app.config.oauth.issuer.is_some() {
+        return Ok(());
+    }
+    if needs_key(&app.config) && tenancy::list_keys(app.store().await?).await?.iter().any(|key| key.live) {
+        return Ok(());
     }
     Err(Fault::new(
         ErrorCode::Forbidden,
-        format!("server.bind = \"{ip}\" would open the server to the network."),
+        format!("server.bind = \"{ip}\" would open the server to the network, and there is no API key."),
     )
     .with_hint(
-        "Bind 127.0.0.1 or ::1 and put an authenticating proxy before it: there are no access keys yet.",
+        "Make a key with `pairofcleats keys create`, configure [oauth], or bind 127.0.0.1; access.insecure = true opens it to everybody.",
     )
     .with_details(json!({ "bind": ip.to_string() })))
 }
@@ -115,19 +312,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_loopback_is_bound() {
+    fn addresses_are_read() {
         for good in ["127.0.0.1", "localhost", "::1", "[::1]", "127.1.2.3"] {
-            assert!(loopback(good).is_ok(), "{good}");
+            assert!(ip(good).is_ok_and(|ip| ip.is_loopback()), "{good}");
         }
-        for (bad, code) in [
-            ("0.0.0.0", ErrorCode::Forbidden),
-            ("::", ErrorCode::Forbidden),
-            ("192.168.1.4", ErrorCode::Forbidden),
-            ("example.com", ErrorCode::InvalidInput),
-        ] {
-            let fault = loopback(bad).unwrap_err();
-            assert_eq!(fault.code, code, "{bad}");
-            assert!(fault.hint.is_some());
-        }
+        assert!(ip("0.0.0.0").is_ok_and(|ip| !ip.is_loopback()));
+        let fault = ip("example.com").unwrap_err();
+        assert_eq!(fault.code, ErrorCode::InvalidInput);
+        assert!(fault.hint.is_some());
     }
 }

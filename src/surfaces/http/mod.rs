@@ -1,10 +1,27 @@
-//! HTTP: the tools as routes, MCP at `/mcp`, one guard over both (T §7).
+//! HTTP: the tools as routes, MCP below `/mcp`, one guard over both (T §7).
+//!
+//! A connection comes through [`listen`](mod@listen) and [`connection`], a request through [`guard`] (may this page and
+//! this host?) and [`access`] (who is it?), to the [`routes`].
+
+mod listen;
+
+mod connection;
+mod tls;
+
+mod access;
+mod guard;
+mod oauth;
+mod timed_body;
 
 mod answer;
 mod body;
-mod guard;
-mod listen;
+mod etag;
+mod mcp_routes;
+mod openapi;
+mod probes;
 mod routes;
+mod stream;
 
 pub use listen::{Listening, listen};
-pub use routes::router;
+pub use openapi::document as openapi;
+pub use routes::{router, router_with};

@@ -6,10 +6,35 @@ use rmcp::model::{Implementation, ProtocolVersion, ServerCapabilities, ServerCon
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::config::Transport;
 use crate::contract::{SCHEMA_VERSION, TOOLING_VERSION};
 
-/// The one protocol revision that is spoken (T §6.1); clients that offer another are answered with it.
-pub(super) const PROTOCOL: &[ProtocolVersion] = &[ProtocolVersion::V_2025_11_25];
+/// Which revisions of the protocol a transport speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    /// Exactly 2025-11-25 (T §6.1); clients that offer another are answered with it.
+    Pinned,
+    /// Older ones too, for the transports that exist for older clients; they refuse an answer they do not know.
+    Older,
+}
+
+impl Dialect {
+    /// The dialect of stdin and stdout.
+    pub(super) fn of(transport: &Transport) -> Self {
+        match transport {
+            Transport::Lines => Self::Pinned,
+            Transport::Legacy => Self::Older,
+        }
+    }
+
+    /// The revisions.
+    pub(super) fn versions(self) -> &'static [ProtocolVersion] {
+        match self {
+            Self::Pinned => &[ProtocolVersion::V_2025_11_25],
+            Self::Older => ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25),
+        }
+    }
+}
 
 /// For the model: when to use the server and how to treat what it returns. Clients cut this at 2 KB.
 const INSTRUCTIONS: &str = "\
@@ -66,15 +91,18 @@ struct Mcp {
 }
 
 /// The answer to `initialize`.
-pub(super) fn server_config() -> ServerConfig {
+pub(super) fn server_config(dialect: Dialect) -> ServerConfig {
     let block = Block {
         schema_version: SCHEMA_VERSION,
         tooling_version: TOOLING_VERSION,
-        transport: "sdk",
+        transport: match dialect {
+            Dialect::Pinned => "sdk",
+            Dialect::Older => "legacy",
+        },
         capabilities: Facts {
             docs: Docs { pdf: false, docx: false },
             vector: Vector { pgvector: true, hnsw: true, sqlite_vec: false },
-            mcp: Mcp { sdk: true, legacy: false },
+            mcp: Mcp { sdk: true, legacy: true },
         },
     };
     let block = match serde_json::to_value(block) {
@@ -104,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_block_names_both_versions() {
-        let info = serde_json::to_value(server_config()).unwrap();
+        let info = serde_json::to_value(server_config(Dialect::Pinned)).unwrap();
         let block = &info["capabilities"]["experimental"]["pairofcleats"];
         assert_eq!(block["schemaVersion"], SCHEMA_VERSION);
         assert_eq!(block["toolingVersion"], TOOLING_VERSION);

@@ -1,4 +1,4 @@
-//! Model Context Protocol, revision 2025-11-25, over stdio and Streamable HTTP.
+//! Model Context Protocol, revision 2025-11-25, over stdio and Streamable HTTP; older ones for older clients.
 //!
 //! [`server`] answers the protocol's requests, whatever carried them; [`wire`] is the mapping between
 //! our answers and the protocol's.
@@ -9,9 +9,14 @@ mod progress;
 mod server;
 mod wire;
 
+mod framing;
+mod sessions;
+mod sse;
 mod stdio;
 mod streamable;
+mod twin;
 
 pub use server::McpServer;
+pub use sse::SseMcp;
 pub use stdio::serve_stdio;
-pub use streamable::{StreamableMcp, streamable};
+pub use streamable::{SESSION_ID, StreamableMcp};

@@ -17,13 +17,19 @@ const SEND_MAX: Duration = Duration::from_secs(2);
 pub(super) struct Reporter {
     peer: Peer<RoleServer>,
     token: ProgressToken,
+    tool: String,
     interval: Duration,
 }
 
 impl Reporter {
-    /// Reports to `peer` under `token`, at most once an `interval`.
-    pub(super) fn new(peer: Peer<RoleServer>, token: ProgressToken, interval: Duration) -> Self {
-        Self { peer, token, interval }
+    /// Reports the steps of `tool` to `peer` under `token`, at most once an `interval`.
+    pub(super) fn new(
+        peer: Peer<RoleServer>,
+        token: ProgressToken,
+        tool: String,
+        interval: Duration,
+    ) -> Self {
+        Self { peer, token, tool, interval }
     }
 
     /// Runs `work` and forwards its progress until it ends.
@@ -66,8 +72,9 @@ impl Reporter {
     }
 
     async fn send(&self, step: Step) {
+        let message = format!("[{}]{}", self.tool, step.message);
         let mut param =
-            ProgressNotificationParam::new(self.token.clone(), step.progress).with_message(step.message);
+            ProgressNotificationParam::new(self.token.clone(), step.progress).with_message(message);
         param.total = step.total;
         let sent = tokio::time::timeout(SEND_MAX, self.peer.notify_progress(param)).await;
         if !matches!(sent, Ok(Ok(()))) {
@@ -103,9 +110,9 @@ impl Line {
             Some(update) => Step {
                 progress,
                 total: update.total.filter(|total| *total >= progress),
-                message: format!("[{}] {}", update.phase, update.message),
+                message: format!("[phase={}] {}", update.phase, update.message),
             },
-            None => Step { progress, total: None, message: "Working.".to_owned() },
+            None => Step { progress, total: None, message: " Working.".to_owned() },
         }
     }
 }
@@ -141,6 +148,6 @@ mod tests {
         let mut line = Line::default();
         assert_eq!(line.next(Some(update(10.0))).total, Some(10.0));
         assert_eq!(line.next(None).total, None);
-        assert_eq!(Line::default().next(None).message, "Working.");
+        assert_eq!(Line::default().next(None).message, " Working.");
     }
 }

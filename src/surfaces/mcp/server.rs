@@ -1,27 +1,27 @@
 //! Answers the protocol's requests, the same way for every transport.
 
 use std::borrow::Cow;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelledNotificationParam, CustomRequest, CustomResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CustomNotification, CustomRequest, CustomResult,
+    ListToolsResult, PaginatedRequestParams, ProtocolVersion, RequestId, ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
-use super::capabilities::{PROTOCOL, server_config};
+use super::capabilities::{Dialect, server_config};
 use super::in_flight::{InFlight, canonical};
 use super::progress::Reporter;
 use super::wire;
 use crate::app::App;
-use crate::config::ValidationErrors;
+use crate::config::{Transport, ValidationErrors};
 use crate::contract::Refusal;
 use crate::surfaces::answer;
-use crate::tools::{self, Caller, LIST, Progress, Request, Surface};
+use crate::tools::{Caller, Progress, Request, Surface, Toolbox};
 
 /// Methods of the revision. One of them reaches [`ServerHandler::on_custom_request`] only when its
 /// parameters do not parse.
@@ -44,16 +44,43 @@ const METHODS: &[&str] = &[
 /// The server side of one session.
 pub struct McpServer {
     app: Arc<App>,
-    /// Where the client works; none over HTTP.
-    directory: Option<PathBuf>,
+    tools: &'static Toolbox,
+    surface: Surface,
+    dialect: Dialect,
+    /// Who is at the other end, where the session itself says so: on stdin. Over HTTP each request does.
+    local: Option<Caller>,
     running: InFlight,
 }
 
 impl McpServer {
-    /// A session of `app` whose client works in `directory`.
+    /// A session on stdin and stdout of this machine's own user.
     #[must_use]
-    pub fn new(app: Arc<App>, directory: Option<PathBuf>) -> Self {
-        Self { app, directory, running: InFlight::default() }
+    pub fn local(app: Arc<App>, tools: &'static Toolbox, caller: Caller) -> Self {
+        let dialect = Dialect::of(&app.config.mcp.transport);
+        Self {
+            app,
+            tools,
+            surface: Surface::Stdio,
+            dialect,
+            local: Some(caller),
+            running: InFlight::default(),
+        }
+    }
+
+    /// A session over HTTP, whose every request brings its own [`Caller`].
+    #[must_use]
+    pub fn remote(app: Arc<App>, tools: &'static Toolbox, surface: Surface) -> Self {
+        let dialect = if surface == Surface::Sse { Dialect::Older } else { Dialect::Pinned };
+        Self { app, tools, surface, dialect, local: None, running: InFlight::default() }
+    }
+
+    /// Who sent this very request. Nothing is kept of earlier ones, which may have been another's.
+    fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
+        let sent = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
+        let Some(caller) = sent.or(self.local.as_ref()) else {
+            return Err(wire::refusal(&Refusal::Forbidden("The request names nobody.".to_owned())));
+        };
+        Ok(Caller { surface: self.surface, request_id: Some(canonical(&context.id)), ..caller.clone() })
     }
 
     /// A broken argument is a protocol error or a tool result, as the operator chose (contract.md, "MCP").
@@ -70,23 +97,24 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        server_config()
+        server_config(self.dialect)
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Cow::Borrowed(PROTOCOL)
+        Cow::Borrowed(self.dialect.versions())
     }
 
     async fn list_tools(
         &self,
         _page: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(LIST.iter().map(|spec| wire::tool(spec)).collect()))
+        let caller = self.caller(&context)?;
+        Ok(ListToolsResult::with_all_items(self.tools.visible(&caller).map(wire::tool).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools::find(name).map(wire::tool)
+        self.tools.find(name).map(wire::tool)
     }
 
     async fn call_tool(
@@ -94,27 +122,25 @@ impl ServerHandler for McpServer {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let caller = self.caller(&context)?;
         let running = self.running.register(&context.id, &context.ct);
         let request_id = canonical(&context.id);
+        let tool = params.name.into_owned();
         let run = |progress: Progress| {
             let request = Request {
-                tool: params.name.into_owned(),
+                tool: tool.clone(),
                 arguments: Value::Object(params.arguments.unwrap_or_default()),
-                caller: Caller {
-                    directory: self.directory.clone(),
-                    request_id: Some(request_id.clone()),
-                    ..Caller::local(Surface::Stdio)
-                },
+                caller,
                 cancel: running.token(),
                 progress,
             };
-            tools::call(&self.app, request)
+            self.tools.call(&self.app, request)
         };
         let outcome = match context.meta.get_progress_token() {
             None => run(Progress::default()).await,
             Some(token) => {
                 let interval = Duration::from_millis(self.app.config.mcp.progress_interval_ms);
-                Reporter::new(context.peer, token, interval).during(run).await
+                Reporter::new(context.peer, token, tool.clone(), interval).during(run).await
             }
         };
         match outcome {
@@ -123,13 +149,19 @@ impl ServerHandler for McpServer {
         }
     }
 
-    async fn on_cancelled(
+    /// `$/cancelRequest` ends a call with an answer, `CANCELLED`; `notifications/cancelled` ends it without
+    /// one, which rmcp sees to (S §7.1, T §6.9).
+    async fn on_custom_notification(
         &self,
-        cancelled: CancelledNotificationParam,
+        notification: CustomNotification,
         _context: NotificationContext<RoleServer>,
     ) {
-        if let Some(id) = &cancelled.request_id {
-            self.running.cancel(id);
+        if notification.method != "$/cancelRequest" {
+            return;
+        }
+        let id = notification.params.as_ref().and_then(|params| params.get("id"));
+        if let Some(id) = id.and_then(|id| serde_json::from_value::<RequestId>(id.clone()).ok()) {
+            self.running.cancel(&id);
         }
     }
 
@@ -139,6 +171,11 @@ impl ServerHandler for McpServer {
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
+        // Clients of the older framing say goodbye with a request.
+        if method == "shutdown" && self.app.config.mcp.transport == Transport::Legacy && self.local.is_some()
+        {
+            return Ok(CustomResult::new(Value::Null));
+        }
         Err(if METHODS.contains(&method) { wire::ill_typed(method) } else { wire::unknown_method(method) })
     }
 }

@@ -1,6 +1,5 @@
 //! MCP over stdin and stdout: one JSON message a line, nothing else on stdout (T §6.2).
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rmcp::ServiceExt;
@@ -8,20 +7,35 @@ use rmcp::service::ServerInitializeError;
 use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 
+use super::framing::unframed;
 use super::server::McpServer;
+use super::twin::Twinned;
 use crate::app::App;
+use crate::config::Transport;
 use crate::contract::{ErrorCode, Fault};
+use crate::tools::{Caller, Toolbox};
 
-/// Serves one client until it closes stdin or `app.shutdown` fires; `directory` is where the client works.
+/// Serves one client until it closes stdin or `app.shutdown` fires; `caller` is who started us, and where.
 ///
 /// # Errors
 /// `INVALID_REQUEST` when the client does not speak the protocol, `INTERNAL` when the session breaks.
-pub async fn serve_stdio(app: Arc<App>, directory: Option<PathBuf>) -> Result<(), Fault> {
+pub async fn serve_stdio(app: Arc<App>, caller: Caller) -> Result<(), Fault> {
     let (stdin, stdout) = stdio_pipes();
-    let transport =
-        AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(app.config.mcp.message_bytes_max);
-    let server = McpServer::new(Arc::clone(&app), directory);
-    let session = match server.serve_with_ct(transport, app.shutdown.clone()).await {
+    let bytes_max = app.config.mcp.message_bytes_max;
+    let server = McpServer::local(Arc::clone(&app), Toolbox::standard(), caller);
+    let stop = app.shutdown.clone();
+    let opened = match app.config.mcp.transport {
+        Transport::Lines => {
+            let transport = AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(bytes_max);
+            server.serve_with_ct(Twinned::new(transport), stop).await
+        }
+        Transport::Legacy => {
+            let (reader, writer) = unframed(stdin, stdout, bytes_max);
+            let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(bytes_max);
+            server.serve_with_ct(Twinned::new(transport), stop).await
+        }
+    };
+    let session = match opened {
         Ok(session) => session,
         // A client that leaves before it says hello, or a stop before it does, is no failure.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => return Ok(()),

@@ -1,28 +1,73 @@
-//! MCP over Streamable HTTP, as a service that the HTTP surface mounts at `/mcp`.
+//! MCP over Streamable HTTP, as the HTTP surface mounts it at `/mcp`.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use axum::body::Body;
+use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
+use axum::response::IntoResponse;
+use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::server::McpServer;
+use super::sessions::{OWNER, Sessions, StoredSessions};
 use crate::app::App;
+use crate::tenancy::Principal;
+use crate::tools::{Surface, Toolbox};
 
-/// The service behind `/mcp`.
-pub type StreamableMcp = StreamableHttpService<McpServer, LocalSessionManager>;
+/// The header that names a session.
+pub const SESSION_ID: &str = "mcp-session-id";
 
-/// The service behind `/mcp`: a session a client, ended by DELETE, by `server.session_idle_ms` without a
-/// request, or by `app.shutdown`.
-///
-/// Host and Origin are not checked here: the HTTP surface does so for every route.
-pub fn streamable(app: &Arc<App>) -> StreamableMcp {
-    let mut sessions = LocalSessionManager::default();
-    sessions.session_config.keep_alive = Some(Duration::from_millis(app.config.server.session_idle_ms));
-    let config = StreamableHttpServerConfig::default()
-        .disable_allowed_hosts()
-        .with_max_request_body_bytes(app.config.server.body_bytes_max)
-        .with_cancellation_token(app.shutdown.child_token());
-    let app = Arc::clone(app);
-    StreamableHttpService::new(move || Ok(McpServer::new(Arc::clone(&app), None)), Arc::new(sessions), config)
+/// What answers below `/mcp`.
+#[derive(Clone)]
+pub struct StreamableMcp {
+    service: StreamableHttpService<McpServer, Sessions>,
+    sessions: Arc<Sessions>,
+    stored: Arc<StoredSessions>,
+}
+
+impl StreamableMcp {
+    /// A session a client, ended by DELETE, by `server.session_idle_ms` without a request, or by `app.shutdown`.
+    ///
+    /// Host, Origin and keys are not checked here: the HTTP surface does so for every route, and leaves the
+    /// [`crate::tools::Caller`] among the request's extensions.
+    #[must_use]
+    pub fn new(app: &Arc<App>, tools: &'static Toolbox) -> Self {
+        let sessions = Arc::new(Sessions::new(app));
+        let stored = Arc::new(StoredSessions(Arc::clone(app)));
+        let mut config = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .with_max_request_body_bytes(app.config.server.body_bytes_max)
+            .with_cancellation_token(app.shutdown.child_token());
+        config.session_store = Some(Arc::<StoredSessions>::clone(&stored));
+        let app = Arc::clone(app);
+        let serve = move || Ok(McpServer::remote(Arc::clone(&app), tools, Surface::Mcp));
+        let service = StreamableHttpService::new(serve, Arc::clone(&sessions), config);
+        Self { service, sessions, stored }
+    }
+
+    /// Answers one request of `principal`.
+    pub async fn answer(&self, principal: &Principal, request: Request<Body>) -> Response<Body> {
+        OWNER.scope(principal.id.clone(), self.owned(request)).await
+    }
+
+    async fn owned(&self, request: Request<Body>) -> Response<Body> {
+        let deletes = request.method() == Method::DELETE;
+        if deletes && !self.knows(request.headers()).await {
+            return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
+        }
+        let response = self.service.handle(request).await.map(Body::new);
+        // rmcp answers the end of a session with 202, which some clients take for a failure; 204 suits all.
+        if deletes && response.status() == StatusCode::ACCEPTED {
+            return StatusCode::NO_CONTENT.into_response();
+        }
+        response
+    }
+
+    /// Whether the request names a session of its own principal, in memory or kept.
+    async fn knows(&self, headers: &HeaderMap) -> bool {
+        use rmcp::transport::streamable_http_server::session::SessionStore;
+        let Some(id) = headers.get(SESSION_ID).and_then(|id| id.to_str().ok()) else { return true };
+        let here = self.sessions.has_session(&id.to_owned().into()).await;
+        here.unwrap_or(false) || self.stored.load(id).await.is_ok_and(|kept| kept.is_some())
+    }
 }

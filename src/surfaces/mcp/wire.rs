@@ -14,7 +14,7 @@ use crate::surfaces::{answer, listing};
 use crate::tools::{ToolSpec, schema};
 
 /// A tool as `tools/list` shows it.
-pub(super) fn tool(spec: &ToolSpec) -> Tool {
+pub(super) fn tool(spec: &'static ToolSpec) -> Tool {
     let annotations = ToolAnnotations::new()
         .read_only(spec.effects.read_only)
         .destructive(spec.effects.destructive)

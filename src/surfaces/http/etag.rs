@@ -1,0 +1,38 @@
+//! `ETag` for what changes only with the program: a client that has it need not read it again.
+
+use axum::body::Body;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+
+/// The response with a weak tag over `content`, or 304 when the client has it. Weak, because an envelope around
+/// the content has the time in it.
+pub(super) fn tagged(headers: &HeaderMap, content: &[u8], respond: impl FnOnce() -> Response) -> Response {
+    let tag = format!("W/\"{}\"", &blake3::hash(content).to_hex()[..32]);
+    let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let bare = tag.trim_start_matches("W/");
+    let fresh =
+        known.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == bare);
+    let mut response =
+        if fresh { (StatusCode::NOT_MODIFIED, Body::empty()).into_response() } else { respond() };
+    if let Ok(tag) = HeaderValue::from_str(&tag) {
+        response.headers_mut().insert(header::ETAG, tag);
+    }
+    // It may be kept, but must be asked for again: what is shown depends on the key.
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_tag_answers_304() {
+        let first = tagged(&HeaderMap::new(), b"x", || "x".into_response());
+        assert_eq!(first.status(), 200);
+        let tag = first.headers()[header::ETAG].clone();
+        let asked = HeaderMap::from_iter([(header::IF_NONE_MATCH, tag)]);
+        assert_eq!(tagged(&asked, b"x", || "x".into_response()).status(), 304);
+        assert_eq!(tagged(&asked, b"y", || "y".into_response()).status(), 200);
+    }
+}

@@ -1,0 +1,116 @@
+//! How the server is: alive, ready, and in numbers.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Extension;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+
+use super::answer;
+use super::guard::RequestId;
+use crate::app::{App, blocking};
+use crate::contract::{ErrorCode, Fault};
+use crate::tenancy::Scope;
+use crate::tools::Caller;
+
+/// How long the database may take to say that it is there.
+const PING: Duration = Duration::from_millis(500);
+
+/// `GET /health` (T §7.2.1). Liveness: never asks the database.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Health {
+    uptime_ms: u64,
+}
+
+/// `GET /health/ready`: whether calls can be answered now.
+#[derive(Serialize)]
+struct Readiness {
+    ready: bool,
+    checks: Vec<Check>,
+}
+
+#[derive(Serialize)]
+struct Check {
+    name: &'static str,
+    ok: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+impl Check {
+    fn of(name: &'static str, outcome: Result<(), String>) -> Self {
+        Self { name, ok: outcome.is_ok(), message: outcome.err() }
+    }
+}
+
+pub(super) async fn health(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
+    let uptime = app.clock.instant().duration_since(app.started);
+    let health = Health { uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX) };
+    answer::answered(&app, &health, id)
+}
+
+/// 200 when everything that calls need is there, else 503 with what is missing.
+pub(super) async fn ready(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
+    let draining = if app.shutdown.is_cancelled() { Err("The server stops.".to_owned()) } else { Ok(()) };
+    let checks = vec![
+        Check::of("serving", draining),
+        Check::of("database", database(&app).await),
+        Check::of(
+            "model",
+            if app.has_embedder() {
+                Ok(())
+            } else {
+                Err("The embedding model is not loaded yet.".to_owned())
+            },
+        ),
+        Check::of("disk", disk(&app).await),
+    ];
+    let ready = checks.iter().all(|check| check.ok);
+    let mut response = answer::answered(&app, &Readiness { ready, checks }, id);
+    if !ready {
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+    }
+    response
+}
+
+/// The database answers, and its control tables are this program's: a store is opened only over migrated ones.
+async fn database(app: &App) -> Result<(), String> {
+    let Some(store) = app.opened_store() else { return Err("The database was not reached yet.".to_owned()) };
+    match tokio::time::timeout(PING, store.database().ping()).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(fault)) => Err(fault.message),
+        Err(_) => Err(format!("The database did not answer within {} ms.", PING.as_millis())),
+    }
+}
+
+async fn disk(app: &App) -> Result<(), String> {
+    let (home, least) = (app.layout.home().to_owned(), app.config.server.disk_free_bytes_min);
+    let free = blocking(move || {
+        rustix::fs::statvfs(&home)
+            .map(|facts| facts.f_bavail.saturating_mul(facts.f_frsize))
+            .map_err(|e| Fault::internal("The disk cannot be asked.", e))
+    });
+    match free.await {
+        Ok(free) if free >= least => Ok(()),
+        Ok(free) => Err(format!("Only {} MiB are free where data are kept.", free >> 20)),
+        Err(fault) => Err(fault.message),
+    }
+}
+
+/// `GET /metrics`: for Prometheus. With keys, only for those with the scope `admin`.
+pub(super) async fn metrics(
+    State(app): State<Arc<App>>,
+    Extension(id): Extension<RequestId>,
+    Extension(caller): Extension<Caller>,
+) -> Response {
+    if !caller.principal.may(Scope::Admin) {
+        let fault = Fault::new(ErrorCode::Forbidden, "Metrics need a key with the scope `admin`.");
+        return answer::refused(&app, StatusCode::FORBIDDEN, &fault, &id.0);
+    }
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], app.metrics_text()).into_response()
+}
