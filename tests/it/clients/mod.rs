@@ -2,8 +2,10 @@
 //!
 //! The scripts and the lists of packages stand in `tests/clients/`; [`setup`] installs them once a machine.
 
+mod fixtures;
 mod setup;
 
+mod conformance;
 mod inspector;
 mod sdks;
 

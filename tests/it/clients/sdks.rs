@@ -171,3 +171,22 @@ fn python_sdk_1() {
 fn python_sdk_2() {
     over_every_transport("Python SDK 2", || Python::Sdk2.script("sdk2.py"));
 }
+
+/// Clients that know only the protocol of 2024 are why the older endpoint exists: it answers with the version it was asked for.
+#[test]
+fn a_typescript_sdk_of_2024_over_sse() {
+    let served = Served::start(&[]);
+    let script = |task: Value| {
+        let mut command = node_script("sdk1.mjs");
+        command.arg(task.to_string());
+        command
+    };
+    let older = json!({ "package": "sdk-of-2024", "transport": "sse", "url": served.at("/sse") });
+    let seen = seen("a client of 2024", script(older));
+    lists("a client of 2024", &seen);
+    calls("a client of 2024", &seen);
+
+    let pinned = json!({ "package": "sdk-of-2024", "transport": "stdio", "command": stdio_server() });
+    let refused = run(script(pinned));
+    assert!(!refused.status.success() && said(&refused).contains("protocol version"), "{}", said(&refused));
+}
