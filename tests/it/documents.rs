@@ -14,7 +14,7 @@ fn updating() -> bool {
 }
 
 /// Checks the part of a document between `<!-- generated: part -->` and `<!-- end -->`.
-fn check(document: &str, part: &str, expected: &str) {
+pub(crate) fn check(document: &str, part: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
     let text = fs::read_to_string(&path).unwrap();
     let mark = format!("<!-- generated: {part} -->\n");

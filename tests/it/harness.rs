@@ -129,6 +129,13 @@ pub(crate) async fn error(app: &Arc<App>, tool: &str, arguments: Value) -> Value
     envelope["error"].take()
 }
 
+/// An HTTP client; every other one of this process works from then on, too.
+pub(crate) fn http() -> reqwest::Client {
+    // reqwest is built without cryptography of its own. A second call finds it installed.
+    let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::new()
+}
+
 /// A repository on disk, removed at the end of the test.
 pub(crate) struct Repository(tempfile::TempDir);
 

@@ -6,6 +6,7 @@ mod documents;
 mod harness;
 mod tidy;
 
+mod client_setup;
 mod clients;
 mod embedded;
 mod embedding;

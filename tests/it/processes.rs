@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{PROGRAM, Repository, home, new_home, project};
+use crate::harness::{PROGRAM, Repository, home, http, new_home, project};
 
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
@@ -160,7 +160,7 @@ async fn a_server_brings_its_database_back_when_the_supervisor_is_killed() {
     BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let url = serde_json::from_str::<Value>(&line).unwrap()["result"]["url"].as_str().unwrap().to_owned();
     let healthy = async || {
-        let asked = reqwest::get(format!("{url}/status")).await;
+        let asked = http().get(format!("{url}/status")).send().await;
         let Ok(answer) = asked else { return false };
         answer.json::<Value>().await.is_ok_and(|status| status["result"]["status"]["database"].is_object())
     };

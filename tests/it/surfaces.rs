@@ -4,12 +4,14 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
-use reqwest::{Client, StatusCode};
+use reqwest::StatusCode;
 use rmcp::ServiceExt;
 use rmcp::model::CallToolRequestParams;
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::harness::http;
 
 fn program(home: &TempDir) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pairofcleats"));
@@ -260,7 +262,7 @@ async fn envelope(response: reqwest::Response) -> (StatusCode, Value) {
 #[tokio::test]
 async fn http_answers_with_envelopes() {
     let server = Server::start(&[]);
-    let client = Client::new();
+    let client = http();
 
     let (status, body) = envelope(client.get(server.at("/health")).send().await.unwrap()).await;
     assert_eq!(status, 200);
@@ -288,7 +290,7 @@ async fn http_answers_with_envelopes() {
 #[tokio::test]
 async fn http_refuses_with_the_right_status() {
     let server = Server::start(&["--set", "server.body_bytes_max=1000"]);
-    let client = Client::new();
+    let client = http();
     let tool = |body: &str, kind: &str| {
         client
             .post(server.at("/tools/check_status"))
@@ -328,6 +330,7 @@ async fn http_refuses_with_the_right_status() {
 #[tokio::test]
 async fn an_sdk_client_works_over_streamable_http() {
     let mut server = Server::start(&[]);
+    http();
     let transport = StreamableHttpClientTransport::from_uri(server.at("/mcp"));
     let client = ().serve(transport).await.unwrap();
     sdk_round(&client).await;
@@ -338,7 +341,7 @@ async fn an_sdk_client_works_over_streamable_http() {
 #[tokio::test]
 async fn sessions_end_with_204() {
     let server = Server::start(&[]);
-    let client = Client::new();
+    let client = http();
     let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
     let accept = "application/json, text/event-stream";

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 
 use clap::{ArgAction, Parser, Subcommand};
 
-use super::{bootstrap, call, completions, doctor, index, mcp, projects, quickstart, search, serve, tools};
+use super::{
+    bootstrap, call, completions, doctor, index, keys, mcp, mcp_config, projects, quickstart, search, serve,
+    tools,
+};
 use crate::config::Overrides;
 
 /// Semantic code search over your repositories, for people, agents (MCP) and tools (HTTP).
@@ -59,12 +62,16 @@ pub(super) enum Command {
     Serve(serve::Args),
     /// Serve MCP on stdin and stdout; started by an MCP client
     Mcp(mcp::Args),
+    /// Print the configuration that connects an MCP client
+    McpConfig(mcp_config::Args),
     /// Call any tool and print its envelope
     Call(call::Args),
     /// List the tools
     Tools(tools::Args),
     /// List the projects and what they hold
     Projects(projects::Args),
+    /// Make, list and revoke API keys of the server
+    Keys(keys::Args),
     /// Check the installation and say how to mend it
     Doctor(doctor::Args),
     /// Print a completion script for a shell

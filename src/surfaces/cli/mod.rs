@@ -6,8 +6,9 @@
 mod arguments;
 mod session;
 
+pub mod clients;
+
 mod bars;
-mod clients;
 mod filter_args;
 mod hits;
 mod install;
@@ -19,7 +20,9 @@ mod call;
 mod completions;
 mod doctor;
 mod index;
+mod keys;
 mod mcp;
+mod mcp_config;
 mod projects;
 mod quickstart;
 mod search;
@@ -78,8 +81,10 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Search(args) => search::run(&session, &args).await,
         Command::Serve(_) => serve::run(&session).await,
         Command::Mcp(args) => mcp::run(&session, args).await,
+        Command::McpConfig(args) => mcp_config::run(&session, &args),
         Command::Call(args) => call::run(&session, &args).await,
         Command::Tools(_) => tools::run(&session),
+        Command::Keys(args) => keys::run(&session, args).await,
         Command::Projects(_) => projects::run(&session).await,
         Command::Doctor(_) => doctor::run(&session).await,
         Command::Completions(args) => Ok(completions::run(&args)),

@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use super::arguments::absolute;
-use super::clients::Connection;
+use super::clients::{CLIENTS, Reach, Setup};
 use super::index::{self, BuildIndex};
 use super::install::install;
+use super::mcp_config::Installation;
 use super::output::{BOLD, DIM, PATH, styled};
 use super::search::{self, ask};
 use super::session::{Exit, Ran, Session};
 use super::{hits, serve};
-use crate::config::default_home;
 
 /// Asked when the repository does not say what it is.
 const GENERAL_QUESTION: &str = "where does the program start";
+/// Clients whose set-up is shown: the most used one, and the shape that most take.
+const GREETED: [&str; 2] = ["claude-code", "generic"];
 /// Hits of the example search.
 const EXAMPLE_TOP: i64 = 3;
 /// Longest README sentence that serves as a question, in characters.
@@ -64,11 +66,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Ran {
         show_example(session, &args).await;
     }
     serve::serve(session, |reachable| {
-        let app = &session.app;
-        let home = Some(app.layout.home()).filter(|home| *home != default_home());
-        let program = std::env::current_exe().unwrap_or_else(|_| "pairofcleats".into());
-        let connection = Connection { program: &program, home, mcp_url: &reachable.mcp };
-        greeting(&connection, reachable)
+        greeting(Installation::of(session).reach(), args.project.as_deref(), reachable)
     })
     .await
 }
@@ -88,11 +86,17 @@ async fn show_example(session: &Session, args: &Args) {
     session.output.answer(&found, hits::render);
 }
 
-fn greeting(connection: &Connection<'_>, reachable: &serve::Reachable) -> String {
+fn greeting(reach: Reach<'_>, project: Option<&str>, reachable: &serve::Reachable) -> String {
+    let setup = Setup { reach, project, toolsets: None, read_only: false };
     let mut shown = format!("{}\n\n", styled(BOLD, "Connect a client (paste one of these):"));
-    for snippet in connection.snippets() {
-        shown.push_str(&format!("{}\n{}\n\n", styled(DIM, &format!("# {}", snippet.title)), snippet.text));
+    for client in CLIENTS.iter().filter(|client| GREETED.contains(&client.id)) {
+        let title = styled(DIM, &format!("# {}", client.name));
+        shown.push_str(&format!("{title}\n{}\n\n", client.block(&setup)));
     }
+    shown.push_str(&format!(
+        "pairofcleats mcp-config --help lists the others; --http {} connects them to this server.\n\n",
+        reachable.mcp
+    ));
     shown.push_str(&format!(
         "{}\ncurl -s {}/search -H 'Content-Type: application/json' -d '{{\"query\": \"{GENERAL_QUESTION}\"}}'\n\n",
         styled(DIM, "# HTTP"),
@@ -149,12 +153,12 @@ mod tests {
     fn the_greeting_names_both_urls() {
         let reachable =
             serve::Reachable { url: "http://127.0.0.1:1".into(), mcp: "http://127.0.0.1:1/mcp".into() };
-        let connection =
-            Connection { program: Path::new("/bin/pairofcleats"), home: None, mcp_url: &reachable.mcp };
-        let shown = greeting(&connection, &reachable);
+        let reach = Reach::Stdio { program: Path::new("/bin/pairofcleats"), home: None, config: None };
+        let shown = greeting(reach, Some("shop"), &reachable);
         for part in [
-            "claude mcp add pairofcleats -- /bin/pairofcleats mcp",
+            "claude mcp add pairofcleats -- /bin/pairofcleats mcp --project shop",
             "mcpServers",
+            "mcp-config --help",
             "curl",
             "http://127.0.0.1:1/mcp",
         ] {

@@ -1,5 +1,6 @@
 //! One run of the program: the app, the output, and calls that Ctrl-C cancels.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -71,6 +72,8 @@ pub(super) struct Called {
 pub(super) struct Session {
     pub(super) app: Arc<App>,
     pub(super) output: Output,
+    /// The absolute path of `--config`.
+    pub(super) config_file: Option<PathBuf>,
 }
 
 impl Session {
@@ -84,7 +87,8 @@ impl Session {
         let program = std::env::current_exe()
             .map_err(|error| Fault::internal("The program does not find its own file.", error))?;
         let app = App::new(config, layout, Arc::new(SystemClock), program);
-        Ok(Self { app: Arc::new(app), output: Output::new(&cli.global) })
+        let config_file = cli.global.config.as_deref().and_then(|file| std::path::absolute(file).ok());
+        Ok(Self { app: Arc::new(app), output: Output::new(&cli.global), config_file })
     }
 
     /// This machine's own user in the current directory, who sees the tools that the operator offers.

@@ -166,45 +166,49 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-    const PATIENCE: Patience = Patience {
-        first_byte: Duration::from_secs(5),
-        header: Duration::from_secs(5),
-        idle: Duration::from_secs(75),
-    };
+    const SHORT: Duration = Duration::from_millis(1);
+    const LONG: Duration = Duration::from_secs(3600);
 
-    async fn times_out_within(stream: &mut Watched<tokio::io::DuplexStream>, limit: Duration) -> bool {
-        let mut byte = [0; 1];
-        let read = tokio::time::timeout(limit, stream.read(&mut byte)).await;
-        matches!(read, Ok(Err(error)) if error.kind() == io::ErrorKind::TimedOut)
+    /// What a read of one byte comes to; only a limit that is `SHORT` ends a wait.
+    async fn read(stream: &mut Watched<tokio::io::DuplexStream>) -> Result<u8, io::ErrorKind> {
+        stream.read_u8().await.map_err(|error| error.kind())
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn each_state_has_its_patience() {
-        let (mut client, server) = tokio::io::duplex(64);
-        let running = Running::default();
-        let mut stream = Watched::new(server, PATIENCE, running.clone());
-        assert!(!times_out_within(&mut stream, Duration::from_secs(4)).await);
-        client.write_all(b"G").await.unwrap();
-        stream.read_u8().await.unwrap();
-        assert!(!times_out_within(&mut stream, Duration::from_secs(4)).await);
-        client.write_all(b"E").await.unwrap();
-        stream.read_u8().await.unwrap();
-        assert!(
-            times_out_within(&mut stream, Duration::from_secs(4)).await,
-            "bytes do not buy a header more time"
-        );
-
-        let request = running.begin();
-        assert!(!times_out_within(&mut stream, Duration::from_secs(600)).await, "a request may run");
-        drop(request);
-        assert!(!times_out_within(&mut stream, Duration::from_secs(70)).await);
-        assert!(times_out_within(&mut stream, Duration::from_secs(10)).await, "idle too long");
-    }
-
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn a_connection_must_say_something() {
         let (_client, server) = tokio::io::duplex(64);
-        let mut stream = Watched::new(server, PATIENCE, Running::default());
-        assert!(times_out_within(&mut stream, Duration::from_secs(6)).await);
+        let patience = Patience { first_byte: SHORT, header: LONG, idle: LONG };
+        let mut stream = Watched::new(server, patience, Running::default());
+        assert_eq!(read(&mut stream).await, Err(io::ErrorKind::TimedOut));
+    }
+
+    #[tokio::test]
+    async fn bytes_do_not_buy_a_header_more_time() {
+        let (mut client, server) = tokio::io::duplex(64);
+        let patience = Patience { first_byte: LONG, header: SHORT, idle: LONG };
+        let mut stream = Watched::new(server, patience, Running::default());
+        client.write_all(b"G").await.unwrap();
+        assert_eq!(read(&mut stream).await, Ok(b'G'));
+        let end = stream.timer.deadline();
+        client.write_all(b"E").await.unwrap();
+        assert_eq!(read(&mut stream).await, Ok(b'E'));
+        assert_eq!((stream.awaited, stream.timer.deadline()), (Awaited::Header, end));
+        assert_eq!(read(&mut stream).await, Err(io::ErrorKind::TimedOut));
+    }
+
+    #[tokio::test]
+    async fn a_request_may_run_and_the_next_one_may_be_long_in_coming() {
+        let (mut client, server) = tokio::io::duplex(64);
+        let running = Running::default();
+        let patience = Patience { first_byte: SHORT, header: SHORT, idle: LONG };
+        let mut stream = Watched::new(server, patience, running.clone());
+        let request = running.begin();
+        client.write_all(b"b").await.unwrap();
+        assert_eq!(read(&mut stream).await, Ok(b'b'));
+        assert_eq!(stream.awaited, Awaited::Nothing, "a body has limits of its own");
+        drop(request);
+        let waited = tokio::time::timeout(Duration::from_millis(50), read(&mut stream)).await;
+        assert!(waited.is_err(), "neither the first byte's time nor a header's runs");
+        assert_eq!(stream.awaited, Awaited::NextRequest);
     }
 }

@@ -183,10 +183,15 @@ pub(super) struct StoredSessions(pub(super) Arc<App>);
 
 #[async_trait::async_trait]
 impl SessionStore for StoredSessions {
+    /// Without a database no session is known, and the client opens another one.
     async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
-        match load(&self.0, id, &owner()).await? {
-            Some(state) => Ok(Some(serde_json::from_value(state)?)),
-            None => Ok(None),
+        match load(&self.0, id, &owner()).await {
+            Ok(Some(state)) => Ok(Some(serde_json::from_value(state)?)),
+            Ok(None) => Ok(None),
+            Err(fault) => {
+                tracing::debug!("a session could not be looked up: {}", fault.message);
+                Ok(None)
+            }
         }
     }
 

@@ -1,0 +1,322 @@
+//! What people copy to connect a client: the printed blocks, docs/clients.md, and the MCP registry's `server.json`.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use pairofcleats::surfaces::cli::clients::{AGENTS, CLIENTS, Client, Format, Reach, Remote, Setup};
+use serde_json::{Value, json};
+
+use crate::documents::check;
+use crate::harness::PROGRAM;
+
+// --- the command
+
+struct Printed {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// Runs `mcp-config` with a configuration of its own and nothing else in the environment.
+fn mcp_config(home: &Path, arguments: &[&str]) -> Printed {
+    let output = Command::new(PROGRAM)
+        .arg("mcp-config")
+        .args(arguments)
+        .env_clear()
+        .env("PAIROFCLEATS_HOME", home)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Printed { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+}
+
+#[test]
+fn stdout_holds_the_block_alone() {
+    let home = tempfile::tempdir().unwrap();
+    for client in CLIENTS {
+        for flags in [&[][..], &["--http"], &["--http", "https://code.example.com/mcp", "--key"]] {
+            let printed = mcp_config(home.path(), &[&[client.id], flags].concat());
+            assert_eq!(printed.code, Some(0), "{} {flags:?}: {}", client.id, printed.stderr);
+            match client.format {
+                Format::Sh => assert_eq!(printed.stdout.lines().count(), 1, "{}", printed.stdout),
+                Format::Json => drop(serde_json::from_str::<Value>(&printed.stdout).unwrap()),
+                Format::Toml => drop(printed.stdout.parse::<toml::Table>().unwrap()),
+            }
+            for (_, place) in client.places {
+                assert!(printed.stderr.contains(place), "{} does not say {place}", client.id);
+            }
+            assert_eq!(printed.stderr.contains(client.key), flags.contains(&"--key"), "{}", printed.stderr);
+        }
+    }
+}
+
+#[test]
+fn json_answers_in_an_envelope() {
+    let home = tempfile::tempdir().unwrap();
+    let printed = mcp_config(home.path(), &["codex", "--http", "--json"]);
+    let envelope: Value = serde_json::from_str(&printed.stdout).unwrap();
+    let result = &envelope["result"];
+    assert_eq!((&result["client"], &result["transport"]), (&json!("codex"), &json!("http")), "{envelope:#}");
+    assert!(result["file"].as_str().unwrap().contains("~/.codex/config.toml"), "{envelope:#}");
+    let block: toml::Table = result["text"].as_str().unwrap().parse().unwrap();
+    let url = block["mcp_servers"]["pairofcleats"]["url"].as_str();
+    assert_eq!(url, Some("http://127.0.0.1:7171/mcp"), "where `serve` listens by default");
+    assert_eq!(printed.stderr, "");
+}
+
+#[test]
+fn usage_errors_are_not_run_and_name_what_is_near() {
+    let home = tempfile::tempdir().unwrap();
+    let unknown = mcp_config(home.path(), &["vscod"]);
+    assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
+    assert!(unknown.stderr.contains("similar value exists: 'vscode'"), "{}", unknown.stderr);
+    for client in CLIENTS {
+        assert!(unknown.stderr.contains(client.id), "{}", unknown.stderr);
+    }
+    for wrong in [
+        &["vscode", "--key"][..],
+        &["--http", "vscode"],
+        &["vscode", "--project", "Not An Id"],
+        &["vscode", "--toolsets", "search;index"],
+        &["agents", "--read-only"],
+    ] {
+        let printed = mcp_config(home.path(), wrong);
+        assert_eq!((printed.code, printed.stdout.as_str()), (Some(2), ""), "{wrong:?}: {}", printed.stderr);
+    }
+}
+
+#[test]
+fn agents_get_the_published_lines() {
+    let home = tempfile::tempdir().unwrap();
+    let printed = mcp_config(home.path(), &["agents"]);
+    assert_eq!((printed.code, printed.stdout.as_str()), (Some(0), AGENTS), "{}", printed.stderr);
+    assert!(printed.stderr.contains("AGENTS.md"), "{}", printed.stderr);
+}
+
+/// The block is tried out as a client would: in an empty environment, in another directory.
+#[test]
+fn the_printed_command_serves_the_installation_it_was_printed_by() {
+    let home = tempfile::tempdir().unwrap();
+    let odd = home.path().join("a \"b\" 'c'");
+    fs::create_dir(&odd).unwrap();
+    fs::write(odd.join("own.toml"), "[search]\ntop_default = 7\n").unwrap();
+    let config = odd.join("own.toml");
+    let printed = mcp_config(&odd, &["cursor", "--config", config.to_str().unwrap()]);
+    let block: Value = serde_json::from_str(&printed.stdout).unwrap();
+    let entry = &block["mcpServers"]["pairofcleats"];
+    let args: Vec<&str> = entry["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
+    assert_eq!(args, ["--home", odd.to_str().unwrap(), "--config", config.to_str().unwrap(), "mcp"]);
+
+    let mut server = Command::new(entry["command"].as_str().unwrap())
+        .args(&args)
+        .env_clear()
+        .current_dir(home.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+    writeln!(server.stdin.as_mut().unwrap(), "{hello}").unwrap();
+    let answer = BufReader::new(server.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    drop(server.stdin.take());
+    server.wait().unwrap();
+    let answer: Value = serde_json::from_str(&answer).unwrap();
+    assert_eq!(answer["result"]["serverInfo"]["name"], "pairofcleats", "{answer:#}");
+}
+
+/// A real shell reads the lines; a `claude` that only repeats its arguments stands in for the client.
+#[test]
+fn a_shell_reads_command_lines_as_they_are_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let claude = folder.path().join("claude");
+    fs::write(&claude, "#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done\n").unwrap();
+    fs::set_permissions(&claude, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let read = |setup: &Setup<'_>| {
+        let block = Client::find("claude-code").unwrap().block(setup);
+        let output = Command::new("/bin/sh")
+            .args(["-c", &block])
+            .env("PATH", folder.path())
+            .env("PAIROFCLEATS_KEY", "secret")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{block}: {}", String::from_utf8_lossy(&output.stderr));
+        let words = String::from_utf8(output.stdout).unwrap();
+        words.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let reach = Reach::Stdio {
+        program: Path::new("/opt/my tools/pairofcleats"),
+        home: Some(Path::new("/data/it's \"$HOME\" `id`")),
+        config: None,
+    };
+    let stdio = Setup { reach, project: Some("shop"), toolsets: Some("search,index"), read_only: true };
+    assert_eq!(
+        read(&stdio),
+        [
+            "mcp",
+            "add",
+            "pairofcleats",
+            "--",
+            "/opt/my tools/pairofcleats",
+            "--home",
+            "/data/it's \"$HOME\" `id`",
+            "mcp",
+            "--project",
+            "shop",
+            "--toolsets",
+            "search,index",
+            "--read-only",
+        ]
+    );
+    let reach = Reach::Http { url: "http://127.0.0.1:7171/mcp", key: true };
+    assert_eq!(
+        read(&Setup { reach, project: None, toolsets: None, read_only: true }),
+        [
+            "mcp",
+            "add",
+            "--transport",
+            "http",
+            "pairofcleats",
+            "http://127.0.0.1:7171/mcp",
+            "--header",
+            "Authorization: Bearer ${PAIROFCLEATS_KEY}",
+            "--header",
+            "X-MCP-Readonly: true",
+        ],
+        "the shell must not fill in the key"
+    );
+}
+
+// --- docs/clients.md
+
+/// One row a client: what it takes and how.
+fn overview() -> String {
+    let mut table =
+        String::from("| client | `mcp-config` | over HTTP | tools it shows |\n|---|---|---|---|\n");
+    for client in CLIENTS {
+        let http = match client.remote {
+            Remote::Native => "by itself",
+            Remote::Bridge(_) => "through `npx mcp-remote`",
+        };
+        let tools =
+            client.tools_max.map_or_else(String::new, |most| format!("{most}, of all servers together"));
+        table.push_str(&format!("| {} | `{}` | {http} | {tools} |\n", client.name, client.id));
+    }
+    table
+}
+
+/// The blocks of every client, as `mcp-config` prints them where everything is at its default.
+fn blocks() -> String {
+    let setup = |reach| Setup { reach, project: None, toolsets: None, read_only: false };
+    let stdio = setup(Reach::Stdio { program: Path::new("pairofcleats"), home: None, config: None });
+    let http = setup(Reach::Http { url: "http://127.0.0.1:7171/mcp", key: true });
+    let mut text = String::new();
+    for client in CLIENTS {
+        let language = format!("{:?}", client.format).to_lowercase();
+        let fenced = |setup| format!("```{language}\n{}\n```\n\n", client.block(setup));
+        text.push_str(&format!("### {}\n\n", client.name));
+        for (whom, place) in client.places {
+            text.push_str(&format!("- {whom}: {place}\n"));
+        }
+        text.push_str(&format!(
+            "\nStarted by the client, `pairofcleats mcp-config {}`:\n\n{}",
+            client.id,
+            fenced(&stdio)
+        ));
+        text.push_str(&format!(
+            "A running server, with an API key, `… {} --http --key`:\n\n{}",
+            client.id,
+            fenced(&http)
+        ));
+        if let Remote::Bridge(why) = client.remote {
+            text.push_str(&format!("{why}\n\n"));
+        }
+        text.push_str(&format!("{}\n\n", client.key));
+    }
+    text.truncate(text.trim_end().len());
+    text + "\n"
+}
+
+#[test]
+fn documents_show_what_the_table_says() {
+    check("docs/clients.md", "overview", &overview());
+    check("docs/clients.md", "blocks", &blocks());
+    check("docs/clients.md", "agents", &format!("```markdown\n{AGENTS}```\n"));
+}
+
+// --- server.json
+
+fn repository_file(name: &str) -> String {
+    fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
+}
+
+/// What `server` breaks of the registry's rules: its schema 2025-12-11 as far as our fields go, and what it
+/// documents beside the schema (no version ranges).
+fn breaches(server: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut rule = |holds: bool, what: &str| {
+        if !holds {
+            found.push(what.to_owned());
+        }
+    };
+    let text = |field: &str| server[field].as_str().unwrap_or_default();
+    let known = ["$schema", "name", "title", "description", "version", "websiteUrl", "repository"];
+    let fields = server.as_object().unwrap().keys();
+    rule(fields.clone().all(|field| known.contains(&field.as_str())), "a field that these rules do not know");
+    let schema = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
+    rule(text("$schema") == schema, "$schema");
+    let name = |part: &str, more: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    };
+    let named =
+        text("name").split_once('/').is_some_and(|(space, own)| name(space, ".-") && name(own, "._-"));
+    rule(named && (3..=200).contains(&text("name").len()), "name");
+    rule((1..=100).contains(&text("title").chars().count()), "title");
+    rule((1..=100).contains(&text("description").chars().count()), "description");
+    let exact = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
+    let (release, _) = text("version").split_once('-').unwrap_or((text("version"), ""));
+    rule(release.split('.').count() == 3 && release.split('.').all(exact), "version");
+    found
+}
+
+/// It names no package and no remote, which the schema leaves optional: the crate is not published, there is no
+/// image, and everybody runs a server of their own, so that any entry would point at nothing. When one exists, a
+/// `cargo` entry also needs the visible line `mcp-name: …` in the README, and these rules the entry's fields.
+/// `name` is the namespace of the original's GitHub account; the registry takes it only from who signs in to that.
+#[test]
+fn server_json_keeps_the_registrys_rules_and_our_version() {
+    let server: Value = serde_json::from_str(&repository_file("server.json")).unwrap();
+    assert_eq!(breaches(&server), Vec::<String>::new());
+    assert_eq!(server["version"], env!("CARGO_PKG_VERSION"), "server.json goes with Cargo.toml");
+    assert!(
+        repository_file("Cargo.toml").contains("publish = false"),
+        "the crate can be published now: name it in server.json"
+    );
+}
+
+#[test]
+fn what_the_registry_refuses_is_seen() {
+    let server: Value = serde_json::from_str(&repository_file("server.json")).unwrap();
+    for (field, wrong) in [
+        ("$schema", json!("https://static.modelcontextprotocol.io/schemas/2025-07-09/server.schema.json")),
+        ("name", json!("pairofcleats")),
+        ("name", json!("io.github.x/y/z")),
+        ("name", json!("io github/x")),
+        ("title", json!("")),
+        ("description", json!("x".repeat(101))),
+        ("version", json!("latest")),
+        ("version", json!("^0.1.0")),
+        ("version", json!("0.1.x")),
+    ] {
+        let mut broken = server.clone();
+        broken[field] = wrong.clone();
+        assert_eq!(breaches(&broken), [field], "{wrong}");
+    }
+    let mut unknown = server.clone();
+    unknown["status"] = json!("active");
+    assert_eq!(breaches(&unknown).len(), 1);
+}
