@@ -7,6 +7,7 @@ mod setup;
 
 mod conformance;
 mod inspector;
+mod schemathesis;
 mod sdks;
 
 use std::io::{BufRead, BufReader};
@@ -37,6 +38,20 @@ fn said(output: &Output) -> String {
 /// The arguments with which a client starts the server on stdio. Clients pass on only a part of the environment.
 fn stdio_server() -> Vec<String> {
     [PROGRAM, "--home", &home().to_string_lossy(), "mcp"].map(str::to_owned).to_vec()
+}
+
+/// Runs a command of the program and gives the result that it printed.
+fn program(home: &Path, arguments: &[&str]) -> Value {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).args(["--json", "--home"]).arg(home).env_remove("DATABASE_URL");
+    let output = run(command);
+    assert!(output.status.success(), "{}", said(&output));
+    serde_json::from_slice::<Value>(&output.stdout).unwrap()["result"].take()
+}
+
+/// A new key that may search every project.
+fn key(home: &Path) -> String {
+    program(home, &["keys", "create", "--name", "test", "--all-projects"])["key"].as_str().unwrap().to_owned()
 }
 
 /// `pairofcleats serve` on a free port over the home that the tests share.

@@ -8,8 +8,8 @@ use pairofcleats::contract::{SCHEMA_VERSION, TOOLING_VERSION};
 use serde_json::{Value, json};
 
 use super::setup::{Python, node_script};
-use super::{Served, run, said, stdio_server};
-use crate::harness::{Repository, project};
+use super::{Served, key, run, said, stdio_server};
+use crate::harness::{Repository, home, project};
 
 /// A repository that is indexed while the client watches, and one whose run is given up half-way.
 struct Repositories {
@@ -189,4 +189,37 @@ fn a_typescript_sdk_of_2024_over_sse() {
     let pinned = json!({ "package": "sdk-of-2024", "transport": "stdio", "command": stdio_server() });
     let refused = run(script(pinned));
     assert!(!refused.status.success() && said(&refused).contains("protocol version"), "{}", said(&refused));
+}
+
+#[test]
+fn every_sdk_works_with_a_key_and_none_without() {
+    let served = Served::start(&["--set", "access.required=\"always\""]);
+    let key = key(home());
+    let sdks: [(&str, fn() -> Command); 4] = [
+        ("TypeScript SDK 1", || node_script("sdk1.mjs")),
+        ("TypeScript SDK 2", || node_script("sdk2.mjs")),
+        ("Python SDK 1", || Python::Sdk1.script("sdk1.py")),
+        ("Python SDK 2", || Python::Sdk2.script("sdk2.py")),
+    ];
+    for (client, script) in sdks {
+        for (transport, path) in [("http", "/mcp"), ("sse", "/sse")] {
+            let what = format!("{client} with a key over {transport}");
+            let mut task = json!({ "transport": transport, "url": served.at(path) });
+            let mut without = script();
+            without.arg(task.to_string());
+            let refused = said(&run(without)).to_lowercase();
+            // One of them keeps the reason to itself.
+            let words = ["401", "unauthorized", "server returned an error response"];
+            assert!(words.iter().any(|word| refused.contains(word)), "{what}: {refused}");
+            task["headers"] = json!({ "Authorization": format!("Bearer {key}") });
+            let mut with = script();
+            with.arg(task.to_string());
+            let seen = seen(&what, with);
+            // The key may search and not index.
+            let tools = seen["tools"].as_array().unwrap();
+            assert!(tools.iter().any(|tool| tool["name"] == "search"), "{what}: {tools:?}");
+            assert!(tools.iter().all(|tool| tool["name"] != "build_index"), "{what}: {tools:?}");
+            calls(&what, &seen);
+        }
+    }
 }

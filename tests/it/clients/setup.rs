@@ -23,6 +23,7 @@ const PYTHON_MIN: (u32, u32) = (3, 11);
 pub(super) enum Python {
     Sdk1,
     Sdk2,
+    Schemathesis,
 }
 
 impl Python {
@@ -30,6 +31,7 @@ impl Python {
         match self {
             Self::Sdk1 => "sdk-1",
             Self::Sdk2 => "sdk-2",
+            Self::Schemathesis => "schemathesis",
         }
     }
 
@@ -113,7 +115,7 @@ fn python() -> Command {
 }
 
 /// Where scripts and lists stand.
-fn sources() -> PathBuf {
+pub(super) fn sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
