@@ -50,6 +50,8 @@ pub struct App {
     pub metrics: Metrics,
     /// Open connections of the server.
     pub connections: AtomicUsize,
+    /// Calls that run.
+    pub calls: AtomicUsize,
     /// When this process began to serve.
     pub started: Instant,
     /// Fires when the process shuts down: running jobs go back to the queue.
@@ -62,6 +64,8 @@ pub struct App {
     storage: OnceCell<Storage>,
 }
 
+/// Between looks whether calls still run while the server stops.
+const DRAIN_POLL: Duration = Duration::from_millis(50);
 /// Between looks of a server at its embedded Postgres.
 const REVIVAL: Duration = Duration::from_secs(2);
 
@@ -82,6 +86,7 @@ impl App {
             audit: Audit::default(),
             metrics: Metrics::new(),
             connections: AtomicUsize::new(0),
+            calls: AtomicUsize::new(0),
             background: TaskTracker::new(),
             started: clock.instant(),
             shutdown: CancellationToken::new(),
@@ -158,6 +163,29 @@ impl App {
         tokio::spawn(index_job::work(Arc::clone(self)));
         tokio::spawn(Arc::clone(self).revive_database());
         self.background.spawn(audit::write(Arc::clone(self)));
+    }
+
+    /// Fires once the server stops and no call runs any more, or runs for longer than `server.drain_ms`: then
+    /// streams that carry answers end. For whoever holds streams open; before the stop it costs nothing.
+    #[must_use]
+    pub fn drained(self: &Arc<Self>) -> CancellationToken {
+        let (app, drained) = (Arc::clone(self), CancellationToken::new());
+        let fires = drained.clone();
+        tokio::spawn(async move {
+            app.shutdown.cancelled().await;
+            let quiet = async {
+                while app.calls.load(Ordering::Acquire) > 0 {
+                    tokio::time::sleep(DRAIN_POLL).await;
+                }
+                // The last answer is on its way out.
+                tokio::time::sleep(DRAIN_POLL).await;
+            };
+            let limit = Duration::from_millis(app.config.server.drain_ms).saturating_sub(DRAIN_POLL * 2);
+            // Over the limit or not, now they end.
+            let _ = tokio::time::timeout(limit, quiet).await;
+            fires.cancel();
+        });
+        drained
     }
 
     /// Waits, for at most `server.drain_ms`, until what `start_background` started has put its work down.

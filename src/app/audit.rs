@@ -65,7 +65,10 @@ pub(super) async fn write(app: Arc<App>) {
             if app.shutdown.is_cancelled() {
                 return lost(&app, batch.len() + receiver.len());
             }
-            tokio::time::sleep(RETRY).await;
+            tokio::select! {
+                () = tokio::time::sleep(RETRY) => {}
+                () = app.shutdown.cancelled() => {}
+            }
         }
         batch.clear();
     }

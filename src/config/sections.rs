@@ -79,7 +79,10 @@ sections! {
     /// workflow-mcp, which knows the project that a team works on.
     Workflow { url: Option<String>, timeout_ms: u64, cache_ms: u64 }
     /// MCP.
-    Mcp { transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64 }
+    Mcp {
+        transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64,
+        resources_page: usize, resources_max: usize,
+    }
     /// Logs, always on stderr.
     Log { filter: String, format: LogFormat }
 }

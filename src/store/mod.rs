@@ -17,7 +17,7 @@ pub use control::mcp_sessions;
 pub use control::projects::{self, ProjectSummary};
 pub use door::{Access, ControlTx, ProjectTx, Store};
 pub use project::chunks::{self, ChunkRow, ChunkSpan};
-pub use project::files::{self, FileRow, Totals};
+pub use project::files::{self, FileRow, ListedFile, Totals};
 pub use project::filter::{Counted, Filter, Test, Within, listed, within};
 pub use project::flows::{self, FlowWrite};
 pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHistory};

@@ -15,7 +15,7 @@ pub use crate::store::{DecidedBy, Project};
 pub use keys::{Issued, Keyring, NewKey, issue, list as list_keys, revoke};
 pub use principal::{Principal, Projects, Scope};
 pub use resolve::{SESSION_FILE, Session, resolve};
-pub use roots::{RepositoryRoot, repository_root};
+pub use roots::{RepositoryRoot, indexable_root, repository_root};
 
 /// The project, if its workspace exists; never creates one. Tables of an older program are brought up to date.
 ///

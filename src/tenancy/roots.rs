@@ -32,6 +32,18 @@ impl RepositoryRoot {
     }
 }
 
+/// Checks that a caller may have `path` indexed: the operator on this machine, who is `local`, may name any
+/// directory where no list restricts it; everybody else only what stands on the list.
+///
+/// # Errors
+/// As [`repository_root`].
+pub fn indexable_root(path: &Path, allowed: &[PathBuf], local: bool) -> Result<RepositoryRoot, Fault> {
+    if allowed.is_empty() && !local {
+        return Err(outside(path));
+    }
+    repository_root(path, allowed)
+}
+
 /// Checks that `path` may be indexed. `allowed` are the directories the operator allows, with everything
 /// below them; empty means any.
 ///
@@ -97,6 +109,16 @@ mod tests {
         for path in ["/", "/proc", "/proc/self", "/dev", "/../"] {
             assert_eq!(code(path, &[]), ErrorCode::Forbidden, "{path}");
         }
+    }
+
+    #[test]
+    fn from_elsewhere_only_what_is_listed_may_be_indexed() {
+        let real = tempfile::tempdir().unwrap();
+        assert!(indexable_root(real.path(), &[], true).is_ok());
+        let refused = |path: &Path| indexable_root(path, &[], false).unwrap_err();
+        assert_eq!(refused(real.path()).code, ErrorCode::Forbidden);
+        assert_eq!(refused(Path::new("/no/such/directory")).code, ErrorCode::Forbidden, "both look alike");
+        assert!(indexable_root(real.path(), &[real.path().to_path_buf()], false).is_ok());
     }
 
     #[test]

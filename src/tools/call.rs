@@ -1,6 +1,7 @@
 //! The one gate for every surface: known? enabled? shape? admitted? then run, time, catch, wrap.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
@@ -69,6 +70,7 @@ impl Toolbox {
             admitted.await.inspect_err(|refusal| record.refused(app, refusal))?;
         record.tool = spec.name.to_owned();
 
+        let _running = Running::new(app);
         // A child token: the client's cancel reaches the tool, a timeout does not reach the client's.
         let call = Call::new(Arc::clone(app), caller, cancel.child_token(), progress);
         let outcome = run(spec, call.clone(), arguments, spec.timeout.millis(&app.config)).await;
@@ -103,6 +105,22 @@ impl Toolbox {
             }],
         };
         if violations.is_empty() { Ok(arguments) } else { Err(Refusal::InvalidArguments(violations)) }
+    }
+}
+
+/// Counts a call as running for as long as it does.
+struct Running(Arc<App>);
+
+impl Running {
+    fn new(app: &Arc<App>) -> Self {
+        app.calls.fetch_add(1, Ordering::AcqRel);
+        Self(Arc::clone(app))
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 

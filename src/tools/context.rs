@@ -158,6 +158,15 @@ impl Call {
         tenancy::open(self.app.store().await?, &id, decided_by).await
     }
 
+    /// Refuses a caller who may not use the project, before anything else is looked at.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, the same whether the project exists or not; `VALIDATION_ERROR` for a malformed id.
+    pub async fn require_allowed(&self, project_id: Option<&str>) -> Result<(), Fault> {
+        let (id, _) = self.chosen(project_id).await?;
+        if self.caller.principal.may_use(&id) { Ok(()) } else { Err(self.caller.principal.refused(&id)) }
+    }
+
     /// Which project is meant, and by which rule.
     async fn chosen(&self, project_id: Option<&str>) -> Result<(ProjectId, DecidedBy), Fault> {
         let (project, directory) = (self.caller.project.as_deref(), self.caller.directory.as_deref());
@@ -182,10 +191,8 @@ impl Call {
     /// # Errors
     /// `PERMISSION_DENIED` when the database login may not create it; else as [`Call::project_if_any`].
     pub async fn project_for_writing(&self, project_id: Option<&str>) -> Result<Project, Fault> {
+        self.require_allowed(project_id).await?;
         let (id, decided_by) = self.chosen(project_id).await?;
-        if !self.caller.principal.may_use(&id) {
-            return Err(self.caller.principal.refused(&id));
-        }
         let model = ModelFacts::of(self.app.embedder().await?.model());
         tenancy::provision(self.app.store().await?, &id, decided_by, &model).await
     }

@@ -44,7 +44,11 @@ impl Toolbox {
     /// [`LIST`] and more tools after it, for a server of one's own; conformance tests mount their fixtures so.
     #[must_use]
     pub fn with(more: &[&'static ToolSpec]) -> Self {
-        let tools: Vec<_> = LIST.iter().chain(more).copied().collect();
+        Self::of(LIST.iter().chain(more).copied().collect())
+    }
+
+    /// Only these.
+    pub(super) fn of(tools: Vec<&'static ToolSpec>) -> Self {
         let schemas = tools.iter().map(|tool| (tool.name, InputSchema::compile((tool.input)()))).collect();
         Self { tools, schemas }
     }

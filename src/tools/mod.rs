@@ -2,6 +2,7 @@
 //!
 //! A tool is one entry of [`LIST`] and one file; [`call()`] is the only way to run one. To add a tool:
 //! write `tools/<family>/<tool>.rs` like its neighbours, add it to the list, refresh `contracts/`.
+//! [`browse`] holds the operations that are reached otherwise than by a tool's name.
 
 mod list;
 mod spec;
@@ -13,6 +14,7 @@ mod repository;
 pub mod schema;
 mod view;
 
+pub mod browse;
 mod index;
 mod search;
 mod status;

@@ -1,21 +1,28 @@
 //! Which indexed repository a call means.
 
 use crate::contract::{ErrorCode, Fault};
-use crate::store::{Access, Project, ProjectTx, repositories};
+use crate::store::{Access, Project, ProjectTx, RepositoryRow, repositories};
 use crate::tenancy;
 use crate::tools::Call;
+
+/// The project's repositories. No two of them have one name.
+pub(super) async fn all(call: &Call, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
+    let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
+    let known = repositories::list(&mut tx).await?;
+    tx.commit().await?;
+    Ok(known)
+}
 
 /// The root of an indexed repository, by path or by name.
 pub(super) async fn repository(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
     call.about_repo(named);
-    let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
-    let known = repositories::list(&mut tx).await?;
-    tx.commit().await?;
+    let known = all(call, project).await?;
     let path = std::path::Path::new(named);
-    let root = if path.is_absolute() {
-        tenancy::repository_root(path, &call.app.config.indexing.roots)?.as_str().to_owned()
-    } else {
-        String::new()
+    let root = match (path.is_absolute(), call.caller.principal.is_local) {
+        (true, true) => tenancy::repository_root(path, &call.app.config.indexing.roots)?.as_str().to_owned(),
+        // From elsewhere, nobody learns what else there is on this machine.
+        (true, false) => named.trim_end_matches('/').to_owned(),
+        (false, _) => String::new(),
     };
     let found = known.iter().find(|row| row.root == root || row.name == named);
     match found {

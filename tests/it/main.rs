@@ -15,6 +15,8 @@ mod filters;
 mod indexing;
 mod isolation;
 mod processes;
+mod resources;
 mod searching;
+mod serving;
 mod storage;
 mod surfaces;

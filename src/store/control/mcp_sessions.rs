@@ -38,6 +38,16 @@ pub async fn load(
     serde_json::from_str(&state).map(Some).map_err(|e| Fault::internal("A stored session cannot be read.", e))
 }
 
+/// Whose session it is, if it is kept.
+///
+/// # Errors
+/// Storage faults.
+pub async fn owner(door: &mut ControlTx, id: &str) -> Result<Option<String>, Fault> {
+    let query = sql("SELECT principal FROM pairofcleats.mcp_sessions WHERE id = $1");
+    let row = door.tx.first(query.bind(id)).await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?)
+}
+
 /// Forgets a session of `principal`.
 ///
 /// # Errors

@@ -62,6 +62,76 @@ pub async fn get(tx: &mut ProjectTx, repository_id: i64, path: &str) -> Result<O
     row.as_ref().map(decode).transpose()
 }
 
+/// A searchable file in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListedFile {
+    /// Its repository.
+    pub repository_id: i64,
+    /// Relative to the repository's root, `/` between parts.
+    pub path: String,
+    /// Language id, if the file has one.
+    pub language: Option<String>,
+    /// Size.
+    pub bytes: i64,
+    /// Modification time, nanoseconds since the epoch.
+    pub modified_ns: i64,
+}
+
+/// At most `limit` searchable files after one of them, by repository and path: the documents, or all others.
+///
+/// # Errors
+/// Storage faults.
+pub async fn page(
+    tx: &mut ProjectTx,
+    documents: bool,
+    (repository_id, path): (i64, &str),
+    limit: i64,
+) -> Result<Vec<ListedFile>, Fault> {
+    let text = format!(
+        "SELECT repository_id, path, language, bytes, modified_ns FROM {} WHERE (repository_id, path) > ($1, $2) \
+         AND skipped IS NULL AND (mode = 'prose') = $3 ORDER BY repository_id, path LIMIT $4",
+        tx.table("files")
+    );
+    let query = sql(text).bind(repository_id).bind(path).bind(documents).bind(limit);
+    let rows = tx.tx.all(query).await?;
+    let listed = |row: &PgRow| {
+        Ok(ListedFile {
+            repository_id: row.try_get(0)?,
+            path: row.try_get(1)?,
+            language: row.try_get(2)?,
+            bytes: row.try_get(3)?,
+            modified_ns: row.try_get(4)?,
+        })
+    };
+    rows.iter().map(listed).collect()
+}
+
+/// At most `limit` paths of searchable files that contain `part` in whatever case, and how many there are. Paths that
+/// begin with it come first, then those in which a name does.
+///
+/// # Errors
+/// Storage faults.
+pub async fn containing(
+    tx: &mut ProjectTx,
+    repository_ids: &[i64],
+    part: &str,
+    limit: i64,
+) -> Result<(Vec<String>, i64), Fault> {
+    // Several repositories can hold one path; in one of them it stands once.
+    let distinct = if repository_ids.len() == 1 { "" } else { "DISTINCT" };
+    let text = format!(
+        "WITH hit AS MATERIALIZED (SELECT {distinct} path, lower(path) AS folded FROM {} WHERE repository_id = ANY($1) \
+         AND skipped IS NULL AND position(lower($2) in lower(path)) > 0) \
+         SELECT path, (SELECT count(*) FROM hit) FROM hit \
+         ORDER BY starts_with(folded, lower($2)) DESC, position('/' || lower($2) in folded) > 0 DESC, path LIMIT $3",
+        tx.table("files")
+    );
+    let rows = tx.tx.all(sql(text).bind(repository_ids).bind(part).bind(limit)).await?;
+    let total = rows.first().map_or(Ok(0), |row| row.try_get(1))?;
+    let paths = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    Ok((paths, total))
+}
+
 /// Notes a new modification time of files whose content did not change; the two lists are parallel.
 ///
 /// # Errors

@@ -3,6 +3,7 @@
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Request};
 use axum::http::{HeaderMap, StatusCode, header};
+use http_body::Body as _;
 use serde_json::{Map, Value};
 
 use super::timed_body::TooSlow;
@@ -28,6 +29,10 @@ pub(super) async fn arguments(request: Request, bytes_max: usize) -> Result<Valu
 
 /// The bytes of a body that is declared as JSON, or of none.
 pub(super) async fn json_bytes(mut request: Request, bytes_max: usize) -> Result<Bytes, Unreadable> {
+    // What says itself that it is too large is not read at all.
+    if request.body().size_hint().lower() > u64::try_from(bytes_max).unwrap_or(u64::MAX) {
+        return Err(unread(StatusCode::PAYLOAD_TOO_LARGE, bytes_max));
+    }
     DefaultBodyLimit::max(bytes_max).apply(&mut request);
     let declared_json = is_json(request.headers());
     let bytes = Bytes::from_request(request, &()).await.map_err(|rejection| {

@@ -28,10 +28,11 @@ struct Mounted {
 
 /// `/mcp`, `/mcp/readonly`, `/mcp/x/search,index`, `/mcp/x/search/readonly`; `/sse` and `/messages`.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>(app: &Arc<App>, tools: &'static Toolbox) -> Router<S> {
+    let drained = app.drained();
     let mounted = Mounted {
         app: Arc::clone(app),
-        streamable: StreamableMcp::new(app, tools),
-        sse: SseMcp::new(app, tools),
+        streamable: StreamableMcp::new(app, tools, drained.clone()),
+        sse: SseMcp::new(app, tools, drained),
     };
     let mcp = Router::new()
         .route("/mcp", any(whole))

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use rmcp::model::{Implementation, ProtocolVersion, ServerCapabilities, ServerConfig, ToolsCapability};
+use rmcp::model::{
+    Implementation, PromptsCapability, ProtocolVersion, ResourcesCapability, ServerCapabilities,
+    ServerConfig, ToolsCapability,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -111,8 +114,15 @@ pub(super) fn server_config(dialect: Dialect) -> ServerConfig {
     };
     let mut tools = ToolsCapability::default();
     tools.list_changed = Some(false);
+    let mut prompts = PromptsCapability::default();
+    prompts.list_changed = Some(false);
+    let mut resources = ResourcesCapability::default();
+    (resources.subscribe, resources.list_changed) = (Some(false), Some(false));
     let capabilities = ServerCapabilities::builder()
         .enable_experimental_with(BTreeMap::from([("pairofcleats".to_owned(), block)]))
+        .enable_completions()
+        .enable_prompts_with(prompts)
+        .enable_resources_with(resources)
         .enable_tools_with(tools)
         .build();
     ServerConfig::new(capabilities)
@@ -137,6 +147,12 @@ mod tests {
         assert_eq!(block["schemaVersion"], SCHEMA_VERSION);
         assert_eq!(block["toolingVersion"], TOOLING_VERSION);
         assert_eq!(info["capabilities"]["tools"]["listChanged"], false);
+        assert_eq!(info["capabilities"]["prompts"]["listChanged"], false);
+        assert_eq!(
+            info["capabilities"]["resources"],
+            serde_json::json!({ "subscribe": false, "listChanged": false })
+        );
+        assert!(info["capabilities"]["completions"].is_object());
         assert_eq!(info["protocolVersion"], "2025-11-25");
         assert_eq!(info["serverInfo"]["name"], "pairofcleats");
     }

@@ -3,10 +3,15 @@
 //! [`server`] answers the protocol's requests, whatever carried them; [`wire`] is the mapping between
 //! our answers and the protocol's.
 
+mod browse;
 mod capabilities;
+mod completion;
 mod in_flight;
 mod progress;
+mod prompts;
+mod resources;
 mod server;
+mod uri;
 mod wire;
 
 mod framing;

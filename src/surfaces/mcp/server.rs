@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use axum::http::request::Parts;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CustomNotification, CustomRequest, CustomResult,
-    ListToolsResult, PaginatedRequestParams, ProtocolVersion, RequestId, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CustomNotification,
+    CustomRequest, CustomResult, GetPromptRequestParams, GetPromptResponse, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, RequestId, ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
+use super::browse::Asked;
 use super::capabilities::{Dialect, server_config};
-use super::in_flight::{InFlight, canonical};
+use super::in_flight::{InFlight, Registered, canonical};
 use super::progress::Reporter;
-use super::wire;
+use super::{completion, prompts, resources, wire};
 use crate::app::App;
 use crate::config::{Transport, ValidationErrors};
 use crate::contract::Refusal;
@@ -83,6 +86,13 @@ impl McpServer {
         Ok(Caller { surface: self.surface, request_id: Some(canonical(&context.id)), ..caller.clone() })
     }
 
+    /// A request other than `tools/call`; it can be cancelled as long as the second value lives.
+    fn asked(&self, context: &RequestContext<RoleServer>) -> Result<(Asked<'_>, Registered), ErrorData> {
+        let running = self.running.register(&context.id, &context.ct);
+        let asked = Asked { app: &self.app, caller: self.caller(context)?, cancel: running.token() };
+        Ok((asked, running))
+    }
+
     /// A broken argument is a protocol error or a tool result, as the operator chose (contract.md, "MCP").
     fn refuse(&self, refusal: &Refusal, request_id: String) -> Result<CallToolResponse, ErrorData> {
         let as_result = matches!(refusal, Refusal::InvalidArguments(_))
@@ -147,6 +157,58 @@ impl ServerHandler for McpServer {
             Ok(envelope) => Ok(wire::result(&envelope).into()),
             Err(refusal) => self.refuse(&refusal, request_id),
         }
+    }
+
+    async fn list_prompts(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(prompts::list(&self.caller(&context)?))
+    }
+
+    async fn get_prompt(
+        &self,
+        params: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let (asked, _running) = self.asked(&context)?;
+        Ok(prompts::get(asked, params).await?.into())
+    }
+
+    async fn list_resources(
+        &self,
+        page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let (asked, _running) = self.asked(&context)?;
+        resources::list(asked, page).await
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _page: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        Ok(resources::templates(&self.caller(&context)?))
+    }
+
+    async fn read_resource(
+        &self,
+        params: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let (asked, _running) = self.asked(&context)?;
+        Ok(resources::read(asked, params).await?.into())
+    }
+
+    async fn complete(
+        &self,
+        params: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let (asked, _running) = self.asked(&context)?;
+        completion::complete(asked, params).await
     }
 
     /// `$/cancelRequest` ends a call with an answer, `CANCELLED`; `notifications/cancelled` ends it without

@@ -20,7 +20,7 @@ use rmcp::model::ClientJsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
-use tokio_util::sync::DropGuard;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::server::McpServer;
 use super::twin::Twinned;
@@ -40,6 +40,7 @@ const KEEP_ALIVE: Duration = Duration::from_secs(15);
 pub struct SseMcp {
     app: Arc<App>,
     tools: &'static Toolbox,
+    end: CancellationToken,
     open: Open,
 }
 
@@ -51,10 +52,10 @@ struct Session {
 }
 
 impl SseMcp {
-    /// No streams yet.
+    /// No streams yet; all that will be end when `end` fires.
     #[must_use]
-    pub fn new(app: &Arc<App>, tools: &'static Toolbox) -> Self {
-        Self { app: Arc::clone(app), tools, open: Open::default() }
+    pub fn new(app: &Arc<App>, tools: &'static Toolbox, end: CancellationToken) -> Self {
+        Self { app: Arc::clone(app), tools, end, open: Open::default() }
     }
 
     /// Opens a stream for `principal`; its first event names the endpoint for messages.
@@ -70,7 +71,7 @@ impl SseMcp {
         let (outgoing, outbox) = mpsc::channel(WAITING_MAX);
         self.register(&id, Session { owner: principal.id.clone(), inbox })?;
 
-        let stop = self.app.shutdown.child_token();
+        let stop = self.end.child_token();
         let server = McpServer::remote(Arc::clone(&self.app), self.tools, Surface::Sse);
         let transport = Twinned::new(Channels { incoming, outgoing });
         let served = stop.clone();

@@ -8,6 +8,8 @@ use axum::response::IntoResponse;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
+use tokio_util::sync::CancellationToken;
+
 use super::server::McpServer;
 use super::sessions::{OWNER, Sessions, StoredSessions};
 use crate::app::App;
@@ -26,18 +28,18 @@ pub struct StreamableMcp {
 }
 
 impl StreamableMcp {
-    /// A session a client, ended by DELETE, by `server.session_idle_ms` without a request, or by `app.shutdown`.
+    /// A session a client, ended by DELETE, by `server.session_idle_ms` without a request, or by `end`.
     ///
     /// Host, Origin and keys are not checked here: the HTTP surface does so for every route, and leaves the
     /// [`crate::tools::Caller`] among the request's extensions.
     #[must_use]
-    pub fn new(app: &Arc<App>, tools: &'static Toolbox) -> Self {
+    pub fn new(app: &Arc<App>, tools: &'static Toolbox, end: CancellationToken) -> Self {
         let sessions = Arc::new(Sessions::new(app));
         let stored = Arc::new(StoredSessions(Arc::clone(app)));
         let mut config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_max_request_body_bytes(app.config.server.body_bytes_max)
-            .with_cancellation_token(app.shutdown.child_token());
+            .with_cancellation_token(end);
         config.session_store = Some(Arc::<StoredSessions>::clone(&stored));
         let app = Arc::clone(app);
         let serve = move || Ok(McpServer::remote(Arc::clone(&app), tools, Surface::Mcp));

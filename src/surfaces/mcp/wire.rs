@@ -9,7 +9,7 @@ use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ErrorCode as RpcCode, MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-use crate::contract::{Envelope, ErrorCode, Fault, Refusal};
+use crate::contract::{Envelope, ErrorBody, ErrorCode, Fault, Refusal};
 use crate::surfaces::{answer, listing};
 use crate::tools::{ToolSpec, schema};
 
@@ -38,6 +38,24 @@ pub(super) fn result(envelope: &Envelope) -> CallToolResult {
 pub(super) fn refusal(refusal: &Refusal) -> ErrorData {
     let number = refusal.code().info().json_rpc.map_or(RpcCode::INVALID_REQUEST, RpcCode);
     error(number, &refusal.to_fault())
+}
+
+/// The JSON-RPC error of a method that has no other way to say what failed. A missing resource has the protocol's own
+/// number, which is also that of `MUTATION_DISABLED`: `data.code` tells them apart.
+pub(super) fn fault(fault: &Fault) -> ErrorData {
+    let number = match fault.code {
+        ErrorCode::NotFound | ErrorCode::NoIndex => RpcCode::RESOURCE_NOT_FOUND,
+        ErrorCode::ValidationError => RpcCode::INVALID_PARAMS,
+        code => code.info().json_rpc.map_or(RpcCode::INTERNAL_ERROR, RpcCode),
+    };
+    error(number, fault)
+}
+
+/// The same of a call that ran.
+pub(super) fn failure(body: ErrorBody) -> ErrorData {
+    let mut failed = Fault::new(body.code, body.message);
+    (failed.hint, failed.details) = (body.hint, body.details);
+    fault(&failed)
 }
 
 /// A request whose method is known but whose parameters cannot be read.

@@ -77,10 +77,12 @@ async fn prepare(
         }
     };
     call.about_repo(path.to_string_lossy());
+    call.require_allowed(project_id).await?;
+    let local = call.caller.principal.is_local;
     let settings = call.app.config.indexing.clone();
     let known = call.project_if_any(project_id).await?.is_some();
     let root = crate::app::blocking(move || {
-        let root = tenancy::repository_root(&path, &settings.roots)?;
+        let root = tenancy::indexable_root(&path, &settings.roots, local)?;
         if !known {
             indexing::require_files(root.path(), &settings)?;
         }

@@ -106,14 +106,58 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     if end < start {
         return Err(Fault::new(ErrorCode::InvalidRequest, "endLine is before startLine."));
     }
-    let (row, file, spans) = find(&call, &project, input.repo_path.as_deref(), &path).await?;
-    let (root, settings, wanted) = (row.root.clone(), call.app.config.indexing.clone(), path.clone());
+    let root = match &input.repo_path {
+        Some(repo) => Some(repository(&call, &project, repo).await?),
+        None => None,
+    };
+    let opened = open(&call, &project, root.as_deref(), &path).await?;
+    Ok(cut(opened, (start, end), call.app.config.search.result_bytes_max))
+}
+
+/// An indexed file, as it was indexed and as it is now.
+pub(in crate::tools) struct Opened {
+    /// Its repository.
+    pub(in crate::tools) repository: RepositoryRow,
+    /// Path relative to the repository.
+    pub(in crate::tools) path: String,
+    /// Language, if the file has one.
+    pub(in crate::tools) language: Option<&'static str>,
+    /// The text, secrets redacted.
+    pub(in crate::tools) text: String,
+    /// blake3 of the bytes now.
+    pub(in crate::tools) content_hash: String,
+    /// Whether it differs from what was indexed.
+    pub(in crate::tools) changed: bool,
+    spans: Vec<ChunkSpan>,
+}
+
+/// Opens an indexed file, of the repository at `root` if one is named; a file that is not indexed is not opened.
+pub(in crate::tools) async fn open(
+    call: &Call,
+    project: &Project,
+    root: Option<&str>,
+    path: &str,
+) -> Result<Opened, Fault> {
+    let (repository, file, spans) = find(call, project, root, path).await?;
+    let (root, settings, wanted) =
+        (repository.root.clone(), call.app.config.indexing.clone(), path.to_owned());
     let now = blocking(move || read(Path::new(&root), &wanted, &settings)).await?;
-    Ok(cut(&call, &row, &file, now, spans, (start, end)))
+    Ok(Opened {
+        repository,
+        path: file.path,
+        language: now.language,
+        text: now.text,
+        content_hash: now
+            .content_hash
+            .map(|hash| blake3::Hash::from(hash).to_hex().to_string())
+            .unwrap_or_default(),
+        changed: now.content_hash.is_none_or(|hash| file.content_hash != hash),
+        spans,
+    })
 }
 
 /// The path itself, if it stays inside a repository by its very form.
-fn relative(path: &str) -> Result<String, Fault> {
+pub(in crate::tools) fn relative(path: &str) -> Result<String, Fault> {
     let inside =
         !path.starts_with('/') && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
     if inside && !path.contains(['\0', '\\']) {
@@ -152,17 +196,13 @@ fn read(root: &Path, path: &str, settings: &Indexing) -> Result<Now, Fault> {
 async fn find(
     call: &Call,
     project: &Project,
-    repo: Option<&str>,
+    root: Option<&str>,
     path: &str,
 ) -> Result<(RepositoryRow, files::FileRow, Vec<ChunkSpan>), Fault> {
-    let root = match repo {
-        Some(repo) => Some(repository(call, project, repo).await?),
-        None => None,
-    };
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let mut found = Vec::new();
     for row in repositories::list(&mut tx).await? {
-        if root.as_ref().is_none_or(|root| *root == row.root)
+        if root.is_none_or(|root| root == row.root)
             && let Some(file) = files::get(&mut tx, row.id, path).await?
             && file.skipped.is_none()
         {
@@ -185,20 +225,13 @@ async fn find(
     Ok((row, file, spans))
 }
 
-fn cut(
-    call: &Call,
-    row: &RepositoryRow,
-    file: &files::FileRow,
-    now: Now,
-    spans: Vec<ChunkSpan>,
-    (start, end): (usize, usize),
-) -> Output {
-    let total_lines = now.text.lines().count();
+fn cut(opened: Opened, (start, end): (usize, usize), bytes_max: usize) -> Output {
+    let total_lines = opened.text.lines().count();
     let mut text = String::new();
     let mut last = start.min(total_lines + 1) - 1;
     let mut truncated = false;
-    for line in now.text.lines().take(end).skip(start - 1) {
-        if text.len() + line.len() >= call.app.config.search.result_bytes_max {
+    for line in opened.text.lines().take(end).skip(start - 1) {
+        if text.len() + line.len() >= bytes_max {
             truncated = true;
             break;
         }
@@ -212,7 +245,7 @@ fn cut(
         let (from, to) = (span.start_line.unsigned_abs() as usize, span.end_line.unsigned_abs() as usize);
         from <= last && to >= start
     };
-    let chunks = spans.into_iter().filter(shown).map(|span| Overlap {
+    let chunks = opened.spans.into_iter().filter(shown).map(|span| Overlap {
         id: span.id,
         start_line: span.start_line,
         end_line: span.end_line,
@@ -220,18 +253,15 @@ fn cut(
         name: span.name,
     });
     Output {
-        path: file.path.clone(),
-        repo: row.name.clone(),
-        language: now.language.map(str::to_owned),
+        path: opened.path,
+        repo: opened.repository.name,
+        language: opened.language.map(str::to_owned),
         start_line: start,
         end_line: last,
         total_lines,
         truncated,
-        content_hash: now
-            .content_hash
-            .map(|hash| blake3::Hash::from(hash).to_hex().to_string())
-            .unwrap_or_default(),
-        changed_since_indexed: now.content_hash.is_none_or(|hash| file.content_hash != hash),
+        content_hash: opened.content_hash,
+        changed_since_indexed: opened.changed,
         text,
         chunks: chunks.collect(),
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
 use crate::clock::iso_from_millis;
-use crate::contract::Fault;
+use crate::contract::{Fault, ProjectId};
 use crate::store::{self, Access, DecidedBy, ProjectSummary, ProjectTx, RepositoryRow, repositories};
 use crate::tenancy::{self, Scope};
 use crate::tools::spec::typed;
@@ -29,7 +29,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Only this project; omitted: all of them. Lowercase letters, digits and single hyphens; `default` is the default workspace.
+    /// Only this project; omitted: all that you may use. Lowercase letters, digits and single hyphens; `default` is the default workspace.
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,
 }
@@ -78,7 +78,9 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let known = store::projects::list(&mut door).await?;
     door.commit().await?;
     let mut projects = Vec::new();
-    for summary in known.into_iter().filter(|summary| only.as_ref().is_none_or(|id| *id == summary.id)) {
+    let shown =
+        |id: &ProjectId| call.caller.principal.may_use(id) && only.as_ref().is_none_or(|only| only == id);
+    for summary in known.into_iter().filter(|summary| shown(&summary.id)) {
         projects.extend(workspace(store, summary).await?);
     }
     Ok(Output { projects })

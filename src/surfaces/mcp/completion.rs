@@ -1,0 +1,58 @@
+//! `completion/complete`: arguments of the resource templates and of the prompts.
+
+use rmcp::ErrorData;
+use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
+use serde::Serialize;
+
+use super::browse::{Asked, broken};
+use super::prompts::{arguments, find, unknown};
+use super::uri::{TEMPLATE, TEMPLATE_WITH_PROJECT};
+use crate::tools::browse::{COMPLETE, Completed};
+
+/// What can be completed; the other arguments are free text.
+const COMPLETABLE: &[&str] = &["project", "repository", "path"];
+
+#[derive(Serialize)]
+struct Typed {
+    argument: String,
+    value: String,
+    repository: Option<String>,
+    project_id: Option<String>,
+}
+
+/// What can stand for an argument, given what was typed of it and what the others are.
+pub(super) async fn complete(
+    asked: Asked<'_>,
+    params: CompleteRequestParams,
+) -> Result<CompleteResult, ErrorData> {
+    let argument = params.argument.name;
+    let known = arguments_of(&params.r#ref)?;
+    if !known.contains(&argument) {
+        let message = unknown("argument", &argument, known.iter().map(String::as_str));
+        return Err(broken("argument/name", "enum", message));
+    }
+    if !COMPLETABLE.contains(&argument.as_str()) {
+        return Ok(CompleteResult::default());
+    }
+    let mut given = params.context.and_then(|context| context.arguments).unwrap_or_default();
+    let mut other = |name: &str| given.remove(name).filter(|value| !value.is_empty() && argument != name);
+    let (repository, project_id) = (other("repository"), other("project"));
+    let typed = Typed { argument, value: params.argument.value, repository, project_id };
+    let Completed { values, total } = asked.run(COMPLETE, typed).await?;
+    let more = total > values.len() as u64;
+    let total = u32::try_from(total).ok();
+    Ok(CompleteResult::new(CompletionInfo::with_pagination(values, total, more).unwrap_or_default()))
+}
+
+/// The names of the arguments that a template or a prompt has.
+fn arguments_of(reference: &Reference) -> Result<Vec<String>, ErrorData> {
+    if let Some(name) = reference.as_prompt_name() {
+        return Ok(arguments(find(name, "ref/name")?).into_iter().map(|argument| argument.name).collect());
+    }
+    let uri = reference.as_resource_uri().unwrap_or_default();
+    if uri != TEMPLATE && uri != TEMPLATE_WITH_PROJECT {
+        let message = unknown("template", uri, [TEMPLATE, TEMPLATE_WITH_PROJECT].into_iter());
+        return Err(broken("ref/uri", "enum", message));
+    }
+    Ok(COMPLETABLE.iter().map(|name| (*name).to_owned()).collect())
+}

@@ -1,0 +1,135 @@
+//! `repo://{repository}/{+path}{?project}`: what an indexed file is called as a resource.
+
+use std::fmt;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+
+/// The template of a file in the session's project, or else the default workspace.
+pub(super) const TEMPLATE: &str = "repo://{repository}/{+path}";
+/// The template of a file in a project that is named.
+pub(super) const TEMPLATE_WITH_PROJECT: &str = "repo://{repository}/{+path}{?project}";
+
+const SCHEME: &str = "repo://";
+const PROJECT: &str = "?project=";
+
+/// All but RFC 3986's unreserved characters.
+const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const PATH: &AsciiSet = &NAME.remove(b'/');
+
+/// A file as a URI names it. Whether the parts make sense is decided where they are used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct ResourceUri {
+    /// Name of the repository.
+    pub(super) repository: String,
+    /// Path relative to the repository.
+    pub(super) path: String,
+    /// Project, where the URI names one.
+    pub(super) project: Option<String>,
+}
+
+impl ResourceUri {
+    /// Reads a URI.
+    ///
+    /// `#` and `?` that are not encoded belong to the path, unless they begin `?project=`: clients expand `{+path}`
+    /// in different ways, and a file may be called so.
+    ///
+    /// # Errors
+    /// What is wrong with it, in a sentence.
+    pub(super) fn parse(uri: &str) -> Result<Self, &'static str> {
+        let (scheme, rest) = uri.split_at_checked(SCHEME.len()).unwrap_or((uri, ""));
+        if !scheme.eq_ignore_ascii_case(SCHEME) {
+            return Err("The URI does not begin with `repo://`.");
+        }
+        let (repository, rest) = rest.split_once('/').unwrap_or((rest, ""));
+        let (path, project) = match rest.rsplit_once(PROJECT) {
+            Some((path, project)) => (path, Some(decoded(project)?)),
+            None => (rest, None),
+        };
+        if repository.is_empty() || path.is_empty() {
+            return Err("The URI has no repository or no path.");
+        }
+        Ok(Self { repository: decoded(repository)?, path: decoded(path)?, project })
+    }
+}
+
+impl fmt::Display for ResourceUri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (repository, path) =
+            (utf8_percent_encode(&self.repository, NAME), utf8_percent_encode(&self.path, PATH));
+        write!(f, "{SCHEME}{repository}/{path}")?;
+        match &self.project {
+            Some(project) => write!(f, "{PROJECT}{}", utf8_percent_encode(project, NAME)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn decoded(text: &str) -> Result<String, &'static str> {
+    let whole =
+        |rest: &str| rest.as_bytes().iter().take(2).filter(|byte| byte.is_ascii_hexdigit()).count() == 2;
+    if !text.split('%').skip(1).all(whole) {
+        return Err("A `%` in the URI is not followed by two hexadecimal digits.");
+    }
+    match percent_decode_str(text).decode_utf8() {
+        Ok(decoded) => Ok(decoded.into_owned()),
+        Err(_) => Err("The URI is not UTF-8 once it is decoded."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn uri(repository: &str, path: &str, project: Option<&str>) -> ResourceUri {
+        ResourceUri { repository: repository.into(), path: path.into(), project: project.map(str::to_owned) }
+    }
+
+    #[test]
+    fn what_clients_expand_is_read() {
+        for (text, expected) in [
+            ("repo://shop/src/main.rs", uri("shop", "src/main.rs", None)),
+            ("REPO://shop/a?project=client-a", uri("shop", "a", Some("client-a"))),
+            ("repo://my%20shop/a%20b/%C3%BC.md", uri("my shop", "a b/ü.md", None)),
+            ("repo://my shop/a b/ü.md", uri("my shop", "a b/ü.md", None)),
+            ("repo://shop/what?.md", uri("shop", "what?.md", None)),
+            ("repo://shop/c#/x?.cs?project=p", uri("shop", "c#/x?.cs", Some("p"))),
+            ("repo://shop/%2e%2e/x", uri("shop", "../x", None)),
+            ("repo://shop//etc/passwd", uri("shop", "/etc/passwd", None)),
+        ] {
+            assert_eq!(ResourceUri::parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_uri_of_ours_is_refused() {
+        for text in
+            ["", "repo:", "repo://", "repo://shop", "repo://shop/", "repo:///x", "file:///x", "repö://a/b"]
+        {
+            assert!(ResourceUri::parse(text).is_err(), "{text}");
+        }
+        for text in
+            ["repo://shop/100%", "repo://shop/%zz", "repo://shop/%ff", "repo://%/a", "repo://a/b?project=%"]
+        {
+            assert!(ResourceUri::parse(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_name_and_path_comes_back(repository in "[^/]{1,9}|\\PC{1,9}", path in ".{1,20}", project in "[a-z0-9-]{1,9}") {
+            for project in [None, Some(project.as_str())] {
+                let given = uri(&repository, &path, project);
+                let text = given.to_string();
+                prop_assert!(text.is_ascii());
+                prop_assert_eq!(ResourceUri::parse(&text), Ok(given));
+            }
+        }
+
+        #[test]
+        fn nothing_makes_it_panic(text in ".{0,40}") {
+            let _ = ResourceUri::parse(&text);
+            let _ = ResourceUri::parse(&format!("repo://{text}"));
+        }
+    }
+}

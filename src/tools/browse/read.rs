@@ -1,0 +1,110 @@
+//! `resources/read`: a whole indexed file as it is now, opened as `show_file` opens it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::media::media_type;
+use crate::app::Bulkhead;
+use crate::contract::{ErrorCode, Fault};
+use crate::tenancy::Scope;
+use crate::tools::search::show_file;
+use crate::tools::spec::typed;
+use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+
+pub(super) const TOOL: ToolSpec = ToolSpec {
+    name: "resources/read",
+    title: "Read a resource",
+    description: "The text of an indexed file as it is now, secrets redacted.",
+    toolset: Toolset::Search,
+    effects: Effects::READS,
+    scope: Scope::Search,
+    bulkhead: Bulkhead::Search,
+    timeout: TimeoutClass::Search,
+    input: schema::of::<Input>,
+    output: schema::of::<FileText>,
+    run: |call, arguments| typed(call, arguments, run),
+};
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Input {
+    /// Name of its repository.
+    #[schemars(length(min = 1, max = 4096))]
+    repository: String,
+    /// Path relative to the repository.
+    #[schemars(length(min = 1, max = 4096))]
+    path: String,
+    /// Project; omitted: that of the session, else the default workspace.
+    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
+    project_id: Option<String>,
+}
+
+/// A whole file.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+pub struct FileText {
+    /// The text, secrets redacted.
+    pub text: String,
+    /// Its media type.
+    pub mime_type: String,
+    /// Name of its repository.
+    pub repository: String,
+    /// blake3 of the file's bytes now.
+    pub content_hash: String,
+    /// True when the file differs from what was indexed.
+    pub changed_since_indexed: bool,
+    /// The first line that did not fit, 1-based; none where the text is whole.
+    pub next_line: Option<usize>,
+}
+
+async fn run(call: Call, input: Input) -> Result<FileText, Fault> {
+    let path = show_file::relative(&input.path)?;
+    let project = call.project(input.project_id.as_deref()).await?;
+    let known = repository::all(&call, &project).await?;
+    let Some(repository) = known.iter().find(|row| row.name == input.repository) else {
+        return Err(Fault::new(
+            ErrorCode::NotFound,
+            format!("The project has no repository `{}`.", input.repository.escape_debug()),
+        )
+        .with_hint("`workspace_status` lists the repositories; index a new one with `build_index`."));
+    };
+    call.about_repo(&input.repository);
+    let mut opened = show_file::open(&call, &project, Some(&repository.root), &path).await?;
+    let next_line = fit(&mut opened.text, call.app.config.search.result_bytes_max);
+    Ok(FileText {
+        text: opened.text,
+        mime_type: media_type(opened.language),
+        repository: input.repository,
+        content_hash: opened.content_hash,
+        changed_since_indexed: opened.changed,
+        next_line,
+    })
+}
+
+/// Cuts the text to whole lines within `bytes_max`; tells the first line that was cut off. A line that is too long
+/// by itself is cut inside.
+fn fit(text: &mut String, bytes_max: usize) -> Option<usize> {
+    if text.len() <= bytes_max {
+        return None;
+    }
+    let end = text.floor_char_boundary(bytes_max);
+    text.truncate(text[..end].rfind('\n').map_or(end, |newline| newline + 1));
+    Some(text.matches('\n').count() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_at_a_line() {
+        let cut = |text: &str, max| {
+            let mut text = text.to_owned();
+            let next = fit(&mut text, max);
+            (text, next)
+        };
+        assert_eq!(cut("one\ntwo\n", 8), ("one\ntwo\n".into(), None));
+        assert_eq!(cut("one\ntwo\n", 7), ("one\n".into(), Some(2)));
+        assert_eq!(cut("one\ntwo", 4), ("one\n".into(), Some(2)));
+        assert_eq!(cut("äöü", 3), ("ä".into(), Some(1)), "never inside a character");
+    }
+}
