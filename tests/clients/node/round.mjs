@@ -1,7 +1,7 @@
 // What every JavaScript client does with the server: the same steps in the same order, and one line of JSON that says what it
 // saw. A step that fails unexpectedly ends the program; whether what was seen is right, the Rust test says (sdks.rs).
 
-/// `open` gives a client of one SDK: {hello, listTools, call, listPrompts, listResources, listTemplates, close}.
+/// `open` gives a client of one SDK: {hello, listTools, call, listPrompts, …, close}.
 export async function main(open) {
   // One SDK notes on stdout what it does.
   console.debug = console.log = console.error;
@@ -24,19 +24,10 @@ async function look(client, seen) {
   seen.status = await client.call('check_status', {});
   seen.broken = await error(client.call('check_status', { nonsense: 1 }));
   seen.unknown = await error(client.call('no_such_tool', {}));
-  const offered = seen.hello.capabilities;
   // Some hosts ask whether or not it is offered.
   seen.prompts = (await client.listPrompts()).prompts.map(({ name }) => name);
   seen.resources = (await client.listResources()).resources.map(({ uri }) => uri);
   seen.templates = (await client.listTemplates()).resourceTemplates.map(({ uriTemplate }) => uriTemplate);
-  if (offered.completions && seen.prompts.length > 0) {
-    const [prompt] = (await client.listPrompts()).prompts;
-    const [argument] = prompt.arguments ?? [];
-    if (argument) {
-      const reference = { ref: { type: 'ref/prompt', name: prompt.name }, argument: { name: argument.name, value: '' } };
-      seen.completion = (await client.complete(reference)).completion;
-    }
-  }
 }
 
 async function work(client, task, seen) {
@@ -46,6 +37,9 @@ async function work(client, task, seen) {
   const follow = { onprogress: (update) => seen.progress.push(update) };
   seen.indexed = await client.call('build_index', { repoPath: task.repository, ...inProject }, follow);
   seen.found = await client.call('search', { query: task.query, top: 1, ...inProject });
+  seen.prompt = await client.getPrompt({ name: seen.prompts[0], arguments: task.promptArguments });
+  seen.read = await client.readResource({ uri: task.uri });
+  seen.completion = (await client.complete(task.completion)).completion;
   seen.abandoned = await abandon(client, { repoPath: task.large, ...inProject });
   seen.jobAfterwards = await lastJob(client, inProject);
 }

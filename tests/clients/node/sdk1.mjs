@@ -26,7 +26,9 @@ await main(async (task, onStray) => {
     listPrompts: () => client.listPrompts(),
     listResources: () => client.listResources(),
     listTemplates: () => client.listResourceTemplates(),
-    complete: (reference) => client.complete(reference),
+    getPrompt: (wanted) => client.getPrompt(wanted),
+    readResource: (wanted) => client.readResource(wanted),
+    complete: (wanted) => client.complete(wanted),
     close: async () => {
       await transport.terminateSession?.();
       await client.close();

@@ -7,6 +7,7 @@ from mcp import ClientSession, McpError, StdioServerParameters, types
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamablehttp_client
+from pydantic import AnyUrl
 
 from steps import main, plain
 
@@ -80,9 +81,16 @@ class Client:
     async def list_templates(self):
         return plain(await self.session.list_resource_templates())
 
-    async def complete(self, prompt, argument):
-        reference = types.PromptReference(type="ref/prompt", name=prompt)
-        return plain(await self.session.complete(reference, {"name": argument, "value": ""}))
+    async def get_prompt(self, name, arguments):
+        return plain(await self.session.get_prompt(name, arguments))
+
+    async def read_resource(self, uri):
+        return plain(await self.session.read_resource(AnyUrl(uri)))
+
+    async def complete(self, wanted):
+        reference = types.ResourceTemplateReference(**wanted["ref"])
+        context = wanted["context"]["arguments"]
+        return plain(await self.session.complete(reference, wanted["argument"], context_arguments=context))
 
 
 main(opened)

@@ -77,9 +77,16 @@ class Client:
     async def list_templates(self):
         return plain(await self.sdk.list_resource_templates())
 
-    async def complete(self, prompt, argument):
-        reference = types.PromptReference(type="ref/prompt", name=prompt)
-        return plain(await self.sdk.complete(reference, {"name": argument, "value": ""}))
+    async def get_prompt(self, name, arguments):
+        return plain(await self.sdk.get_prompt(name, arguments))
+
+    async def read_resource(self, uri):
+        return plain(await self.sdk.read_resource(uri))
+
+    async def complete(self, wanted):
+        reference = types.ResourceTemplateReference(**wanted["ref"])
+        context = wanted["context"]["arguments"]
+        return plain(await self.sdk.complete(reference, wanted["argument"], context_arguments=context))
 
 
 main(opened)

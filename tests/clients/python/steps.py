@@ -32,14 +32,10 @@ async def look(client, seen):
     seen["broken"] = await client.error("check_status", {"nonsense": 1})
     seen["unknown"] = await client.error("no_such_tool", {})
     # Some hosts ask whether or not it is offered.
-    prompts = (await client.list_prompts())["prompts"]
-    seen["prompts"] = [prompt["name"] for prompt in prompts]
+    seen["prompts"] = [prompt["name"] for prompt in (await client.list_prompts())["prompts"]]
     seen["resources"] = [resource["uri"] for resource in (await client.list_resources())["resources"]]
     templates = (await client.list_templates())["resourceTemplates"]
     seen["templates"] = [template["uriTemplate"] for template in templates]
-    if "completions" in seen["hello"]["capabilities"] and prompts and prompts[0].get("arguments"):
-        argument = prompts[0]["arguments"][0]["name"]
-        seen["completion"] = (await client.complete(prompts[0]["name"], argument))["completion"]
 
 
 async def work(client, task, seen):
@@ -52,6 +48,9 @@ async def work(client, task, seen):
 
     seen["indexed"] = await client.call("build_index", {"repoPath": task["repository"]} | in_project, follow)
     seen["found"] = await client.call("search", {"query": task["query"], "top": 1} | in_project)
+    seen["prompt"] = await client.get_prompt(seen["prompts"][0], task["promptArguments"])
+    seen["read"] = await client.read_resource(task["uri"])
+    seen["completion"] = (await client.complete(task["completion"]))["completion"]
     seen["abandoned"] = await client.abandon("build_index", {"repoPath": task["large"]} | in_project)
     seen["jobAfterwards"] = await last_job(client, in_project)
 

@@ -18,7 +18,7 @@ fn written() -> BTreeMap<&'static str, bool> {
         let mut cells = line.strip_prefix("| ")?.split(" | ");
         let passes = match (cells.next()?, cells.next()?) {
             (name, "passes") => (name, true),
-            (name, "not offered") => (name, false),
+            (name, "does not apply") => (name, false),
             _ => return None,
         };
         Some(passes)

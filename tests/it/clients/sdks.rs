@@ -34,6 +34,22 @@ impl Repositories {
         }
         Self { small, large }
     }
+
+    /// What a script does with them, in a project of its own.
+    fn describe(&self, task: &mut Value, project: &str) {
+        let name = self.small.path().file_name().unwrap().to_string_lossy();
+        task["project"] = project.into();
+        task["repository"] = self.small.root().into();
+        task["large"] = self.large.root().into();
+        task["query"] = "where is the session refreshed".into();
+        task["promptArguments"] = json!({ "question": "where are sessions kept", "project": project });
+        task["uri"] = format!("repo://{name}/shop/session.py?project={project}").into();
+        task["completion"] = json!({
+            "ref": { "type": "ref/resource", "uri": "repo://{repository}/{+path}{?project}" },
+            "argument": { "name": "path", "value": "sess" },
+            "context": { "arguments": { "repository": name, "project": project } }
+        });
+    }
 }
 
 /// Runs a script once for each transport.
@@ -43,10 +59,7 @@ fn over_every_transport(client: &str, script: impl Fn() -> Command) {
         [("stdio", json!({ "command": stdio_server() })), ("http", json!({ "url": served.at("/mcp") }))];
     for (transport, mut task) in transports {
         task["transport"] = Value::from(transport);
-        task["project"] = Value::from(project("sdk"));
-        task["repository"] = Value::from(repositories.small.root());
-        task["query"] = Value::from("where is the session refreshed");
-        task["large"] = Value::from(repositories.large.root());
+        repositories.describe(&mut task, &project("sdk"));
         let mut command = script();
         command.arg(task.to_string());
         let what = format!("{client} over {transport}");
@@ -97,9 +110,6 @@ fn lists(what: &str, seen: &Value) {
     }
     let prompts = seen["prompts"].as_array().unwrap();
     assert_eq!(declared.contains_key("prompts"), !prompts.is_empty(), "{what}: {prompts:?}");
-    if declared.contains_key("completions") {
-        assert!(seen["completion"]["values"].is_array(), "{what}: {:#}", seen["completion"]);
-    }
 }
 
 fn calls(what: &str, seen: &Value) {
@@ -135,6 +145,16 @@ fn works(what: &str, seen: &Value) {
     assert_eq!(envelope(what, &seen["indexed"])["result"]["report"]["files"], 1, "{what}");
     let found = envelope(what, &seen["found"]);
     assert_eq!(found["result"]["hits"][0]["file"], "shop/session.py", "{what}: {found:#}");
+
+    let prompt = &seen["prompt"]["messages"][0];
+    assert_eq!(prompt["role"], "user", "{what}: {prompt:#}");
+    assert!(
+        prompt["content"]["text"].as_str().unwrap().contains("where are sessions kept"),
+        "{what}: {prompt:#}"
+    );
+    let read = &seen["read"]["contents"][0];
+    assert!(read["text"].as_str().unwrap().contains("def renew_session"), "{what}: {read:#}");
+    assert_eq!(seen["completion"]["values"], json!(["shop/session.py"]), "{what}");
 
     assert_eq!(seen["abandoned"]["answered"], Value::Null, "{what}: a cancelled call is not answered");
     assert_eq!(seen["jobAfterwards"], "cancelled", "{what}: its work ends");
