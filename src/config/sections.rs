@@ -49,7 +49,7 @@ sections! {
     Search {
         top_default: usize, top_max: usize, query_chars_max: usize, candidates: usize, exact_rows_max: u64,
         ef_search: u32, result_bytes_max: usize, context_lines_max: usize,
-        filter_rows_max: usize, filter_names_max: usize, offset_max: usize,
+        filter_rows_max: usize, filter_names_max: usize, offset_max: usize, embed_wait_ms: u64,
     }
     /// The two bulkheads.
     Queue {

@@ -8,9 +8,11 @@ mod error;
 mod project_id;
 mod refusal;
 mod version;
+mod visible;
 
 pub use envelope::{Envelope, ErrorBody, Meta, Warning};
 pub use error::{ErrorCode, ErrorInfo, Fault, error_table};
 pub use project_id::{PROJECT_ID_CHARS_MAX, PROJECT_ID_PATTERN, ProjectId, ProjectIdError};
 pub use refusal::{Refusal, Violation};
 pub use version::{SCHEMA_MAJOR, SCHEMA_VERSION, TOOLING_VERSION};
+pub use visible::{reveal, visible, visible_line};

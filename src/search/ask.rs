@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 use std::time::Instant;
 
 use super::fields;
@@ -91,7 +92,9 @@ pub async fn search(
         let mut words = said(&mut tx, &scope, &plan, deps, &mut near).await?;
         took.timings.lexical_ms = took.lap();
         if vector.is_none() {
-            vector = question_vector(embedding, &mut warnings).await?;
+            vector =
+                question_vector(embedding, Duration::from_millis(deps.settings.embed_wait_ms), &mut warnings)
+                    .await?;
         }
         took.timings.embed_ms = took.lap();
         let mut meaning = match &vector {
@@ -349,14 +352,20 @@ fn usable_model<'a>(
     Some(embedder)
 }
 
-/// Waits for the question's vector; a model that fails costs the dense leg, not the answer.
+/// Waits for the question's vector, for at most `wait`; a model that fails or is too busy costs the dense leg,
+/// not the answer.
 async fn question_vector(
     embedding: Option<tokio::task::JoinHandle<Result<Vec<f32>, Fault>>>,
+    wait: Duration,
     warnings: &mut Vec<Warning>,
 ) -> Result<Option<Vec<f32>>, Fault> {
     let Some(embedding) = embedding else { return Ok(None) };
-    let vector =
-        embedding.await.map_err(|error| Fault::internal("Embedding the question broke off.", error))?;
+    let Ok(embedded) = tokio::time::timeout(wait, embedding).await else {
+        let message = "The embedding model is busy, words alone decided; ask again later for more.";
+        warnings.push(Warning::new("degraded", message));
+        return Ok(None);
+    };
+    let vector = embedded.map_err(|error| Fault::internal("Embedding the question broke off.", error))?;
     match vector {
         Ok(vector) => Ok(Some(vector)),
         Err(fault) => {

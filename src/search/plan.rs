@@ -185,6 +185,7 @@ mod tests {
             filter_rows_max: 8000,
             filter_names_max: 4096,
             offset_max: 900,
+            embed_wait_ms: 1500,
         }
     }
 

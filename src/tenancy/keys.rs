@@ -117,10 +117,13 @@ fn noted(what: &str, id: &str, at_ms: i64) -> AuditEntry {
     }
 }
 
+/// Whose key it is, by its hash, and since when that is believed.
+type Believed = HashMap<[u8; 32], (Instant, Arc<Principal>)>;
+
 /// Tells keys that work from those that do not, and remembers the answer for a few seconds.
 pub struct Keyring {
     believed_for: Duration,
-    known: Mutex<HashMap<[u8; 32], (Instant, Arc<Principal>)>>,
+    known: Mutex<Believed>,
 }
 
 impl Keyring {
@@ -170,7 +173,7 @@ impl Keyring {
         Ok(Some(principal))
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut HashMap<[u8; 32], (Instant, Arc<Principal>)>) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Believed) -> T) -> T {
         act(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

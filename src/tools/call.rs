@@ -11,7 +11,7 @@ use super::context::{Call, Caller, Progress};
 use super::list::Toolbox;
 use super::spec::ToolSpec;
 use crate::app::{App, Bulkhead};
-use crate::contract::{Envelope, ErrorCode, Fault, Meta, Refusal, Violation};
+use crate::contract::{Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, reveal};
 use crate::store::AuditEntry;
 
 /// One call as a surface hands it over.
@@ -73,8 +73,12 @@ impl Toolbox {
         let _running = Running::new(app);
         // A child token: the client's cancel reaches the tool, a timeout does not reach the client's.
         let call = Call::new(Arc::clone(app), caller, cancel.child_token(), progress);
-        let outcome = run(spec, call.clone(), arguments, spec.timeout.millis(&app.config)).await;
+        let mut outcome = run(spec, call.clone(), arguments, spec.timeout.millis(&app.config)).await;
         drop(admission);
+        if outcome.as_mut().is_ok_and(reveal) {
+            let message = "The repository holds invisible characters here; they are shown as \\u{…}.";
+            call.warn(Warning::new("invisible_characters", message));
+        }
 
         let meta = call.meta(started);
         record.ran(app, spec, outcome.as_ref().err(), &meta);

@@ -19,6 +19,7 @@ pub static LIST: &[&ToolSpec] = &[
     &index::index_status::TOOL,
     &status::check_status::TOOL,
     &status::workspace_status::TOOL,
+    &index::build_index::OLDER_NAME,
 ];
 
 /// The tool called `name`.

@@ -155,6 +155,10 @@ pub fn terse(mut schema: Map<String, Value>) -> Map<String, Value> {
             _ => {}
         }
     }
+    // The error is the same for every tool, and says what it is.
+    if let Some(error) = schema.get_mut("properties").and_then(|fields| fields.get_mut("error")) {
+        *error = json!({ "type": "object" });
+    }
     let mut root = Value::Object(std::mem::take(&mut schema));
     strip(&mut root, 0);
     match root {

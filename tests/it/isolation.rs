@@ -12,7 +12,7 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "search_code" => json!({ "query": "canary", "project_id": project, "limit": 50 }),
         "show_file" => json!({ "path": "canary.py", "project_id": project }),
         "index_repository" => json!({ "repo_path": repository, "project_id": project }),
-        "build_index" => json!({ "repoPath": repository, "project_id": project }),
+        "build_index" | "index_build" => json!({ "repoPath": repository, "project_id": project }),
         "index_status" | "check_status" => json!({ "project_id": project }),
         "workspace_status" => json!({ "project_id": project }),
         _ => return None,

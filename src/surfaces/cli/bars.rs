@@ -9,7 +9,7 @@ use std::time::Duration;
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 
 use super::output::Output;
-use super::text::visible_line;
+use crate::contract::visible_line;
 use crate::jobs::Progress as Counts;
 use crate::tools::{Progress, ProgressUpdate};
 

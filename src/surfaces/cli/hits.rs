@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::output::{BOLD, DIM, PATH, styled};
-use super::text::{visible, visible_line};
+use crate::contract::{visible, visible_line};
 
 /// The parts of a `search` result that people read.
 #[derive(Debug, Default, Deserialize)]

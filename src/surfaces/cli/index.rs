@@ -7,7 +7,7 @@ use super::arguments::absolute;
 use super::bars::Bar;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::session::{Called, Ran, Session};
-use super::text::visible_line;
+use crate::contract::visible_line;
 
 /// Arguments of `index`.
 #[derive(Debug, clap::Args)]

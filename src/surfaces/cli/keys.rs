@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::output::{BOLD, DIM, styled};
 use super::session::{Exit, Ran, Session, Stopped};
-use super::text::visible_line;
 use crate::clock::iso_from_millis;
+use crate::contract::visible_line;
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::store::KeyRow;
 use crate::surfaces::answer;

@@ -13,7 +13,6 @@ mod filter_args;
 mod hits;
 mod install;
 mod output;
-mod text;
 
 mod bootstrap;
 mod call;

@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::arguments::Global;
 use super::session::{Called, Exit};
-use super::text::{visible, visible_line};
 use crate::clock::{Clock, SystemClock, iso_millis};
 use crate::contract::{Envelope, Fault, Meta};
+use crate::contract::{visible, visible_line};
 use crate::surfaces::answer;
 
 /// Headings and names.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::output::{BOLD, DIM, styled};
 use super::session::{Ran, Session};
-use super::text::visible_line;
+use crate::contract::visible_line;
 use crate::tools::Progress;
 
 /// Arguments of `projects`.

@@ -27,13 +27,21 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     run: |call, arguments| typed(call, arguments, run),
 };
 
+/// The name that S has for it (S §3.2); one and the same tool.
+pub(crate) const OLDER_NAME: ToolSpec = ToolSpec {
+    name: "index_build",
+    title: "Build index (older name)",
+    description: "The older name of `build_index`, with the same arguments and the same answer.",
+    ..TOOL
+};
+
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Input {
     /// Absolute path to the repository directory on the server; default: the directory the client works in.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project to index into; null or omitted: the default workspace. Lowercase letters, digits and single hyphens.
+    /// Project to index into; null or omitted: the default workspace.
     #[serde(rename = "project_id")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,

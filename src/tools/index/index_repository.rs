@@ -33,7 +33,7 @@ struct Input {
     /// Absolute path to the repository directory on the server.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: String,
-    /// Project to index into; null or omitted: the default workspace. Lowercase letters, digits and single hyphens.
+    /// Project to index into; null or omitted: the default workspace.
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,
 }

@@ -38,7 +38,7 @@ struct Input {
     /// Only this repository: its absolute path or its name.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; null or omitted: the default workspace. Lowercase letters, digits and single hyphens.
+    /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,

@@ -6,6 +6,9 @@ use crate::search::{self, Deps, Ranking, SearchAnswer, SearchRequest};
 use crate::store::Project;
 use crate::tools::Call;
 
+/// Warnings of answers that had to do without vectors.
+const FALLBACKS: [&str; 3] = ["no_model", "embedding_failed", "degraded"];
+
 /// Asks the project. Without a model the answer comes from words alone and says so.
 pub(super) async fn ask(
     call: &Call,
@@ -24,6 +27,11 @@ pub(super) async fn ask(
         clock: &*app.clock,
     };
     let answer = retry_stale_plan(|| search::search(deps, project, request)).await?;
-    answer.warnings.iter().cloned().for_each(|warning| call.warn(warning));
+    for warning in &answer.warnings {
+        if let Some(reason) = FALLBACKS.into_iter().find(|reason| *reason == warning.code) {
+            app.metrics.fell_back(reason);
+        }
+        call.warn(warning.clone());
+    }
     Ok(answer)
 }

@@ -35,7 +35,7 @@ struct Input {
     /// A question in plain words, or a name. Words rank; "quoted phrases" must occur, -words must not.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
-    /// Project to search; null or omitted: the default workspace. Lowercase letters, digits and single hyphens.
+    /// Project to search; null or omitted: the default workspace.
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,
     /// Most results, 1 to 50; default 10.

@@ -42,7 +42,7 @@ struct Input {
     /// The repository: its absolute path, or its name as `index_status` lists it. Needed only where several hold the path.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project; null or omitted: the default workspace. Lowercase letters, digits and single hyphens.
+    /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,

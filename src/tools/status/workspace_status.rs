@@ -29,7 +29,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Only this project; omitted: all that you may use. Lowercase letters, digits and single hyphens; `default` is the default workspace.
+    /// Only this project; omitted: all that you may use.
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,
 }

@@ -1,11 +1,17 @@
-//! Repository text on a terminal: nothing in it may move the cursor, hide or reorder what is read.
+//! Repository text in answers: nothing in it may hide, reorder or, on a terminal, move the cursor.
+//!
+//! Characters that nobody sees carry instructions to models and reorder code before people ("Trojan Source"); they
+//! are shown as `\u{…}`.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
+use serde_json::Value;
+
 /// `text` with every control character but newline and tab, and every invisible or reordering
 /// character, shown as `\u{…}`.
-pub(super) fn visible(text: &str) -> Cow<'_, str> {
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }
@@ -22,15 +28,41 @@ pub(super) fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Shows every invisible or reordering character in the strings of `value`; true if there was one. Control
+/// characters stay: JSON escapes them.
+pub fn reveal(value: &mut Value) -> bool {
+    match value {
+        Value::String(text) if text.contains(is_invisible) => {
+            let mut shown = String::with_capacity(text.len() + 16);
+            for char in text.chars() {
+                if is_invisible(char) {
+                    // Writing to a String cannot fail.
+                    let _ = write!(shown, "\\u{{{:x}}}", u32::from(char));
+                } else {
+                    shown.push(char);
+                }
+            }
+            *text = shown;
+            true
+        }
+        Value::Array(items) => items.iter_mut().fold(false, |found, item| reveal(item) | found),
+        Value::Object(fields) => fields.values_mut().fold(false, |found, field| reveal(field) | found),
+        _ => false,
+    }
+}
+
 /// [`visible`] in one line, for paths and names.
-pub(super) fn visible_line(text: &str) -> String {
+#[must_use]
+pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n").replace('\t', " ")
 }
 
 fn is_hidden(char: char) -> bool {
+    !matches!(char, '\n' | '\t') && (char.is_control() || is_invisible(char))
+}
+
+fn is_invisible(char: char) -> bool {
     match char {
-        '\n' | '\t' => false,
-        _ if char.is_control() => true,
         // Soft hyphen, Arabic letter mark, Mongolian vowel separator, Hangul fillers.
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' => true,
         // Zero width, bidirectional controls, line and paragraph separators, byte order mark.
@@ -44,6 +76,17 @@ fn is_hidden(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_shows_what_is_invisible_and_leaves_the_rest() {
+        let mut value = serde_json::json!({ "a": ["x\u{202e}y", 1, "\u{1b}[0m\r\n"], "b": { "c": "ü 👍" } });
+        assert!(reveal(&mut value));
+        assert_eq!(
+            value,
+            serde_json::json!({ "a": ["x\\u{202e}y", 1, "\u{1b}[0m\r\n"], "b": { "c": "ü 👍" } })
+        );
+        assert!(!reveal(&mut value), "nothing is left");
+    }
 
     #[test]
     fn plain_text_is_untouched() {
