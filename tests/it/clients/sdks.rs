@@ -52,8 +52,18 @@ impl Repositories {
     }
 }
 
+/// An SDK's name and a run of its script.
+type Sdk = (&'static str, fn() -> Command);
+
+const SDKS: [Sdk; 4] = [
+    ("TypeScript SDK 1", || node_script("sdk1.mjs")),
+    ("TypeScript SDK 2", || node_script("sdk2.mjs")),
+    ("Python SDK 1", || Python::Sdk1.script("sdk1.py")),
+    ("Python SDK 2", || Python::Sdk2.script("sdk2.py")),
+];
+
 /// Runs a script once for each transport.
-fn over_every_transport(client: &str, script: impl Fn() -> Command) {
+fn over_every_transport((client, script): Sdk) {
     let (repositories, served) = (Repositories::new(), Served::start(&[]));
     let transports =
         [("stdio", json!({ "command": stdio_server() })), ("http", json!({ "url": served.at("/mcp") }))];
@@ -174,22 +184,22 @@ fn envelope<'a>(what: &str, result: &'a Value) -> &'a Value {
 
 #[test]
 fn typescript_sdk_1() {
-    over_every_transport("TypeScript SDK 1", || node_script("sdk1.mjs"));
+    over_every_transport(SDKS[0]);
 }
 
 #[test]
 fn typescript_sdk_2() {
-    over_every_transport("TypeScript SDK 2", || node_script("sdk2.mjs"));
+    over_every_transport(SDKS[1]);
 }
 
 #[test]
 fn python_sdk_1() {
-    over_every_transport("Python SDK 1", || Python::Sdk1.script("sdk1.py"));
+    over_every_transport(SDKS[2]);
 }
 
 #[test]
 fn python_sdk_2() {
-    over_every_transport("Python SDK 2", || Python::Sdk2.script("sdk2.py"));
+    over_every_transport(SDKS[3]);
 }
 
 /// Clients that know only the protocol of 2024 are why the older endpoint exists: it answers with the version it was asked for.
@@ -215,13 +225,7 @@ fn a_typescript_sdk_of_2024_over_sse() {
 fn every_sdk_works_with_a_key_and_none_without() {
     let served = Served::start(&["--set", "access.required=\"always\""]);
     let key = key(home());
-    let sdks: [(&str, fn() -> Command); 4] = [
-        ("TypeScript SDK 1", || node_script("sdk1.mjs")),
-        ("TypeScript SDK 2", || node_script("sdk2.mjs")),
-        ("Python SDK 1", || Python::Sdk1.script("sdk1.py")),
-        ("Python SDK 2", || Python::Sdk2.script("sdk2.py")),
-    ];
-    for (client, script) in sdks {
+    for (client, script) in SDKS {
         for (transport, path) in [("http", "/mcp"), ("sse", "/sse")] {
             let what = format!("{client} with a key over {transport}");
             let mut task = json!({ "transport": transport, "url": served.at(path) });
