@@ -26,6 +26,7 @@ use crate::postgres::Database;
 use crate::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
 use crate::store::Store;
 use crate::telemetry::{Gauges, Metrics};
+use crate::tenancy::Workflow;
 use crate::upkeep::assets::{self, Installed, Wanted};
 
 pub use audit::Audit;
@@ -46,6 +47,8 @@ pub struct App {
     pub limits: Limits,
     /// Who did what.
     pub audit: Audit,
+    /// Knows the active project, where the operator configured it.
+    pub workflow: Option<Workflow>,
     /// Counts for Prometheus.
     pub metrics: Metrics,
     /// Open connections of the server.
@@ -84,6 +87,7 @@ impl App {
             queues: Queues::new(&config.queue),
             limits: Limits::new(config.access.calls_per_minute),
             audit: Audit::default(),
+            workflow: Workflow::configured(&config.workflow, Arc::clone(&clock)),
             metrics: Metrics::new(),
             connections: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),

@@ -18,7 +18,7 @@
 //! | [`store`] | all SQL |
 //! | [`postgres`] | where Postgres comes from: embedded or external, pools, migrations |
 //! | [`embedding`] | text to vectors |
-//! | [`process`], [`telemetry`] | child processes; logs on stderr |
+//! | [`process`], [`outbound`], [`telemetry`] | child processes; calls that leave the process; logs on stderr |
 //! | [`contract`], [`config`], [`clock`] | what we promise; what the operator chose; time as a parameter |
 
 pub mod surfaces;
@@ -40,6 +40,7 @@ pub mod tenancy;
 pub mod store;
 
 pub mod embedding;
+pub mod outbound;
 pub mod postgres;
 pub mod process;
 pub mod telemetry;

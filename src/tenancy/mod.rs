@@ -1,21 +1,26 @@
 //! Whose data: which project a call is about, and that its workspace exists.
 //!
-//! A call goes [`resolve()`] (which project?), then [`open`] (is it there?) or, when it writes,
-//! [`provision`] (make it so).
+//! A call goes [`resolve()`] (which project?; where nothing names one, [`Workflow`] may know), then [`open`] (is it
+//! there?) or, when it writes, [`provision`] (make it so). Who calls is a [`Principal`]; [`TokenVerifier`] makes one
+//! of an access token.
 
 mod keys;
+mod oauth;
 mod principal;
 mod resolve;
 mod roots;
+mod workflow;
 
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::store::{self, ModelFacts, Store};
 
 pub use crate::store::{DecidedBy, Project};
 pub use keys::{Issued, Keyring, NewKey, issue, list as list_keys, revoke};
+pub use oauth::{Denied, ResourceMetadata, TokenVerifier, protected_resource_metadata};
 pub use principal::{Principal, Projects, Scope};
 pub use resolve::{SESSION_FILE, Session, resolve};
 pub use roots::{RepositoryRoot, indexable_root, repository_root};
+pub use workflow::Workflow;
 
 /// The project, if its workspace exists; never creates one. Tables of an older program are brought up to date.
 ///

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::Value;
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
@@ -25,6 +26,8 @@ pub struct Call {
     /// Where progress goes.
     pub progress: Progress,
     notes: Arc<Mutex<Notes>>,
+    /// What workflow-mcp said to this call, so that all its steps mean the same project.
+    active: Arc<OnceCell<Option<ProjectId>>>,
 }
 
 /// Who asks and from where; made by the surface for each request.
@@ -132,7 +135,7 @@ struct Notes {
 impl Call {
     /// A call that has not run yet.
     pub(super) fn new(app: Arc<App>, caller: Caller, cancel: CancellationToken, progress: Progress) -> Self {
-        Self { app, caller, cancel, progress, notes: Arc::default() }
+        Self { app, caller, cancel, progress, notes: Arc::default(), active: Arc::default() }
     }
 
     /// Adds a warning to the answer.
@@ -170,7 +173,12 @@ impl Call {
     /// Which project is meant, and by which rule.
     async fn chosen(&self, project_id: Option<&str>) -> Result<(ProjectId, DecidedBy), Fault> {
         let (project, directory) = (self.caller.project.as_deref(), self.caller.directory.as_deref());
-        let (id, decided_by) = tenancy::resolve(project_id, Session { project, directory })?;
+        let (mut id, mut decided_by) = tenancy::resolve(project_id, Session { project, directory })?;
+        if let (DecidedBy::Default, Some(workflow)) = (decided_by, &self.app.workflow)
+            && let Some(active) = self.active.get_or_init(|| workflow.active()).await
+        {
+            (id, decided_by) = (active.clone(), DecidedBy::Workflow);
+        }
         self.noting(|notes| notes.project = Some((id.public().map(str::to_owned), decided_by.as_str())));
         Ok((id, decided_by))
     }

@@ -4,6 +4,7 @@
 mod contracts;
 mod documents;
 mod harness;
+mod loopback;
 mod tidy;
 
 mod client_setup;
@@ -14,9 +15,11 @@ mod faults;
 mod filters;
 mod indexing;
 mod isolation;
+mod oauth;
 mod processes;
 mod resources;
 mod searching;
 mod serving;
 mod storage;
 mod surfaces;
+mod workflow;

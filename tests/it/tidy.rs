@@ -14,7 +14,7 @@ const ROWS: &[&[&str]] = &[
     &["jobs", "languages", "history"],
     &["tenancy"],
     &["store"],
-    &["postgres", "embedding", "process", "telemetry"],
+    &["postgres", "embedding", "process", "outbound", "telemetry"],
     &["contract", "config", "clock"],
 ];
 
@@ -28,6 +28,8 @@ const FENCED: &[(&str, &[&str])] = &[
     ("clap", &["src/surfaces/"]),
     ("sqlx", &["src/store/", "src/postgres/"]),
     ("pgvector", &["src/store/", "src/postgres/"]),
+    ("reqwest", &["src/outbound.rs"]),
+    ("jsonwebtoken", &["src/tenancy/oauth/"]),
     ("ort", &["src/embedding/onnx.rs"]),
     ("tokenizers", &["src/embedding/tokenize.rs"]),
     ("tree_sitter", &["src/languages/"]),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::serve::Offered;
 use super::session::{Exit, Ran, Session, StopSignal};
 use crate::surfaces::mcp::serve_stdio;
-use crate::tools::{Caller, Surface};
+use crate::tools::{Caller, Surface, Toolbox};
 
 /// Arguments of `mcp`.
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Ran {
     let mut stop = StopSignal::install();
     app.start_background();
     let caller = Caller { project: args.project, ..session.caller(Surface::Stdio)? };
-    let serving = serve_stdio(Arc::clone(app), caller);
+    let serving = serve_stdio(Arc::clone(app), Toolbox::standard(), caller);
     tokio::pin!(serving);
     let ended = tokio::select! {
         ended = &mut serving => ended,

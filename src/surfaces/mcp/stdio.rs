@@ -19,10 +19,10 @@ use crate::tools::{Caller, Toolbox};
 ///
 /// # Errors
 /// `INVALID_REQUEST` when the client does not speak the protocol, `INTERNAL` when the session breaks.
-pub async fn serve_stdio(app: Arc<App>, caller: Caller) -> Result<(), Fault> {
+pub async fn serve_stdio(app: Arc<App>, tools: &'static Toolbox, caller: Caller) -> Result<(), Fault> {
     let (stdin, stdout) = stdio_pipes();
     let bytes_max = app.config.mcp.message_bytes_max;
-    let server = McpServer::local(Arc::clone(&app), Toolbox::standard(), caller);
+    let server = McpServer::local(Arc::clone(&app), tools, caller);
     let stop = app.shutdown.clone();
     let opened = match app.config.mcp.transport {
         Transport::Lines => {

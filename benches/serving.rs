@@ -1,0 +1,260 @@
+//! What the surfaces cost and how they hold under load, as ratios within one run.
+//!
+//! `cargo bench --bench serving` measures a call that does nothing over stdio and over `/mcp` with sessions (the real
+//! transports: pipes to a process, sockets), then searches over HTTP by one client and by eight at once, then the time
+//! of a refusal while every place is taken. `-- --files N` takes another number of files to search.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that cannot go on stops")]
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use pairofcleats::app::{App, Bulkhead};
+use pairofcleats::surfaces::http::{listen, router_with};
+use pairofcleats::surfaces::mcp::serve_stdio;
+use pairofcleats::tenancy::Scope;
+use pairofcleats::tools::{Caller, Effects, Surface, TimeoutClass, ToolSpec, Toolbox, Toolset};
+use reqwest::Client;
+use serde_json::{Map, Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+
+mod corpus;
+
+const FILES: usize = 1_000;
+const HEAD_BYTES: usize = 2_500;
+const CALLS: usize = 2_000;
+const QUESTIONS: usize = 400;
+const CLIENTS: usize = 8;
+/// How this program is told to be the server behind the pipes.
+const SERVER: &str = "--stdio-server";
+
+static NOTHING: ToolSpec = ToolSpec {
+    name: "nothing",
+    title: "Nothing",
+    description: "Answers at once.",
+    toolset: Toolset::Search,
+    effects: Effects::READS,
+    scope: Scope::Search,
+    bulkhead: Bulkhead::Search,
+    timeout: TimeoutClass::Search,
+    input: any_object,
+    output: any_object,
+    run: |_, _| Box::pin(async { Ok(json!({})) }),
+};
+
+fn any_object() -> Map<String, Value> {
+    Map::from_iter([("type".to_owned(), json!("object"))])
+}
+
+fn tools() -> &'static Toolbox {
+    static TOOLS: OnceLock<Toolbox> = OnceLock::new();
+    TOOLS.get_or_init(|| Toolbox::with(&[&NOTHING]))
+}
+
+fn main() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-serving");
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    if std::env::args().any(|argument| argument == SERVER) {
+        let app = corpus::app(&folder.join("home"), |_| {});
+        return runtime.block_on(serve_stdio(app, tools(), Caller::local(Surface::Stdio))).unwrap();
+    }
+    let files =
+        std::env::args().skip_while(|arg| arg != "--files").nth(1).map_or(FILES, |n| n.parse().unwrap());
+    let _ = std::fs::remove_dir_all(&folder);
+    let repository = folder.join("repository");
+    let texts = corpus::collect(files, HEAD_BYTES, &repository);
+    runtime.block_on(measure(&folder, &repository, &texts));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+async fn measure(folder: &Path, repository: &Path, texts: &[String]) {
+    let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
+    let app = corpus::app(&folder.join("home"), |config| config.server.port = 0);
+    let listening = listen(&app).await.unwrap();
+    let url = format!("http://{}", listening.address());
+    let (serving, router) = (Arc::clone(&app), router_with(&app, tools()));
+    let server = tokio::spawn(async move { listening.serve_router(&serving, router).await });
+
+    let stdio = over_stdio().await;
+    let http = over_http(&url).await;
+    println!("a call that does nothing, {CALLS} times, one after the other:");
+    println!("  stdio          {stdio}");
+    println!("  /mcp           {http}");
+    println!("  /mcp : stdio   {:.1}x at p50", http.p50 / stdio.p50);
+
+    corpus::call(&app, "build_index", json!({ "repoPath": repository })).await;
+    let questions = Arc::new(questions(texts));
+    ask(&url, &questions, 20).await;
+    let alone = Latencies::of(ask(&url, &questions, QUESTIONS).await);
+    let crowd = (0..CLIENTS).map(|_| {
+        let (url, questions) = (url.clone(), Arc::clone(&questions));
+        tokio::spawn(async move { ask(&url, &questions, QUESTIONS / 2).await })
+    });
+    let began = Instant::now();
+    let answered = futures::future::join_all(crowd).await;
+    let crowd: Vec<Duration> = answered.into_iter().flat_map(Result::unwrap).collect();
+    let rate = crowd.len() as f64 / began.elapsed().as_secs_f64();
+    let crowd = Latencies::of(crowd);
+    println!("POST /search, {files} files, hybrid, warm:", files = texts.len());
+    println!("  1 client       {alone}");
+    println!("  {CLIENTS} clients      {crowd}, {rate:.0} answers/s, none lost");
+    println!("  p95 of {CLIENTS} : p50 of 1   {:.1}x", crowd.p95 / alone.p50);
+
+    refusals(&app, &url).await;
+    app.shutdown.cancel();
+    server.await.unwrap();
+    app.store().await.unwrap().database().close().await;
+}
+
+/// Milliseconds.
+struct Latencies {
+    p50: f64,
+    p95: f64,
+    p99: f64,
+    most: f64,
+}
+
+impl Latencies {
+    fn of(mut all: Vec<Duration>) -> Self {
+        all.sort();
+        let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
+        Self { p50: at(0.5), p95: at(0.95), p99: at(0.99), most: at(1.0) }
+    }
+}
+
+impl std::fmt::Display for Latencies {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { p50, p95, p99, most } = self;
+        write!(f, "p50 {p50:7.2} ms   p95 {p95:7.2} ms   p99 {p99:7.2} ms   max {most:7.2} ms")
+    }
+}
+
+fn hello() -> Value {
+    json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" } } })
+}
+
+fn call(id: usize) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "nothing", "arguments": {} } })
+}
+
+/// A process of this very program, spoken to over pipes.
+async fn over_stdio() -> Latencies {
+    let mut child = tokio::process::Command::new(std::env::current_exe().unwrap())
+        .arg(SERVER)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = async |message: Value, answers: bool| {
+        input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
+        if answers {
+            let line = lines.next_line().await.unwrap().unwrap();
+            assert!(line.contains("\"result\""), "{line}");
+        }
+    };
+    ask(hello(), true).await;
+    ask(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), false).await;
+    let mut took = Vec::with_capacity(CALLS);
+    for id in 1..=CALLS {
+        let began = Instant::now();
+        ask(call(id), true).await;
+        took.push(began.elapsed());
+    }
+    drop(input);
+    child.wait().await.unwrap();
+    Latencies::of(took)
+}
+
+async fn over_http(url: &str) -> Latencies {
+    let client = Client::new();
+    let post = |message: Value, session: Option<String>| {
+        let request =
+            client.post(format!("{url}/mcp")).header("accept", "application/json, text/event-stream");
+        let request = match session {
+            Some(session) => request.header("mcp-session-id", session),
+            None => request,
+        };
+        request.json(&message).send()
+    };
+    let opened = post(hello(), None).await.unwrap();
+    let session = Some(opened.headers()["mcp-session-id"].to_str().unwrap().to_owned());
+    opened.text().await.unwrap();
+    post(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), session.clone()).await.unwrap();
+    let mut took = Vec::with_capacity(CALLS);
+    for id in 1..=CALLS {
+        let began = Instant::now();
+        let answer = post(call(id), session.clone()).await.unwrap().text().await.unwrap();
+        took.push(began.elapsed());
+        assert!(answer.contains("\"result\""), "{answer}");
+    }
+    Latencies::of(took)
+}
+
+/// Words that stand near each other in the corpus, so that every question finds something.
+fn questions(texts: &[String]) -> Vec<String> {
+    let words = |text: &String| {
+        let words: Vec<&str> =
+            text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 4).collect();
+        let middle = words.len() / 2;
+        words.get(middle..middle + 3).map(|three| three.join(" "))
+    };
+    texts.iter().filter_map(words).take(QUESTIONS).collect()
+}
+
+async fn ask(url: &str, questions: &[String], count: usize) -> Vec<Duration> {
+    let client = Client::new();
+    let mut took = Vec::with_capacity(count);
+    for question in questions.iter().cycle().take(count) {
+        let began = Instant::now();
+        let request = client.post(format!("{url}/search")).json(&json!({ "query": question }));
+        let answer: Value = request.send().await.unwrap().json().await.unwrap();
+        took.push(began.elapsed());
+        assert_eq!(answer["ok"], true, "{answer:#}");
+    }
+    took
+}
+
+/// Every place is taken and every place to wait: how long it takes to be told.
+async fn refusals(app: &Arc<App>, url: &str) {
+    let taken: Vec<_> = futures::future::join_all((0..4 * CLIENTS).map(|_| async {
+        // Places that are free are taken at once; the others are not waited for.
+        tokio::time::timeout(Duration::from_millis(1), app.queues.admit(Bulkhead::Search)).await
+    }))
+    .await
+    .into_iter()
+    .flatten()
+    .flatten()
+    .collect();
+    let waiting: Vec<_> = (0..app.config.queue.search_waiting_max)
+        .map(|_| {
+            let app = Arc::clone(app);
+            tokio::spawn(async move { drop(app.queues.admit(Bulkhead::Search).await) })
+        })
+        .collect();
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let client = Client::new();
+    let mut took = Vec::new();
+    for _ in 0..200 {
+        let began = Instant::now();
+        let answer =
+            client.post(format!("{url}/search")).json(&json!({ "query": "x" })).send().await.unwrap();
+        if answer.status() == 503 {
+            took.push(began.elapsed());
+        }
+    }
+    println!(
+        "refusal while {} run and {} wait, {} of 200 before places were free:",
+        taken.len(),
+        waiting.len(),
+        took.len()
+    );
+    println!("  503            {}", Latencies::of(took));
+    drop(taken);
+    futures::future::join_all(waiting).await;
+}
