@@ -79,7 +79,8 @@ impl Served {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        Self { child, url: ready["result"]["url"].as_str().unwrap().to_owned() }
+        let url = ready["result"]["url"].as_str().unwrap_or_else(|| panic!("it does not serve: {line}"));
+        Self { child, url: url.to_owned() }
     }
 
     fn at(&self, path: &str) -> String {
