@@ -11,6 +11,8 @@ export async function main(open) {
   const seen = { hello: client.hello(), strays };
   await look(client, seen);
   if (task.project) await work(client, task, seen);
+  seen.calls = [];
+  for (const [name, theArguments] of task.calls ?? []) seen.calls.push(await client.call(name, theArguments));
   await client.close();
   process.stdout.write(JSON.stringify(seen) + '\n');
   // A client that holds the process open would hang the test; nothing is left to wait for.

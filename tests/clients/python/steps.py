@@ -21,6 +21,7 @@ async def run(opened, task):
         await look(client, seen)
         if task.get("project"):
             await work(client, task, seen)
+        seen["calls"] = [await client.call(name, arguments) for name, arguments in task.get("calls", [])]
     return seen
 
 

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::setup::{Python, node_script};
 use super::{Served, key, run, said, stdio_server};
-use crate::harness::{Repository, home, project};
+use crate::harness::{Repository, home, new_home, project};
 
 /// A repository that is indexed while the client watches, and one whose run is given up half-way.
 struct Repositories {
@@ -219,6 +219,35 @@ fn a_typescript_sdk_of_2024_over_sse() {
     let pinned = json!({ "package": "sdk-of-2024", "transport": "stdio", "command": stdio_server() });
     let refused = run(script(pinned));
     assert!(!refused.status.success() && said(&refused).contains("protocol version"), "{}", said(&refused));
+}
+
+/// The SDKs hold every answer against the tool's output schema, and replace it by a complaint of their own if it does not fit.
+/// In the default workspace `project_id` is null.
+#[test]
+fn every_sdk_takes_the_answers_of_the_default_workspace() {
+    let (home, repositories) = (new_home("default-workspace"), Repositories::new());
+    let served = Served::start_in(&home, &[]);
+    let repository = repositories.small.root();
+    let calls = json!([
+        ["build_index", { "repoPath": repository }],
+        ["index_repository", { "repo_path": repository }],
+        ["index_status", {}],
+        ["workspace_status", {}],
+        ["check_status", {}],
+        ["search", { "query": "session" }],
+        ["search_code", { "query": "session" }],
+        ["show_file", { "path": "shop/session.py" }]
+    ]);
+    for (client, script) in SDKS {
+        let what = format!("{client} in the default workspace");
+        let mut command = script();
+        command.arg(json!({ "transport": "http", "url": served.at("/mcp"), "calls": calls }).to_string());
+        for (called, answer) in
+            calls.as_array().unwrap().iter().zip(seen(&what, command)["calls"].as_array().unwrap())
+        {
+            assert_eq!(envelope(&what, answer)["ok"], true, "{what}: {called} {answer:#}");
+        }
+    }
 }
 
 #[test]
