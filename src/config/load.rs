@@ -89,6 +89,18 @@ mod tests {
     }
 
     #[test]
+    fn time_limits_nest() {
+        let config: Config = Figment::new().merge(Toml::string(DEFAULTS)).extract().unwrap();
+        let (call, database) = (config.timeouts.search_ms, config.database);
+        assert!(
+            call > config.search.embed_wait_ms + database.search_statement_timeout_ms,
+            "a search ends by itself"
+        );
+        assert!(database.search_statement_timeout_ms > database.lock_timeout_ms);
+        assert!(database.statement_timeout_ms > database.lock_timeout_ms);
+    }
+
+    #[test]
     fn flags_beat_files_and_unknown_settings_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("config.toml");

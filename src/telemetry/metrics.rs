@@ -3,6 +3,7 @@
 //! Labels are closed sets (tool names, error codes, routes), so that no client can grow the number of series;
 //! projects, keys and queries are never labels.
 
+use std::collections::HashSet;
 use std::sync::Mutex;
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -151,7 +152,7 @@ impl Metrics {
         self.requests.get_or_create(&[("route", route), ("status", status.to_string())]).inc();
     }
 
-    /// All of it as text (OpenMetrics, which Prometheus reads).
+    /// All of it as OpenMetrics text.
     #[must_use]
     pub fn text(&self, now: Gauges) -> String {
         let values = [
@@ -171,6 +172,26 @@ impl Metrics {
         let _ = encode(&mut text, &registry);
         text
     }
+}
+
+/// OpenMetrics text in the older format of Prometheus (0.0.4), where a counter's family has the name of its samples.
+#[must_use]
+pub fn older_format(openmetrics: &str) -> String {
+    let families =
+        openmetrics.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.strip_suffix(" counter"));
+    let counters: HashSet<&str> = families.collect();
+    let mut text = String::with_capacity(openmetrics.len());
+    for line in openmetrics.lines().filter(|line| *line != "# EOF") {
+        let described =
+            ["# HELP ", "# TYPE "].into_iter().find_map(|word| Some((word, line.strip_prefix(word)?)));
+        match described.and_then(|(word, rest)| Some((word, rest.split_once(' ')?))) {
+            Some((word, (name, rest))) if counters.contains(name) => {
+                text.extend([word, name, "_total ", rest, "\n"]);
+            }
+            _ => text.extend([line, "\n"]),
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -196,5 +217,12 @@ mod tests {
             assert!(text.lines().any(|have| have == line), "{line} is missing in\n{text}");
         }
         assert!(text.ends_with("# EOF\n"));
+        let older = older_format(&text);
+        assert!(
+            older.contains("# TYPE pairofcleats_tool_calls_total counter\n") && !older.contains("# EOF"),
+            "{older}"
+        );
+        assert!(older.contains("# TYPE pairofcleats_search_running gauge\n"), "{older}");
+        assert_eq!(older.lines().count() + 1, text.lines().count());
     }
 }

@@ -160,9 +160,7 @@ impl Keyring {
             self.with(|known| known.remove(&hash));
             return Ok(None);
         };
-        let mut door = store.control().await?;
-        api_keys::used(&mut door, id).await?;
-        door.commit().await?;
+        note_use(store.clone(), id.to_owned());
         let principal = Arc::new(principal(row)?);
         self.with(|known| {
             if known.len() >= CACHED_MAX {
@@ -176,6 +174,20 @@ impl Keyring {
     fn with<T>(&self, act: impl FnOnce(&mut Believed) -> T) -> T {
         act(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
     }
+}
+
+/// Notes that a key was used, behind the call: who asks does not wait for who writes.
+fn note_use(store: Store, id: String) {
+    tokio::spawn(async move {
+        let noted = async {
+            let mut door = store.control().await?;
+            api_keys::used(&mut door, &id).await?;
+            door.commit().await
+        };
+        if let Err(fault) = noted.await {
+            tracing::debug!("the use of a key was not noted: {}", fault.message);
+        }
+    });
 }
 
 fn principal(row: KeyRow) -> Result<Principal, Fault> {

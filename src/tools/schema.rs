@@ -14,19 +14,39 @@ use crate::contract::Violation;
 /// root combinators follow from `T` being a struct).
 #[must_use]
 pub fn of<T: JsonSchema>() -> Map<String, Value> {
-    let settings = SchemaSettings::draft2020_12().with(|s| {
+    generated::<T>(SchemaSettings::draft2020_12(), Nulls::Absent)
+}
+
+/// Schema of what is answered: as [`of`], but a field that always stands there and may be null says so, because clients hold
+/// answers against it.
+#[must_use]
+pub fn of_answer<T: JsonSchema>() -> Map<String, Value> {
+    generated::<T>(SchemaSettings::draft2020_12().for_serialize(), Nulls::Kept)
+}
+
+fn generated<T: JsonSchema>(settings: SchemaSettings, nulls: Nulls) -> Map<String, Value> {
+    let settings = settings.with(|s| {
         s.inline_subschemas = true;
         s.meta_schema = None;
     });
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    simplify(&mut schema);
+    simplify(&mut schema, nulls);
     match schema {
         Value::Object(object) => object,
         _ => Map::new(),
     }
 }
 
-fn simplify(schema: &mut Value) {
+/// What becomes of `null` among the types of a schema.
+#[derive(Clone, Copy, PartialEq)]
+enum Nulls {
+    /// A field without a value is left out.
+    Absent,
+    /// So it is only where the field is not required.
+    Kept,
+}
+
+fn simplify(schema: &mut Value, nulls: Nulls) {
     match schema {
         Value::Object(object) => {
             object.shift_remove("title");
@@ -40,16 +60,34 @@ fn simplify(schema: &mut Value) {
             if object.get("default").is_some_and(Value::is_null) {
                 object.shift_remove("default");
             }
-            without_null(object);
+            if nulls == Nulls::Absent {
+                without_null(object);
+            }
             constants_to_enum(object);
+            if nulls == Nulls::Kept {
+                optional_fields_without_null(object);
+            }
             for (key, value) in object.iter_mut() {
                 if key != "default" && key != "const" && key != "enum" {
-                    simplify(value);
+                    simplify(value, nulls);
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(simplify),
+        Value::Array(items) => items.iter_mut().for_each(|item| simplify(item, nulls)),
         _ => {}
+    }
+}
+
+/// Fields that are left out when they have no value are never null.
+fn optional_fields_without_null(object: &mut Map<String, Value>) {
+    let required = object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
+    let Some(Value::Object(fields)) = object.get_mut("properties") else { return };
+    for (name, field) in fields.iter_mut() {
+        if let Value::Object(field) = field
+            && required.iter().all(|required| required != name)
+        {
+            without_null(field);
+        }
     }
 }
 

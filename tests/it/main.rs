@@ -8,6 +8,7 @@ mod loopback;
 mod tidy;
 
 mod client_setup;
+mod clients;
 mod embedded;
 mod embedding;
 mod faults;

@@ -478,3 +478,71 @@ fn a_configuration_that_could_be_overheard_is_refused() {
     );
     assert_eq!(protected_resource_metadata(&config::Oauth { issuer: None, ..https }), None);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_takes_tokens_and_says_where_they_come_from() {
+    use crate::harness::http;
+    use crate::serving::{Served, answer, keyed};
+    let issuer = Issuer::start().await;
+    let oauth = issuer.settings();
+    let served = Served::start(|config| {
+        config.oauth = oauth;
+        config.access.required = config::Required::Always;
+    })
+    .await;
+    let call = |token: &str, tool: &str| {
+        keyed(http().post(served.at(&format!("/tools/{tool}"))), Some(token)).json(&json!({ "query": "x" }))
+    };
+    let good = issuer.token(|_| {});
+    let (status, body) = answer(call(&good, "search")).await;
+    assert_eq!(
+        (status.as_u16(), body["error"]["code"].as_str()),
+        (409, Some("NO_INDEX")),
+        "it may search: {body}"
+    );
+    let session = served.open("/mcp", Some(&good)).await;
+    assert!(session.tools().await.contains(&"build_index".to_owned()), "its scopes count over MCP, too");
+    let narrow = issuer.token(|claims| claims["scope"] = json!("openid"));
+    assert_eq!(answer(call(&narrow, "search")).await.0, 403, "a token without the scope");
+
+    let expired = issuer.token(|claims| claims["exp"] = json!(get_current_timestamp() - 600));
+    let elsewhere = issuer.token(|claims| claims["aud"] = json!("https://other.example.com"));
+    for (what, token) in
+        [("expired", &expired), ("for another", &elsewhere), ("garbage", &"x.y.z".to_owned())]
+    {
+        let response = call(token, "search").send().await.unwrap();
+        assert_eq!(response.status(), 401, "{what}");
+        let challenge = response.headers()["www-authenticate"].to_str().unwrap().to_owned();
+        let pointer =
+            "resource_metadata=\"https://code.example.com/.well-known/oauth-protected-resource/mcp\"";
+        assert!(
+            challenge.contains("error=\"invalid_token\"") && challenge.contains(pointer),
+            "{what}: {challenge}"
+        );
+    }
+    let none = http().post(served.at("/mcp")).json(&json!({})).send().await.unwrap();
+    assert_eq!(none.status(), 401);
+    assert!(none.headers()["www-authenticate"].to_str().unwrap().contains("resource_metadata="));
+    for place in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
+        let (status, metadata) = answer(http().get(served.at(place))).await;
+        assert_eq!(status, 200, "without a token");
+        assert_eq!(metadata["resource"], AUDIENCE);
+        assert_eq!(metadata["authorization_servers"], json!([issuer.web.url]));
+    }
+    served.stop().await;
+
+    let plain = Served::start(|_| {}).await;
+    let (status, body) = answer(http().get(plain.at("/.well-known/oauth-protected-resource"))).await;
+    assert_eq!((status.as_u16(), body["error"]["code"].as_str()), (404, Some("NOT_FOUND")));
+    plain.stop().await;
+
+    let gone = nobody().await;
+    let cut_off = Served::start(|config| {
+        config.oauth = settings(&gone);
+        config.access.required = config::Required::Always;
+    })
+    .await;
+    let request = keyed(http().get(cut_off.at("/tools")), Some(&good));
+    assert_eq!(answer(request).await.0, 503, "a token that nobody can check is not the bearer's fault");
+    cut_off.stop().await;
+}

@@ -136,6 +136,46 @@ fn stdout_of_the_stdio_server_is_protocol_only() {
     assert!(server.wait().unwrap().success());
 }
 
+#[test]
+fn keys_are_made_listed_and_revoked_on_the_command_line() {
+    let run = |arguments: &[&str]| command(arguments).output().unwrap();
+    let project = project("keys");
+    let made =
+        run(&["keys", "create", "--name", "ci", "--project", &project, "--scopes", "search,index", "--json"]);
+    let made = json_of(&made)["result"].clone();
+    let (id, key) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
+    assert!(key.starts_with(&format!("poc_{id}_")), "{made}");
+
+    let listed = || {
+        let keys = json_of(&run(&["keys", "list", "--json"]))["result"]["keys"].clone();
+        let mine = keys.as_array().unwrap().iter().find(|key| key["id"] == id).cloned();
+        mine.unwrap_or_else(|| panic!("{keys:#}"))
+    };
+    let mine = listed();
+    assert_eq!((&mine["state"], &mine["projects"]), (&json!("live"), &json!([project])), "{mine:#}");
+    assert_eq!(mine["scopes"], json!(["search", "index"]));
+    assert!(mine["expiresAt"].is_string(), "90 days unless told otherwise: {mine:#}");
+    let told = run(&["keys", "list"]);
+    assert!(!String::from_utf8_lossy(&told.stdout).contains(key), "a key is shown once");
+
+    assert!(run(&["keys", "revoke", id]).status.success());
+    assert_eq!(listed()["state"], "revoked");
+    let code = |arguments: &[&str]| run(arguments).status.code();
+    assert_eq!(code(&["keys", "revoke", id]), Some(1), "only once");
+    assert_eq!(code(&["keys", "revoke", "nonsense"]), Some(1));
+    for wrong in [
+        &["keys", "create", "--name", "x"][..],
+        &["keys", "create", "--project", "a"],
+        &["keys", "create", "--name", "x", "--project", "Not_One"],
+        &["keys", "create", "--name", "x", "--project", "a", "--all-projects"],
+        &["keys", "create", "--name", "x", "--all-projects", "--scopes", "everything"],
+        &["keys", "create", "--name", "x", "--all-projects", "--expires", "soon"],
+        &["keys", "create", "--name", " ", "--all-projects"],
+    ] {
+        assert_eq!(code(wrong), Some(2), "{wrong:?}");
+    }
+}
+
 /// The supervisor of the cluster below `home`, found by its command line.
 fn supervisor_of(home: &std::path::Path) -> Option<i32> {
     let home = home.to_string_lossy().into_owned();

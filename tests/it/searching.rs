@@ -1,11 +1,14 @@
 //! Questions over real rows: words, meanings, gates, filters and shapes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use pairofcleats::app::App;
+use pairofcleats::contract::Fault;
+use pairofcleats::embedding::{Embedder, ModelIdentity, StubEmbedder};
 use serde_json::{Value, json};
 
-use crate::harness::{Repository, app, app_with_model, project, result};
+use crate::harness::{Repository, app, app_with_embedder, app_with_model, call, project, result};
 
 async fn indexed(app: &Arc<App>, name: &str, files: &[(&str, &str)]) -> (Repository, String) {
     let (repository, project) = (Repository::new(files), project(name));
@@ -137,4 +140,51 @@ async fn meaning_finds_what_words_cannot() {
         result(&app, "search", json!({ "query": "how do people sign in", "project_id": project })).await;
     assert_eq!(found["hits"][0]["file"], "a.py", "{found:#}");
     assert_ne!(found["vectors"], "none", "{found:#}");
+}
+
+/// A model that is busy with other questions.
+struct Busy(StubEmbedder);
+
+impl Embedder for Busy {
+    fn model(&self) -> &ModelIdentity {
+        self.0.model()
+    }
+
+    fn embed_passages(&self, texts: &[String], cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, Fault> {
+        self.0.embed_passages(texts, cancelled)
+    }
+
+    fn embed_query(&self, text: &str) -> Result<Vec<f32>, Fault> {
+        std::thread::sleep(Duration::from_secs(4));
+        self.0.embed_query(text)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn while_the_model_is_busy_words_alone_answer_and_say_so() {
+    let app = app_with_embedder(Arc::new(Busy(StubEmbedder::default())));
+    let (_repository, project) =
+        indexed(&app, "busy", &[("a.py", "def drawer():\n    return 'coins'\n")]).await;
+    let envelope = call(&app, "search", json!({ "query": "drawer", "project_id": project })).await;
+    assert_eq!(envelope["result"]["hits"][0]["file"], "a.py", "{envelope:#}");
+    assert_eq!(envelope["result"]["vectors"], "none");
+    assert_eq!(envelope["_meta"]["warnings"][0]["code"], "degraded", "{envelope:#}");
+    assert!(app.metrics_text().contains("pairofcleats_fallbacks_total{reason=\"degraded\"} 1"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_nobody_sees_is_shown() {
+    let app = app();
+    let text = "def admin():\n    return 'user\u{202e}nimda\u{2066}'  # \u{e0041}\u{e0042}\n\ndef plain():\n    return 'ü'\n";
+    let (_repository, project) =
+        indexed(&app, "unseen", &[("a.py", text), ("b.py", "def clean():\n    return 'ü'\n")]).await;
+    let file =
+        async |path: &str| call(&app, "show_file", json!({ "path": path, "project_id": project })).await;
+    let odd = file("a.py").await;
+    let shown = odd["result"]["text"].as_str().unwrap();
+    assert!(shown.contains("user\\u{202e}nimda\\u{2066}") && shown.contains("\\u{e0041}"), "{shown}");
+    assert_eq!(odd["_meta"]["warnings"][0]["code"], "invisible_characters");
+    let clean = file("b.py").await;
+    assert!(clean["result"]["text"].as_str().unwrap().contains('ü'));
+    assert!(clean["_meta"].get("warnings").is_none(), "{clean:#}");
 }

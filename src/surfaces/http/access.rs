@@ -13,11 +13,11 @@ use axum::response::Response;
 
 use super::answer;
 use super::guard::RequestId;
-use super::oauth::{self, Tokens};
+use super::oauth;
 use crate::app::App;
 use crate::config::{Config, Required};
 use crate::contract::{ErrorCode, Fault};
-use crate::tenancy::{Keyring, Principal};
+use crate::tenancy::{self, Keyring, Principal, TokenVerifier};
 use crate::tools::{Caller, Surface, View};
 
 /// The key of a caller who cannot set `Authorization`.
@@ -49,7 +49,7 @@ pub(super) struct Ends {
 pub(super) struct Access {
     pub(super) app: Arc<App>,
     pub(super) keys: Arc<Keyring>,
-    pub(super) tokens: Option<Arc<Tokens>>,
+    pub(super) tokens: Option<Arc<TokenVerifier>>,
 }
 
 /// Whether requests without a key are let through at all, and as whom.
@@ -113,7 +113,7 @@ fn is_true(text: &str) -> bool {
 }
 
 /// Why a request is not let through.
-pub(super) struct Denied {
+struct Denied {
     status: StatusCode,
     fault: Fault,
     /// The `error` of WWW-Authenticate; none where no credentials were sent (RFC 6750 §3.1).
@@ -127,6 +127,16 @@ impl Denied {
         );
         Self { status: StatusCode::UNAUTHORIZED, fault, error }
     }
+
+    fn token(denied: &tenancy::Denied) -> Self {
+        if let tenancy::Denied::KeysUnavailable(_) = denied {
+            let fault = Fault::new(ErrorCode::StorageUnavailable, denied.description()).with_hint(
+                "Try again in a few seconds; the operator looks whether the issuer can be reached.",
+            );
+            return Self { status: StatusCode::SERVICE_UNAVAILABLE, fault, error: None };
+        }
+        Self::unauthorized(denied.description(), Some("invalid_token"))
+    }
 }
 
 impl Access {
@@ -134,9 +144,9 @@ impl Access {
         match credential(&headers)? {
             Some(key) if Keyring::is_key(key) => self.of_key(key).await,
             Some(token) => match &self.tokens {
-                Some(tokens) => tokens.principal(token).await.map_err(|reason| {
-                    tracing::debug!(reason, "an access token was refused");
-                    Denied::unauthorized("The access token is not accepted.", Some("invalid_token"))
+                Some(tokens) => tokens.verify(token).await.map(Arc::new).map_err(|denied| {
+                    tracing::debug!(%denied, "an access token was refused");
+                    Denied::token(&denied)
                 }),
                 None => Err(Denied::unauthorized("The key does not work.", Some("invalid_token"))),
             },

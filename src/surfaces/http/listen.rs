@@ -32,7 +32,7 @@ use super::tls;
 use crate::app::App;
 use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer;
-use crate::tenancy;
+use crate::tenancy::{self, TokenVerifier};
 
 /// How long a connection that is one too many may take to read its refusal.
 const REFUSAL: Duration = Duration::from_secs(1);
@@ -51,12 +51,13 @@ pub struct Listening {
 /// Binds `server.bind` and `server.port`; port 0 takes a free one.
 ///
 /// # Errors
-/// `FORBIDDEN` for an address beyond loopback without keys, `INVALID_INPUT` for what is no address or no
-/// certificate, `ILLEGAL_STATE` when the port is taken; storage faults.
+/// `FORBIDDEN` for an address beyond loopback without keys, `INVALID_INPUT` for what is no address, no
+/// certificate or no issuer, `ILLEGAL_STATE` when the port is taken; storage faults.
 pub async fn listen(app: &App) -> Result<Listening, Fault> {
     let server = &app.config.server;
     let address = SocketAddr::new(ip(&server.bind)?, server.port);
     let tls = tls::acceptor(server)?;
+    TokenVerifier::configured(&app.config.oauth, Arc::clone(&app.clock))?;
     guarded(app, address.ip()).await?;
     let listener = TcpListener::bind(address).await.map_err(|error| unbound(address, &error))?;
     let address = listener

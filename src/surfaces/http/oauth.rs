@@ -1,38 +1,22 @@
-//! OAuth 2.1 resource server: tokens of the configured issuer, and the metadata that leads clients to it (RFC 9728).
+//! The metadata that leads OAuth clients to the issuer of this server's tokens (RFC 9728).
 
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::uri::Uri;
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 
 use super::answer;
 use super::guard::RequestId;
 use crate::app::App;
-use crate::config::{Config, Oauth};
+use crate::config::Config;
 use crate::contract::{ErrorCode, Fault};
-use crate::tenancy::Principal;
+use crate::tenancy::protected_resource_metadata;
 
 /// The well-known place of the metadata; the path of the resource follows it.
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";
-
-/// Tells tokens that are accepted from those that are not.
-pub(super) struct Tokens;
-
-impl Tokens {
-    /// A verifier, if the operator configured an issuer.
-    pub(super) fn configured(_settings: &Oauth) -> Option<Arc<Self>> {
-        None
-    }
-
-    /// Whose token it is.
-    pub(super) async fn principal(&self, _token: &str) -> Result<Arc<Principal>, &'static str> {
-        Err("no issuer")
-    }
-}
 
 /// Where the metadata of this server stands, if there is any.
 pub(super) fn metadata_url(config: &Config) -> Option<String> {
@@ -43,11 +27,15 @@ pub(super) fn metadata_url(config: &Config) -> Option<String> {
     Some(format!("{scheme}://{authority}{METADATA}{path}"))
 }
 
-/// `GET /.well-known/oauth-protected-resource`, with and without the path of the resource.
+/// `GET /.well-known/oauth-protected-resource`, with and without the path of the resource. The document is the
+/// standard's own and stands in no envelope.
 pub(super) async fn metadata(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
-    let _ = &app.config.oauth;
-    let fault = Fault::new(ErrorCode::NotFound, "This server takes no OAuth tokens.")
-        .with_hint("Send an API key as `Authorization: Bearer KEY`; the operator makes keys.");
-    let _ = Json(());
-    answer::refused(&app, StatusCode::NOT_FOUND, &fault, &id.0).into_response()
+    match protected_resource_metadata(&app.config.oauth) {
+        Some(metadata) => Json(metadata).into_response(),
+        None => {
+            let fault = Fault::new(ErrorCode::NotFound, "This server takes no OAuth tokens.")
+                .with_hint("Send an API key as `Authorization: Bearer KEY`; the operator makes keys.");
+            answer::refused(&app, StatusCode::NOT_FOUND, &fault, &id.0)
+        }
+    }
 }

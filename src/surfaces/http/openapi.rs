@@ -247,7 +247,7 @@ fn readiness() -> (&'static str, Value) {
 }
 
 fn metrics() -> (&'static str, Value) {
-    ("application/openmetrics-text; version=1.0.0; charset=utf-8", json!({ "type": "string" }))
+    ("text/plain; version=0.0.4; charset=utf-8", json!({ "type": "string" }))
 }
 
 fn document_schema() -> (&'static str, Value) {

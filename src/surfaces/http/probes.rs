@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::{StatusCode, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
@@ -13,6 +13,7 @@ use super::answer;
 use super::guard::RequestId;
 use crate::app::{App, blocking};
 use crate::contract::{ErrorCode, Fault};
+use crate::telemetry::older_format;
 use crate::tenancy::Scope;
 use crate::tools::Caller;
 
@@ -101,16 +102,22 @@ async fn disk(app: &App) -> Result<(), String> {
     }
 }
 
-/// `GET /metrics`: for Prometheus. With keys, only for those with the scope `admin`.
+/// `GET /metrics`: for Prometheus, as OpenMetrics where that is asked for. With keys, only for those with the scope `admin`.
 pub(super) async fn metrics(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
 ) -> Response {
     if !caller.principal.may(Scope::Admin) {
         let fault = Fault::new(ErrorCode::Forbidden, "Metrics need a key with the scope `admin`.");
         return answer::refused(&app, StatusCode::FORBIDDEN, &fault, &id.0);
     }
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], app.metrics_text()).into_response()
+    let accepts = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
+    let (kind, text) = if accepts.contains("application/openmetrics-text") {
+        ("application/openmetrics-text; version=1.0.0; charset=utf-8", app.metrics_text())
+    } else {
+        ("text/plain; version=0.0.4; charset=utf-8", older_format(&app.metrics_text()))
+    };
+    ([(header::CONTENT_TYPE, kind)], text).into_response()
 }

@@ -21,7 +21,7 @@ use tower_http::cors::CorsLayer;
 
 use super::access::{API_KEY, Access, PROJECT, READ_ONLY, TOOLSETS, identify};
 use super::guard::{RequestId, guard};
-use super::oauth::{self, Tokens};
+use super::oauth;
 use super::stream::{Streamed, events};
 use super::{answer, body, etag, mcp_routes, openapi, probes, timed_body};
 use crate::app::App;
@@ -29,7 +29,7 @@ use crate::config::Server;
 use crate::contract::{Envelope, ErrorCode, Fault};
 use crate::surfaces::mcp::SESSION_ID;
 use crate::surfaces::{answer as shared, listing};
-use crate::tenancy::Keyring;
+use crate::tenancy::{Keyring, TokenVerifier};
 use crate::tools::{self, Caller, Request, Toolbox};
 
 /// How long a browser may keep what it was told about other sites.
@@ -46,7 +46,7 @@ pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
     let access = Access {
         app: Arc::clone(app),
         keys: Arc::new(Keyring::new(Duration::from_millis(app.config.access.key_cache_ms))),
-        tokens: Tokens::configured(&app.config.oauth),
+        tokens: tokens(app),
     };
     let routes = Router::new()
         .route("/health", get(probes::health))
@@ -75,6 +75,11 @@ pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
         None => routes,
     };
     routes.layer(from_fn_with_state(Arc::clone(app), count)).layer(from_fn_with_state(Arc::clone(app), guard))
+}
+
+/// What checks access tokens. Settings that cannot be used have kept the server from listening.
+fn tokens(app: &App) -> Option<Arc<TokenVerifier>> {
+    TokenVerifier::configured(&app.config.oauth, Arc::clone(&app.clock)).ok().flatten().map(Arc::new)
 }
 
 /// Pages of the sites in `server.cors_origins` may call and read (Fetch standard).

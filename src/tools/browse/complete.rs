@@ -20,7 +20,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
     input: schema::of::<Input>,
-    output: schema::of::<Completed>,
+    output: schema::of_answer::<Completed>,
     run: |call, arguments| typed(call, arguments, run),
 };
 

@@ -24,7 +24,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
     input: schema::of::<Input>,
-    output: schema::of::<Listed>,
+    output: schema::of_answer::<Listed>,
     run: |call, arguments| typed(call, arguments, run),
 };
 

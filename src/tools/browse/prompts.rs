@@ -65,7 +65,7 @@ const fn prompt(
         bulkhead: Bulkhead::None,
         timeout: TimeoutClass::Default,
         input,
-        output: schema::of::<Rendered>,
+        output: schema::of_answer::<Rendered>,
         run,
     }
 }

@@ -21,7 +21,7 @@ pub(super) const TOOL: ToolSpec = ToolSpec {
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
     input: schema::of::<Input>,
-    output: schema::of::<FileText>,
+    output: schema::of_answer::<FileText>,
     run: |call, arguments| typed(call, arguments, run),
 };
 

@@ -23,7 +23,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     bulkhead: Bulkhead::Index,
     timeout: TimeoutClass::Index,
     input: schema::of::<Input>,
-    output: schema::of::<Output>,
+    output: schema::of_answer::<Output>,
     run: |call, arguments| typed(call, arguments, run),
 };
 

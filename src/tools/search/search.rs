@@ -27,7 +27,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
     input,
-    output: schema::of::<SearchPayload>,
+    output: schema::of_answer::<SearchPayload>,
     run: |call, arguments| typed(call, arguments, run),
 };
 

@@ -26,7 +26,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
     input: schema::of::<Input>,
-    output: schema::of::<Output>,
+    output: schema::of_answer::<Output>,
     run: |call, arguments| typed(call, arguments, run),
 };
 

@@ -22,7 +22,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Default,
     input: schema::of::<Input>,
-    output: schema::of::<Output>,
+    output: schema::of_answer::<Output>,
     run: |call, arguments| typed(call, arguments, run),
 };
 

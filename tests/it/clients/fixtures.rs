@@ -1,0 +1,93 @@
+//! The tools that the conformance suite wants by name, behind the one gate like the product's own.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use pairofcleats::app::Bulkhead;
+use pairofcleats::contract::{ErrorCode, Fault};
+use pairofcleats::tenancy::Scope;
+use pairofcleats::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolbox, Toolset};
+use serde_json::{Map, Value, json};
+
+type Run = fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>;
+
+/// The product's tools and the suite's.
+pub(super) fn toolbox() -> &'static Toolbox {
+    static TOOLBOX: OnceLock<Toolbox> = OnceLock::new();
+    TOOLBOX.get_or_init(|| Toolbox::with(&[&SIMPLE_TEXT, &ERROR, &PROGRESS, &JSON_SCHEMA, &RECONNECTION]))
+}
+
+static SIMPLE_TEXT: ToolSpec =
+    fixture("test_simple_text", no_arguments, |_, _| said("This is a simple text response for testing."));
+
+static ERROR: ToolSpec = fixture("test_error_handling", no_arguments, |_, _| {
+    async { Err(Fault::new(ErrorCode::IllegalState, "This tool intentionally returns an error for testing")) }
+        .boxed()
+});
+
+static PROGRESS: ToolSpec = fixture("test_tool_with_progress", no_arguments, |call, _| {
+    async move {
+        for done in [0.0, 50.0, 100.0] {
+            let message = format!("{done} of 100");
+            call.progress.report(ProgressUpdate {
+                phase: "test",
+                done,
+                total: Some(100.0),
+                message,
+                detail: None,
+            });
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        said("Done.").await
+    }
+    .boxed()
+});
+
+static JSON_SCHEMA: ToolSpec = fixture(
+    "json_schema_2020_12_tool",
+    || {
+        object(json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "type": "object",
+            "$defs": { "address": {
+                "type": "object",
+                "properties": { "street": { "type": "string" }, "city": { "type": "string" } }
+            } },
+            "properties": { "name": { "type": "string" }, "address": { "$ref": "#/$defs/address" } },
+            "additionalProperties": false
+        }))
+    },
+    |_, _| said("Done."),
+);
+
+static RECONNECTION: ToolSpec = fixture("test_reconnection", no_arguments, |_, _| said("Still here."));
+
+const fn fixture(name: &'static str, input: fn() -> Map<String, Value>, run: Run) -> ToolSpec {
+    ToolSpec {
+        name,
+        title: name,
+        description: "Part of the conformance suite.",
+        toolset: Toolset::Search,
+        effects: Effects::READS,
+        scope: Scope::Search,
+        bulkhead: Bulkhead::None,
+        timeout: TimeoutClass::Default,
+        input,
+        output: || object(json!({ "type": "object", "properties": { "text": { "type": "string" } } })),
+        run,
+    }
+}
+
+fn no_arguments() -> Map<String, Value> {
+    object(json!({ "type": "object", "properties": {}, "additionalProperties": false }))
+}
+
+fn said(text: &'static str) -> BoxFuture<'static, Result<Value, Fault>> {
+    async move { Ok(json!({ "text": text })) }.boxed()
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    value.as_object().unwrap().clone()
+}
