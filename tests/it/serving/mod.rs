@@ -1,7 +1,7 @@
 //! The server under all that reaches it: keys, sessions, older transports, load, slow and broken clients.
 //!
 //! Servers run in this process, over real sockets and the shared cluster, so that a test can mount tools of its own
-//! and look behind the answers; what is about processes stands in `surfaces.rs` and `processes.rs`.
+//! and look behind the answers; only [`parity`] starts processes, as `surfaces.rs` and `processes.rs` do.
 
 mod access;
 mod faults;

@@ -225,14 +225,10 @@ fn same(reference: &Value, said: &Value) -> Result<(), String> {
                 *value = "…".into();
             }
         }
-        envelope
+        format!("{envelope:#}")
     };
     let (wanted, got) = (masked(reference), masked(said));
-    if wanted.to_string() == got.to_string() {
-        Ok(())
-    } else {
-        Err(format!("{got:#}\ninstead of\n{wanted:#}"))
-    }
+    if wanted == got { Ok(()) } else { Err(format!("{got}\ninstead of\n{wanted}")) }
 }
 
 /// The same on a route that puts the result into a field beside the repository.
