@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use crate::config;
 use crate::contract::{ErrorCode, Fault};
 
 /// What is kept of each stream: its end, where programs say why they failed.
@@ -75,6 +76,29 @@ pub fn run(mut command: Command, timeout: Duration, cancelled: &dyn Fn() -> bool
     let status =
         group.reap().map_err(|error| Fault::internal(format!("`{name}` could not be watched"), error))?;
     Ok(Output { status, stdout, stderr })
+}
+
+/// Set, ONNX Runtime neither makes a device id nor writes down what it ran on.
+const SILENCE: &str = "ORT_DISABLE_TELEMETRY";
+
+/// Starts this program anew, once, in an environment in which ONNX Runtime leaves no traces in the user's home.
+///
+/// Its own switch comes too late: it writes when it is loaded. A running program cannot safely change its
+/// environment, so the new one takes its place, with the same number, arguments and streams. Where that fails, the
+/// program goes on as it is.
+pub fn silence_runtime() {
+    if config::is_set(SILENCE) {
+        return;
+    }
+    if let Ok(program) = std::env::current_exe() {
+        let mut arguments = std::env::args_os();
+        let mut again = Command::new(program);
+        if let Some(name) = arguments.next() {
+            again.arg0(name);
+        }
+        // Comes back only if it failed.
+        drop(again.args(arguments).env(SILENCE, "1").exec());
+    }
 }
 
 fn not_started(name: &str, error: io::Error) -> Fault {

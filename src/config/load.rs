@@ -71,6 +71,13 @@ fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
+/// Whether the environment has a variable of that name, for switches that are other programs' own.
+#[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
+#[must_use]
+pub fn is_set(name: &str) -> bool {
+    std::env::var_os(name).is_some()
+}
+
 /// One line an error: which setting, what is wrong with it, where it came from.
 fn explain(errors: figment::Error) -> String {
     let lines: Vec<String> = errors.into_iter().map(|e| e.to_string()).collect();

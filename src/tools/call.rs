@@ -96,12 +96,13 @@ impl Toolbox {
     }
 
     /// The arguments, checked against the input schema. A null field counts as absent, because many
-    /// clients fill optional fields that way.
+    /// clients fill optional fields that way, and `27.0` as `27`, as JSON Schema has it.
     fn shaped(&self, spec: &ToolSpec, arguments: Value) -> Result<Value, Refusal> {
         let arguments = match arguments {
             Value::Null => Value::Object(Map::new()),
             Value::Object(fields) => {
-                Value::Object(fields.into_iter().filter(|(_, value)| !value.is_null()).collect())
+                let given = fields.into_iter().filter(|(_, value)| !value.is_null());
+                Value::Object(given.map(|(name, value)| (name, whole(value))).collect())
             }
             other => other,
         };
@@ -118,6 +119,21 @@ impl Toolbox {
         if violations.is_empty() { Ok(arguments) } else { Err(Refusal::InvalidArguments(violations)) }
     }
 }
+
+/// A number without a fraction as an integer, which is what readers of integers expect.
+fn whole(value: Value) -> Value {
+    match value.as_f64() {
+        Some(number) if value.is_f64() && number.fract() == 0.0 && number.abs() < WHOLE_MAX => {
+            #[expect(clippy::cast_possible_truncation, reason = "it is whole and within range")]
+            let number = number as i64;
+            number.into()
+        }
+        _ => value,
+    }
+}
+
+/// Up to here, a float holds every integer.
+const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// Counts a call as running for as long as it does.
 struct Running(Arc<App>);

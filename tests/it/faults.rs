@@ -71,6 +71,9 @@ async fn broken_arguments_are_refused_with_the_nearest_field() {
     assert!(violations("search_code", json!({ "query": "x", "limit": 51 })).await.contains("limit"));
     assert!(violations("search_code", json!({ "query": "" })).await.contains("query"));
     assert!(violations("search_code", json!({ "query": "x".repeat(8193) })).await.contains("query"));
+    let whole = json!({ "query": "x", "limit": 5.0, "project_id": project("whole") });
+    assert_eq!(error(&app(), "search_code", whole).await["code"], "NO_INDEX", "5.0 is an integer");
+    assert!(violations("search_code", json!({ "query": "x", "limit": 5.5 })).await.contains("limit"));
     let nulls = json!({ "query": "x", "limit": null, "project_id": project("nulls") });
     assert_eq!(error(&app(), "search_code", nulls).await["code"], "NO_INDEX", "null counts as absent");
 }

@@ -176,6 +176,22 @@ fn keys_are_made_listed_and_revoked_on_the_command_line() {
     }
 }
 
+#[test]
+fn the_model_runtime_leaves_nothing_in_the_users_home() {
+    let user = tempfile::tempdir().unwrap();
+    let repository = Repository::new(&[("a.py", "def quiet():\n    return 1\n")]);
+    let arguments = json!({ "repoPath": repository.root(), "project_id": project("quiet") }).to_string();
+    let answer = command(&["call", "build_index", "--args", &arguments])
+        .env("HOME", user.path())
+        .env_remove("XDG_CACHE_HOME")
+        .env_remove("ORT_DISABLE_TELEMETRY")
+        .output()
+        .unwrap();
+    assert_eq!(json_of(&answer)["ok"], true);
+    let left: Vec<_> = std::fs::read_dir(user.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
 /// The supervisor of the cluster below `home`, found by its command line.
 fn supervisor_of(home: &std::path::Path) -> Option<i32> {
     let home = home.to_string_lossy().into_owned();

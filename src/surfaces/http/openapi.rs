@@ -158,7 +158,10 @@ fn call(tool: &ToolSpec) -> Value {
 }
 
 fn body(tool: &ToolSpec) -> Value {
-    json!({ "required": true, "content": { (JSON): { "schema": (tool.input)() } } })
+    let input = (tool.input)();
+    // Where nothing is required, no body counts as the empty object.
+    let required = input.get("required").and_then(Value::as_array).is_some_and(|fields| !fields.is_empty());
+    json!({ "required": required, "content": { (JSON): { "schema": input } } })
 }
 
 /// `POST /search` wraps the tool's result as `{repo, search}` (T §7.2.4).

@@ -26,7 +26,8 @@ async fn impatient() -> Served {
 async fn rest(mut stream: TcpStream) -> String {
     let mut text = Vec::new();
     // A reset is an end, too.
-    let _ = stream.read_to_end(&mut text).await;
+    let ended = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut text)).await;
+    assert!(ended.is_ok(), "the connection stays open");
     String::from_utf8_lossy(&text).into_owned()
 }
 
