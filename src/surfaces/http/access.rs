@@ -13,6 +13,7 @@ use axum::response::Response;
 
 use super::answer;
 use super::guard::RequestId;
+use super::listen::bind_address;
 use super::oauth;
 use crate::app::App;
 use crate::config::{Config, Required};
@@ -52,10 +53,9 @@ pub(super) struct Access {
     pub(super) tokens: Option<Arc<TokenVerifier>>,
 }
 
-/// Whether requests without a key are let through at all, and as whom.
+/// Whether no request is let through without a key.
 pub(super) fn needs_key(config: &Config) -> bool {
-    let open_bind = !config.server.bind.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
-        && config.server.bind != "localhost";
+    let open_bind = !bind_address(&config.server.bind).is_ok_and(|ip| ip.is_loopback());
     match config.access.required {
         Required::Always => true,
         Required::Auto => (open_bind && !config.access.insecure) || config.server.behind_proxy,

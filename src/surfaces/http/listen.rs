@@ -55,7 +55,7 @@ pub struct Listening {
 /// certificate or no issuer, `ILLEGAL_STATE` when the port is taken; storage faults.
 pub async fn listen(app: &App) -> Result<Listening, Fault> {
     let server = &app.config.server;
-    let address = SocketAddr::new(ip(&server.bind)?, server.port);
+    let address = SocketAddr::new(bind_address(&server.bind)?, server.port);
     let tls = tls::acceptor(server)?;
     TokenVerifier::configured(&app.config.oauth, Arc::clone(&app.clock))?;
     guarded(app, address.ip()).await?;
@@ -265,7 +265,11 @@ fn too_many(app: &App) -> String {
     )
 }
 
-fn ip(bind: &str) -> Result<IpAddr, Fault> {
+/// The address that `server.bind` means.
+///
+/// # Errors
+/// `INVALID_INPUT` for what is no address.
+pub(super) fn bind_address(bind: &str) -> Result<IpAddr, Fault> {
     if bind == "localhost" {
         return Ok(IpAddr::from([127, 0, 0, 1]));
     }
@@ -315,10 +319,10 @@ mod tests {
     #[test]
     fn addresses_are_read() {
         for good in ["127.0.0.1", "localhost", "::1", "[::1]", "127.1.2.3"] {
-            assert!(ip(good).is_ok_and(|ip| ip.is_loopback()), "{good}");
+            assert!(bind_address(good).is_ok_and(|ip| ip.is_loopback()), "{good}");
         }
-        assert!(ip("0.0.0.0").is_ok_and(|ip| !ip.is_loopback()));
-        let fault = ip("example.com").unwrap_err();
+        assert!(bind_address("0.0.0.0").is_ok_and(|ip| !ip.is_loopback()));
+        let fault = bind_address("example.com").unwrap_err();
         assert_eq!(fault.code, ErrorCode::InvalidInput);
         assert!(fault.hint.is_some());
     }
