@@ -429,7 +429,7 @@ async fn a_bearer_who_leaves_does_not_start_it_again() {
     let (let_it, told) = std::sync::mpsc::channel::<()>();
     let told = Mutex::new(told);
     let web = Web::start(move |_| {
-        let _ = told.lock().unwrap().recv_timeout(Duration::from_secs(1));
+        let _ = told.lock().unwrap().recv_timeout(Duration::from_secs(60));
         Reply::Json(json!({ "keys": [published("es", key("es"), Algorithm::ES256)] }))
     })
     .await;
