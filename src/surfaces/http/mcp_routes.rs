@@ -5,18 +5,22 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::Router;
+use axum::body::to_bytes;
 use axum::extract::{Path, Query, Request as HttpRequest, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 
 use super::guard::RequestId;
 use super::{answer, body};
 use crate::app::App;
-use crate::contract::Fault;
+use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer as shared;
 use crate::surfaces::mcp::{SseMcp, StreamableMcp};
 use crate::tools::{Caller, Toolbox, View};
+
+/// Refusals are a line.
+const REFUSAL_BYTES_MAX: usize = 4096;
 
 /// What these routes share.
 #[derive(Clone)]
@@ -49,7 +53,7 @@ async fn whole(
     Extension(caller): Extension<Caller>,
     request: HttpRequest,
 ) -> Response {
-    mounted.streamable.answer(&caller.principal, request).await
+    answered(&mounted, &caller, request).await
 }
 
 async fn read_only(mounted: State<Mounted>, caller: Extension<Caller>, request: HttpRequest) -> Response {
@@ -85,15 +89,38 @@ async fn narrowed(
     match View::of(toolsets, read_only) {
         Ok(view) => {
             caller.view = caller.view.narrowed(&view);
-            let principal = Arc::clone(&caller.principal);
-            request.extensions_mut().insert(caller);
-            mounted.streamable.answer(&principal, request).await
+            request.extensions_mut().insert(caller.clone());
+            answered(&mounted, &caller, request).await
         }
         Err(fault) => {
             let id = caller.request_id.unwrap_or_default();
             answer::refused(&mounted.app, StatusCode::NOT_FOUND, &fault, &id)
         }
     }
+}
+
+/// The protocol's answer. What rmcp refuses below the protocol, in plain text, stands in the envelope as on every
+/// other route.
+async fn answered(mounted: &Mounted, caller: &Caller, request: HttpRequest) -> Response {
+    let response = mounted.streamable.answer(&caller.principal, request).await;
+    let status = response.status();
+    let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(b"application/json");
+    if status.is_success() || response.headers().get(header::CONTENT_TYPE).is_some_and(is_json) {
+        return response;
+    }
+    let text = to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    let (code, hint) = match status {
+        StatusCode::NOT_FOUND => (ErrorCode::NotFound, "Open another session with `initialize`."),
+        StatusCode::INTERNAL_SERVER_ERROR => (ErrorCode::Internal, "Look at the server's log."),
+        _ => (
+            ErrorCode::InvalidRequest,
+            "Speak MCP here: one JSON-RPC message, `Accept: application/json, text/event-stream`.",
+        ),
+    };
+    let message = if text.is_empty() { format!("The request was refused: {status}.") } else { text };
+    let id = caller.request_id.clone().unwrap_or_default();
+    answer::refused(&mounted.app, status, &Fault::new(code, message).with_hint(hint), &id)
 }
 
 async fn open(State(mounted): State<Mounted>, Extension(caller): Extension<Caller>) -> Response {

@@ -99,6 +99,33 @@ async fn a_header_names_the_sessions_project() {
     served.stop().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_refused_below_the_protocol_stands_in_the_envelope() {
+    let served = Served::start(|config| config.server.body_bytes_max = 10_000).await;
+    let post = || http().post(served.at("/mcp")).header("accept", "application/json, text/event-stream");
+    let unknown = post()
+        .header("mcp-session-id", "nobody-s")
+        .json(&json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }));
+    let large = post().json(&json!({ "x": "y".repeat(20_000) }));
+    let table = [
+        ("an unknown session", unknown, 404, "NOT_FOUND"),
+        ("no JSON", post().header("content-type", "text/plain").body("{}"), 415, "INVALID_REQUEST"),
+        ("broken JSON", post().header("content-type", "application/json").body("{"), 415, "INVALID_REQUEST"),
+        ("too large", large, 413, "INVALID_REQUEST"),
+        ("nothing accepted", http().post(served.at("/mcp")).json(&super::hello()), 406, "INVALID_REQUEST"),
+        ("no method of it", http().put(served.at("/mcp")).body("{}"), 405, "INVALID_REQUEST"),
+    ];
+    for (what, request, status, code) in table {
+        let (got, body) = answer(request).await;
+        assert_eq!((got.as_u16(), body["error"]["code"].as_str()), (status, Some(code)), "{what}: {body}");
+        assert!(
+            body["error"]["hint"].is_string() && body["_meta"]["requestId"].is_string(),
+            "{what}: {body}"
+        );
+    }
+    served.stop().await;
+}
+
 // --- progress
 
 #[tokio::test(flavor = "multi_thread")]

@@ -65,7 +65,7 @@ async fn bodies_are_json_and_not_too_large() {
             assert!(envelope["_meta"]["requestId"].is_string());
         }
     }
-    // MCP's own route answers in rmcp's words.
+    // MCP's own route has the same statuses; `protocol.rs` reads its envelopes.
     for (kind, body, status) in [("text/plain", "{}", 415), ("application/json", large.as_str(), 413)] {
         let request = http().post(served.at("/mcp")).header("accept", "application/json, text/event-stream");
         let got = send(request.header("content-type", kind).body(body.to_owned())).await.status();
