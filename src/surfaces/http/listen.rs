@@ -20,7 +20,6 @@ use serde_json::json;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
@@ -28,7 +27,7 @@ use tower_service::Service;
 use super::access::{Ends, needs_key};
 use super::connection::{Patience, Running, Watched};
 use super::routes::router;
-use super::tls;
+use super::tls::Tls;
 use crate::app::App;
 use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer;
@@ -45,7 +44,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 pub struct Listening {
     listener: TcpListener,
     address: SocketAddr,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Tls>,
 }
 
 /// Binds `server.bind` and `server.port`; port 0 takes a free one.
@@ -56,7 +55,7 @@ pub struct Listening {
 pub async fn listen(app: &App) -> Result<Listening, Fault> {
     let server = &app.config.server;
     let address = SocketAddr::new(bind_address(&server.bind)?, server.port);
-    let tls = tls::acceptor(server)?;
+    let tls = Tls::configured(server)?;
     TokenVerifier::configured(&app.config.oauth, Arc::clone(&app.clock))?;
     guarded(app, address.ip()).await?;
     let listener = TcpListener::bind(address).await.map_err(|error| unbound(address, &error))?;
@@ -119,7 +118,7 @@ impl Listening {
 struct Connections {
     app: Arc<App>,
     router: Router,
-    tls: Option<TlsAcceptor>,
+    tls: Option<Tls>,
     local: SocketAddr,
     places: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
@@ -174,7 +173,7 @@ impl Connections {
             None => self.speak(stream, ends).await,
             Some(tls) => {
                 let limit = Duration::from_millis(self.app.config.server.first_byte_ms);
-                let stream = tokio::time::timeout(limit, tls.accept(stream)).await??;
+                let stream = tokio::time::timeout(limit, tls.acceptor().accept(stream)).await??;
                 self.speak(stream, ends).await
             }
         }

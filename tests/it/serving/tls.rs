@@ -81,6 +81,21 @@ async fn a_server_with_a_certificate_speaks_https_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_renewed_certificate_is_taken_up_and_a_broken_one_is_not() {
+    let (first, second) = (Pair::new(), Pair::new());
+    let (certificate, key) = (first.certificate(), first.key());
+    let served = Served::start(|config| set(config, Some(&certificate), Some(&key))).await;
+    let health = async |pair: &Pair| pair.client().get(served.at("/health")).send().await.is_ok();
+    assert!(health(&first).await && !health(&second).await);
+    std::fs::write(&key, "half written").unwrap();
+    assert!(health(&first).await, "the old one stays");
+    std::fs::copy(second.key(), &key).unwrap();
+    std::fs::copy(second.certificate(), &certificate).unwrap();
+    assert!(health(&second).await && !health(&first).await);
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn certificates_that_cannot_be_used_are_told_at_the_start() {
     let (pair, other, folder) = (Pair::new(), Pair::new(), tempfile::tempdir().unwrap());
     let (certificate, key) = (pair.certificate(), pair.key());
