@@ -192,6 +192,16 @@ fn the_model_runtime_leaves_nothing_in_the_users_home() {
     assert!(left.is_empty(), "{left:?}");
 }
 
+/// A child that does not outlive its test, also when that fails.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The supervisor of the cluster below `home`, found by its command line.
 fn supervisor_of(home: &std::path::Path) -> Option<i32> {
     let home = home.to_string_lossy().into_owned();
@@ -206,14 +216,16 @@ fn supervisor_of(home: &std::path::Path) -> Option<i32> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_brings_its_database_back_when_the_supervisor_is_killed() {
     let home = new_home("revived");
-    let mut server = command(&["--json", "serve", "--port", "0"])
-        .env("PAIROFCLEATS_HOME", &home)
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let mut server = Ended(
+        command(&["--json", "serve", "--port", "0"])
+            .env("PAIROFCLEATS_HOME", &home)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
     let mut line = String::new();
-    BufReader::new(server.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let url = serde_json::from_str::<Value>(&line).unwrap()["result"]["url"].as_str().unwrap().to_owned();
     let healthy = async || {
         let asked = http().get(format!("{url}/status")).send().await;
@@ -238,7 +250,6 @@ async fn a_server_brings_its_database_back_when_the_supervisor_is_killed() {
     .unwrap();
     wait_until("another supervisor", || supervisor_of(&home).is_some_and(|pid| pid != before));
     wait("the database to be back").await;
-    server.kill().unwrap();
-    server.wait().unwrap();
+    drop(server);
     wait_until("the cluster to be gone", || supervisor_of(&home).is_none());
 }
