@@ -71,7 +71,7 @@ pub(super) async fn identify(State(access): State<Access>, mut request: Request,
     let is_here = is_here(&request);
     let principal = match open {
         true => Arc::new(Principal::nobody()),
-        false => match access.principal(request.headers().clone(), is_here).await {
+        false => match access.principal(credential(request.headers()), is_here).await {
             Err(denied) => return access.refuse(&denied, &id.0),
             Ok(principal) => principal,
         },
@@ -143,11 +143,15 @@ impl Denied {
 }
 
 impl Access {
-    async fn principal(&self, headers: HeaderMap, is_here: bool) -> Result<Arc<Principal>, Denied> {
-        match credential(&headers)? {
-            Some(key) if Keyring::is_key(key) => self.of_key(key).await,
+    async fn principal(
+        &self,
+        sent: Result<Option<String>, Denied>,
+        is_here: bool,
+    ) -> Result<Arc<Principal>, Denied> {
+        match sent? {
+            Some(key) if Keyring::is_key(&key) => self.of_key(&key).await,
             Some(token) => match &self.tokens {
-                Some(tokens) => tokens.verify(token).await.map(Arc::new).map_err(|denied| {
+                Some(tokens) => tokens.verify(&token).await.map(Arc::new).map_err(|denied| {
                     tracing::debug!(%denied, "an access token was refused");
                     Denied::token(&denied)
                 }),
@@ -202,7 +206,7 @@ impl Access {
 }
 
 /// The key or token that was sent; two different ones are refused rather than chosen from.
-fn credential(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
+fn credential(headers: &HeaderMap) -> Result<Option<String>, Denied> {
     let unreadable = || Denied::unauthorized("The credentials cannot be read.", Some("invalid_request"));
     let bearer = match headers.get(header::AUTHORIZATION) {
         None => None,
@@ -221,7 +225,7 @@ fn credential(headers: &HeaderMap) -> Result<Option<&str>, Denied> {
     };
     match (bearer, key) {
         (Some(bearer), Some(key)) if bearer != key => Err(unreadable()),
-        (bearer, key) => Ok(bearer.or(key)),
+        (bearer, key) => Ok(bearer.or(key).map(str::to_owned)),
     }
 }
 
@@ -234,7 +238,7 @@ mod tests {
             .iter()
             .map(|(name, value)| (name.clone(), HeaderValue::from_str(value).unwrap()))
             .collect();
-        credential(&headers).map(|key| key.map(str::to_owned)).map_err(|denied| denied.status)
+        credential(&headers).map_err(|denied| denied.status)
     }
 
     #[test]

@@ -1,6 +1,6 @@
-//! The running calls of one session, found by request id whatever its JSON type.
+//! The running calls of one session, for `$/cancelRequest`: found by request id whatever its JSON type (S §7.2).
 //!
-//! rmcp compares ids with their type, so `"22"` would not cancel `22`; S §7.2 wants `String(id)`.
+//! `notifications/cancelled` is rmcp's to handle, which then drops the answer; see `twin` for its ids.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
