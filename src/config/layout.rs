@@ -45,6 +45,12 @@ impl Layout {
         self.home.join("models")
     }
 
+    /// Files of the project with this (well-formed) id: portable indexes, exports, context packs. Nobody else's.
+    #[must_use]
+    pub fn project(&self, id: &str) -> PathBuf {
+        self.home.join("projects").join(id)
+    }
+
     /// The embedded cluster: data directory, locks, log.
     #[must_use]
     pub fn cluster(&self) -> PathBuf {

@@ -57,7 +57,7 @@ sections! {
         index_waiting_max: usize,
     }
     /// Longest run of a tool; 0 means none.
-    Timeouts { default_ms: u64, index_ms: u64, search_ms: u64 }
+    Timeouts { default_ms: u64, index_ms: u64, search_ms: u64, artifacts_ms: u64, triage_ms: u64 }
     /// Which tools are offered.
     Tools { toolsets: Vec<String>, read_only: bool }
     /// HTTP.

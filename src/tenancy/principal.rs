@@ -132,6 +132,13 @@ impl Principal {
         self.projects.allow(id)
     }
 
+    /// Whether it speaks for the whole installation: only then may it change what all projects share, such as
+    /// models, or name files of this machine.
+    #[must_use]
+    pub fn is_operator(&self) -> bool {
+        self.is_local || (self.may(Scope::Admin) && self.projects == Projects::All)
+    }
+
     /// The answer to writing into a project that is not this principal's; the same whether it exists or not.
     #[must_use]
     pub fn refused(&self, id: &ProjectId) -> Fault {

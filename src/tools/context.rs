@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::contract::{Fault, Meta, ProjectId, Warning};
+use crate::contract::{ErrorCode, Fault, Meta, ProjectId, Warning};
 use crate::store::{DecidedBy, ModelFacts, Project};
 use crate::tenancy::{self, Principal, Session};
 use crate::tools::view::View;
@@ -168,6 +168,19 @@ impl Call {
     pub async fn require_allowed(&self, project_id: Option<&str>) -> Result<(), Fault> {
         let (id, _) = self.chosen(project_id).await?;
         if self.caller.principal.may_use(&id) { Ok(()) } else { Err(self.caller.principal.refused(&id)) }
+    }
+
+    /// Refuses a caller who does not speak for the whole installation.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`.
+    pub fn require_operator(&self) -> Result<(), Fault> {
+        if self.caller.principal.is_operator() {
+            return Ok(());
+        }
+        let message = "This changes what all projects share, and your key is for some of them.";
+        Err(Fault::new(ErrorCode::Forbidden, message)
+            .with_hint("Ask the operator, or use a key with the scope `admin` and all projects."))
     }
 
     /// Which project is meant, and by which rule.

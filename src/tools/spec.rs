@@ -45,11 +45,17 @@ pub enum Toolset {
     Search,
     /// Building and watching indexes.
     Index,
+    /// Models, dictionaries, extensions and portable index files.
+    Artifacts,
+    /// Security findings and decisions.
+    Triage,
+    /// Keeping an installation.
+    Admin,
 }
 
 impl Toolset {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Search, Self::Index];
+    pub const ALL: [Self; 5] = [Self::Search, Self::Index, Self::Artifacts, Self::Triage, Self::Admin];
 
     /// As settings, headers and URLs name it.
     #[must_use]
@@ -57,6 +63,9 @@ impl Toolset {
         match self {
             Self::Search => "search",
             Self::Index => "index",
+            Self::Artifacts => "artifacts",
+            Self::Triage => "triage",
+            Self::Admin => "admin",
         }
     }
 }
@@ -81,6 +90,10 @@ impl Effects {
     /// Adds or refreshes; nothing is lost.
     pub const WRITES: Self =
         Self { read_only: false, destructive: false, idempotent: true, open_world: false };
+    /// Adds what it fetches from outside.
+    pub const FETCHES: Self = Self { open_world: true, ..Self::WRITES };
+    /// Takes something away.
+    pub const REMOVES: Self = Self { destructive: true, ..Self::WRITES };
 }
 
 /// Which limit holds.
@@ -92,17 +105,23 @@ pub enum TimeoutClass {
     Search,
     /// `timeouts.index_ms`.
     Index,
+    /// `timeouts.artifacts_ms`.
+    Artifacts,
+    /// `timeouts.triage_ms`.
+    Triage,
 }
 
 impl TimeoutClass {
     /// The limit in milliseconds, if there is one.
     #[must_use]
     pub fn millis(self, config: &Config) -> Option<u64> {
-        let Timeouts { default_ms, index_ms, search_ms } = config.timeouts;
+        let Timeouts { default_ms, index_ms, search_ms, artifacts_ms, triage_ms } = config.timeouts;
         let limit = match self {
             Self::Default => default_ms,
             Self::Search => search_ms,
             Self::Index => index_ms,
+            Self::Artifacts => artifacts_ms,
+            Self::Triage => triage_ms,
         };
         (limit > 0).then_some(limit)
     }

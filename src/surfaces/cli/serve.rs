@@ -40,7 +40,7 @@ impl Args {
 #[derive(Debug, Default, clap::Args)]
 #[group(skip)]
 pub(super) struct Offered {
-    /// Only tools of these families: search, index [default: tools.toolsets, all]
+    /// Only tools of these families: search, index, artifacts, triage, admin [default: tools.toolsets, all]
     #[arg(long, value_name = "FAMILY,…")]
     toolsets: Option<String>,
     /// Only tools that change nothing [default: tools.read_only]

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::job;
 use crate::app::Bulkhead;
@@ -32,8 +33,20 @@ pub(crate) const OLDER_NAME: ToolSpec = ToolSpec {
     name: "index_build",
     title: "Build index (older name)",
     description: "The older name of `build_index`, with the same arguments and the same answer.",
+    input: input_of_older_name,
     ..TOOL
 };
+
+/// The same fields; what they mean is told once, because models pay for each word of the list.
+fn input_of_older_name() -> Map<String, Value> {
+    let mut input = schema::of::<Input>();
+    if let Some(Value::Object(fields)) = input.get_mut("properties") {
+        for rule in fields.values_mut().filter_map(Value::as_object_mut) {
+            rule.insert("description".to_owned(), Value::from("As in build_index."));
+        }
+    }
+    input
+}
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
