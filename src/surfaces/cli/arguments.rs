@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::{
-    bootstrap, call, completions, doctor, index, keys, mcp, mcp_config, projects, quickstart, search, serve,
-    tools,
+    bootstrap, call, completions, doctor, hook, index, keys, mcp, mcp_config, projects, quickstart, search,
+    serve, tools, watch,
 };
 use crate::config::Overrides;
 
@@ -56,6 +56,10 @@ pub(super) enum Command {
     Bootstrap(bootstrap::Args),
     /// Index a repository, or refresh its index
     Index(index::Args),
+    /// Index a repository, and again whenever it changed, until Ctrl-C
+    Watch(watch::Args),
+    /// Print or install git hooks that refresh the index
+    Hook(hook::Args),
     /// Search indexed code
     Search(search::Args),
     /// Serve HTTP and MCP on this machine until Ctrl-C
@@ -85,6 +89,7 @@ impl Cli {
             Command::Serve(args) => args.settings(),
             Command::Mcp(args) => args.settings(),
             Command::Quickstart(args) => args.settings(),
+            Command::Watch(args) => args.settings(),
             _ => Vec::new(),
         };
         let settings = self.global.set.iter().cloned().chain(own);
