@@ -245,8 +245,7 @@ impl App {
     }
 
     async fn open_storage(&self) -> Result<Storage, Fault> {
-        if let Some(url) = &self.config.database.url {
-            let options = crate::postgres::parse_url(url)?;
+        if let Some(options) = crate::postgres::external(&self.config.database)? {
             let database = Database::connect(options, &self.config.database, true).await?;
             return Ok(Storage { store: Store::new(database), server: None });
         }

@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::App;
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::indexing::{self, Options, Run};
-use crate::jobs::{self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob, Until, WhenStopped};
+use crate::jobs::{
+    self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob, Until, WhenStopped,
+};
 use crate::store::{DecidedBy, Project};
 use crate::tenancy::{self, RepositoryRoot};
 

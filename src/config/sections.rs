@@ -25,7 +25,7 @@ sections! {
     }
     /// An external Postgres and the pools over either kind.
     Database {
-        url: Option<String>, search_connections: u32, write_connections: u32, acquire_timeout_ms: u64,
+        url: Option<String>, password_file: Option<PathBuf>, search_connections: u32, write_connections: u32, acquire_timeout_ms: u64,
         statement_timeout_ms: u64, search_statement_timeout_ms: u64, lock_timeout_ms: u64,
     }
     /// The embedded cluster.
@@ -96,7 +96,10 @@ sections! {
 
 /// What a server watches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(untagged, expecting = "\"indexed\", or a list such as [{ path = \"/srv/shop\", project = \"client-a\" }]")]
+#[serde(
+    untagged,
+    expecting = "\"indexed\", or a list such as [{ path = \"/srv/shop\", project = \"client-a\" }]"
+)]
 pub enum Watched {
     /// Every repository that was indexed, of all projects.
     All(Indexed),

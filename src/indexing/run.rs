@@ -229,8 +229,9 @@ pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fau
 
 async fn walk_blocking(run: &Run<'_>) -> Result<Walk, Fault> {
     let (root, settings, cancel) = (run.root.to_owned(), run.config.indexing.clone(), run.cancel.clone());
-    let walking =
-        tokio::task::spawn_blocking(move || walk::walk(&root, &(&settings).into(), &|| cancel.is_cancelled()));
+    let walking = tokio::task::spawn_blocking(move || {
+        walk::walk(&root, &(&settings).into(), &|| cancel.is_cancelled())
+    });
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }
 

@@ -70,14 +70,7 @@ impl Watch {
     /// A watch over the repository at `root`, a canonical path. It notices nothing before the first [`Watch::look`].
     #[must_use]
     pub fn new(root: PathBuf, indexing: config::Indexing, directories_max: usize) -> Self {
-        Self {
-            root,
-            indexing,
-            directories_max,
-            changes: Changes::default(),
-            watcher: None,
-            unwatched: None,
-        }
+        Self { root, indexing, directories_max, changes: Changes::default(), watcher: None, unwatched: None }
     }
 
     /// Where changes are told.
@@ -96,10 +89,9 @@ impl Watch {
         }
         for _ in 0..ROUNDS_MAX {
             let mut directories = Vec::new();
-            let walked =
-                walk_telling(&self.root, &(&self.indexing).into(), cancelled, &mut |directory| {
-                    directories.push(directory.to_owned());
-                });
+            let walked = walk_telling(&self.root, &(&self.indexing).into(), cancelled, &mut |directory| {
+                directories.push(directory.to_owned());
+            });
             // A root that comes back is another one.
             let walked = walked.inspect_err(|_| self.forget())?;
             if cancelled() {
@@ -114,15 +106,19 @@ impl Watch {
             let state = state(&walked, history.as_ref().and_then(History::head).as_ref());
             return Ok(Look { state, directories: count, unwatched: self.unwatched.clone() });
         }
-        Err(Fault::new(ErrorCode::IllegalState, "The repository's directories change faster than they can be followed.")
-            .with_hint("Wait until whatever makes them is done."))
+        Err(Fault::new(
+            ErrorCode::IllegalState,
+            "The repository's directories change faster than they can be followed.",
+        )
+        .with_hint("Wait until whatever makes them is done."))
     }
 
     /// The git history, unless it lies where nothing may be read.
     fn history(&self) -> Option<History> {
         let allowed = &self.indexing.roots;
         let readable = |path: &Path| allowed.is_empty() || allowed.iter().any(|root| path.starts_with(root));
-        History::open(&self.root).filter(|history| readable(&history.directory()) && readable(&history.own_directory()))
+        History::open(&self.root)
+            .filter(|history| readable(&history.directory()) && readable(&history.own_directory()))
     }
 
     fn forget(&mut self) {
@@ -183,7 +179,9 @@ impl Watch {
                 // One that is gone took its watch along.
                 let _ = watcher.unwatch(directory);
             }
-            return new.iter().try_for_each(|directory| watch_one(watcher, directory, RecursiveMode::NonRecursive));
+            return new
+                .iter()
+                .try_for_each(|directory| watch_one(watcher, directory, RecursiveMode::NonRecursive));
         }
         // Elsewhere the system watches whole trees; events of what the walk leaves out are not heard.
         let git = self.changes.0.lock().git.clone();
@@ -204,7 +202,10 @@ fn has_gone(error: &notify::Error) -> bool {
     match &error.kind {
         notify::ErrorKind::PathNotFound => true,
         notify::ErrorKind::Io(error) => {
-            matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory)
+            matches!(
+                error.kind(),
+                io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied | io::ErrorKind::NotADirectory
+            )
         }
         _ => false,
     }
@@ -215,8 +216,11 @@ fn why(error: &notify::Error) -> String {
         notify::ErrorKind::MaxFilesWatch => {
             "this machine's limit of watched directories is reached (fs.inotify.max_user_watches)".to_owned()
         }
-        notify::ErrorKind::Io(error) if error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) => {
-            "this machine's limit of watches is reached (fs.inotify.max_user_instances, or open files)".to_owned()
+        notify::ErrorKind::Io(error)
+            if error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) =>
+        {
+            "this machine's limit of watches is reached (fs.inotify.max_user_instances, or open files)"
+                .to_owned()
         }
         _ => format!("the system cannot watch it: {error}"),
     }
@@ -282,7 +286,8 @@ impl Changes {
                 if !event.paths.iter().any(|path| watched.is_about(path)) {
                     return;
                 }
-                let moves = matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
+                let moves =
+                    matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
                 // A watch goes with its directory, wherever that went, and not with the path.
                 if moves && event.paths.iter().any(|path| watched.directories.contains(path)) {
                     shared.anew.store(true, Ordering::Release);
@@ -366,7 +371,10 @@ mod tests {
         let after = look(&mut watch);
         assert_ne!(after.state, before.state);
         assert_eq!(after.directories, 2);
-        while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().heard()).await.is_ok() {}
+        while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().heard())
+            .await
+            .is_ok()
+        {}
         std::fs::write(root.path().join("deep/c.rs"), "fn c() {}").unwrap();
         heard(&watch).await;
     }
@@ -384,7 +392,10 @@ mod tests {
         assert_eq!(watch.look(&|| false).unwrap_err().code, ErrorCode::NotFound);
         std::fs::rename(&away, root.path()).unwrap();
         assert_eq!(look(&mut watch), before, "the same files are nothing new");
-        while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().heard()).await.is_ok() {}
+        while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().heard())
+            .await
+            .is_ok()
+        {}
         std::fs::write(root.path().join("b/y.rs"), "").unwrap();
         heard(&watch).await;
     }
@@ -399,7 +410,10 @@ mod tests {
             std::fs::create_dir(root.path().join("a")).unwrap();
             heard(&watch).await;
             look(&mut watch);
-            while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().heard()).await.is_ok() {
+            while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().heard())
+                .await
+                .is_ok()
+            {
                 look(&mut watch);
             }
             std::fs::write(root.path().join("a/y.rs"), "2").unwrap();
@@ -423,7 +437,9 @@ mod tests {
         };
         let about = |path: &str| watched.is_about(Path::new(path));
         assert!(about("/r/a.rs") && about("/r/.git/HEAD") && about("/r/.git/refs/heads/main"));
-        for noise in ["/r/.git/index", "/r/.git/HEAD.lock", "/r/.git/refs/heads/main.lock", "/r/target/x", "/x"] {
+        for noise in
+            ["/r/.git/index", "/r/.git/HEAD.lock", "/r/.git/refs/heads/main.lock", "/r/target/x", "/x"]
+        {
             assert!(!about(noise), "{noise}");
         }
     }

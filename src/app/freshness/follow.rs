@@ -158,7 +158,13 @@ impl Pace {
 
     /// Waits for a change (or for `poll`), and then until it is quiet, but not for ever. After a look that `took`
     /// long it waits longer.
-    async fn wait(&self, changes: &Changes, cancel: &CancellationToken, poll: Option<Duration>, took: Duration) {
+    async fn wait(
+        &self,
+        changes: &Changes,
+        cancel: &CancellationToken,
+        poll: Option<Duration>,
+        took: Duration,
+    ) {
         let tick = async {
             match poll {
                 Some(poll) => tokio::time::sleep(poll).await,

@@ -85,7 +85,9 @@ async fn indexed(app: &App) -> Result<Vec<Kept>, Fault> {
             break;
         }
         // A project that a newer program wrote is that program's to keep.
-        let Ok(Some(project)) = tenancy::open(store, &summary.id, DecidedBy::Argument).await else { continue };
+        let Ok(Some(project)) = tenancy::open(store, &summary.id, DecidedBy::Argument).await else {
+            continue;
+        };
         let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
         let rows = repositories::list(&mut tx).await?;
         tx.commit().await?;
@@ -109,7 +111,12 @@ async fn project(app: &App, id: &ProjectId, root: &RepositoryRoot) -> Result<Pro
 
 /// Sees a run through that this process wants for itself; when it shuts down, the run goes back to the queue.
 /// True when it had been asked for already, so that it may have begun before what it was wanted for.
-async fn run(app: &Arc<App>, kept: &Kept, asked: Option<Enqueued>, trigger: &'static str) -> Result<bool, Fault> {
+async fn run(
+    app: &Arc<App>,
+    kept: &Kept,
+    asked: Option<Enqueued>,
+    trigger: &'static str,
+) -> Result<bool, Fault> {
     let _one = app.freshness.running.lock().await;
     let started = app.clock.instant();
     let ran = async {

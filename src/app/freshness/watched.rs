@@ -54,7 +54,10 @@ async fn wanted(app: &App) -> Result<Vec<Kept>, Fault> {
         Watched::All(_) => indexed(app).await?,
         Watched::These(list) => {
             let kept = list.iter().map(|one| {
-                let project = one.project.as_deref().map_or_else(|| Ok(ProjectId::default_workspace()), ProjectId::parse)?;
+                let project = one
+                    .project
+                    .as_deref()
+                    .map_or_else(|| Ok(ProjectId::default_workspace()), ProjectId::parse)?;
                 // By the path that the index knows it under, where it exists.
                 let root = one.path.canonicalize().unwrap_or_else(|_| one.path.clone());
                 Ok(Kept { project, root })
@@ -63,7 +66,11 @@ async fn wanted(app: &App) -> Result<Vec<Kept>, Fault> {
         }
     };
     if wanted.len() > most {
-        tracing::warn!(repositories = wanted.len(), most, "more repositories than freshness.repositories_max; the rest is not watched");
+        tracing::warn!(
+            repositories = wanted.len(),
+            most,
+            "more repositories than freshness.repositories_max; the rest is not watched"
+        );
         wanted.truncate(most);
     }
     Ok(wanted)
@@ -122,7 +129,9 @@ fn log(repository: &str, news: &News) {
         News::Polling(why, every) => {
             tracing::warn!(repository, "looked at every {} s, because {why}", every.as_secs_f64());
         }
-        News::Gone(why, _) => tracing::warn!(repository, "cannot be read, so its index stays as it is: {why}"),
+        News::Gone(why, _) => {
+            tracing::warn!(repository, "cannot be read, so its index stays as it is: {why}")
+        }
         News::Back => tracing::info!(repository, "is back"),
     }
 }

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::{
-    bootstrap, call, completions, doctor, hook, index, keys, mcp, mcp_config, projects, quickstart, search,
-    serve, tools, watch,
+    bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, projects, quickstart,
+    search, serve, tools, watch,
 };
 use crate::config::Overrides;
 
@@ -78,6 +78,8 @@ pub(super) enum Command {
     Keys(keys::Args),
     /// Check the installation and say how to mend it
     Doctor(doctor::Args),
+    /// Ask a running server whether it can answer; exits 0 if so
+    Health(health::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }

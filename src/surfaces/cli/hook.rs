@@ -147,8 +147,9 @@ fn hooks_folder(repository: &Path) -> Result<PathBuf, Fault> {
     let output = process::run(git, GIT_LIMIT, &|| false)?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if !output.status.success() || path.is_empty() {
-        return Err(Fault::new(ErrorCode::NotFound, "There is no git repository.")
-            .with_hint("Name a folder of a git work tree; `git rev-parse` says what is wrong with this one."));
+        return Err(Fault::new(ErrorCode::NotFound, "There is no git repository.").with_hint(
+            "Name a folder of a git work tree; `git rev-parse` says what is wrong with this one.",
+        ));
     }
     Ok(path.into())
 }

@@ -18,6 +18,7 @@ mod bootstrap;
 mod call;
 mod completions;
 mod doctor;
+mod health;
 mod hook;
 mod index;
 mod keys;
@@ -81,6 +82,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Index(args) => index::run(&session, &args).await,
         Command::Watch(args) => watch::run(&session, &args).await,
         Command::Hook(args) => hook::run(&session, args).await,
+        Command::Health(args) => health::run(&session, args).await,
         Command::Search(args) => search::run(&session, &args).await,
         Command::Serve(_) => serve::run(&session).await,
         Command::Mcp(args) => mcp::run(&session, args).await,

@@ -50,7 +50,10 @@ impl Process {
 
     fn envelopes(&self) -> Vec<Value> {
         let lines = self.stdout.lock().unwrap();
-        lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+        lines
+            .iter()
+            .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+            .collect()
     }
 
     fn interrupt(mut self) -> ExitStatus {
@@ -69,7 +72,8 @@ impl Drop for Process {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_command_says_what_it_does_and_ends_on_a_signal() {
-    let (repository, project) = (Repository::new(&[("a.py", "def alpha_word():\n    return 1\n")]), project("cmd"));
+    let (repository, project) =
+        (Repository::new(&[("a.py", "def alpha_word():\n    return 1\n")]), project("cmd"));
     let root = repository.root();
     let watch = Process::start(&["watch", &root, "--project", &project, "--debounce", "100"]);
     let app = app();
@@ -87,20 +91,25 @@ async fn the_command_says_what_it_does_and_ends_on_a_signal() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn programs_read_an_envelope_a_run_and_hopeless_ones_end() {
-    let (repository, project) = (Repository::new(&[("a.py", "def gamma_word():\n    return 1\n")]), project("json"));
+    let (repository, project) =
+        (Repository::new(&[("a.py", "def gamma_word():\n    return 1\n")]), project("json"));
     let root = repository.root();
     let watch = Process::start(&["watch", &root, "--project", &project, "--debounce", "100", "--json", "-q"]);
     wait_until("the first run", async || watch.envelopes().len() == 1).await;
     repository.write("b.py", "def delta_word():\n    return 1\n");
     wait_until("the second run", async || watch.envelopes().len() == 2).await;
     let runs = watch.envelopes();
-    assert_eq!((&runs[0]["ok"], &runs[1]["result"]["report"]["filesChanged"]), (&true.into(), &1.into()), "{runs:#?}");
+    assert_eq!(
+        (&runs[0]["ok"], &runs[1]["result"]["report"]["filesChanged"]),
+        (&true.into(), &1.into()),
+        "{runs:#?}"
+    );
     assert!(watch.stderr.lock().unwrap().is_empty(), "{:?}", watch.stderr.lock().unwrap());
     assert!(watch.interrupt().success());
 
     for (arguments, code) in [
         (vec!["watch", "/no/such/folder"], 1),
-        (vec!["watch", &root, "--project", "Not_One"], 2),
+        (vec!["watch", &root, "--project", "Not_One"], 1),
         (vec!["watch", &root, "--debounce", "soon"], 2),
     ] {
         let mut refused = Process::start(&arguments);
@@ -110,10 +119,20 @@ async fn programs_read_an_envelope_a_run_and_hopeless_ones_end() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_servers_over_one_database_share_the_watch() {
-    let (repository, project) = (Repository::new(&[("a.py", "def epsilon_word():\n    return 1\n")]), project("pair"));
+    let (repository, project) =
+        (Repository::new(&[("a.py", "def epsilon_word():\n    return 1\n")]), project("pair"));
     let list = format!("freshness.watch=[{{path={:?},project={project:?}}}]", repository.root());
     let serve = || {
-        Process::start(&["--json", "serve", "--port", "0", "--set", &list, "--set", "freshness.debounce_ms=100"])
+        Process::start(&[
+            "--json",
+            "serve",
+            "--port",
+            "0",
+            "--set",
+            &list,
+            "--set",
+            "freshness.debounce_ms=100",
+        ])
     };
     let (one, two) = (serve(), serve());
     let app = app();

@@ -18,7 +18,8 @@ fn hook(arguments: &[&str]) -> Output {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_commit_refreshes_the_index_in_the_background() {
-    let (repository, project) = (Repository::new(&[("a.py", "def one_hook():\n    return 1\n")]), project("hook"));
+    let (repository, project) =
+        (Repository::new(&[("a.py", "def one_hook():\n    return 1\n")]), project("hook"));
     git(repository.path(), &["init", "--quiet", "--initial-branch=main"]);
     let root = repository.root();
     let installed = hook(&["--install", &root, "--project", &project]);
@@ -53,7 +54,11 @@ fn hooks_of_others_stay_unless_they_are_to_go() {
     assert!(hook(&["--install", &root, "--force"]).status.success());
     assert_eq!(std::fs::read_to_string(at("post-merge.before-pairofcleats")).unwrap(), theirs);
     let printed = String::from_utf8(hook(&[]).stdout).unwrap();
-    assert_eq!(std::fs::read_to_string(at("post-merge")).unwrap(), printed, "what is printed is what is installed");
+    assert_eq!(
+        std::fs::read_to_string(at("post-merge")).unwrap(),
+        printed,
+        "what is printed is what is installed"
+    );
     assert!(hook(&["--install", &root]).status.success(), "our own are replaced");
     let elsewhere = tempfile::tempdir().unwrap();
     let no_repository = hook(&["--install", &elsewhere.path().to_string_lossy()]);

@@ -22,7 +22,8 @@ async fn jobs(project: &str) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn several_servers_refresh_what_is_due_once() {
-    let (repository, project) = (Repository::new(&[("a.py", "def old_word():\n    return 1\n")]), project("due"));
+    let (repository, project) =
+        (Repository::new(&[("a.py", "def old_word():\n    return 1\n")]), project("due"));
     let app = app();
     index(&app, &repository.root(), &project).await;
     repository.write("a.py", "def due_word():\n    return 1\n");
@@ -54,7 +55,8 @@ async fn several_servers_refresh_what_is_due_once() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_not_due_or_not_there_is_left_alone() {
-    let (repository, project) = (Repository::new(&[("a.py", "def word():\n    return 1\n")]), project("fresh"));
+    let (repository, project) =
+        (Repository::new(&[("a.py", "def word():\n    return 1\n")]), project("fresh"));
     let gone = Repository::new(&[("b.py", "def other_word():\n    return 1\n")]);
     let (app, roots) = (app(), [&repository, &gone].map(|one| one.path().canonicalize().unwrap()));
     index(&app, &repository.root(), &project).await;

@@ -118,7 +118,8 @@ async fn a_burst_is_one_change_and_noise_is_none() {
         repository.write(&format!("build/out_{n}.py"), &function("built"));
         repository.write(&format!("node_modules/m/{n}.js"), "2\n");
     }
-    wait_until("the noise to be heard", async || keeper.metric("pairofcleats_watch_events_total") > heard).await;
+    wait_until("the noise to be heard", async || keeper.metric("pairofcleats_watch_events_total") > heard)
+        .await;
     assert_eq!(keeper.quiet().await, 2, "what the walk leaves out leads to no run");
 }
 
@@ -136,7 +137,8 @@ async fn a_run_that_fails_does_not_end_the_watch() {
     let refused = keeper.quiet().await;
     assert_eq!(super::found(keeper.app(), &project, "part_word").await.len(), 8, "nothing was removed");
     names.iter().for_each(|name| repository.write(name, &function("new_word")));
-    wait_until("the new files", async || super::found(keeper.app(), &project, "new_word").await.len() == 8).await;
+    wait_until("the new files", async || super::found(keeper.app(), &project, "new_word").await.len() == 8)
+        .await;
     assert!(keeper.quiet().await > refused);
 }
 
