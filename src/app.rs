@@ -5,6 +5,7 @@
 //! and the next call tries again.
 
 mod audit;
+pub mod freshness;
 pub mod index_job;
 mod limits;
 mod queue;
@@ -30,6 +31,7 @@ use crate::tenancy::Workflow;
 use crate::upkeep::assets::{self, Installed, Wanted};
 
 pub use audit::Audit;
+pub use freshness::Freshness;
 pub use limits::Limits;
 pub use queue::{Admission, Bulkhead, Queues};
 
@@ -49,6 +51,8 @@ pub struct App {
     pub audit: Audit,
     /// Knows the active project, where the operator configured it.
     pub workflow: Option<Workflow>,
+    /// What is kept fresh without being asked.
+    pub freshness: Freshness,
     /// Counts for Prometheus.
     pub metrics: Metrics,
     /// Open connections of the server.
@@ -88,6 +92,7 @@ impl App {
             limits: Limits::new(config.access.calls_per_minute),
             audit: Audit::default(),
             workflow: Workflow::configured(&config.workflow, Arc::clone(&clock)),
+            freshness: Freshness::default(),
             metrics: Metrics::new(),
             connections: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),
@@ -169,6 +174,11 @@ impl App {
         self.background.spawn(audit::write(Arc::clone(self)));
     }
 
+    /// Starts to keep indexes fresh as `[freshness]` says, beside what [`App::start_background`] starts.
+    pub fn keep_fresh(self: &Arc<Self>) {
+        self.background.spawn(freshness::keep(Arc::clone(self)));
+    }
+
     /// Fires once the server stops and no call runs any more, or runs for longer than `server.drain_ms`: then
     /// streams that carry answers end. For whoever holds streams open; before the stop it costs nothing.
     #[must_use]
@@ -206,7 +216,10 @@ impl App {
     #[must_use]
     pub fn metrics_text(&self) -> String {
         let [(search_running, search_waiting), (index_running, index_waiting)] = self.queues.load();
+        let [watched, polled] = self.freshness.load();
         self.metrics.text(Gauges {
+            watched,
+            polled,
             search_running,
             search_waiting,
             index_running,
@@ -232,8 +245,7 @@ impl App {
     }
 
     async fn open_storage(&self) -> Result<Storage, Fault> {
-        if let Some(url) = &self.config.database.url {
-            let options = crate::postgres::parse_url(url)?;
+        if let Some(options) = crate::postgres::external(&self.config.database)? {
             let database = Database::connect(options, &self.config.database, true).await?;
             return Ok(Storage { store: Store::new(database), server: None });
         }

@@ -11,7 +11,9 @@ use tokio_util::sync::CancellationToken;
 use super::App;
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::indexing::{self, Options, Run};
-use crate::jobs::{self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob};
+use crate::jobs::{
+    self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob, Until, WhenStopped,
+};
 use crate::store::{DecidedBy, Project};
 use crate::tenancy::{self, RepositoryRoot};
 
@@ -32,10 +34,10 @@ struct Request {
 ///
 /// # Errors
 /// `INTERNAL` if the request cannot be written.
-fn job(project: &Project, root: &RepositoryRoot, options: Options) -> Result<NewJob, Fault> {
+fn job(project: &ProjectId, root: &RepositoryRoot, options: Options) -> Result<NewJob, Fault> {
     let request = Request { root: root.as_str().to_owned(), options };
     Ok(NewJob {
-        project_id: project.id().clone(),
+        project_id: project.clone(),
         kind: KIND,
         subject: root.as_str().to_owned(),
         request: serde_json::to_value(request)
@@ -55,7 +57,7 @@ pub async fn run(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
-    let (store, job) = (app.store().await?, job(project, root, options)?);
+    let (store, job) = (app.store().await?, job(project.id(), root, options)?);
     let settings = LeaseSettings::from(&app.config.indexing);
     let execute = |running| execute(Arc::clone(app), running);
     jobs::run_or_attach(store, &job, &app.worker, settings, cancel, on_progress, execute).await
@@ -71,7 +73,7 @@ pub async fn begin(
     root: &RepositoryRoot,
     options: Options,
 ) -> Result<Enqueued, Fault> {
-    let asked = jobs::enqueue(app.store().await?, &job(project, root, options)?).await?;
+    let asked = jobs::enqueue(app.store().await?, &job(project.id(), root, options)?).await?;
     let app = Arc::clone(app);
     tokio::spawn(async move {
         if let Err(fault) = work_once(&app).await {
@@ -79,6 +81,39 @@ pub async fn begin(
         }
     });
     Ok(asked)
+}
+
+/// Asks for an incremental run, to be seen through by [`see_through`].
+///
+/// # Errors
+/// Storage faults.
+pub async fn ask(app: &App, project: &Project, root: &RepositoryRoot) -> Result<Enqueued, Fault> {
+    jobs::enqueue(app.store().await?, &job(project.id(), root, Options::default())?).await
+}
+
+/// The same, unless a run is under way or the last one ended less than `after_ms` ago.
+///
+/// # Errors
+/// Storage faults.
+pub async fn ask_if_due(
+    app: &App,
+    project: &ProjectId,
+    root: &RepositoryRoot,
+    after_ms: u64,
+) -> Result<Option<Enqueued>, Fault> {
+    jobs::enqueue_if_due(app.store().await?, &job(project, root, Options::default())?, after_ms).await
+}
+
+/// Sees a run through that nobody waits for: here if it is free, else by waiting for who has it. When this process
+/// shuts down, the run goes back to the queue.
+///
+/// # Errors
+/// The run's own fault; storage faults.
+pub async fn see_through(app: &Arc<App>, asked: Enqueued) -> Result<Finished, Fault> {
+    let settings = LeaseSettings::from(&app.config.indexing);
+    let execute = |running| execute(Arc::clone(app), running);
+    let until = Until { cancel: &app.shutdown, when_stopped: WhenStopped::GiveBack };
+    jobs::see_through(app.store().await?, asked, &app.worker, settings, until, |_| (), execute).await
 }
 
 /// Looks for index jobs that nobody does, until the process shuts down: those asked for without

@@ -10,6 +10,7 @@ mod sections;
 pub use layout::{Layout, default_home};
 pub use load::{ConfigError, Overrides, is_set, load};
 pub use sections::{
-    Access, Assets, Audit, Config, Database, Embedded, Embedding, Indexing, Log, LogFormat, Mcp, Oauth,
-    Queue, Required, Search, Server, Timeouts, Tools, Transport, ValidationErrors, Variant, Workflow,
+    Access, Assets, Audit, Config, Database, Embedded, Embedding, Freshness, Indexed, Indexing, Log,
+    LogFormat, Mcp, Oauth, Queue, Required, Search, Server, Timeouts, Tools, Transport, ValidationErrors,
+    Variant, Watched, WatchedRepository, Workflow,
 };

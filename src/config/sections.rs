@@ -9,7 +9,7 @@ macro_rules! sections {
     ($($(#[$meta:meta])* $name:ident { $($field:ident: $kind:ty),* $(,)? })*) => {
         $(
             $(#[$meta])*
-            #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+            #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
             #[serde(deny_unknown_fields)]
             pub struct $name { $(pub $field: $kind),* }
         )*
@@ -21,11 +21,11 @@ sections! {
     Config {
         database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
         search: Search, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp, access: Access, oauth: Oauth,
-        audit: Audit, workflow: Workflow, log: Log,
+        audit: Audit, workflow: Workflow, freshness: Freshness, log: Log,
     }
     /// An external Postgres and the pools over either kind.
     Database {
-        url: Option<String>, search_connections: u32, write_connections: u32, acquire_timeout_ms: u64,
+        url: Option<String>, password_file: Option<PathBuf>, search_connections: u32, write_connections: u32, acquire_timeout_ms: u64,
         statement_timeout_ms: u64, search_statement_timeout_ms: u64, lock_timeout_ms: u64,
     }
     /// The embedded cluster.
@@ -78,6 +78,13 @@ sections! {
     Audit { enabled: bool, keep_days: u32, queries: bool }
     /// workflow-mcp, which knows the project that a team works on.
     Workflow { url: Option<String>, timeout_ms: u64, cache_ms: u64 }
+    /// How servers keep indexes fresh by themselves.
+    Freshness {
+        watch: Watched, every_ms: u64, debounce_ms: u64, debounce_max_ms: u64, poll_ms: u64, refresh_ms: u64,
+        repositories_max: usize, directories_max: usize,
+    }
+    /// A repository to watch.
+    WatchedRepository { path: PathBuf, project: Option<String> }
     /// MCP.
     Mcp {
         transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64,
@@ -85,6 +92,27 @@ sections! {
     }
     /// Logs, always on stderr.
     Log { filter: String, format: LogFormat }
+}
+
+/// What a server watches.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(
+    untagged,
+    expecting = "\"indexed\", or a list such as [{ path = \"/srv/shop\", project = \"client-a\" }]"
+)]
+pub enum Watched {
+    /// Every repository that was indexed, of all projects.
+    All(Indexed),
+    /// These, which are indexed at the start.
+    These(Vec<WatchedRepository>),
+}
+
+/// The word `indexed`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Indexed {
+    /// As it is written.
+    Indexed,
 }
 
 /// Which graph of the model runs.

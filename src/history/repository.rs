@@ -158,6 +158,13 @@ impl History {
         directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
     }
 
+    /// Where HEAD itself is kept; the same but for a linked work tree, which has its own.
+    #[must_use]
+    pub fn own_directory(&self) -> std::path::PathBuf {
+        let directory = self.repo.git_dir();
+        directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
+    }
+
     /// Whether HEAD holds a file at `path`, relative to the root.
     #[must_use]
     pub fn holds(&self, path: &str) -> bool {

@@ -1,4 +1,5 @@
-//! Files to rows, in one direction: walk, plan, prepare (read, redact, chunk, weigh), write, embed.
+//! Files to rows, in one direction: walk, plan, prepare (read, redact, chunk, weigh), write, embed. [`Watch`] says
+//! when there is something to do again.
 
 mod others;
 mod walk;
@@ -21,7 +22,10 @@ mod write;
 mod report;
 mod run;
 
+mod watch;
+
 pub use file::{Kind, ReadLimits, Root, SkipReason};
 pub use report::{RunReport, SkippedFiles};
 pub use run::{Options, Run, require_files, run};
 pub use secrets::redact;
+pub use watch::{Changes, Look, Watch};

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::plan::{self, Plan};
 use super::report::{RunReport, SkipCounter};
 use super::risk::{self, Rules};
-use super::walk::{self, Walk, WalkLimits};
+use super::walk::{self, Walk};
 use super::{history, vectors, write};
 use crate::clock::Clock;
 use crate::config::{self, Config};
@@ -213,16 +213,12 @@ async fn free_name(tx: &mut ProjectTx, root: &Path) -> Result<String, Fault> {
     Ok(names.find(|name| !taken.contains(name)).unwrap_or(folder))
 }
 
-fn limits(settings: &config::Indexing) -> WalkLimits {
-    WalkLimits { files_max: settings.files_max, depth_max: settings.walk_depth_max }
-}
-
 /// Refuses a directory in which a walk meets no file at all, before a workspace is made for it. Blocks.
 ///
 /// # Errors
 /// `INVALID_REQUEST` when there is none; as the walk for a root that cannot be read.
 pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fault> {
-    let walked = walk::walk(root, &limits(settings), &|| false)?;
+    let walked = walk::walk(root, &settings.into(), &|| false)?;
     if !walked.entries.is_empty() {
         return Ok(());
     }
@@ -233,8 +229,9 @@ pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fau
 
 async fn walk_blocking(run: &Run<'_>) -> Result<Walk, Fault> {
     let (root, settings, cancel) = (run.root.to_owned(), run.config.indexing.clone(), run.cancel.clone());
-    let walking =
-        tokio::task::spawn_blocking(move || walk::walk(&root, &limits(&settings), &|| cancel.is_cancelled()));
+    let walking = tokio::task::spawn_blocking(move || {
+        walk::walk(&root, &(&settings).into(), &|| cancel.is_cancelled())
+    });
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }
 

@@ -10,6 +10,7 @@ use ignore::{DirEntry, WalkBuilder};
 
 use super::file::SkipReason;
 use super::others::{directory_of_others, is_pseudo};
+use crate::config;
 use crate::contract::{ErrorCode, Fault};
 
 /// Name of our own ignore file; its rules are those of `.gitignore`.
@@ -28,6 +29,12 @@ pub(super) struct WalkLimits {
     pub(super) files_max: usize,
     /// Most directories below the root.
     pub(super) depth_max: usize,
+}
+
+impl From<&config::Indexing> for WalkLimits {
+    fn from(settings: &config::Indexing) -> Self {
+        Self { files_max: settings.files_max, depth_max: settings.walk_depth_max }
+    }
 }
 
 /// A regular file to index.
@@ -84,6 +91,19 @@ impl Walk {
 /// # Errors
 /// `NOT_FOUND` where the root is missing or no directory, `FORBIDDEN` where it may not be read.
 pub(super) fn walk(root: &Path, limits: &WalkLimits, cancelled: &dyn Fn() -> bool) -> Result<Walk, Fault> {
+    walk_telling(root, limits, cancelled, &mut |_| {})
+}
+
+/// The same, which also tells each directory that it looks into, the root first.
+///
+/// # Errors
+/// As [`walk`].
+pub(super) fn walk_telling(
+    root: &Path,
+    limits: &WalkLimits,
+    cancelled: &dyn Fn() -> bool,
+    looks_into: &mut dyn FnMut(&Path),
+) -> Result<Walk, Fault> {
     check_root(root)?;
     let mut walk = Walk::default();
     let left_out = Arc::new(Mutex::new(Vec::new()));
@@ -94,8 +114,11 @@ pub(super) fn walk(root: &Path, limits: &WalkLimits, cancelled: &dyn Fn() -> boo
         }
         match found {
             Err(error) => missed(&error, root, &mut walk),
-            Ok(entry) if entry.depth() == 0 => {}
+            Ok(entry) if entry.depth() == 0 => looks_into(root),
             Ok(entry) => {
+                if entry.file_type().is_some_and(|kind| kind.is_dir()) && entry.depth() < limits.depth_max {
+                    looks_into(entry.path());
+                }
                 take(&entry, root, limits, &mut walk);
                 if walk.entries.len() > limits.files_max {
                     walk.entries.pop();

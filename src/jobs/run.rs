@@ -15,7 +15,7 @@ const POLL: Duration = Duration::from_millis(250);
 
 /// What becomes of a run that was told to stop from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WhenStopped {
+pub enum WhenStopped {
     /// Whoever asked for it gave it up.
     Cancel,
     /// This process ends; another one goes on.
@@ -67,6 +67,37 @@ where
     R: Future<Output = Result<Value, Fault>> + Send,
 {
     let asked = enqueue(store, request).await?;
+    let until = Until { cancel, when_stopped: WhenStopped::Cancel };
+    see_through(store, asked, worker, settings, until, on_progress, execute).await
+}
+
+/// When to stop, and what then becomes of a run here.
+#[derive(Debug, Clone, Copy)]
+pub struct Until<'a> {
+    /// Fires when it is to stop.
+    pub cancel: &'a CancellationToken,
+    /// What becomes of the run.
+    pub when_stopped: WhenStopped,
+}
+
+/// Sees a job through that was asked for: as [`run_or_attach`].
+///
+/// # Errors
+/// As [`run_or_attach`].
+pub async fn see_through<F, R>(
+    store: &Store,
+    asked: Enqueued,
+    worker: &str,
+    settings: LeaseSettings,
+    until: Until<'_>,
+    on_progress: impl Fn(&Progress) + Send + Sync,
+    execute: F,
+) -> Result<Finished, Fault>
+where
+    F: FnOnce(RunningJob) -> R + Send,
+    R: Future<Output = Result<Value, Fault>> + Send,
+{
+    let Until { cancel, when_stopped } = until;
     let (id, attached) = (asked.job.id, asked.attached);
     let mut seen = Progress::default();
     loop {
@@ -74,7 +105,7 @@ where
             return Err(cancelled());
         }
         if let Some(claimed) = ClaimedJob::try_claim(store, Claim::Id(&id), worker, settings).await? {
-            let result = run_here(claimed, cancel, WhenStopped::Cancel, &on_progress, execute).await?;
+            let result = run_here(claimed, cancel, when_stopped, &on_progress, execute).await?;
             return Ok(Finished { job_id: id, attached, result });
         }
         let job = look(store, &id).await?;
@@ -132,6 +163,22 @@ pub async fn enqueue(store: &Store, request: &NewJob) -> Result<Enqueued, Fault>
     let mut door = store.control().await?;
     store::jobs::requeue_expired(&mut door).await?;
     let asked = store::jobs::enqueue_or_attach(&mut door, request).await?;
+    door.commit().await?;
+    Ok(asked)
+}
+
+/// Asks for a job without waiting for it, unless one about the same is live or ended less than `after_ms` ago.
+///
+/// # Errors
+/// Storage faults.
+pub async fn enqueue_if_due(
+    store: &Store,
+    request: &NewJob,
+    after_ms: u64,
+) -> Result<Option<Enqueued>, Fault> {
+    let mut door = store.control().await?;
+    store::jobs::requeue_expired(&mut door).await?;
+    let asked = store::jobs::enqueue_if_due(&mut door, request, after_ms).await?;
     door.commit().await?;
     Ok(asked)
 }

@@ -35,6 +35,27 @@ pub fn parse_url(url: &str) -> Result<PgConnectOptions, Fault> {
     Ok(url.parse::<PgConnectOptions>()?)
 }
 
+/// How the operator's own server is reached; none without `database.url`.
+///
+/// # Errors
+/// As [`parse_url`]; `INVALID_INPUT` when `database.password_file` cannot be read.
+pub fn external(settings: &config::Database) -> Result<Option<PgConnectOptions>, Fault> {
+    let Some(url) = &settings.url else { return Ok(None) };
+    let options = parse_url(url)?;
+    let Some(file) = &settings.password_file else { return Ok(Some(options)) };
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        Fault::new(ErrorCode::InvalidInput, "The file of database.password_file cannot be read.")
+            .with_hint("Check that it exists and that the server's user may read it.")
+            .with_source(error)
+    })?;
+    let password = text.lines().next().unwrap_or_default().trim_end();
+    if password.is_empty() {
+        return Err(Fault::new(ErrorCode::InvalidInput, "The file of database.password_file is empty.")
+            .with_hint("Write the password into its first line."));
+    }
+    Ok(Some(options.password(password)))
+}
+
 impl Database {
     /// Reaches the server, checks it, brings the control schema up to date and opens pools.
     ///

@@ -11,7 +11,7 @@ mod pools;
 mod schema_name;
 mod server;
 
-pub use connect::{Database, parse_url};
+pub use connect::{Database, external, parse_url};
 pub use error::retry_stale_plan;
 pub(crate) use error::sqlstate;
 pub use guard::{Query, Tx, sql};

@@ -34,7 +34,9 @@ pub struct Metrics {
     refused: Counters<1>,
     audit_lost: Counter,
     requests: Family<[(&'static str, String); 2], Counter>,
-    gauges: [(&'static str, Gauge); 6],
+    watch_events: Counter,
+    watch_runs: Counters<2>,
+    gauges: [(&'static str, Gauge); 8],
 }
 
 /// What is counted at the moment of asking.
@@ -50,6 +52,10 @@ pub struct Gauges {
     pub index_waiting: usize,
     /// Open connections.
     pub connections: usize,
+    /// Repositories whose changes are noticed.
+    pub watched: usize,
+    /// … and those among them that are only looked at now and then.
+    pub polled: usize,
     /// Seconds since the server started.
     pub uptime_seconds: u64,
 }
@@ -77,6 +83,9 @@ impl Metrics {
         registry.register("http_requests", "HTTP requests, by route and status", requests.clone());
         let audit_lost = Counter::default();
         registry.register("audit_lost", "Audit entries that could not be kept", audit_lost.clone());
+        let (watch_events, watch_runs) = (Counter::default(), Counters::default());
+        registry.register("watch_events", "File events in watched repositories", watch_events.clone());
+        registry.register("watch_runs", "Index runs that nobody asked for, by trigger", watch_runs.clone());
         let mut runs = |name: &str, what: &str| {
             let (seconds, outcomes) = (histogram(), Counters::<1>::default());
             registry.register(
@@ -94,6 +103,8 @@ impl Metrics {
             ("index_running", "Index calls that run"),
             ("index_waiting", "Index calls that wait for a place"),
             ("http_connections", "Open connections"),
+            ("watch_repositories", "Repositories whose changes are noticed"),
+            ("watch_polling", "Watched repositories that are only looked at now and then"),
             ("uptime_seconds", "Seconds since the server started"),
         ]
         .map(|(name, help)| {
@@ -112,6 +123,8 @@ impl Metrics {
             refused,
             audit_lost,
             requests,
+            watch_events,
+            watch_runs,
             gauges,
         }
     }
@@ -147,6 +160,16 @@ impl Metrics {
         self.audit_lost.inc_by(entries);
     }
 
+    /// File events were noticed.
+    pub fn heard(&self, events: u64) {
+        self.watch_events.inc_by(events);
+    }
+
+    /// An index run that nobody asked for ended; `trigger` is `watch` or `schedule`.
+    pub fn kept_fresh(&self, trigger: &'static str, outcome: &'static str) {
+        self.watch_runs.get_or_create(&[("trigger", trigger), ("status", outcome)]).inc();
+    }
+
     /// An HTTP request was answered; `route` is the pattern, never the path.
     pub fn answered(&self, route: String, status: u16) {
         self.requests.get_or_create(&[("route", route), ("status", status.to_string())]).inc();
@@ -161,6 +184,8 @@ impl Metrics {
             now.index_running,
             now.index_waiting,
             now.connections,
+            now.watched,
+            now.polled,
             usize::try_from(now.uptime_seconds).unwrap_or(usize::MAX),
         ];
         for ((_, gauge), value) in self.gauges.iter().zip(values) {

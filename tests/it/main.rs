@@ -13,6 +13,7 @@ mod embedded;
 mod embedding;
 mod faults;
 mod filters;
+mod freshness;
 mod indexing;
 mod isolation;
 mod oauth;

@@ -36,6 +36,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("ort", &["src/embedding/onnx.rs"]),
     ("tokenizers", &["src/embedding/tokenize.rs"]),
     ("tree_sitter", &["src/languages/"]),
+    ("notify", &["src/indexing/watch.rs"]),
     ("gix", &["src/history/"]),
     ("imara_diff", &["src/history/"]),
 ];

@@ -183,6 +183,33 @@ pub async fn enqueue_or_attach(door: &mut ControlTx, new: &NewJob) -> Result<Enq
     .with_hint("Try again."))
 }
 
+/// Puts a job into the queue unless one about the same subject is live, or ended less than `after_ms` ago. Of several
+/// processes that ask at once, one gets it.
+///
+/// # Errors
+/// Storage faults.
+pub async fn enqueue_if_due(
+    door: &mut ControlTx,
+    new: &NewJob,
+    after_ms: u64,
+) -> Result<Option<Enqueued>, Fault> {
+    // A statement of its own: the next one then sees what the one who had the lock before has written.
+    let lock = sql(
+        "SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:due:' || $1 || ':' || $2 || ':' || $3, 0))",
+    );
+    door.tx.execute(lock.bind(new.project_id.as_str()).bind(new.kind).bind(&new.subject)).await?;
+    let insert = format!(
+        "INSERT INTO pairofcleats.jobs (id, project_id, kind, subject, state, request) \
+         SELECT replace(gen_random_uuid()::text, '-', ''), $1, $2, $3, 'queued', $4::text::jsonb \
+         WHERE NOT EXISTS (SELECT 1 FROM pairofcleats.jobs WHERE project_id = $1 AND kind = $2 AND subject = $3 \
+         AND (state IN ('queued', 'running') OR finished_at > clock_timestamp() - $5 * interval '1 millisecond')) \
+         ON CONFLICT (project_id, kind, subject) WHERE state IN ('queued', 'running') DO NOTHING RETURNING {COLUMNS}"
+    );
+    let query = sql(insert).bind(new.project_id.as_str()).bind(new.kind).bind(&new.subject);
+    let row = door.tx.first(query.bind(new.request.to_string()).bind(millis(after_ms))).await?;
+    row.map(|row| Ok(Enqueued { job: decode(&row)?, attached: false })).transpose()
+}
+
 /// Takes a job that waits or whose worker's lease ran out, unless another job of the same project runs:
 /// a project has one writer. None when there is nothing to take right now.
 ///

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::{
-    bootstrap, call, completions, doctor, index, keys, mcp, mcp_config, projects, quickstart, search, serve,
-    tools,
+    bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, projects, quickstart,
+    search, serve, tools, watch,
 };
 use crate::config::Overrides;
 
@@ -56,6 +56,10 @@ pub(super) enum Command {
     Bootstrap(bootstrap::Args),
     /// Index a repository, or refresh its index
     Index(index::Args),
+    /// Index a repository, and again whenever it changed, until Ctrl-C
+    Watch(watch::Args),
+    /// Print or install git hooks that refresh the index
+    Hook(hook::Args),
     /// Search indexed code
     Search(search::Args),
     /// Serve HTTP and MCP on this machine until Ctrl-C
@@ -74,6 +78,8 @@ pub(super) enum Command {
     Keys(keys::Args),
     /// Check the installation and say how to mend it
     Doctor(doctor::Args),
+    /// Ask a running server whether it can answer; exits 0 if so
+    Health(health::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }
@@ -85,6 +91,7 @@ impl Cli {
             Command::Serve(args) => args.settings(),
             Command::Mcp(args) => args.settings(),
             Command::Quickstart(args) => args.settings(),
+            Command::Watch(args) => args.settings(),
             _ => Vec::new(),
         };
         let settings = self.global.set.iter().cloned().chain(own);

@@ -8,6 +8,7 @@ use super::bars::Bar;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::session::{Called, Ran, Session};
 use crate::contract::visible_line;
+use crate::tools::Progress;
 
 /// Arguments of `index`.
 #[derive(Debug, clap::Args)]
@@ -24,6 +25,9 @@ pub(super) struct Args {
     /// Index even if more than half of the indexed files are gone
     #[arg(long)]
     force: bool,
+    /// Where this joins a run that is under way, run again after it: it may have begun before the last change
+    #[arg(long)]
+    fresh: bool,
 }
 
 /// The arguments of the tool `build_index`.
@@ -47,8 +51,21 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
         incremental: args.full.then_some(false),
         force: args.force.then_some(true),
     };
-    let called = build(session, &arguments).await;
+    let mut called = build(session, &arguments).await;
+    if args.fresh && joined(&called) {
+        called = build(session, &arguments).await;
+    }
     Ok(session.output.answer(&called, render))
+}
+
+/// Whether the run had been asked for before.
+pub(super) fn joined(called: &Called) -> bool {
+    called.envelope.result.as_ref().is_some_and(|result| result["attached"] == true)
+}
+
+/// Runs `build_index` without showing how far it is.
+pub(super) async fn build_quietly(session: &Session, arguments: &BuildIndex<'_>) -> Called {
+    session.call("build_index", arguments, Progress::default()).await
 }
 
 /// Runs `build_index` under a progress bar.

@@ -18,6 +18,8 @@ mod bootstrap;
 mod call;
 mod completions;
 mod doctor;
+mod health;
+mod hook;
 mod index;
 mod keys;
 mod mcp;
@@ -27,6 +29,7 @@ mod quickstart;
 mod search;
 mod serve;
 mod tools;
+mod watch;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -77,6 +80,9 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Quickstart(args) => quickstart::run(&session, args).await,
         Command::Bootstrap(args) => bootstrap::run(&session, args).await,
         Command::Index(args) => index::run(&session, &args).await,
+        Command::Watch(args) => watch::run(&session, &args).await,
+        Command::Hook(args) => hook::run(&session, args).await,
+        Command::Health(args) => health::run(&session, args).await,
         Command::Search(args) => search::run(&session, &args).await,
         Command::Serve(_) => serve::run(&session).await,
         Command::Mcp(args) => mcp::run(&session, args).await,

@@ -101,6 +101,7 @@ pub(super) async fn serve(session: &Session, greet: impl FnOnce(&Reachable) -> S
     session.caller(Surface::Http)?;
     let reachable = Reachable::at(&listening);
     app.start_background();
+    app.keep_fresh();
     if session.output.json {
         let result = serde_json::to_value(&reachable).unwrap_or_default();
         session.output.line(&answer::json(&answer::succeeded(app, result, None)).to_string());

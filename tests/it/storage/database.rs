@@ -29,6 +29,7 @@ pub(crate) const VERSIONS: Versions = Versions { chunker: 2, terms: 3, facts: 4,
 pub(crate) fn settings() -> config::Database {
     config::Database {
         url: None,
+        password_file: None,
         search_connections: 4,
         write_connections: 4,
         acquire_timeout_ms: 20_000,
