@@ -6,6 +6,7 @@
 
 mod audit;
 pub mod freshness;
+mod dictionaries;
 pub mod index_job;
 mod limits;
 mod queue;
@@ -32,6 +33,7 @@ use crate::upkeep::assets::{self, Installed, Wanted};
 
 pub use audit::Audit;
 pub use freshness::Freshness;
+pub use dictionaries::Dictionaries;
 pub use limits::Limits;
 pub use queue::{Admission, Bulkhead, Queues};
 
@@ -53,6 +55,8 @@ pub struct App {
     pub workflow: Option<Workflow>,
     /// What is kept fresh without being asked.
     pub freshness: Freshness,
+    /// Splits names without marks.
+    pub dictionaries: Dictionaries,
     /// Counts for Prometheus.
     pub metrics: Metrics,
     /// Open connections of the server.
@@ -93,6 +97,7 @@ impl App {
             audit: Audit::default(),
             workflow: Workflow::configured(&config.workflow, Arc::clone(&clock)),
             freshness: Freshness::default(),
+            dictionaries: Dictionaries::new(&layout, &config.dictionaries),
             metrics: Metrics::new(),
             connections: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),

@@ -9,8 +9,4 @@ mod sections;
 
 pub use layout::{Layout, default_home};
 pub use load::{ConfigError, Overrides, is_set, load};
-pub use sections::{
-    Access, Assets, Audit, Config, Database, Embedded, Embedding, Freshness, Indexed, Indexing, Log,
-    LogFormat, Mcp, Oauth, Queue, Required, Search, Server, Timeouts, Tools, Transport, ValidationErrors,
-    Variant, Watched, WatchedRepository, Workflow,
-};
+pub use sections::*;

@@ -21,7 +21,11 @@ sections! {
     Config {
         database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
         search: Search, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp, access: Access, oauth: Oauth,
-        audit: Audit, workflow: Workflow, freshness: Freshness, log: Log,
+        audit: Audit, workflow: Workflow,
+        freshness: Freshness,
+        downloads: Downloads,
+        dictionaries: Dictionaries,
+        log: Log,
     }
     /// An external Postgres and the pools over either kind.
     Database {
@@ -85,6 +89,18 @@ sections! {
     }
     /// A repository to watch.
     WatchedRepository { path: PathBuf, project: Option<String> }
+    /// Files from outside that no manifest of the product lists.
+    Downloads {
+        allow: Vec<AllowedDownload>, require_hash: bool, bytes_max: u64, timeout_ms: u64, redirects_max: usize,
+        unpacked_bytes_max: u64, entry_bytes_max: u64, entries_max: usize,
+    }
+    /// One of them.
+    AllowedDownload { name: String, url: String, sha256: Option<String> }
+    /// Word lists that split names without marks.
+    Dictionaries {
+        enabled: Enabled, languages: Vec<String>, dir: Option<PathBuf>, words_max: usize, list_words_max: usize,
+        line_bytes_max: usize,
+    }
     /// MCP.
     Mcp {
         transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64,
@@ -125,6 +141,16 @@ pub enum Variant {
     Int8,
     /// The plain graph.
     Fp32,
+}
+
+/// Whether something that is there is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Enabled {
+    /// Yes.
+    Auto,
+    /// No.
+    Off,
 }
 
 /// Whether a request must carry a key.

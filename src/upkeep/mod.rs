@@ -1,3 +1,6 @@
-//! What keeps an installation whole: runtime files.
+//! What keeps an installation whole: runtime files, word lists, extensions.
+
+pub mod sources;
 
 pub mod assets;
+pub mod dictionaries;

@@ -16,11 +16,13 @@ mod own_copies;
 mod pip;
 mod progress;
 mod receipt;
+mod single;
 mod survey;
 mod test_home;
 mod unpack;
 
 pub use install::{EmbeddingAssets, Installed, Wanted, install, installed};
 pub use progress::AssetEvent;
+pub use single::{InstalledAsset, Single, install_single};
 pub use survey::{AssetReport, AssetState, discard_damaged, survey};
 pub use test_home::{install_for_tests, test_home};
