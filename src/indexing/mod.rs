@@ -18,10 +18,12 @@ mod history;
 mod vectors;
 mod write;
 
+mod options;
 mod report;
 mod run;
 
 pub use file::{Kind, ReadLimits, Root, SkipReason};
+pub use options::{Mode, Options};
 pub use report::{RunReport, SkippedFiles};
-pub use run::{Options, Run, require_files, run};
+pub use run::{Run, embed, require_files, run};
 pub use secrets::redact;

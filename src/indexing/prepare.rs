@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::describe::{self, chunk_write, mode};
 use super::file::{Kind, ReadLimits, Root};
 use super::front_matter::front_matter;
+use super::options::Mode;
 use super::plan::ToRead;
 use super::risk::{self, Rules};
 use super::secrets::{self, Redacted};
@@ -26,6 +27,8 @@ pub(super) enum Prepared {
         /// Secrets replaced in it.
         redacted: u64,
     },
+    /// It is of another mode than the run is about, and stays as it is.
+    Other,
     /// The bytes are the stored ones; only size or time differed.
     Same {
         /// Row id.
@@ -41,7 +44,7 @@ pub(super) enum Prepared {
 pub(super) fn prepare_all(
     root: &Root,
     files: Vec<ToRead>,
-    settings: &config::Indexing,
+    (settings, mode): (&config::Indexing, Mode),
     rules: &Rules,
     threads: usize,
     out: &Sender<Prepared>,
@@ -54,7 +57,7 @@ pub(super) fn prepare_all(
             scope.spawn(|| {
                 while let Some(file) = next() {
                     if cancel.is_cancelled()
-                        || out.blocking_send(prepare(root, file, settings, rules.as_deref())).is_err()
+                        || out.blocking_send(prepare(root, file, settings, mode, rules.as_deref())).is_err()
                     {
                         return;
                     }
@@ -64,7 +67,13 @@ pub(super) fn prepare_all(
     });
 }
 
-fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, rules: Option<&RuleSet>) -> Prepared {
+fn prepare(
+    root: &Root,
+    file: ToRead,
+    settings: &config::Indexing,
+    wanted: Mode,
+    rules: Option<&RuleSet>,
+) -> Prepared {
     let ToRead { entry, known } = file;
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
@@ -103,6 +112,11 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, rules: Option
             redacted = clean.count as u64;
             write.lines = lines;
             write.language = language.map(|language| language.id);
+            write.meta = front_matter(&clean.text);
+            write.mode = mode(&write.path, language, write.meta.as_deref());
+            if wanted.of_files().is_some_and(|word| word != write.mode) {
+                return Prepared::Other;
+            }
             describe(&mut write, &clean.text, language, settings, rules);
         }
     }
@@ -117,8 +131,6 @@ fn describe(
     settings: &config::Indexing,
     rules: Option<&RuleSet>,
 ) {
-    write.meta = front_matter(text);
-    write.mode = mode(&write.path, language, write.meta.as_deref());
     let Chunked { chunks, imports, flow, .. } = chunked(text, language, settings);
     let findings = match (rules, language) {
         (Some(rules), Some(language)) => analyse(text, language.id, &flow, rules),

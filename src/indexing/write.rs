@@ -53,9 +53,10 @@ pub(super) async fn write_files(
 ) -> Result<Written, Fault> {
     let (sender, mut receiver) = mpsc::channel(AHEAD);
     let (root, settings, cancel) = (Root::open(run.root)?, run.config.indexing.clone(), run.cancel.clone());
+    let mode = run.options.mode;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let preparing = tokio::task::spawn_blocking(move || {
-        prepare::prepare_all(&root, to_read, &settings, &rules, threads, &sender, &cancel);
+        prepare::prepare_all(&root, to_read, (&settings, mode), &rules, threads, &sender, &cancel);
     });
     let mut written = Written::default();
     let mut batch = Batch::default();
@@ -80,6 +81,7 @@ pub(super) async fn write_files(
 fn collect(batch: &mut Batch, written: &mut Written, skips: &mut SkipCounter, prepared: Prepared) {
     batch.since.get_or_insert_with(Instant::now);
     match prepared {
+        Prepared::Other => {}
         Prepared::Same { id, modified_ns } => {
             written.searchable += 1;
             batch.same.push((id, modified_ns));
