@@ -9,6 +9,8 @@ pub mod freshness;
 mod dictionaries;
 pub mod index_job;
 mod limits;
+mod models;
+mod pinning;
 mod queue;
 
 use std::path::PathBuf;
@@ -23,7 +25,7 @@ use tokio_util::task::TaskTracker;
 use crate::clock::Clock;
 use crate::config::{Config, Layout};
 use crate::contract::{ErrorCode, Fault};
-use crate::embedding::{Embedder, OnnxEmbedder};
+use crate::embedding::Embedder;
 use crate::postgres::Database;
 use crate::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
 use crate::store::Store;
@@ -72,6 +74,7 @@ pub struct App {
     background: TaskTracker,
     program: PathBuf,
     embedder: OnceCell<Arc<dyn Embedder>>,
+    models: models::Models,
     storage: OnceCell<Storage>,
 }
 
@@ -107,6 +110,7 @@ impl App {
             worker: format!("{}-{}", std::process::id(), clock.now().as_nanosecond()),
             program,
             embedder: OnceCell::new(),
+            models: models::Models::default(),
             storage: OnceCell::new(),
             config,
             layout,
@@ -131,7 +135,8 @@ impl App {
         Ok(&storage.store)
     }
 
-    /// The embedding model, loaded on first use.
+    /// The configured embedding model, loaded on first use: what a new project is pinned to. A project that is there
+    /// has its own, [`App::embedder_for`].
     ///
     /// # Errors
     /// `CAPABILITY_MISSING` when the model or the runtime is not installed or damaged.
@@ -139,14 +144,11 @@ impl App {
         self.embedder
             .get_or_try_init(|| async {
                 let installed = self.installed(Wanted { postgres: false, embedding: true }).await?;
-                let settings = self.config.embedding.clone();
                 let files = installed.embedding.ok_or_else(|| {
                     Fault::new(ErrorCode::CapabilityMissing, "The embedding model is not installed.")
                         .with_hint("Run `pairofcleats bootstrap`.")
                 })?;
-                let embedder =
-                    blocking(move || OnnxEmbedder::open(&files.model, &files.ort_dylib, &settings)).await?;
-                Ok(Arc::new(embedder) as Arc<dyn Embedder>)
+                self.open_model(files).await
             })
             .await
     }

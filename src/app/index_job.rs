@@ -30,22 +30,28 @@ struct Request {
     options: Options,
 }
 
+/// The subject of a job that makes the vectors of a whole project; a root is an absolute path.
+const WHOLE_PROJECT: &str = "";
+/// How often a call that joined a run which does less than it asks for tries to have its own.
+const OWN_RUN_ATTEMPTS_MAX: usize = 3;
+
 /// The job that indexes `root` into `project`.
 ///
 /// # Errors
 /// `INTERNAL` if the request cannot be written.
-fn job(project: &ProjectId, root: &RepositoryRoot, options: Options) -> Result<NewJob, Fault> {
-    let request = Request { root: root.as_str().to_owned(), options };
+fn job(project: &ProjectId, root: &str, options: Options) -> Result<NewJob, Fault> {
+    let request = Request { root: root.to_owned(), options };
     Ok(NewJob {
         project_id: project.clone(),
         kind: KIND,
-        subject: root.as_str().to_owned(),
+        subject: root.to_owned(),
         request: serde_json::to_value(request)
             .map_err(|e| Fault::internal("The job could not be written.", e))?,
     })
 }
 
-/// Indexes and waits: here if the job is free, else until the process that has it is done.
+/// Indexes and waits: here if the job is free, else until the process that has it is done. A run that was joined and
+/// does less than is asked for here is followed by one of our own.
 ///
 /// # Errors
 /// The run's own fault, wherever it ran; `CANCELLED`; storage faults.
@@ -57,10 +63,46 @@ pub async fn run(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
-    let (store, job) = (app.store().await?, job(project.id(), root, options)?);
+    run_covering(app, &job(project.id(), root.as_str(), options)?, options, cancel, &on_progress).await
+}
+
+/// Makes the vectors that a project lacks, and waits.
+///
+/// # Errors
+/// As [`run`].
+pub async fn embed(
+    app: &Arc<App>,
+    project: &Project,
+    cancel: &CancellationToken,
+    on_progress: impl Fn(&Progress) + Send + Sync,
+) -> Result<Finished, Fault> {
+    let options = Options { vectors_only: true, ..Options::default() };
+    run_covering(app, &job(project.id(), WHOLE_PROJECT, options)?, options, cancel, &on_progress).await
+}
+
+/// Runs the job, and again where the run that was joined did less.
+async fn run_covering(
+    app: &Arc<App>,
+    job: &NewJob,
+    options: Options,
+    cancel: &CancellationToken,
+    on_progress: &(impl Fn(&Progress) + Send + Sync),
+) -> Result<Finished, Fault> {
+    let store = app.store().await?;
     let settings = LeaseSettings::from(&app.config.indexing);
-    let execute = |running| execute(Arc::clone(app), running);
-    jobs::run_or_attach(store, &job, &app.worker, settings, cancel, on_progress, execute).await
+    let mut attempt = 1;
+    loop {
+        let execute = |running| execute(Arc::clone(app), running);
+        let done = jobs::run_or_attach(store, job, &app.worker, settings, cancel, on_progress, execute).await?;
+        let covered = || {
+            let ran = Request::deserialize(&done.request);
+            ran.is_ok_and(|ran| ran.options.cover(options))
+        };
+        if !done.attached || attempt >= OWN_RUN_ATTEMPTS_MAX || covered() {
+            return Ok(done);
+        }
+        attempt += 1;
+    }
 }
 
 /// Asks for a run and answers at once; the run goes on in this process until it shuts down.
@@ -73,7 +115,7 @@ pub async fn begin(
     root: &RepositoryRoot,
     options: Options,
 ) -> Result<Enqueued, Fault> {
-    let asked = jobs::enqueue(app.store().await?, &job(project.id(), root, options)?).await?;
+    let asked = jobs::enqueue(app.store().await?, &job(project.id(), root.as_str(), options)?).await?;
     let app = Arc::clone(app);
     tokio::spawn(async move {
         if let Err(fault) = work_once(&app).await {
@@ -88,7 +130,7 @@ pub async fn begin(
 /// # Errors
 /// Storage faults.
 pub async fn ask(app: &App, project: &Project, root: &RepositoryRoot) -> Result<Enqueued, Fault> {
-    jobs::enqueue(app.store().await?, &job(project.id(), root, Options::default())?).await
+    jobs::enqueue(app.store().await?, &job(project.id(), root.as_str(), Options::default())?).await
 }
 
 /// The same, unless a run is under way or the last one ended less than `after_ms` ago.
@@ -101,7 +143,7 @@ pub async fn ask_if_due(
     root: &RepositoryRoot,
     after_ms: u64,
 ) -> Result<Option<Enqueued>, Fault> {
-    jobs::enqueue_if_due(app.store().await?, &job(project, root, Options::default())?, after_ms).await
+    jobs::enqueue_if_due(app.store().await?, &job(project, root.as_str(), Options::default())?, after_ms).await
 }
 
 /// Sees a run through that nobody waits for: here if it is free, else by waiting for who has it. When this process
@@ -147,23 +189,26 @@ async fn work_once(app: &Arc<App>) -> Result<bool, Fault> {
 async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let request: Request = serde_json::from_value(running.job.request.clone())
         .map_err(|e| Fault::internal("The job's request could not be read.", e))?;
-    let root = tenancy::repository_root(Path::new(&request.root), &app.config.indexing.roots)?;
+    let root = match request.options.vectors_only {
+        true => None,
+        false => Some(tenancy::repository_root(Path::new(&request.root), &app.config.indexing.roots)?),
+    };
     let id = ProjectId::parse(&running.job.project_id)?;
     let store = app.store().await?;
     let project = tenancy::open(store, &id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
-    let embedder = match app.embedder().await {
-        Ok(embedder) => Some(Arc::clone(embedder)),
+    let embedder = match app.embedder_for(project.model()).await {
+        Ok(embedder) => Some(embedder),
         Err(fault) if fault.code == ErrorCode::CapabilityMissing => {
             tracing::warn!("indexing words only: {fault}");
             None
         }
         Err(fault) => return Err(fault),
     };
-    let report = indexing::run(&Run {
+    let run = Run {
         store,
         project: &project,
         fence: running.fence,
-        root: root.path(),
+        root: root.as_ref().map_or(Path::new(WHOLE_PROJECT), RepositoryRoot::path),
         options: request.options,
         embedder,
         dictionary: app.dictionaries.current().await,
@@ -171,7 +216,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         clock: &*app.clock,
         cancel: &running.cancel,
         progress: &running.progress,
-    })
-    .await?;
+    };
+    let report = if root.is_some() { indexing::run(&run).await? } else { indexing::embed(&run).await? };
     serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))
 }

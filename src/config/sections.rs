@@ -38,9 +38,14 @@ sections! {
         maintenance_work_mem_mb: u32, connections_max: u32,
     }
     /// Where runtime files come from.
-    Assets { python: String, model: String, ort_dylib_path: Option<PathBuf>, model_dir: Option<PathBuf>, variant: Variant }
+    Assets {
+        python: String, model: String, ort_dylib_path: Option<PathBuf>, model_dir: Option<PathBuf>, manifest: Option<PathBuf>,
+        variant: Variant, download_ms: u64,
+    }
     /// Text to vectors.
-    Embedding { threads: usize, tokens_max: usize, page_chunks: usize, query_cache_entries: usize }
+    Embedding {
+        threads: usize, tokens_max: usize, page_chunks: usize, query_cache_entries: usize, models_loaded_max: usize,
+    }
     /// Walk, chunk and write.
     Indexing {
         roots: Vec<PathBuf>, file_bytes_max: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize,

@@ -18,6 +18,6 @@ mod tokenize;
 pub mod export;
 
 pub use embedder::{Embedder, ModelIdentity};
-pub use model_files::{ModelFiles, Precision};
+pub use model_files::{ModelFiles, ModelName, Pooling, Precision};
 pub use onnx_embedder::OnnxEmbedder;
 pub use stub::StubEmbedder;

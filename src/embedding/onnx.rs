@@ -13,7 +13,12 @@ use ort::session::Session;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::value::TensorRef;
 
-const INPUT: &str = "input_ids";
+use super::model_files::Pooling;
+
+/// The token ids.
+const IDS: &str = "input_ids";
+/// What published graphs want beside them, with the value that a text alone, without padding, has everywhere.
+const CONSTANTS: [(&str, i64); 2] = [("attention_mask", 1), ("token_type_ids", 0)];
 
 /// The process has one environment for its life; a failed load is tried again on the next open.
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
@@ -34,19 +39,28 @@ pub(super) fn load_library(path: &Path) -> Result<Environment, String> {
 /// One session of a graph from token ids to vectors, single-threaded.
 pub(super) struct Model {
     session: Session,
+    /// Those of [`CONSTANTS`] that the graph takes.
+    constants: Vec<(&'static str, i64)>,
+    pooling: Pooling,
 }
 
 impl Model {
     /// Loads the graph: 50 ms and 50 MB for int8.
     ///
     /// `exact_int8` is for CPUs whose int8 products would saturate.
-    pub(super) fn open(environment: &Environment, graph: &Path, exact_int8: bool) -> Result<Self, String> {
+    pub(super) fn open(
+        environment: &Environment,
+        graph: &Path,
+        pooling: Pooling,
+        exact_int8: bool,
+    ) -> Result<Self, String> {
         let session = Self::session(environment, graph, exact_int8)?;
         let inputs: Vec<&str> = session.inputs().iter().map(ort::value::Outlet::name).collect();
-        if inputs != [INPUT] {
-            return Err(format!("the graph takes {inputs:?}, not [{INPUT:?}]"));
+        let constants: Vec<_> = CONSTANTS.into_iter().filter(|(name, _)| inputs.contains(name)).collect();
+        if !inputs.contains(&IDS) || inputs.len() != 1 + constants.len() {
+            return Err(format!("the graph takes {inputs:?}, not {IDS:?}, attention_mask and token_type_ids"));
         }
-        Ok(Self { session })
+        Ok(Self { session, constants, pooling })
     }
 
     fn session(environment: &Environment, graph: &Path, exact_int8: bool) -> Result<Session, String> {
@@ -67,13 +81,51 @@ impl Model {
 
     /// The vector of one text's token ids.
     pub(super) fn run(&mut self, ids: &[i64]) -> Result<Vec<f32>, String> {
-        let input = TensorRef::from_array_view(([1, ids.len()], ids)).map_err(|e| e.to_string())?;
-        let outputs = self.session.run(ort::inputs![input]).map_err(|e| e.to_string())?;
+        let tensor = |values| TensorRef::from_array_view(([1, ids.len()], values)).map_err(|e| e.to_string());
+        let filled: Vec<(&str, Vec<i64>)> =
+            self.constants.iter().map(|(name, value)| (*name, vec![*value; ids.len()])).collect();
+        let mut inputs = ort::inputs![IDS => tensor(ids)?];
+        for (name, values) in &filled {
+            inputs.push(((*name).into(), tensor(values.as_slice())?.into()));
+        }
+        let outputs = self.session.run(inputs).map_err(|e| e.to_string())?;
         let vector = outputs.values().next().ok_or("the graph answers nothing")?;
         let (shape, values) = vector.try_extract_tensor::<f32>().map_err(|e| e.to_string())?;
-        match **shape {
-            [1, _] if !values.is_empty() => Ok(values.to_vec()),
-            ref other => Err(format!("the graph answers {other:?}, not one vector a text")),
+        match (self.pooling, &**shape) {
+            (Pooling::Inside, [1, _]) if !values.is_empty() => Ok(values.to_vec()),
+            (Pooling::Mean | Pooling::Cls, [1, tokens, _]) if !values.is_empty() => {
+                let tokens = usize::try_from(*tokens).unwrap_or(1).max(1);
+                Ok(pooled(self.pooling, values, tokens))
+            }
+            (pooling, other) => Err(format!("the graph answers {other:?}, which pooling {pooling:?} does not fit")),
         }
+    }
+}
+
+/// One vector out of one a token, which stand one after the other.
+fn pooled(pooling: Pooling, values: &[f32], tokens: usize) -> Vec<f32> {
+    let width = values.len() / tokens;
+    if pooling == Pooling::Cls {
+        return values[..width].to_vec();
+    }
+    let mut mean = vec![0.0; width];
+    for token in values.chunks_exact(width) {
+        mean.iter_mut().zip(token).for_each(|(sum, value)| *sum += value);
+    }
+    #[expect(clippy::cast_precision_loss, reason = "a few hundred tokens")]
+    let count = tokens as f32;
+    mean.iter_mut().for_each(|sum| *sum /= count);
+    mean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_become_one_vector() {
+        let values = [1.0, 2.0, 3.0, 6.0];
+        assert_eq!(pooled(Pooling::Mean, &values, 2), [2.0, 4.0]);
+        assert_eq!(pooled(Pooling::Cls, &values, 2), [1.0, 2.0]);
     }
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::embedder::{Embedder, ModelIdentity, cancelled_fault, normalise};
-use super::model_files::{self, ModelFiles};
+use super::model_files::{self, ModelFiles, Pooling};
 use super::onnx::Model;
 use super::query_cache::QueryCache;
 use super::session_pool::SessionPool;
@@ -50,8 +50,8 @@ impl OnnxEmbedder {
         let tokenizer = Tokenizer::open(&files.tokenizer, tokens_max).map_err(broken)?;
         let exact_int8 = model_files::needs_exact_int8(&files.variant);
         let open = {
-            let graph: PathBuf = files.onnx.clone();
-            move || Model::open(&environment, &graph, exact_int8)
+            let (graph, pooling): (PathBuf, _) = (files.onnx.clone(), files.pooling);
+            move || Model::open(&environment, &graph, pooling, exact_int8)
         };
         let mut query = open().map_err(broken)?;
         let dimensions = embed_one(&tokenizer, &mut query, "word").map_err(broken)?.len();
@@ -175,12 +175,18 @@ fn unit_vector(model: &mut Model, ids: &[i64]) -> Result<Vec<f32>, String> {
     Ok(vector)
 }
 
-/// Everything that decides a vector: graph, tokenizer, token limit, prefix.
+/// Everything that decides a vector: graph, tokenizer, token limit, prefixes, pooling.
 fn identity_hash(files: &ModelFiles, tokens_max: usize) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&files.hash).update(&(tokens_max as u64).to_le_bytes());
     hasher.update(&(files.query_prefix.len() as u64).to_le_bytes());
     hasher.update(files.query_prefix.as_bytes()).update(files.passage_prefix.as_bytes());
+    match files.pooling {
+        // Nothing, so that projects of before keep their model.
+        Pooling::Inside => {}
+        Pooling::Mean => _ = hasher.update(b"mean"),
+        Pooling::Cls => _ = hasher.update(b"cls"),
+    }
     *hasher.finalize().as_bytes()
 }
 
@@ -201,7 +207,7 @@ fn unusable(message: &str, cause: String) -> Fault {
     Fault::new(ErrorCode::CapabilityMissing, message)
         .with_hint(
             "Run `pairofcleats bootstrap`, which checks installed files and renews damaged ones; if \
-             assets.model_dir is set, its model.onnx must turn `input_ids` into one vector a text.",
+             assets.model_dir or assets.manifest names a model of your own, docs/models.md says what its graph must be.",
         )
         .with_source(cause)
 }
@@ -229,10 +235,11 @@ mod tests {
             tokens_max: None,
             query_prefix: String::new(),
             passage_prefix: String::new(),
+            pooling: Pooling::Inside,
             hash: [0; 32],
         };
         let settings =
-            config::Embedding { threads: 1, tokens_max: 256, page_chunks: 1024, query_cache_entries: 1 };
+            config::Embedding { threads: 1, tokens_max: 256, page_chunks: 1024, query_cache_entries: 1, models_loaded_max: 1 };
         for library in [foreign, dir.path().join("absent.so")] {
             let Err(fault) = OnnxEmbedder::open(&files, &library, &settings) else {
                 panic!("{} was loaded", library.display());

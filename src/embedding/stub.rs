@@ -12,12 +12,15 @@ pub struct StubEmbedder {
 }
 
 impl StubEmbedder {
+    /// Its id and its variant.
+    pub const ID: &'static str = "stub";
+
     /// The stub; there is nothing to choose.
     #[must_use]
     pub fn new() -> Self {
         let model = ModelIdentity {
-            id: "stub".to_owned(),
-            variant: "stub".to_owned(),
+            id: Self::ID.to_owned(),
+            variant: Self::ID.to_owned(),
             hash: *blake3::hash(b"stub 1").as_bytes(),
             dimensions: DIMENSIONS,
             tokens_max: usize::MAX,

@@ -102,7 +102,7 @@ fn resolve(path: &str, import: &str) -> Option<String> {
 }
 
 /// Extensions of logs and traces: what machines wrote down (facts of the original, §3.1).
-const RECORD_EXTENSIONS: &[&str] =
+pub(super) const RECORD_EXTENSIONS: &[&str] =
     &["log", "out", "trace", "stack", "dmp", "gcov", "lcov", "coverage", "tap"];
 
 /// The mode of a file: `records` for logs and for documents that say in their metadata that they are one, `prose`

@@ -19,13 +19,15 @@ mod history;
 mod vectors;
 mod write;
 
+mod options;
 mod report;
 mod run;
 
 mod watch;
 
 pub use file::{Kind, ReadLimits, Root, SkipReason};
+pub use options::{Mode, Options};
 pub use report::{RunReport, SkippedFiles};
-pub use run::{Options, Run, require_files, run};
+pub use run::{Run, embed, require_files, run};
 pub use secrets::redact;
 pub use watch::{Changes, Look, Watch};

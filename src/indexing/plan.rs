@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::options::Mode;
 use super::walk::Entry;
 use crate::store::FileRow;
 
@@ -16,6 +17,8 @@ pub(super) struct Plan {
     pub(super) still_skipped: Vec<(String, String)>,
     /// Stored files that the walk did not meet.
     pub(super) vanished: Vec<i64>,
+    /// Searchable files that this run leaves alone, because they are of another mode.
+    pub(super) others: u64,
 }
 
 /// One file to read, with what is stored of it.
@@ -37,14 +40,18 @@ pub(super) struct Known {
 }
 
 /// Compares. Size and time are only a hint: a file that differs in either is read, and its content
-/// hash decides. `full` reads everything.
+/// hash decides. `full` reads everything. What is known to be of another mode than `mode` is neither read nor gone.
 #[must_use]
-pub(super) fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool) -> Plan {
+pub(super) fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool, mode: Mode) -> Plan {
     let mut stored: HashMap<String, FileRow> =
         stored.into_iter().map(|row| (row.path.clone(), row)).collect();
     let mut plan = Plan::default();
     for entry in entries {
         match stored.remove(&entry.path) {
+            Some(row) if !is_of(&row, mode) && (row.skipped.is_none() || !mode.may_be(&row.path)) => {
+                plan.others += u64::from(row.skipped.is_none());
+            }
+            None if !mode.may_be(&entry.path) => {}
             Some(row) if !full && same(&row, &entry) => match row.skipped {
                 None => plan.unchanged += 1,
                 Some(reason) => plan.still_skipped.push((reason, row.path)),
@@ -56,9 +63,16 @@ pub(super) fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool) -> Pla
             None => plan.read.push(ToRead { entry, known: None }),
         }
     }
-    plan.vanished = stored.into_values().map(|row| row.id).collect();
+    let (gone, others): (Vec<_>, Vec<_>) = stored.into_values().partition(|row| is_of(row, mode));
+    plan.others += others.iter().filter(|row| row.skipped.is_none()).count() as u64;
+    plan.vanished = gone.into_iter().map(|row| row.id).collect();
     plan.vanished.sort_unstable();
     plan
+}
+
+/// Whether a stored file is of the mode; of what was left out unread nobody knows.
+pub(super) fn is_of(row: &FileRow, mode: Mode) -> bool {
+    mode.of_files().is_none_or(|word| row.skipped.is_none() && row.mode == word)
 }
 
 fn same(row: &FileRow, entry: &Entry) -> bool {
@@ -81,13 +95,22 @@ mod tests {
     }
 
     fn row(id: i64, path: &str, bytes: i64, modified_ns: i64) -> FileRow {
-        FileRow { id, path: path.into(), content_hash: vec![1], bytes, modified_ns, skipped: None, chunks: 1 }
+        FileRow {
+            id,
+            path: path.into(),
+            content_hash: vec![1],
+            bytes,
+            modified_ns,
+            skipped: None,
+            chunks: 1,
+            mode: "code".into(),
+        }
     }
 
     #[test]
     fn reads_only_what_differs_and_deletes_what_is_gone() {
         let stored = vec![row(1, "a", 1, 10), row(2, "b", 1, 10), row(3, "c", 1, 10)];
-        let plan = plan(stored, vec![entry("a", 1, 10), entry("b", 2, 10), entry("d", 1, 10)], false);
+        let plan = plan(stored, vec![entry("a", 1, 10), entry("b", 2, 10), entry("d", 1, 10)], false, Mode::All);
         assert_eq!(plan.unchanged, 1);
         assert_eq!(plan.read.iter().map(|r| r.entry.path.as_str()).collect::<Vec<_>>(), ["b", "d"]);
         assert_eq!(plan.vanished, [3]);
@@ -95,9 +118,21 @@ mod tests {
 
     #[test]
     fn a_full_run_reads_everything_and_trusts_no_hash() {
-        let plan = plan(vec![row(1, "a", 1, 10)], vec![entry("a", 1, 10)], true);
+        let plan = plan(vec![row(1, "a", 1, 10)], vec![entry("a", 1, 10)], true, Mode::All);
         assert_eq!(plan.read.len(), 1);
         assert_eq!(plan.read[0].known.as_ref().map(|k| k.content_hash.len()), Some(0));
+    }
+
+    #[test]
+    fn files_of_other_modes_are_left_alone() {
+        let prose = |id, path| FileRow { mode: "prose".into(), ..row(id, path, 1, 10) };
+        let stored = || vec![row(1, "a.rs", 1, 10), prose(2, "b.md"), row(3, "gone.rs", 1, 10), prose(4, "gone.md")];
+        let entries = || vec![entry("a.rs", 2, 10), entry("b.md", 2, 10), entry("new.md", 1, 1), entry("new.rs", 1, 1)];
+        let paths = |plan: &Plan| plan.read.iter().map(|r| r.entry.path.clone()).collect::<Vec<_>>();
+        let code = plan(stored(), entries(), false, Mode::Code);
+        assert_eq!((paths(&code), code.vanished, code.others), (vec!["a.rs".into(), "new.rs".into()], vec![3], 2));
+        let prose = plan(stored(), entries(), true, Mode::Prose);
+        assert_eq!((paths(&prose), prose.vanished, prose.others), (vec!["b.md".into(), "new.md".into()], vec![4], 2));
     }
 
     #[test]

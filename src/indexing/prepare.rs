@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::describe::{self, chunk_write, mode};
 use super::file::{Kind, ReadLimits, Root};
 use super::front_matter::front_matter;
+use super::options::Mode;
 use super::plan::ToRead;
 use super::risk::{self, Rules};
 use super::secrets::{self, Redacted};
@@ -26,6 +27,8 @@ pub(super) enum Prepared {
         /// Secrets replaced in it.
         redacted: u64,
     },
+    /// It is of another mode than the run is about, and stays as it is.
+    Other,
     /// The bytes are the stored ones; only size or time differed.
     Same {
         /// Row id.
@@ -37,6 +40,8 @@ pub(super) enum Prepared {
 
 /// What a text is read with, beside the settings.
 pub(super) struct ReadWith {
+    /// Which files the run is about.
+    pub(super) mode: Mode,
     /// Tell untrusted input and dangerous operations.
     pub(super) rules: Rules,
     /// Splits names without marks.
@@ -111,6 +116,11 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWi
             redacted = clean.count as u64;
             write.lines = lines;
             write.language = language.map(|language| language.id);
+            write.meta = front_matter(&clean.text);
+            write.mode = mode(&write.path, language, write.meta.as_deref());
+            if with.mode.of_files().is_some_and(|word| word != write.mode) {
+                return Prepared::Other;
+            }
             describe(&mut write, &clean.text, language, settings, with);
         }
     }
@@ -125,8 +135,6 @@ fn describe(
     settings: &config::Indexing,
     with: &ReadWith,
 ) {
-    write.meta = front_matter(text);
-    write.mode = mode(&write.path, language, write.meta.as_deref());
     let Chunked { chunks, imports, flow, .. } = chunked(text, language, settings);
     let findings = match (with.rules.as_deref(), language) {
         (Some(rules), Some(language)) => analyse(text, language.id, &flow, rules),

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use tokio_util::sync::CancellationToken;
 
+use super::options::{Mode, Options};
 use super::plan::{self, Plan};
 use super::prepare::ReadWith;
 use super::report::{RunReport, SkipCounter};
@@ -22,15 +23,6 @@ use crate::store::{
     Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, files,
     index_state, lexical, names, repositories,
 };
-
-/// How a run is to be made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Options {
-    /// Read and chunk every file again; vectors of unchanged text are kept.
-    pub full: bool,
-    /// Allow a run that removes more than half of the indexed files.
-    pub force: bool,
-}
 
 /// Everything a run needs; it reads nothing else but the repository.
 pub struct Run<'a> {
@@ -87,6 +79,8 @@ struct Repository {
     outdated: bool,
     /// What makes its rows in this run.
     versions: Versions,
+    /// What made the rows that are there.
+    versions_before: Versions,
     /// Where git stood at the end of the last run.
     commit: Option<String>,
 }
@@ -104,6 +98,7 @@ async fn pipeline(
         return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled before it read anything."));
     }
     let (plan, stored) = plan_run(run, repository, &walked).await?;
+    let others = plan.others;
 
     let mut skips = SkipCounter::default();
     walked.skipped.iter().for_each(|left_out| skips.add(left_out.reason.as_str(), &left_out.path));
@@ -121,10 +116,10 @@ async fn pipeline(
         progress.files_total = Some(total);
         progress.files_done = unchanged;
     });
-    let with = ReadWith { rules, dictionary: run.dictionary.clone() };
+    let with = ReadWith { mode: run.options.mode, rules, dictionary: run.dictionary.clone() };
     let written = write::write_files(run, repository.id, plan.read, with, &mut skips).await?;
-    if written.searchable + unchanged == 0 {
-        return Err(nothing_to_index(skips));
+    if written.searchable + unchanged + others == 0 {
+        return Err(nothing_to_index(run.options.mode, skips));
     }
     let removed_chunks = remove(run, &vanished).await?;
     finish_lexical(run, written.changed_chunks + removed_chunks).await?;
@@ -154,12 +149,62 @@ async fn pipeline(
         vectors_pending: embedded.pending,
         secrets_redacted: written.redacted,
         skipped: skips.finish(),
-        notes: note.into_iter().collect(),
+        notes: notes(run, repository, note),
         lexical_seconds,
         seconds: seconds_since(run, started),
     };
     close(run, repository, &report).await?;
     Ok(report)
+}
+
+/// Makes the vectors that the project lacks and reads no file; repositories that lacked only those are complete again.
+///
+/// # Errors
+/// As [`run`].
+pub async fn embed(run: &Run<'_>) -> Result<RunReport, Fault> {
+    let started = run.clock.instant();
+    if let Some(embedder) = &run.embedder {
+        run.project.require_model(&ModelFacts::of(embedder.model()))?;
+    }
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    index_state::acquire_fence(&mut tx, run.fence).await?;
+    tx.commit().await?;
+    let embedded = vectors::embed_pending(run).await?;
+    run.progress.update(|progress| progress.phase = Phase::Finish);
+    vectors::ensure_index(run).await?;
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    if embedded.pending == 0 {
+        repositories::settle(&mut tx, run.fence).await?;
+    }
+    let totals = files::totals(&mut tx, None).await?;
+    tx.commit().await?;
+    Ok(RunReport {
+        files: totals.files.unsigned_abs(),
+        chunks: totals.chunks.unsigned_abs(),
+        files_unchanged: totals.files.unsigned_abs(),
+        vectors_embedded: embedded.embedded,
+        vectors_pending: embedded.pending,
+        seconds: seconds_since(run, started),
+        ..RunReport::default()
+    })
+}
+
+/// What the reader of the report should know besides.
+fn notes(run: &Run<'_>, repository: &Repository, note: Option<String>) -> Vec<String> {
+    let mut notes: Vec<String> = note.into_iter().collect();
+    if repository.outdated && run.options.mode != Mode::All {
+        notes.push(
+            "Another version of this program or of the rules read the other files: a run of all modes reads them anew.".to_owned(),
+        );
+    }
+    if run.embedder.is_none() {
+        let pinned = run.project.model();
+        notes.push(format!(
+            "The project's model {} ({}) is not installed: new texts are found by words only. `pairofcleats models download {}` installs it.",
+            pinned.id, pinned.variant, pinned.id
+        ));
+    }
+    notes
 }
 
 /// Names that edits left behind go when everything is read again: in between they cost little, and looking for them
@@ -195,6 +240,7 @@ async fn open(run: &Run<'_>, versions: Versions) -> Result<Repository, Fault> {
     let known = repositories::get(&mut tx, &root).await?;
     let outdated = known.as_ref().is_some_and(|known| known.versions != versions);
     let is_new = known.as_ref().is_none_or(|known| known.indexed_ms.is_none());
+    let versions_before = known.as_ref().map_or(versions, |known| known.versions);
     let commit = known.as_ref().and_then(|known| known.commit.clone());
     let (id, name) = match known {
         Some(known) => (known.id, known.name),
@@ -205,7 +251,7 @@ async fn open(run: &Run<'_>, versions: Versions) -> Result<Repository, Fault> {
     };
     repositories::set_state(&mut tx, run.fence, id, RepositoryState::Indexing).await?;
     tx.commit().await?;
-    Ok(Repository { id, name, is_new, outdated, versions, commit })
+    Ok(Repository { id, name, is_new, outdated, versions, versions_before, commit })
 }
 
 /// The folder's name, with a number where another repository of the project has it.
@@ -229,7 +275,7 @@ pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fau
     }
     let mut skips = SkipCounter::default();
     walked.skipped.iter().for_each(|left_out| skips.add(left_out.reason.as_str(), &left_out.path));
-    Err(nothing_to_index(skips))
+    Err(nothing_to_index(Mode::All, skips))
 }
 
 async fn walk_blocking(run: &Run<'_>) -> Result<Walk, Fault> {
@@ -244,8 +290,9 @@ async fn plan_run(run: &Run<'_>, repository: &Repository, walked: &Walk) -> Resu
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let stored = files::manifest(&mut tx, repository.id).await?;
     tx.commit().await?;
-    let count = stored.len();
-    Ok((plan::plan(stored, walked.entries.clone(), run.options.full || repository.outdated), count))
+    let mode = run.options.mode;
+    let count = stored.iter().filter(|row| plan::is_of(row, mode)).count();
+    Ok((plan::plan(stored, walked.entries.clone(), run.options.full || repository.outdated, mode), count))
 }
 
 fn guard_against_loss(run: &Run<'_>, stored: usize, vanished: usize) -> Result<(), Fault> {
@@ -260,8 +307,12 @@ fn guard_against_loss(run: &Run<'_>, stored: usize, vanished: usize) -> Result<(
     .with_hint("Check that the repository is mounted and checked out; if the files are really gone, run again with force."))
 }
 
-fn nothing_to_index(skips: SkipCounter) -> Fault {
-    Fault::new(ErrorCode::InvalidRequest, "The repository holds no file that can be indexed.")
+fn nothing_to_index(mode: Mode, skips: SkipCounter) -> Fault {
+    let message = match mode.of_files() {
+        None => "The repository holds no file that can be indexed.".to_owned(),
+        Some(word) => format!("The repository holds no file of the mode `{word}` that can be indexed."),
+    };
+    Fault::new(ErrorCode::InvalidRequest, message)
         .with_details(serde_json::json!({ "skipped": skips.finish() }))
         .with_hint(
             "Check the path, .gitignore and .pairofcleatsignore; details list what was left out and why.",
@@ -329,10 +380,14 @@ async fn close(run: &Run<'_>, repository: &Repository, report: &RunReport) -> Re
         run.fence,
         repository.id,
         RepositoryState::Ready,
-        repository.versions,
+        // A run that left files out did not bring them up to date.
+        if run.options.mode == Mode::All { repository.versions } else { repository.versions_before },
         &json,
     )
     .await?;
+    if report.vectors_pending == 0 {
+        repositories::settle(&mut tx, run.fence).await?;
+    }
     tx.commit().await
 }
 

@@ -79,6 +79,7 @@ pub(super) async fn write_files(
 fn collect(batch: &mut Batch, written: &mut Written, skips: &mut SkipCounter, prepared: Prepared) {
     batch.since.get_or_insert_with(Instant::now);
     match prepared {
+        Prepared::Other => {}
         Prepared::Same { id, modified_ns } => {
             written.searchable += 1;
             batch.same.push((id, modified_ns));

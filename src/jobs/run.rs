@@ -29,6 +29,8 @@ pub struct Finished {
     pub job_id: String,
     /// True when it had been asked for already: by another call, or by a process that died.
     pub attached: bool,
+    /// What the run had been asked for.
+    pub request: Value,
     /// What the run answered.
     pub result: Value,
 }
@@ -98,7 +100,7 @@ where
     R: Future<Output = Result<Value, Fault>> + Send,
 {
     let Until { cancel, when_stopped } = until;
-    let (id, attached) = (asked.job.id, asked.attached);
+    let (id, attached, wanted) = (asked.job.id, asked.attached, asked.job.request);
     let mut seen = Progress::default();
     loop {
         if cancel.is_cancelled() {
@@ -106,7 +108,7 @@ where
         }
         if let Some(claimed) = ClaimedJob::try_claim(store, Claim::Id(&id), worker, settings).await? {
             let result = run_here(claimed, cancel, when_stopped, &on_progress, execute).await?;
-            return Ok(Finished { job_id: id, attached, result });
+            return Ok(Finished { job_id: id, attached, request: wanted, result });
         }
         let job = look(store, &id).await?;
         if job.state.is_final() {
@@ -262,7 +264,8 @@ async fn look(store: &Store, id: &str) -> Result<Job, Fault> {
 fn ended_elsewhere(job: Job, attached: bool) -> Result<Finished, Fault> {
     match job.state {
         JobState::Succeeded => {
-            Ok(Finished { job_id: job.id, attached, result: job.result.unwrap_or_default() })
+            let result = job.result.unwrap_or_default();
+            Ok(Finished { job_id: job.id, attached, request: job.request, result })
         }
         JobState::Cancelled => Err(cancelled()),
         _ => Err(job.error.as_ref().map_or_else(

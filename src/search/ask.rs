@@ -344,7 +344,8 @@ fn usable_model<'a>(
         warnings.push(Warning::new(
             "model_mismatch",
             format!(
-                "The project was indexed with {} ({}), another model is loaded: words alone decided.",
+                "The project's model {} ({}) is not installed, or not as it was: words alone decided. \
+                 `pairofcleats models download` installs it.",
                 project.model().id,
                 project.model().variant
             ),

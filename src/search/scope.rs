@@ -121,7 +121,7 @@ impl Scope {
             warnings.push(Warning::new("index_incomplete", message));
         }
         // A complete run leaves no text without a vector, so only then is it worth counting.
-        if !(indexing.is_empty() && failed.is_empty()) {
+        if self.repositories.iter().any(|repository| repository.state != RepositoryState::Ready) {
             let pending = vectors::pending_count(tx).await?;
             if pending > 0 {
                 let message = format!("{pending} chunks have no vector yet and are found by words alone.");

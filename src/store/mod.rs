@@ -7,6 +7,7 @@ mod control;
 mod door;
 mod project;
 mod provision;
+mod repin;
 mod single_flight;
 mod workspace;
 
@@ -28,4 +29,5 @@ pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{ChunkWrite, CommentWrite, FileWrite, WordsWrite, Written, write_batch};
 pub use provision::{is_outdated, provision};
+pub use repin::repin;
 pub use workspace::{DecidedBy, ModelFacts, Project};

@@ -12,11 +12,12 @@ use crate::postgres::{Pool, SEARCH, SchemaName, newest, sql, sqlstate, statement
 const ATTEMPTS_MAX: usize = 5;
 
 /// The workspace of `id`, made or brought up to date if need be. Concurrent calls make one attempt in this
-/// process; other processes wait for an advisory lock and then find the work done.
+/// process; other processes wait for an advisory lock and then find the work done. A new project is pinned to `model`,
+/// one that exists keeps its own.
 ///
 /// # Errors
-/// `PERMISSION_DENIED` when the login may not create schemas; `ILLEGAL_STATE` when the project is pinned to
-/// another model or was written by a newer program; storage faults.
+/// `PERMISSION_DENIED` when the login may not create schemas; `ILLEGAL_STATE` when the project was written by a newer
+/// program; storage faults.
 pub async fn provision(
     store: &Store,
     id: &ProjectId,
@@ -24,22 +25,16 @@ pub async fn provision(
     model: &ModelFacts,
 ) -> Result<Project, Fault> {
     if let Some(project) = ready(&mut store.control_read().await?, id, decided_by).await? {
-        return accepted(project, model);
+        return Ok(project);
     }
     let _flight = store.provisioning.enter(id.as_str()).await;
     let mut attempt = 1;
     loop {
         match once(store, id, decided_by, model).await {
             Err(fault) if attempt < ATTEMPTS_MAX && is_race(&fault) => attempt += 1,
-            Err(fault) => return Err(fault),
-            Ok(project) => return accepted(project, model),
+            ended => return ended,
         }
     }
-}
-
-fn accepted(project: Project, model: &ModelFacts) -> Result<Project, Fault> {
-    project.require_model(model)?;
-    Ok(project)
 }
 
 /// Whether tables of this version of the search module are older than those this program knows.

@@ -39,11 +39,11 @@ pub async fn open(store: &Store, id: &ProjectId, decided_by: DecidedBy) -> Resul
     }
 }
 
-/// The project, its workspace made on first use. Only for calls that write.
+/// The project, its workspace made on first use and then pinned to `model`; one that exists keeps its own. Only for
+/// calls that write.
 ///
 /// # Errors
-/// `PERMISSION_DENIED` when the database login may not create it, `ILLEGAL_STATE` when the project holds
-/// vectors of another model; storage faults.
+/// `PERMISSION_DENIED` when the database login may not create it; storage faults.
 pub async fn provision(
     store: &Store,
     id: &ProjectId,

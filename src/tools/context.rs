@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
 use crate::contract::{ErrorCode, Fault, Meta, ProjectId, Warning};
+use crate::embedding::ModelName;
 use crate::store::{DecidedBy, ModelFacts, Project};
 use crate::tenancy::{self, Principal, Session};
 use crate::tools::view::View;
@@ -212,10 +213,29 @@ impl Call {
     /// # Errors
     /// `PERMISSION_DENIED` when the database login may not create it; else as [`Call::project_if_any`].
     pub async fn project_for_writing(&self, project_id: Option<&str>) -> Result<Project, Fault> {
+        self.project_with_model(project_id, None).await
+    }
+
+    /// The same; a project that is made is pinned to this model instead of the configured one.
+    ///
+    /// # Errors
+    /// `CAPABILITY_MISSING` when a project must be made and the model is not installed; else as
+    /// [`Call::project_for_writing`].
+    pub async fn project_with_model(
+        &self,
+        project_id: Option<&str>,
+        model: Option<&ModelName>,
+    ) -> Result<Project, Fault> {
         self.require_allowed(project_id).await?;
+        if let Some(project) = self.project_if_any(project_id).await? {
+            return Ok(project);
+        }
         let (id, decided_by) = self.chosen(project_id).await?;
-        let model = ModelFacts::of(self.app.embedder().await?.model());
-        tenancy::provision(self.app.store().await?, &id, decided_by, &model).await
+        let embedder = match model {
+            Some(name) => self.app.model(name).await?,
+            None => Arc::clone(self.app.embedder().await?),
+        };
+        tenancy::provision(self.app.store().await?, &id, decided_by, &ModelFacts::of(embedder.model())).await
     }
 
     /// The answer's metadata: time, duration and what was noted on the way.

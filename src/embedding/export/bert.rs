@@ -45,19 +45,26 @@ pub(super) fn build(
     kind: GraphKind,
 ) -> Result<Vec<u8>, ExportError> {
     let mut bert = Bert { weights, sizes: architecture, calibration, kind, graph: Graph::default() };
-    let mask = (kind == GraphKind::Fp32Masked).then(|| bert.mask());
+    let masked = matches!(kind, GraphKind::Fp32Masked | GraphKind::Fp32Tokens);
+    let mask = masked.then(|| bert.mask());
     let mut x = bert.embeddings()?;
     for layer in 0..architecture.layers {
         x = bert.attention(layer, &x, mask.as_ref())?;
         x = bert.feed_forward(layer, &x)?;
     }
-    bert.pool(&x, mask.as_ref());
     let mut inputs = vec![tensor_info("input_ids", ElementType::I64, &["batch", "seq"])];
     if mask.is_some() {
         inputs.push(tensor_info("attention_mask", ElementType::I64, &["batch", "seq"]));
     }
     let width = architecture.hidden.to_string();
-    let outputs = vec![tensor_info("sentence_embedding", ElementType::F32, &["batch", &width])];
+    let outputs = if kind == GraphKind::Fp32Tokens {
+        inputs.push(tensor_info("token_type_ids", ElementType::I64, &["batch", "seq"]));
+        bert.graph.add_named(Op::new("Identity", &[&x]), vec!["last_hidden_state".to_owned()]);
+        vec![tensor_info("last_hidden_state", ElementType::F32, &["batch", "seq", &width])]
+    } else {
+        bert.pool(&x, mask.as_ref());
+        vec![tensor_info("sentence_embedding", ElementType::F32, &["batch", &width])]
+    };
     let opset = |domain: &str, version| OperatorSetIdProto { domain: domain.to_owned(), version };
     let model = ModelProto {
         ir_version: IR_VERSION,

@@ -29,6 +29,9 @@ pub enum GraphKind {
     Int8,
     /// f32 products and an attention mask, for padded batches. Only the benchmark compares with it.
     Fp32Masked,
+    /// f32 products with the inputs and the answer of published graphs: mask and token types go in, one vector a
+    /// token comes out. Only the tests use it.
+    Fp32Tokens,
 }
 
 /// Why a graph could not be made.

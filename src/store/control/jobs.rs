@@ -352,6 +352,15 @@ pub async fn requeue_expired(door: &mut ControlTx) -> Result<u64, Fault> {
     door.tx.execute(query.bind(ATTEMPTS_MAX).bind(error.to_string())).await
 }
 
+/// Takes the project's running jobs from their workers and queues them again.
+pub(in crate::store) async fn take_away(door: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
+    let query = sql("UPDATE pairofcleats.jobs SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, \
+         finished_at = CASE WHEN cancel_requested THEN clock_timestamp() END, attempt = attempt - 1, worker = NULL, \
+         lease_until = NULL WHERE project_id = $1 AND state = 'running'");
+    door.tx.execute(query.bind(id.as_str())).await?;
+    Ok(())
+}
+
 /// One job.
 ///
 /// # Errors

@@ -91,8 +91,6 @@ pub(in crate::store) async fn publish(
          ON CONFLICT (id) DO UPDATE SET state = 'ready', search_version = excluded.search_version, \
          role_name = excluded.role_name, updated_at = now()",
     );
-    let dimensions = i32::try_from(model.dimensions)
-        .map_err(|e| Fault::internal("The model's vectors are too long.", e))?;
     let query = query
         .bind(id.as_str())
         .bind(id.schema_name())
@@ -101,9 +99,26 @@ pub(in crate::store) async fn publish(
         .bind(&model.id)
         .bind(&model.variant)
         .bind(&model.hash)
-        .bind(dimensions);
+        .bind(dimensions(model)?);
     door.tx.execute(query).await?;
     Ok(())
+}
+
+/// Notes another model; its vectors are made from here on.
+pub(in crate::store) async fn repin(
+    door: &mut ControlTx,
+    id: &ProjectId,
+    model: &ModelFacts,
+) -> Result<(), Fault> {
+    let query = sql("UPDATE pairofcleats.projects SET model_id = $2, model_variant = $3, model_hash = $4, dimensions = $5, \
+         updated_at = now() WHERE id = $1");
+    let query = query.bind(id.as_str()).bind(&model.id).bind(&model.variant).bind(&model.hash);
+    door.tx.execute(query.bind(dimensions(model)?)).await?;
+    Ok(())
+}
+
+fn dimensions(model: &ModelFacts) -> Result<i32, Fault> {
+    i32::try_from(model.dimensions).map_err(|e| Fault::internal("The model's vectors are too long.", e))
 }
 
 fn model(row: &PgRow) -> Result<ModelFacts, Fault> {

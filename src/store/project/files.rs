@@ -25,6 +25,8 @@ pub struct FileRow {
     pub skipped: Option<String>,
     /// How many chunks it has.
     pub chunks: i32,
+    /// `code`, `prose` or `records`; says nothing of a file that is left out.
+    pub mode: String,
 }
 
 /// Sums over files.
@@ -40,7 +42,7 @@ pub struct Totals {
     pub bytes: i64,
 }
 
-const COLUMNS: &str = "id, path, content_hash, bytes, modified_ns, skipped, chunks";
+const COLUMNS: &str = "id, path, content_hash, bytes, modified_ns, skipped, chunks, mode";
 
 /// All files of a repository, by path.
 ///
@@ -228,5 +230,6 @@ fn decode(row: &PgRow) -> Result<FileRow, Fault> {
         modified_ns: row.try_get(4)?,
         skipped: row.try_get(5)?,
         chunks: row.try_get(6)?,
+        mode: row.try_get(7)?,
     })
 }

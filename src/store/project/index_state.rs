@@ -3,8 +3,8 @@
 use sqlx::Row;
 
 use crate::contract::{ErrorCode, Fault};
-use crate::postgres::sql;
-use crate::store::door::ProjectTx;
+use crate::postgres::{SchemaName, sql};
+use crate::store::door::{ControlTx, ProjectTx};
 
 /// The right to write: the token of a claimed job. A later claim has a larger one, and the moment it is
 /// taken up every transaction of an earlier one fails (storage.md, "Index runs").
@@ -106,6 +106,16 @@ pub async fn publish(tx: &mut ProjectTx, fence: Fence, changed: i64) -> Result<I
     let query = sql(text).bind(fence.0).bind(changed);
     held(tx.execute(query).await?)?;
     read(tx).await
+}
+
+/// For another model: no index on vectors, and every fence token taken up so far is worth nothing.
+pub(in crate::store) async fn begin_anew(door: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
+    let text = format!(
+        "UPDATE {} SET vectors_indexed = false, fence = nextval('pairofcleats.fences') WHERE id = 1",
+        schema.table("index_state")
+    );
+    door.tx.execute(sql(text)).await?;
+    Ok(())
 }
 
 fn held(rows: u64) -> Result<(), Fault> {

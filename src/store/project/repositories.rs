@@ -56,7 +56,7 @@ pub struct Versions {
 /// How far a repository is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepositoryState {
-    /// Known, nothing indexed.
+    /// Known, nothing indexed; or nothing embedded yet by the model that the project has got.
     New,
     /// A run is under way; what is committed is searchable.
     Indexing,
@@ -151,6 +151,20 @@ pub async fn set_state(
     index_state::check_fence(tx, fence).await?;
     let text = format!("UPDATE {} SET state = $2 WHERE id = $1", tx.table("repositories"));
     tx.execute(sql(text).bind(id).bind(state.as_str())).await?;
+    Ok(())
+}
+
+/// Repositories that were complete but for the vectors of another model are so again.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn settle(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
+    index_state::check_fence(tx, fence).await?;
+    let text = format!(
+        "UPDATE {} SET state = 'ready' WHERE state = 'new' AND indexed_at IS NOT NULL",
+        tx.table("repositories")
+    );
+    tx.execute(sql(text)).await?;
     Ok(())
 }
 

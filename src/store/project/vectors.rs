@@ -87,6 +87,15 @@ pub async fn pending_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
 }
 
+/// How many different texts there are, each of which wants a vector.
+///
+/// # Errors
+/// Storage faults.
+pub async fn texts_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
+    let text = format!("SELECT count(DISTINCT content_hash) FROM {}", tx.table("chunks"));
+    Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
+}
+
 /// Stores vectors; a text that has one keeps it. The two lists are parallel. Returns how many are new.
 ///
 /// # Errors

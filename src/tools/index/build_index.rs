@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::job;
+use super::job::{self, Wanted};
 use crate::app::Bulkhead;
-use crate::contract::Fault;
-use crate::indexing::{Options, RunReport};
+use crate::contract::{ErrorCode, Fault};
+use crate::embedding::{ModelName, StubEmbedder};
+use crate::indexing::{Mode, Options, RunReport};
 use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -64,6 +65,15 @@ struct Input {
     wait: Option<bool>,
     /// Allow a run that would remove more than half of the indexed files.
     force: Option<bool>,
+    /// Look only at files of this mode, others stay as they are. Default all.
+    mode: Option<Mode>,
+    /// Model of the project: id or id:variant. A new project without it gets the configured one.
+    #[schemars(length(min = 1, max = 100))]
+    model: Option<String>,
+    /// Let `model` replace the project's: all is embedded again.
+    confirm_reembed: Option<bool>,
+    /// Try out without a model: word-hash vectors.
+    stub_embeddings: Option<bool>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -87,14 +97,41 @@ struct Output {
 }
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
-    let options = Options { full: !input.incremental.unwrap_or(true), force: input.force.unwrap_or(false) };
-    let (project_id, repo) = (input.project_id.as_deref(), input.repo_path.as_deref());
+    let wanted = Wanted {
+        project_id: input.project_id.as_deref(),
+        repo: input.repo_path.as_deref(),
+        options: Options {
+            full: !input.incremental.unwrap_or(true),
+            force: input.force.unwrap_or(false),
+            mode: input.mode.unwrap_or_default(),
+            vectors_only: false,
+        },
+        model: model(&input)?,
+        confirmed: input.confirm_reembed.unwrap_or(false),
+    };
     if input.wait.unwrap_or(true) {
-        let done = job::run(&call, project_id, repo, options).await?;
+        let done = job::run(&call, &wanted).await?;
         return Ok(output(&done.project, done.job_id, "succeeded", done.attached, Some(done.report)));
     }
-    let begun = job::begin(&call, project_id, repo, options).await?;
+    let begun = job::begin(&call, &wanted).await?;
     Ok(output(&begun.project, begun.job_id, begun.state, begun.attached, None))
+}
+
+/// The model that the call asks for, if it does.
+fn model(input: &Input) -> Result<Option<ModelName>, Fault> {
+    let invalid = |message: &str, hint: &str| Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint);
+    match (&input.model, input.stub_embeddings.unwrap_or(false)) {
+        (Some(_), true) => Err(invalid("`model` and `stubEmbeddings` ask for two models.", "Leave one of them out.")),
+        (None, true) => Ok(ModelName::parse(StubEmbedder::ID)),
+        (Some(name), false) => match ModelName::parse(name) {
+            Some(name) => Ok(Some(name)),
+            None => Err(invalid("`model` is no model's name.", "Write an id, or id:int8 or id:fp32.")),
+        },
+        (None, false) if input.confirm_reembed.is_some() => {
+            Err(invalid("`confirmReembed` belongs to a `model`.", "Name the model that the project is to have."))
+        }
+        (None, false) => Ok(None),
+    }
 }
 
 fn output(

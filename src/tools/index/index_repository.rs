@@ -3,10 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::job;
+use super::job::{self, Wanted};
 use crate::app::Bulkhead;
 use crate::contract::Fault;
-use crate::indexing::Options;
 use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -57,8 +56,12 @@ struct Output {
 }
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
-    let finished =
-        job::run(&call, input.project_id.as_deref(), Some(&input.repo_path), Options::default()).await?;
+    let wanted = Wanted {
+        project_id: input.project_id.as_deref(),
+        repo: Some(&input.repo_path),
+        ..Wanted::default()
+    };
+    let finished = job::run(&call, &wanted).await?;
     let report = finished.report;
     Ok(Output {
         status: "success",

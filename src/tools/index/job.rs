@@ -4,11 +4,27 @@ use std::path::PathBuf;
 
 use crate::app::index_job;
 use crate::contract::{ErrorCode, Fault};
+use crate::embedding::ModelName;
 use crate::indexing::{self, Options, RunReport};
 use crate::jobs::{Phase, Progress};
 use crate::store::Project;
 use crate::tenancy::{self, RepositoryRoot};
 use crate::tools::{Call, ProgressUpdate};
+
+/// What an index tool was asked for.
+#[derive(Debug, Default)]
+pub(super) struct Wanted<'a> {
+    /// Which project; None: by the usual rules.
+    pub(super) project_id: Option<&'a str>,
+    /// The repository; None: where the caller works.
+    pub(super) repo: Option<&'a str>,
+    /// How.
+    pub(super) options: Options,
+    /// The model that the project is to have.
+    pub(super) model: Option<ModelName>,
+    /// Whether a project that has another one may lose its vectors for it.
+    pub(super) confirmed: bool,
+}
 
 /// A run that is over.
 pub(super) struct Finished {
@@ -35,39 +51,26 @@ pub(super) struct Begun {
 }
 
 /// Runs and waits.
-pub(super) async fn run(
-    call: &Call,
-    project_id: Option<&str>,
-    repo: Option<&str>,
-    options: Options,
-) -> Result<Finished, Fault> {
-    let (project, root) = prepare(call, project_id, repo).await?;
+pub(super) async fn run(call: &Call, wanted: &Wanted<'_>) -> Result<Finished, Fault> {
+    let (project, root) = prepare(call, wanted).await?;
     let on_progress = |progress: &Progress| call.progress.report(update(progress));
-    let done = index_job::run(&call.app, &project, &root, options, &call.cancel, on_progress).await?;
+    let done = index_job::run(&call.app, &project, &root, wanted.options, &call.cancel, on_progress).await?;
     let report = serde_json::from_value(done.result)
         .map_err(|e| Fault::internal("The run's report could not be read.", e))?;
     Ok(Finished { project, job_id: done.job_id, attached: done.attached, report })
 }
 
 /// Asks for a run and does not wait.
-pub(super) async fn begin(
-    call: &Call,
-    project_id: Option<&str>,
-    repo: Option<&str>,
-    options: Options,
-) -> Result<Begun, Fault> {
-    let (project, root) = prepare(call, project_id, repo).await?;
-    let asked = index_job::begin(&call.app, &project, &root, options).await?;
+pub(super) async fn begin(call: &Call, wanted: &Wanted<'_>) -> Result<Begun, Fault> {
+    let (project, root) = prepare(call, wanted).await?;
+    let asked = index_job::begin(&call.app, &project, &root, wanted.options).await?;
     let state = asked.job.state.as_str();
     Ok(Begun { project, job_id: asked.job.id, attached: asked.attached, state })
 }
 
 /// Everything that can be wrong with the call is found before the workspace is made.
-async fn prepare(
-    call: &Call,
-    project_id: Option<&str>,
-    repo: Option<&str>,
-) -> Result<(Project, RepositoryRoot), Fault> {
+async fn prepare(call: &Call, wanted: &Wanted<'_>) -> Result<(Project, RepositoryRoot), Fault> {
+    let Wanted { project_id, repo, .. } = *wanted;
     let path: PathBuf = match (repo, &call.caller.directory) {
         (Some(repo), _) => repo.into(),
         (None, Some(directory)) => directory.clone(),
@@ -89,7 +92,13 @@ async fn prepare(
         Ok(root)
     })
     .await?;
-    Ok((call.project_for_writing(project_id).await?, root))
+    let project = call.project_with_model(project_id, wanted.model.as_ref()).await?;
+    match &wanted.model {
+        Some(model) if call.app.repin(&project, model, wanted.confirmed).await? => {
+            Ok((call.project(project_id).await?, root))
+        }
+        _ => Ok((project, root)),
+    }
 }
 
 /// The job's snapshot as one monotonic number: files count one, vectors count four, which is nearer to

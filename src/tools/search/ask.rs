@@ -7,7 +7,7 @@ use crate::store::Project;
 use crate::tools::Call;
 
 /// Warnings of answers that had to do without vectors.
-const FALLBACKS: [&str; 3] = ["no_model", "embedding_failed", "degraded"];
+const FALLBACKS: [&str; 4] = ["no_model", "model_mismatch", "embedding_failed", "degraded"];
 
 /// Asks the project. Without a model the answer comes from words alone and says so.
 pub(super) async fn ask(
@@ -16,13 +16,19 @@ pub(super) async fn ask(
     request: &SearchRequest,
 ) -> Result<SearchAnswer, Fault> {
     let app = &call.app;
-    let embedder =
-        app.embedder().await.inspect_err(|fault| tracing::debug!(%fault, "searching without a model"));
+    let embedder = match app.embedder_for(project.model()).await {
+        Ok(embedder) => Some(embedder),
+        Err(fault) => {
+            tracing::debug!(%fault, "searching without the project's model");
+            // Whether another one is here makes the difference between two warnings.
+            app.embedder().await.ok().cloned()
+        }
+    };
     let dictionary = app.dictionaries.current().await;
     let ranking = Ranking::default();
     let deps = Deps {
         store: app.store().await?,
-        embedder: embedder.ok(),
+        embedder: embedder.as_ref(),
         dictionary: dictionary.as_deref(),
         settings: &app.config.search,
         ranking: &ranking,

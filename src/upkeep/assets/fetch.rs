@@ -19,6 +19,8 @@ pub(super) struct Sources<'a> {
     pub(super) downloads: &'a Path,
     /// A folder with wheels. If given, nothing is fetched from elsewhere.
     pub(super) from: Option<&'a Path>,
+    /// Longest time of one download by address.
+    pub(super) download_ms: u64,
 }
 
 /// A wheel whose sha256 is the manifest's. Must be called by one process at a time.

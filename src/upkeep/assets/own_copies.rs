@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::convert;
 use super::faults;
 use crate::contract::Fault;
-use crate::embedding::ModelFiles;
+use crate::embedding::{ModelFiles, Pooling};
 
 /// The configured ONNX Runtime, if there is one.
 ///
@@ -46,6 +46,7 @@ pub(super) fn model(configured: Option<&Path>) -> Result<Option<ModelFiles>, Fau
         tokens_max: None,
         query_prefix: no_prefix.clone(),
         passage_prefix: no_prefix,
+        pooling: Pooling::Inside,
         hash,
     }))
 }

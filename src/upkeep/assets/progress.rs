@@ -1,5 +1,7 @@
 //! What an installation tells while it runs.
 
+use crate::contract::{ErrorCode, Fault};
+
 /// One thing that happened to one asset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AssetEvent {
@@ -33,9 +35,20 @@ pub enum AssetEvent {
 pub(super) struct Reporter<'a> {
     pub(super) asset: &'a str,
     pub(super) on_event: &'a (dyn Fn(AssetEvent) + Sync),
+    /// Says when to stop.
+    pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Reporter<'_> {
+    /// Fails once somebody wants the installation to stop.
+    pub(super) fn go_on(&self) -> Result<(), Fault> {
+        if !(self.cancelled)() {
+            return Ok(());
+        }
+        Err(Fault::new(ErrorCode::Cancelled, "The installation was cancelled; what was downloaded is kept.")
+            .with_hint("Start it again to go on where it stopped."))
+    }
+
     pub(super) fn step(&self, what: &'static str) {
         (self.on_event)(AssetEvent::Step { asset: self.asset.to_owned(), what });
     }

@@ -58,35 +58,33 @@ pub fn install_single(
     let own = platform();
     let manifest = Manifest::builtin()?;
     let named = target_platform.unwrap_or(&own);
-    let installer = Installer {
-        manifest: &manifest,
-        platform: named.to_owned(),
-        layout,
-        settings,
-        from,
-        may_fetch: true,
-        on_event,
-    };
+    let platform = named.to_owned();
+    let asset = manifest.known(single.id()).ok_or_else(|| {
+        Fault::internal("The manifest lacks an asset.", single.id())
+    })?;
+    let wheel = asset.wheel(named)?;
+    let looking = Installer::looking(&manifest, layout, settings);
+    let installer = Installer { platform, from, may_fetch: true, on_event, ..looking };
     let mut target = installer.target(single.id())?;
-    if target.wheel.platform != "any" && named != own {
+    if wheel.platform != "any" && named != own {
         // Beside this machine's own.
-        target.dir = layout.runtime().join(format!("{}-{}-{named}", single.id(), target.asset.version));
+        target.dir = layout.runtime().join(format!("{}-{}-{named}", single.id(), asset.version));
     }
     if anew {
-        let _lock = installer.lock(Reporter { asset: single.id(), on_event })?;
+        let _lock = installer.lock(Reporter { asset: single.id(), on_event, cancelled: installer.cancelled })?;
         fetch::remove_folder(&target.dir).map_err(|e| faults::io("remove an installed file", e))?;
         if from.is_none() {
             // That it was never downloaded is fine; what cannot be removed is checked like any other.
-            let _ = std::fs::remove_file(layout.downloads().join(&target.wheel.file));
+            let _ = std::fs::remove_file(layout.downloads().join(&wheel.file));
         }
     }
     let cached = matches!(receipt::check(&target.dir, &target.origin, false), Check::Sound(_));
     installer.ensure(&target)?;
-    let inside = target.wheel.library.as_deref().or(target.asset.required.first().map(String::as_str));
+    let inside = wheel.library.as_deref().or(asset.required.first().map(String::as_str));
     Ok(InstalledAsset {
         file: target.dir.join(inside.unwrap_or_default()),
-        package: format!("{}=={}", target.asset.package, target.asset.version),
-        sha256: target.wheel.sha256.clone(),
+        package: format!("{}=={}", asset.package, asset.version),
+        sha256: wheel.sha256.clone(),
         cached,
     })
 }

@@ -4,10 +4,11 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::fetch;
-use super::install::{Installer, Target};
-use super::manifest::{Manifest, ONNXRUNTIME, POSTGRES, platform};
+use super::install::Installer;
+use super::manifest::{Manifest, ONNXRUNTIME, POSTGRES};
 use super::progress::Reporter;
 use super::receipt::{self, Check};
+use super::target::Target;
 use super::{faults, own_copies};
 use crate::config::{Assets, Layout};
 use crate::contract::Fault;
@@ -53,8 +54,9 @@ pub enum AssetState {
 /// Looks at every byte of every asset; about 0.1 s. Changes nothing.
 #[must_use]
 pub fn survey(layout: &Layout, settings: &Assets) -> Vec<AssetReport> {
-    let Ok(manifest) = Manifest::builtin() else { return Vec::new() };
-    let installer = installer(&manifest, layout, settings);
+    // What is wrong with the operator's own models is told where a model is asked for.
+    let Ok(manifest) = Manifest::load(settings).or_else(|_| Manifest::builtin()) else { return Vec::new() };
+    let installer = Installer::looking(&manifest, layout, settings);
     let own_library = own_copies::library(settings.ort_dylib_path.as_deref()).map(|own| own.is_some());
     let own_model = own_copies::model(settings.model_dir.as_deref()).map(|own| own.is_some());
     let assets = [(POSTGRES, Ok(false)), (ONNXRUNTIME, own_library), (&settings.model, own_model)];
@@ -69,39 +71,31 @@ pub fn survey(layout: &Layout, settings: &Assets) -> Vec<AssetReport> {
 /// # Errors
 /// `INTERNAL` if the disk refuses.
 pub fn discard_damaged(layout: &Layout, settings: &Assets) -> Result<Vec<String>, Fault> {
-    let manifest = Manifest::builtin()?;
-    let installer = installer(&manifest, layout, settings);
+    let manifest = Manifest::load(settings)?;
+    let installer = Installer::looking(&manifest, layout, settings);
     let mut discarded = Vec::new();
     for id in [POSTGRES, ONNXRUNTIME, &settings.model] {
         let Ok(target) = installer.target(id) else { continue };
         let damaged = || matches!(receipt::check(&target.dir, &target.origin, true), Check::Damaged(_));
-        if !damaged() {
-            continue;
-        }
-        let _lock = installer.lock(Reporter { asset: id, on_event: &|_| () })?;
-        // Whoever held the lock before may have mended it.
-        if damaged() {
-            fetch::remove_folder(&target.dir).map_err(|e| faults::io("remove a damaged file", e))?;
+        if damaged() && discard(&installer, &target)? {
             discarded.push(id.to_owned());
         }
     }
     Ok(discarded)
 }
 
-fn installer<'a>(manifest: &'a Manifest, layout: &'a Layout, settings: &'a Assets) -> Installer<'a> {
-    Installer {
-        manifest,
-        platform: platform(),
-        layout,
-        settings,
-        from: None,
-        may_fetch: false,
-        on_event: &|_| (),
+/// Removes the target if it still is damaged; whoever held the lock before may have mended it.
+pub(super) fn discard(installer: &Installer<'_>, target: &Target<'_>) -> Result<bool, Fault> {
+    let quiet = Reporter { asset: target.id, on_event: &|_| (), cancelled: installer.cancelled };
+    let _lock = installer.lock(quiet)?;
+    let damaged = matches!(receipt::check(&target.dir, &target.origin, true), Check::Damaged(_));
+    if damaged {
+        fetch::remove_folder(&target.dir).map_err(|e| faults::io("remove a damaged file", e))?;
     }
+    Ok(damaged)
 }
 
 fn report(installer: &Installer<'_>, id: &str, own: Result<bool, Fault>) -> AssetReport {
-    let title = |target: &Target<'_>| target.asset.title.clone();
     let target = match own {
         Err(fault) => Err(fault),
         Ok(own) => installer.target(id).map(|target| (target, own)),
@@ -123,7 +117,7 @@ fn report(installer: &Installer<'_>, id: &str, own: Result<bool, Fault>) -> Asse
             "Run `pairofcleats bootstrap`, or `pairofcleats bootstrap --from DIR` without a network.".into(),
         ),
     };
-    AssetReport { asset: id.to_owned(), title: title(&target), state, bytes, damaged, remedy }
+    AssetReport { asset: id.to_owned(), title: target.title.to_owned(), state, bytes, damaged, remedy }
 }
 
 fn unavailable(id: &str, fault: Fault) -> AssetReport {

@@ -38,6 +38,8 @@ pub(super) fn default_settings() -> Assets {
         model: "all-minilm-l6-v2".to_owned(),
         ort_dylib_path: None,
         model_dir: None,
+        manifest: None,
         variant: Variant::Auto,
+        download_ms: 60_000,
     }
 }

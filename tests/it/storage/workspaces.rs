@@ -188,8 +188,9 @@ async fn a_project_keeps_its_model() {
     fresh.project("p").await;
     let other = ModelFacts { hash: vec![8; 32], ..model() };
     let id = ProjectId::parse("p").unwrap();
-    let fault = store::provision(&fresh.store, &id, DecidedBy::Argument, &other).await.unwrap_err();
-    assert_eq!(fault.code, ErrorCode::IllegalState);
+    let kept = store::provision(&fresh.store, &id, DecidedBy::Argument, &other).await.unwrap();
+    assert_eq!(kept.model(), &model());
+    assert_eq!(kept.require_model(&other).unwrap_err().code, ErrorCode::IllegalState);
     fresh.remove().await;
 }
 

@@ -1,0 +1,3 @@
+//! Models, dictionaries, extensions and portable index files.
+
+pub(super) mod download_models;
