@@ -8,6 +8,7 @@ mod audit;
 pub mod index_job;
 mod limits;
 mod queue;
+pub mod upkeep_job;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -21,7 +21,7 @@ sections! {
     Config {
         database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
         search: Search, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp, access: Access, oauth: Oauth,
-        audit: Audit, workflow: Workflow, log: Log,
+        audit: Audit, workflow: Workflow, upkeep: Upkeep, log: Log,
     }
     /// An external Postgres and the pools over either kind.
     Database {
@@ -78,6 +78,11 @@ sections! {
     Audit { enabled: bool, keep_days: u32, queries: bool }
     /// workflow-mcp, which knows the project that a team works on.
     Workflow { url: Option<String>, timeout_ms: u64, cache_ms: u64 }
+    /// Reports, reclamation, deletion, export and import.
+    Upkeep {
+        batch_rows: u32, job_keep_days: u32, unfinished_keep_ms: u64, files_max: usize, listed_max: usize,
+        delete_wait_ms: u64, import_bytes_max: u64,
+    }
     /// MCP.
     Mcp {
         transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64,

@@ -164,7 +164,7 @@ async fn remove_orphan_names(run: &Run<'_>) -> Result<(), Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let removed = names::remove_orphans(&mut tx, run.fence).await?;
     tx.commit().await?;
-    tracing::debug!(removed, "removed names that no chunk has any more");
+    tracing::debug!(removed.rows, "removed names that no chunk has any more");
     Ok(())
 }
 

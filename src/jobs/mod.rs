@@ -6,6 +6,6 @@ mod run;
 
 pub use lease::{ClaimedJob, LeaseSettings};
 pub use progress::{Phase, Progress, ProgressSender};
-pub use run::{Finished, RunningJob, enqueue, run_or_attach, work_once};
+pub use run::{Finished, RunningJob, enqueue, run_now, run_or_attach, work_once};
 
 pub use crate::store::{Enqueued, Job, JobState, NewJob};

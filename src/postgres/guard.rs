@@ -41,6 +41,17 @@ impl Tx {
         Ok(tx)
     }
 
+    /// Runs one statement that the server takes outside of transactions only, however long it takes.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
+    pub(super) async fn outside(pool: &sqlx::PgPool, statement: Query<'_>) -> Result<(), Fault> {
+        let mut bare = Self { connection: Some(pool.acquire().await?) };
+        bare.execute(sql("SET statement_timeout = 0")).await?;
+        bare.execute(statement).await?;
+        bare.finish("RESET statement_timeout").await
+    }
+
     /// Runs a statement and says how many rows it touched.
     ///
     /// # Errors

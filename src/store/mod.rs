@@ -25,6 +25,7 @@ pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, Words};
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
+pub use project::sizes::{self, Measured, TableSize};
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{ChunkWrite, CommentWrite, FileWrite, WordsWrite, Written, write_batch};
 pub use provision::{is_outdated, provision};

@@ -8,6 +8,7 @@ use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::postgres::sql;
 use crate::store::door::ControlTx;
 use crate::store::project::index_state::Fence;
+use crate::store::project::sizes::Measured;
 
 /// A job whose worker died this often is given up: it kills its workers.
 const ATTEMPTS_MAX: i32 = 5;
@@ -345,6 +346,50 @@ pub async fn list(door: &mut ControlTx, project_id: &ProjectId, limit: i64) -> R
     );
     let rows = door.tx.all(sql(text).bind(project_id.as_str()).bind(limit)).await?;
     rows.iter().map(decode).collect()
+}
+
+/// What the finished jobs of a project take that ended at least `days` ago; of one subject, if one is named.
+///
+/// # Errors
+/// Storage faults.
+pub async fn finished(
+    door: &mut ControlTx,
+    project_id: &ProjectId,
+    subject: Option<&str>,
+    days: u32,
+) -> Result<Measured, Fault> {
+    let text = format!(
+        "SELECT count(*), coalesce(sum(pg_column_size(j.*)), 0)::int8 FROM pairofcleats.jobs j WHERE {FINISHED}"
+    );
+    let query = sql(text).bind(project_id.as_str()).bind(subject).bind(int(days));
+    Measured::of(&door.tx.one(query).await?)
+}
+
+/// Removes what [`finished`] measures.
+///
+/// # Errors
+/// Storage faults.
+pub async fn remove_finished(
+    door: &mut ControlTx,
+    project_id: &ProjectId,
+    subject: Option<&str>,
+    days: u32,
+) -> Result<Measured, Fault> {
+    let text = format!(
+        "WITH gone AS (DELETE FROM pairofcleats.jobs j WHERE {FINISHED} RETURNING pg_column_size(j.*) AS bytes) \
+         SELECT count(*), coalesce(sum(bytes), 0)::int8 FROM gone"
+    );
+    let query = sql(text).bind(project_id.as_str()).bind(subject).bind(int(days));
+    Measured::of(&door.tx.one(query).await?)
+}
+
+/// By project, subject and age in days.
+const FINISHED: &str = "j.project_id = $1 AND ($2::text IS NULL OR j.subject = $2) \
+     AND j.state IN ('succeeded', 'failed', 'cancelled') AND j.finished_at <= clock_timestamp() - make_interval(days => $3)";
+
+/// Older than a century is older than anything.
+fn int(days: u32) -> i32 {
+    i32::try_from(days.min(36_500)).unwrap_or(36_500)
 }
 
 fn millis(lease_ms: u64) -> f64 {

@@ -14,4 +14,5 @@ pub mod history;
 pub(super) mod write;
 
 pub mod lexical;
+pub mod sizes;
 pub mod vectors;
