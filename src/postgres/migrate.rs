@@ -23,6 +23,17 @@ pub const SEARCH: &[Migration] = &[
     Migration { version: 2, text: include_str!("../../migrations/project/search/0002_facts.sql") },
 ];
 
+/// The modules that a project's schema may have, by name; search comes first, as every project has it.
+pub const MODULES: &[(&str, &[Migration])] = &[("search", SEARCH)];
+
+/// The tables that migrations make, in the order in which they make them.
+#[must_use]
+pub fn tables_of(migrations: &[Migration]) -> Vec<&'static str> {
+    const MAKES: &str = "CREATE TABLE IF NOT EXISTS {schema}.";
+    let made = migrations.iter().flat_map(|migration| migration.text.split(MAKES).skip(1));
+    made.filter_map(|rest| rest.split([' ', '(']).next()).collect()
+}
+
 /// The version a module is at when all of `migrations` ran.
 #[must_use]
 pub fn newest(migrations: &[Migration]) -> i32 {
@@ -70,6 +81,17 @@ mod tests {
         let text = "-- why; not what\nCREATE TABLE {schema}.a (\n  b int\n);\nSELECT ';' AS c;\n";
         let expected = ["CREATE TABLE \"s\".a (\n  b int\n)", "SELECT ';' AS c"];
         assert_eq!(split(text, &[("schema", "\"s\"")]), expected);
+    }
+
+    #[test]
+    fn the_tables_are_those_of_the_migrations() {
+        let tables = tables_of(SEARCH);
+        assert_eq!(tables[..4], ["index_state", "repositories", "files", "chunks"]);
+        for (_, migrations) in MODULES {
+            let made: usize =
+                migrations.iter().map(|migration| migration.text.matches("CREATE TABLE").count()).sum();
+            assert_eq!(tables_of(migrations).len(), made, "a table is made in other words");
+        }
     }
 
     #[test]

@@ -4,10 +4,12 @@
 //! [`crate::postgres::SchemaName`], every value bound, no `SELECT *`.
 
 mod control;
+pub mod deletion;
 mod door;
 mod project;
 mod provision;
 mod single_flight;
+pub mod transfer;
 mod workspace;
 
 pub use control::api_keys::{self, KeyRow};

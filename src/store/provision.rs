@@ -6,7 +6,7 @@ use super::control::projects;
 use super::door::{ControlTx, Store};
 use super::workspace::{DecidedBy, ModelFacts, Project};
 use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::postgres::{Pool, SEARCH, SchemaName, newest, sql, sqlstate, statements};
+use crate::postgres::{Migration, Pool, SEARCH, SchemaName, newest, sql, sqlstate, statements};
 
 /// Races with other databases of the cluster over shared catalogs are rare and brief.
 const ATTEMPTS_MAX: usize = 5;
@@ -72,11 +72,14 @@ async fn once(
     model: &ModelFacts,
 ) -> Result<Project, Fault> {
     let mut door = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
-    let lock = sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:provision:' || $1, 0))");
-    door.tx.execute(lock.bind(id.as_str())).await?;
+    locked_for(&mut door, id).await?;
     if let Some(project) = ready(&mut door, id, decided_by).await? {
         door.commit().await?;
         return Ok(project);
+    }
+    if projects::state(&mut door, id).await?.as_deref() == Some("deleting") {
+        return Err(Fault::new(ErrorCode::IllegalState, "The project is being deleted.")
+            .with_hint("Finish it with `pairofcleats projects delete`, then call again."));
     }
     // Tables of an older version keep the model they were made for.
     let existing = projects::find(&mut door, id, decided_by).await?;
@@ -84,12 +87,7 @@ async fn once(
         existing.as_ref().map_or((0, model), |(project, version)| (*version, project.model()));
     let schema = SchemaName::of(id);
     make_schema(&mut door, id, &schema).await?;
-    let dimensions = pinned.dimensions.to_string();
-    let places = [("schema", schema.to_string()), ("dimensions", dimensions)];
-    let places = [(places[0].0, places[0].1.as_str()), (places[1].0, places[1].1.as_str())];
-    for statement in statements(SEARCH, version, &places) {
-        door.tx.execute(sql(statement)).await?;
-    }
+    run_statements(&mut door, &schema, SEARCH, version, pinned).await?;
     let role = if store.database().facts().may_create_roles {
         make_role(&mut door, &store.database().facts().database, id, &schema).await?
     } else {
@@ -100,8 +98,35 @@ async fn once(
     Ok(Project::new(id.clone(), role, decided_by, pinned.clone()))
 }
 
+/// Keeps others from making or removing the workspace until the transaction ends.
+pub(super) async fn locked_for(door: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
+    let lock = sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:provision:' || $1, 0))");
+    door.tx.execute(lock.bind(id.as_str())).await?;
+    Ok(())
+}
+
+/// Makes a module's tables, or brings them up to date from `version`.
+pub(super) async fn run_statements(
+    door: &mut ControlTx,
+    schema: &SchemaName,
+    migrations: &[Migration],
+    version: i32,
+    model: &ModelFacts,
+) -> Result<(), Fault> {
+    let (schema, dimensions) = (schema.to_string(), model.dimensions.to_string());
+    let places = [("schema", schema.as_str()), ("dimensions", dimensions.as_str())];
+    for statement in statements(migrations, version, &places) {
+        door.tx.execute(sql(statement)).await?;
+    }
+    Ok(())
+}
+
 /// Looks before it tries: a failed statement would say less than what the operator needs to know.
-async fn make_schema(door: &mut ControlTx, id: &ProjectId, schema: &SchemaName) -> Result<(), Fault> {
+pub(super) async fn make_schema(
+    door: &mut ControlTx,
+    id: &ProjectId,
+    schema: &SchemaName,
+) -> Result<(), Fault> {
     let query = sql("SELECT to_regnamespace($2) IS NOT NULL, CASE WHEN to_regnamespace($2) IS NULL \
          THEN has_database_privilege(current_database(), 'CREATE') ELSE has_schema_privilege($1, 'CREATE') END");
     let row = door.tx.one(query.bind(schema.as_str()).bind(schema.to_string())).await?;
@@ -127,7 +152,7 @@ async fn make_schema(door: &mut ControlTx, id: &ProjectId, schema: &SchemaName) 
 }
 
 /// The role that project transactions run as. None when a role of that name belongs to somebody else.
-async fn make_role(
+pub(super) async fn make_role(
     door: &mut ControlTx,
     database: &str,
     id: &ProjectId,

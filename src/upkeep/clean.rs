@@ -110,10 +110,12 @@ impl Request<'_> {
 
     async fn files(&self) -> Result<Vec<(Entry, Reason)>, Fault> {
         let mut files = self.place.list().await?;
-        files.retain(|entry| {
-            self.all || self.repositories.iter().any(|repository| entry.belongs_to(&repository.name))
-        });
+        files.retain(|entry| !entry.is_lock() && self.named(entry));
         Ok(files.into_iter().map(|entry| (entry, Reason::Asked)).collect())
+    }
+
+    fn named(&self, entry: &Entry) -> bool {
+        self.all || self.repositories.iter().any(|repository| entry.belongs_to(&repository.name))
     }
 }
 

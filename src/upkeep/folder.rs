@@ -7,6 +7,9 @@ use std::time::UNIX_EPOCH;
 
 use crate::contract::{ErrorCode, Fault};
 
+/// What stands before a repository's name in the names of its files.
+const PORTABLE: [&str; 6] =
+    ["", "index-", "index-code-", "index-prose-", "index-extracted-prose-", "index-records-"];
 /// How deep folders are looked into.
 const DEPTH_MAX: usize = 16;
 
@@ -22,19 +25,29 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Whether it is named after a repository: `NAME.sqlite`, `exports/NAME.zip`, `NAME/…`.
+    /// Whether it is named after a repository: `NAME.zip`, `index-NAME.sqlite`, `index-code-NAME.sqlite`, `NAME/…`.
     #[must_use]
     pub fn belongs_to(&self, repository: &str) -> bool {
         let mut parts = self.path.rsplit('/');
         let file = parts.next().unwrap_or_default();
-        let stem = file.strip_prefix(repository);
-        stem.is_some_and(|rest| rest.starts_with('.')) || parts.any(|part| part == repository)
+        let file = file.strip_prefix('.').filter(|_| self.is_unfinished()).unwrap_or(file);
+        let named = PORTABLE.iter().any(|kind| {
+            let rest = file.strip_prefix(kind).and_then(|rest| rest.strip_prefix(repository));
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        });
+        named || parts.any(|part| part == repository)
     }
 
     /// Whether somebody was still writing it when they stopped.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
-        self.path.ends_with(".part")
+        self.path.ends_with(".part") || self.path.ends_with(".smaller")
+    }
+
+    /// Whether it only keeps two from writing one file; whoever holds it relies on its staying.
+    #[must_use]
+    pub fn is_lock(&self) -> bool {
+        self.path.ends_with(".lock")
     }
 
     /// The first part of its path, where that is a folder: what kind of file it is.
@@ -217,10 +230,12 @@ mod tests {
     #[test]
     fn files_belong_to_repositories_by_name() {
         let entry = |path: &str| Entry { path: path.into(), bytes: 0, modified_ms: 0 };
-        for path in ["shop.sqlite", "portable/shop.sqlite.part", "shop/x.json", "a/shop/b"] {
+        for path in
+            ["shop.zip", "a/.index-shop.sqlite.part", "index-code-shop.sqlite", "shop/x.json", "a/shop/b"]
+        {
             assert!(entry(path).belongs_to("shop"), "{path}");
         }
-        for path in ["shop-2.sqlite", "shopping/x", "x/shop", "ashop.x"] {
+        for path in ["shop-2.sqlite", "shopping/x", "x/shop", "ashop.x", "index-pet-shop.sqlite"] {
             assert!(!entry(path).belongs_to("shop"), "{path}");
         }
     }

@@ -105,6 +105,7 @@ impl Request<'_> {
 
     async fn files(&self) -> Result<Vec<(Entry, Reason)>, Fault> {
         let mut files = self.place.list().await?;
+        files.retain(|entry| !entry.is_lock());
         if let Some(repository) = self.repository {
             files.retain(|entry| entry.belongs_to(&repository.name));
         }

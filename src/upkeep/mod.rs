@@ -5,5 +5,7 @@ pub mod assets;
 pub mod folder;
 pub mod removal;
 
+pub mod archive;
 pub mod clean;
+pub mod deletion;
 pub mod gc;

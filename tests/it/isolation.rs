@@ -14,7 +14,10 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "index_repository" => json!({ "repo_path": repository, "project_id": project }),
         "build_index" | "index_build" => json!({ "repoPath": repository, "project_id": project }),
         "index_status" | "check_status" => json!({ "project_id": project }),
-        "workspace_status" => json!({ "project_id": project }),
+        "workspace_status" | "config_status" => json!({ "project_id": project }),
+        "report_artifacts" => json!({ "project_id": project, "repoPath": repository }),
+        "cache_gc" => json!({ "project_id": project, "maxAgeDays": 0, "dryRun": true }),
+        "clean_artifacts" => json!({ "project_id": project, "all": true, "dryRun": true }),
         _ => return None,
     })
 }

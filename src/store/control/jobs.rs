@@ -348,6 +348,35 @@ pub async fn list(door: &mut ControlTx, project_id: &ProjectId, limit: i64) -> R
     rows.iter().map(decode).collect()
 }
 
+/// How many jobs of a project run, or wait for a worker that will come.
+pub(in crate::store) async fn live(door: &mut ControlTx, project_id: &ProjectId) -> Result<i64, Fault> {
+    let query = sql("SELECT count(*) FROM pairofcleats.jobs WHERE project_id = $1 \
+         AND (state = 'queued' OR (state = 'running' AND lease_until >= clock_timestamp()))");
+    Ok(door.tx.one(query.bind(project_id.as_str())).await?.try_get(0)?)
+}
+
+/// How many jobs of a project are in the hands of a worker.
+pub(in crate::store) async fn running(door: &mut ControlTx, project_id: &ProjectId) -> Result<i64, Fault> {
+    let query = sql("SELECT count(*) FROM pairofcleats.jobs WHERE project_id = $1 AND state = 'running' \
+         AND lease_until >= clock_timestamp()");
+    Ok(door.tx.one(query.bind(project_id.as_str())).await?.try_get(0)?)
+}
+
+/// Asks every job of a project to stop; returns how many.
+pub(in crate::store) async fn cancel_all(door: &mut ControlTx, project_id: &ProjectId) -> Result<u64, Fault> {
+    let query = sql("UPDATE pairofcleats.jobs SET cancel_requested = true, \
+         finished_at = CASE WHEN state = 'queued' THEN clock_timestamp() END, \
+         state = CASE WHEN state = 'queued' THEN 'cancelled' ELSE state END \
+         WHERE project_id = $1 AND state IN ('queued', 'running')");
+    door.tx.execute(query.bind(project_id.as_str())).await
+}
+
+/// Removes every job of a project; returns how many.
+pub(in crate::store) async fn remove_all(door: &mut ControlTx, project_id: &ProjectId) -> Result<u64, Fault> {
+    let query = sql("DELETE FROM pairofcleats.jobs WHERE project_id = $1");
+    door.tx.execute(query.bind(project_id.as_str())).await
+}
+
 /// What the finished jobs of a project take that ended at least `days` ago; of one subject, if one is named.
 ///
 /// # Errors
@@ -359,7 +388,7 @@ pub async fn finished(
     days: u32,
 ) -> Result<Measured, Fault> {
     let text = format!(
-        "SELECT count(*), coalesce(sum(pg_column_size(j.*)), 0)::int8 FROM pairofcleats.jobs j WHERE {FINISHED}"
+        "SELECT count(*), coalesce(sum(pg_column_size(ROW(j.*))), 0)::int8 FROM pairofcleats.jobs j WHERE {FINISHED}"
     );
     let query = sql(text).bind(project_id.as_str()).bind(subject).bind(int(days));
     Measured::of(&door.tx.one(query).await?)
@@ -376,7 +405,7 @@ pub async fn remove_finished(
     days: u32,
 ) -> Result<Measured, Fault> {
     let text = format!(
-        "WITH gone AS (DELETE FROM pairofcleats.jobs j WHERE {FINISHED} RETURNING pg_column_size(j.*) AS bytes) \
+        "WITH gone AS (DELETE FROM pairofcleats.jobs j WHERE {FINISHED} RETURNING pg_column_size(ROW(j.*)) AS bytes) \
          SELECT count(*), coalesce(sum(bytes), 0)::int8 FROM gone"
     );
     let query = sql(text).bind(project_id.as_str()).bind(subject).bind(int(days));

@@ -170,14 +170,14 @@ pub async fn measure(tx: &mut ProjectTx, repository_id: i64) -> Result<Measured,
     let mut all = Measured::default();
     for table in OF_CHUNKS.iter().copied().chain(["chunks"]) {
         let text = format!(
-            "SELECT count(*), coalesce(sum(pg_column_size(t.*)), 0)::int8 FROM {} t \
+            "SELECT count(*), coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 FROM {} t \
              JOIN {files} f ON f.id = t.file_id WHERE f.repository_id = $1",
             tx.table(table)
         );
         all += Measured::of(&tx.tx.one(sql(text).bind(repository_id)).await?)?;
     }
     let text = format!(
-        "SELECT count(*), coalesce(sum(pg_column_size(t.*)), 0)::int8 FROM {files} t WHERE t.repository_id = $1"
+        "SELECT count(*), coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 FROM {files} t WHERE t.repository_id = $1"
     );
     all += Measured::of(&tx.tx.one(sql(text).bind(repository_id)).await?)?;
     Ok(all)
@@ -207,7 +207,7 @@ pub async fn remove_some(
         OF_CHUNKS.iter().map(|table| (*table, "file_id")).chain([("chunks", "file_id"), ("files", "id")])
     {
         let text = format!(
-            "WITH gone AS (DELETE FROM {} t WHERE t.{key} = ANY($1) RETURNING pg_column_size(t.*) AS bytes) \
+            "WITH gone AS (DELETE FROM {} t WHERE t.{key} = ANY($1) RETURNING pg_column_size(ROW(t.*)) AS bytes) \
              SELECT count(*), coalesce(sum(bytes), 0)::int8 FROM gone",
             tx.table(table)
         );

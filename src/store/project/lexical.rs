@@ -170,7 +170,7 @@ pub async fn stale_terms(tx: &mut ProjectTx) -> Result<Measured, Fault> {
     tx.lift_timeout().await?;
     let text = format!(
         "WITH used AS MATERIALIZED (SELECT DISTINCT unnest(terms) AS term FROM {lexical}) \
-         SELECT count(*), coalesce(sum(pg_column_size(t.*)), 0)::int8 FROM {terms} t \
+         SELECT count(*), coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 FROM {terms} t \
          WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.term = t.term)",
         lexical = tx.table("lexical"),
         terms = tx.table("terms"),

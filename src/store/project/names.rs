@@ -179,7 +179,7 @@ pub async fn orphans(tx: &mut ProjectTx, without: &[i64]) -> Result<Measured, Fa
     tx.lift_timeout().await?;
     let text = format!(
         "WITH kept AS MATERIALIZED (SELECT id, imports FROM {files} WHERE repository_id <> ALL ($1)), {used} \
-         SELECT count(*), coalesce(sum(pg_column_size(n.*)), 0)::int8 FROM {names} n \
+         SELECT count(*), coalesce(sum(pg_column_size(ROW(n.*))), 0)::int8 FROM {names} n \
          WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.id = n.id)",
         files = tx.table("files"),
         used = used(tx),
@@ -198,7 +198,7 @@ pub async fn remove_orphans(tx: &mut ProjectTx, fence: Fence) -> Result<Measured
     let text = format!(
         "WITH kept AS MATERIALIZED (SELECT id, imports FROM {files}), {used}, \
          gone AS (DELETE FROM {names} n WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.id = n.id) \
-         RETURNING pg_column_size(n.*) AS bytes) SELECT count(*), coalesce(sum(bytes), 0)::int8 FROM gone",
+         RETURNING pg_column_size(ROW(n.*)) AS bytes) SELECT count(*), coalesce(sum(bytes), 0)::int8 FROM gone",
         files = tx.table("files"),
         used = used(tx),
         names = tx.table("names"),

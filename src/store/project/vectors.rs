@@ -138,7 +138,7 @@ pub async fn remove_orphans(tx: &mut ProjectTx, fence: Fence) -> Result<u64, Fau
 /// Storage faults.
 pub async fn orphans(tx: &mut ProjectTx, without: &[i64]) -> Result<Measured, Fault> {
     let text = format!(
-        "SELECT count(*), coalesce(sum(pg_column_size(v.*)), 0)::int8 FROM {} v WHERE NOT EXISTS \
+        "SELECT count(*), coalesce(sum(pg_column_size(ROW(v.*))), 0)::int8 FROM {} v WHERE NOT EXISTS \
          (SELECT 1 FROM {} c WHERE c.content_hash = v.hash AND c.repository_id <> ALL ($1))",
         tx.table("vectors"),
         tx.table("chunks")
@@ -163,7 +163,7 @@ pub async fn remove_some_orphans(
     let text = format!(
         "WITH gone AS (DELETE FROM {vectors} v WHERE v.hash IN (SELECT o.hash FROM {vectors} o WHERE o.hash > $1 \
          AND NOT EXISTS (SELECT 1 FROM {chunks} c WHERE c.content_hash = o.hash) ORDER BY o.hash LIMIT $2) \
-         RETURNING v.hash, pg_column_size(v.*) AS bytes) \
+         RETURNING v.hash, pg_column_size(ROW(v.*)) AS bytes) \
          SELECT count(*), coalesce(sum(bytes), 0)::int8, (array_agg(hash ORDER BY hash DESC))[1] FROM gone",
         vectors = tx.table("vectors"),
         chunks = tx.table("chunks")

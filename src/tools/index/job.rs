@@ -11,31 +11,31 @@ use crate::tenancy::{self, RepositoryRoot};
 use crate::tools::{Call, ProgressUpdate};
 
 /// A run that is over.
-pub(super) struct Finished {
+pub(in crate::tools) struct Finished {
     /// Where it wrote.
-    pub(super) project: Project,
+    pub(in crate::tools) project: Project,
     /// The job.
-    pub(super) job_id: String,
+    pub(in crate::tools) job_id: String,
     /// Whether it had been asked for already.
-    pub(super) attached: bool,
+    pub(in crate::tools) attached: bool,
     /// What it did.
-    pub(super) report: RunReport,
+    pub(in crate::tools) report: RunReport,
 }
 
 /// A run that was asked for.
-pub(super) struct Begun {
+pub(in crate::tools) struct Begun {
     /// Where it writes.
-    pub(super) project: Project,
+    pub(in crate::tools) project: Project,
     /// The job.
-    pub(super) job_id: String,
+    pub(in crate::tools) job_id: String,
     /// Whether it had been asked for already.
-    pub(super) attached: bool,
+    pub(in crate::tools) attached: bool,
     /// queued or running.
-    pub(super) state: &'static str,
+    pub(in crate::tools) state: &'static str,
 }
 
 /// Runs and waits.
-pub(super) async fn run(
+pub(in crate::tools) async fn run(
     call: &Call,
     project_id: Option<&str>,
     repo: Option<&str>,
@@ -50,7 +50,7 @@ pub(super) async fn run(
 }
 
 /// Asks for a run and does not wait.
-pub(super) async fn begin(
+pub(in crate::tools) async fn begin(
     call: &Call,
     project_id: Option<&str>,
     repo: Option<&str>,

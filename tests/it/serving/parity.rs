@@ -33,6 +33,9 @@ const MASKED: &[&str] = &[
     "/result/report/lexicalSeconds",
     "/result/jobId",    // each surface's run is a job of its own
     "/result/uptimeMs", // of the process that answers
+    // Other tests work beside this one.
+    "/result/machine",
+    "/result/config", // each process has settings of its own
 ];
 
 /// What a call comes to.
@@ -109,6 +112,18 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("workspace_status", json!({ "project_id": ours }), Good),
         ("workspace_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("workspace_status", json!({ "nonsense": 1 }), Refused("INVALID_REQUEST")),
+        ("report_artifacts", json!({ "project_id": ours, "repoPath": root }), Good),
+        ("report_artifacts", json!({ "project_id": absent }), Failed("NO_INDEX")),
+        ("report_artifacts", json!({ "all": 1 }), Refused("INVALID_REQUEST")),
+        ("config_status", json!({ "project_id": ours }), Good),
+        ("config_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
+        ("config_status", json!({ "repoPath": 1 }), Refused("INVALID_REQUEST")),
+        ("cache_gc", json!({ "project_id": ours, "dryRun": true }), Good),
+        ("cache_gc", json!({ "project_id": absent }), Failed("NO_INDEX")),
+        ("cache_gc", json!({ "maxAgeDays": -1 }), Refused("INVALID_REQUEST")),
+        ("clean_artifacts", json!({ "project_id": ours, "all": true, "dryRun": true }), Good),
+        ("clean_artifacts", json!({ "project_id": ours }), Failed("INVALID_REQUEST")),
+        ("clean_artifacts", json!({ "all": "yes" }), Refused("INVALID_REQUEST")),
         ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
         ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
     ];
