@@ -11,5 +11,5 @@ pub use layout::{Layout, default_home};
 pub use load::{ConfigError, Overrides, is_set, load};
 pub use sections::{
     Access, Assets, Audit, Config, Database, Embedded, Embedding, Indexing, Log, LogFormat, Mcp, Oauth,
-    Queue, Required, Search, Server, Timeouts, Tools, Transport, ValidationErrors, Variant, Workflow,
+    Queue, Required, Search, Server, Timeouts, Tools, Transport, Triage, ValidationErrors, Variant, Workflow,
 };

@@ -21,7 +21,7 @@ sections! {
     Config {
         database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
         search: Search, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp, access: Access, oauth: Oauth,
-        audit: Audit, workflow: Workflow, log: Log,
+        audit: Audit, workflow: Workflow, triage: Triage, log: Log,
     }
     /// An external Postgres and the pools over either kind.
     Database {
@@ -78,6 +78,11 @@ sections! {
     Audit { enabled: bool, keep_days: u32, queries: bool }
     /// workflow-mcp, which knows the project that a team works on.
     Workflow { url: Option<String>, timeout_ms: u64, cache_ms: u64 }
+    /// Security findings.
+    Triage {
+        input_bytes_max: usize, item_bytes_max: usize, items_max: usize, text_bytes_max: usize, list_max: usize,
+        record_bytes_max: usize, listed_max: usize, store_raw_payload: bool, history_max: usize, evidence_hits_max: usize,
+    }
     /// MCP.
     Mcp {
         transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64,

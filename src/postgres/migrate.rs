@@ -23,6 +23,28 @@ pub const SEARCH: &[Migration] = &[
     Migration { version: 2, text: include_str!("../../migrations/project/search/0002_facts.sql") },
 ];
 
+/// Tables of a project's schema that are made on the first use of what needs them; `pairofcleats.project_modules` says
+/// which ones a project has.
+#[derive(Debug, Clone, Copy)]
+pub struct Module {
+    /// As the control table names it.
+    pub name: &'static str,
+    /// Its steps.
+    pub migrations: &'static [Migration],
+}
+
+/// Security findings and decisions about them.
+pub const TRIAGE: Module = Module {
+    name: "triage",
+    migrations: &[Migration {
+        version: 1,
+        text: include_str!("../../migrations/project/triage/0001_init.sql"),
+    }],
+};
+
+/// Every module besides search, which each project has.
+pub const MODULES: &[Module] = &[TRIAGE];
+
 /// The version a module is at when all of `migrations` ran.
 #[must_use]
 pub fn newest(migrations: &[Migration]) -> i32 {
@@ -74,7 +96,8 @@ mod tests {
 
     #[test]
     fn every_migration_is_complete_and_counted() {
-        for module in [CONTROL, SEARCH] {
+        let modules = MODULES.iter().map(|module| module.migrations);
+        for module in [CONTROL, SEARCH].into_iter().chain(modules) {
             for (at, migration) in module.iter().enumerate() {
                 assert_eq!(usize::try_from(migration.version), Ok(at + 1));
                 let last = migration.text.trim_end().chars().last();

@@ -15,7 +15,7 @@ pub use connect::{Database, parse_url};
 pub use error::retry_stale_plan;
 pub(crate) use error::sqlstate;
 pub use guard::{Query, Tx, sql};
-pub use migrate::{CONTROL, Migration, SEARCH, newest, statements};
+pub use migrate::{CONTROL, MODULES, Migration, Module, SEARCH, TRIAGE, newest, statements};
 pub use pools::Pool;
 pub use schema_name::SchemaName;
 pub use server::ServerFacts;

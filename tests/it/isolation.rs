@@ -15,6 +15,9 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "build_index" | "index_build" => json!({ "repoPath": repository, "project_id": project }),
         "index_status" | "check_status" => json!({ "project_id": project }),
         "workspace_status" => json!({ "project_id": project }),
+        "triage_ingest" => {
+            json!({ "source": "manual", "payload": [{ "title": "canary" }], "project_id": project })
+        }
         _ => return None,
     })
 }

@@ -22,4 +22,5 @@ mod searching;
 mod serving;
 mod storage;
 mod surfaces;
+mod triage;
 mod workflow;

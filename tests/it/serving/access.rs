@@ -80,6 +80,7 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let (_, reader) = key(app, &[&ours], &[Scope::Search]).await;
     let (_, writer) = key(app, &[&ours], &[Scope::Search, Scope::Index]).await;
     let (_, indexer) = key(app, &[&ours], &[Scope::Index]).await;
+    let (_, analyst) = key(app, &[&ours], &[Scope::Triage]).await;
     let (_, nothing) = key(app, &[&ours], &[]).await;
     let everywhere = key(app, &[], &[Scope::Search]).await.1;
 
@@ -88,6 +89,7 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
         "show_file" => json!({ "path": "cash.py", "project_id": project }),
         "index_repository" => json!({ "repo_path": repository.root(), "project_id": project }),
         "build_index" | "index_build" => json!({ "repoPath": repository.root(), "project_id": project }),
+        "triage_ingest" => json!({ "source": "manual", "payload": [], "project_id": project }),
         _ => json!({ "project_id": project }),
     };
     let reads = ["search", "search_code", "show_file", "index_status", "check_status", "workspace_status"];
@@ -96,18 +98,16 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     for tool in pairofcleats::tools::LIST.iter().map(|tool| tool.name) {
         covered.insert(tool);
         let read = reads.contains(&tool);
-        assert!(read || writes.contains(&tool), "{tool} is not in the matrix");
+        let of_triage = tool.starts_with("triage_");
+        assert!(read || of_triage || writes.contains(&tool), "{tool} is not in the matrix");
         // It tells of the server, too, and leaves the project out when there is none for the caller.
         let hidden = if tool == "check_status" { "ok" } else { "NO_INDEX" };
+        let elsewhere = if read { hidden } else { "FORBIDDEN" };
         let table = [
-            (
-                "reader",
-                &reader,
-                if read { "ok" } else { "FORBIDDEN" },
-                if read { hidden } else { "FORBIDDEN" },
-            ),
-            ("writer", &writer, "ok", if read { hidden } else { "FORBIDDEN" }),
-            ("indexer", &indexer, if read { "FORBIDDEN" } else { "ok" }, "FORBIDDEN"),
+            ("analyst", &analyst, if of_triage { "ok" } else { "FORBIDDEN" }, "FORBIDDEN"),
+            ("reader", &reader, if read { "ok" } else { "FORBIDDEN" }, elsewhere),
+            ("writer", &writer, if of_triage { "FORBIDDEN" } else { "ok" }, elsewhere),
+            ("indexer", &indexer, if read || of_triage { "FORBIDDEN" } else { "ok" }, "FORBIDDEN"),
             ("nothing", &nothing, "FORBIDDEN", "FORBIDDEN"),
         ];
         for (who, key, own, other) in table {
