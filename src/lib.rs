@@ -9,6 +9,7 @@
 //! | [`tools`] | what clients can do: one list, one entry and one file an operation |
 //! | [`app`] | what is built once, and its start and stop |
 //! | [`upkeep`] | runtime assets, health checks |
+//! | [`triage`] | security findings to records that search finds; decisions; what is known of a finding |
 //! | [`indexing`] | files to rows: walk, plan, chunk, embed, write |
 //! | [`search`] | a question to ranked chunks: parse, retrieve, fuse, rank, present |
 //! | [`jobs`] | the Postgres queue: lease, heartbeat, fence, cancel |
@@ -26,6 +27,7 @@ pub mod tools;
 
 pub mod app;
 
+pub mod triage;
 pub mod upkeep;
 
 pub mod indexing;

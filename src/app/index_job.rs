@@ -1,6 +1,6 @@
 //! The index job: asked for by tools, run by whichever process is free, resumed by any.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use crate::indexing::{self, Options, Run};
 use crate::jobs::{self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob};
 use crate::store::{DecidedBy, Project};
 use crate::tenancy::{self, RepositoryRoot};
+use crate::triage::{self, Shelf};
 
 /// The kind under which index jobs are queued.
 pub const KIND: &str = "index";
@@ -32,12 +33,12 @@ struct Request {
 ///
 /// # Errors
 /// `INTERNAL` if the request cannot be written.
-fn job(project: &Project, root: &RepositoryRoot, options: Options) -> Result<NewJob, Fault> {
-    let request = Request { root: root.as_str().to_owned(), options };
+fn job(project: &Project, root: &str, options: Options) -> Result<NewJob, Fault> {
+    let request = Request { root: root.to_owned(), options };
     Ok(NewJob {
         project_id: project.id().clone(),
         kind: KIND,
-        subject: root.as_str().to_owned(),
+        subject: root.to_owned(),
         request: serde_json::to_value(request)
             .map_err(|e| Fault::internal("The job could not be written.", e))?,
     })
@@ -51,6 +52,36 @@ pub async fn run(
     app: &Arc<App>,
     project: &Project,
     root: &RepositoryRoot,
+    options: Options,
+    cancel: &CancellationToken,
+    on_progress: impl Fn(&Progress) + Send + Sync,
+) -> Result<Finished, Fault> {
+    run_root(app, project, root.as_str(), options, cancel, on_progress).await
+}
+
+/// Brings the texts of a project's records up to date and waits. What was stored before the call is in them afterwards.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_records(
+    app: &Arc<App>,
+    project: &Project,
+    options: Options,
+    cancel: &CancellationToken,
+    on_progress: impl Fn(&Progress) + Send + Sync,
+) -> Result<Finished, Fault> {
+    let done = run_root(app, project, triage::ROOT, options, cancel, &on_progress).await?;
+    if !done.attached {
+        return Ok(done);
+    }
+    // A run that was under way may have passed the place of a record that was stored meanwhile.
+    run_root(app, project, triage::ROOT, options, cancel, &on_progress).await
+}
+
+async fn run_root(
+    app: &Arc<App>,
+    project: &Project,
+    root: &str,
     options: Options,
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
@@ -71,7 +102,7 @@ pub async fn begin(
     root: &RepositoryRoot,
     options: Options,
 ) -> Result<Enqueued, Fault> {
-    let asked = jobs::enqueue(app.store().await?, &job(project, root, options)?).await?;
+    let asked = jobs::enqueue(app.store().await?, &job(project, root.as_str(), options)?).await?;
     let app = Arc::clone(app);
     tokio::spawn(async move {
         if let Err(fault) = work_once(&app).await {
@@ -112,7 +143,12 @@ async fn work_once(app: &Arc<App>) -> Result<bool, Fault> {
 async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let request: Request = serde_json::from_value(running.job.request.clone())
         .map_err(|e| Fault::internal("The job's request could not be read.", e))?;
-    let root = tenancy::repository_root(Path::new(&request.root), &app.config.indexing.roots)?;
+    let of_records = request.root == triage::ROOT;
+    let root: PathBuf = if of_records {
+        PathBuf::from(&request.root)
+    } else {
+        tenancy::repository_root(Path::new(&request.root), &app.config.indexing.roots)?.path().to_owned()
+    };
     let id = ProjectId::parse(&running.job.project_id)?;
     let store = app.store().await?;
     let project = tenancy::open(store, &id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
@@ -124,18 +160,24 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         }
         Err(fault) => return Err(fault),
     };
-    let report = indexing::run(&Run {
+    let run = Run {
         store,
         project: &project,
         fence: running.fence,
-        root: root.path(),
+        root: &root,
         options: request.options,
         embedder,
         config: &app.config,
         clock: &*app.clock,
         cancel: &running.cancel,
         progress: &running.progress,
-    })
-    .await?;
+    };
+    let report = if of_records {
+        let now_ms = app.clock.now().as_millisecond();
+        triage::prepare(store, &project).await?;
+        indexing::run_documents(&run, &Shelf { store, project: &project, now_ms }).await?
+    } else {
+        indexing::run(&run).await?
+    };
     serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))
 }

@@ -21,7 +21,7 @@ sections! {
     Config {
         database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
         search: Search, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp, access: Access, oauth: Oauth,
-        audit: Audit, workflow: Workflow, upkeep: Upkeep, log: Log,
+        audit: Audit, workflow: Workflow, triage: Triage, upkeep: Upkeep, log: Log,
     }
     /// An external Postgres and the pools over either kind.
     Database {
@@ -82,6 +82,11 @@ sections! {
     Upkeep {
         batch_rows: u32, job_keep_days: u32, unfinished_keep_ms: u64, files_max: usize, listed_max: usize,
         delete_wait_ms: u64, import_bytes_max: u64,
+    }
+    /// Security findings.
+    Triage {
+        input_bytes_max: usize, item_bytes_max: usize, items_max: usize, text_bytes_max: usize, list_max: usize,
+        record_bytes_max: usize, listed_max: usize, store_raw_payload: bool, history_max: usize, evidence_hits_max: usize,
     }
     /// MCP.
     Mcp {

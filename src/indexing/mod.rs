@@ -21,7 +21,11 @@ mod write;
 mod report;
 mod run;
 
+mod documents;
+
+pub use documents::{Document, Documents, run_documents};
 pub use file::{Kind, ReadLimits, Root, SkipReason};
+pub use front_matter::pairs;
 pub use report::{RunReport, SkippedFiles};
 pub use run::{Options, Run, require_files, run};
 pub use secrets::redact;

@@ -23,9 +23,6 @@ pub const SEARCH: &[Migration] = &[
     Migration { version: 2, text: include_str!("../../migrations/project/search/0002_facts.sql") },
 ];
 
-/// The modules that a project's schema may have, by name; search comes first, as every project has it.
-pub const MODULES: &[(&str, &[Migration])] = &[("search", SEARCH)];
-
 /// The tables that migrations make, in the order in which they make them.
 #[must_use]
 pub fn tables_of(migrations: &[Migration]) -> Vec<&'static str> {
@@ -33,6 +30,28 @@ pub fn tables_of(migrations: &[Migration]) -> Vec<&'static str> {
     let made = migrations.iter().flat_map(|migration| migration.text.split(MAKES).skip(1));
     made.filter_map(|rest| rest.split([' ', '(']).next()).collect()
 }
+
+/// Tables of a project's schema that are made on the first use of what needs them; `pairofcleats.project_modules` says
+/// which ones a project has.
+#[derive(Debug, Clone, Copy)]
+pub struct Module {
+    /// As the control table names it.
+    pub name: &'static str,
+    /// Its steps.
+    pub migrations: &'static [Migration],
+}
+
+/// Security findings and decisions about them.
+pub const TRIAGE: Module = Module {
+    name: "triage",
+    migrations: &[Migration {
+        version: 1,
+        text: include_str!("../../migrations/project/triage/0001_init.sql"),
+    }],
+};
+
+/// Every module besides search, which each project has.
+pub const MODULES: &[Module] = &[TRIAGE];
 
 /// The version a module is at when all of `migrations` ran.
 #[must_use]
@@ -87,7 +106,7 @@ mod tests {
     fn the_tables_are_those_of_the_migrations() {
         let tables = tables_of(SEARCH);
         assert_eq!(tables[..4], ["index_state", "repositories", "files", "chunks"]);
-        for (_, migrations) in MODULES {
+        for migrations in MODULES.iter().map(|module| module.migrations).chain([SEARCH]) {
             let made: usize =
                 migrations.iter().map(|migration| migration.text.matches("CREATE TABLE").count()).sum();
             assert_eq!(tables_of(migrations).len(), made, "a table is made in other words");
@@ -96,7 +115,8 @@ mod tests {
 
     #[test]
     fn every_migration_is_complete_and_counted() {
-        for module in [CONTROL, SEARCH] {
+        let modules = MODULES.iter().map(|module| module.migrations);
+        for module in [CONTROL, SEARCH].into_iter().chain(modules) {
             for (at, migration) in module.iter().enumerate() {
                 assert_eq!(usize::try_from(migration.version), Ok(at + 1));
                 let last = migration.text.trim_end().chars().last();

@@ -15,7 +15,7 @@ pub use connect::{Database, parse_url};
 pub use error::retry_stale_plan;
 pub(crate) use error::sqlstate;
 pub use guard::{Query, Tx, sql};
-pub use migrate::{CONTROL, MODULES, Migration, SEARCH, newest, statements, tables_of};
+pub use migrate::{CONTROL, MODULES, Migration, Module, SEARCH, TRIAGE, newest, statements, tables_of};
 pub use pools::Pool;
 pub use schema_name::SchemaName;
 pub(crate) use schema_name::quoted;

@@ -5,12 +5,12 @@
 use sqlx::Row;
 use tokio::sync::mpsc;
 
-use super::control::projects;
+use super::control::{modules, projects};
 use super::door::{Access, ControlTx, ProjectTx, Store};
-use super::provision::{locked_for, make_role, make_schema, run_statements};
+use super::provision::{lock, make_role, make_schema, migrate};
 use super::workspace::{DecidedBy, ModelFacts, Project};
 use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::postgres::{MODULES, Migration, Pool, SchemaName, newest, sql, tables_of};
+use crate::postgres::{self, MODULES, Migration, Pool, SEARCH, SchemaName, newest, sql, tables_of};
 
 /// A module of a project's schema, as this program knows it.
 #[derive(Debug, Clone, Copy)]
@@ -26,11 +26,9 @@ impl Module {
     /// The module of that name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
-        MODULES.iter().find(|(known, _)| *known == name).map(|(name, migrations)| Self {
-            name,
-            version: newest(migrations),
-            migrations,
-        })
+        let search = postgres::Module { name: "search", migrations: SEARCH };
+        let known = MODULES.iter().chain([&search]).find(|module| module.name == name)?;
+        Some(Self { name: known.name, version: newest(known.migrations), migrations: known.migrations })
     }
 
     /// Its tables, each after those that it refers to.
@@ -57,7 +55,7 @@ impl Departure {
     /// `ILLEGAL_STATE` when a module's tables are not of this program's version; storage faults.
     pub async fn begin(store: &Store, project: &Project) -> Result<Self, Fault> {
         let mut door = store.control_read().await?;
-        let mut found = projects::modules(&mut door, project.id()).await?;
+        let mut found = modules::list(&mut door, project.id()).await?;
         let version = projects::find(&mut door, project.id(), project.decided_by()).await?;
         door.commit().await?;
         found.insert(0, ("search".to_owned(), version.map_or(0, |(_, version)| version)));
@@ -134,7 +132,7 @@ impl Arrival {
         modules: Vec<Module>,
     ) -> Result<Self, Fault> {
         let mut door = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
-        locked_for(&mut door, id).await?;
+        lock(&mut door, id).await?;
         let schema = SchemaName::of(id);
         let there = sql("SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1)");
         let there: bool = door.tx.one(there.bind(schema.as_str())).await?.try_get(0)?;
@@ -146,7 +144,7 @@ impl Arrival {
         door.tx.limit_statements(std::time::Duration::ZERO).await?;
         make_schema(&mut door, id, &schema).await?;
         for module in &modules {
-            run_statements(&mut door, &schema, module.migrations, 0, model).await?;
+            migrate(&mut door, &schema, module.migrations, 0, model).await?;
         }
         let facts = store.database().facts();
         let (database, may_create_roles) = (facts.database.clone(), facts.may_create_roles);
@@ -203,7 +201,7 @@ impl Arrival {
                 projects::publish(&mut self.door, &self.id, role.as_deref(), &self.model, module.version)
                     .await?;
             } else {
-                projects::add_module(&mut self.door, &self.id, module.name, module.version).await?;
+                modules::publish(&mut self.door, &self.id, module.name, module.version).await?;
             }
         }
         self.door.commit().await?;
@@ -217,6 +215,6 @@ const COLUMNS: &str = "SELECT a.attname::text, pg_catalog.format_type(a.atttypid
 
 /// The names of columns, which the database itself told.
 fn quoted(columns: &[Column]) -> String {
-    let names: Vec<String> = columns.iter().map(|(name, _)| crate::postgres::quoted(name)).collect();
+    let names: Vec<String> = columns.iter().map(|(name, _)| postgres::quoted(name)).collect();
     names.join(", ")
 }

@@ -19,6 +19,7 @@ pub mod browse;
 mod index;
 mod search;
 mod status;
+mod triage;
 
 pub use call::{Request, call};
 pub use context::{Call, Caller, Progress, ProgressUpdate, Surface};

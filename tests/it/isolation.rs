@@ -18,6 +18,9 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "report_artifacts" => json!({ "project_id": project, "repoPath": repository }),
         "cache_gc" => json!({ "project_id": project, "maxAgeDays": 0, "dryRun": true }),
         "clean_artifacts" => json!({ "project_id": project, "all": true, "dryRun": true }),
+        "triage_ingest" => {
+            json!({ "source": "manual", "payload": [{ "title": "canary" }], "project_id": project })
+        }
         _ => return None,
     })
 }

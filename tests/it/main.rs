@@ -22,5 +22,6 @@ mod searching;
 mod serving;
 mod storage;
 mod surfaces;
+mod triage;
 mod upkeep;
 mod workflow;

@@ -101,30 +101,6 @@ pub(in crate::store) async fn forget(door: &mut ControlTx, id: &ProjectId) -> Re
     Ok(())
 }
 
-/// The modules a workspace has besides search, with their versions, by name.
-///
-/// # Errors
-/// Storage faults.
-pub async fn modules(door: &mut ControlTx, id: &ProjectId) -> Result<Vec<(String, i32)>, Fault> {
-    let query =
-        sql("SELECT module, version FROM pairofcleats.project_modules WHERE project_id = $1 ORDER BY module");
-    let rows = door.tx.all(query.bind(id.as_str())).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
-}
-
-/// Notes that a workspace has a module.
-pub(in crate::store) async fn add_module(
-    door: &mut ControlTx,
-    id: &ProjectId,
-    module: &str,
-    version: i32,
-) -> Result<(), Fault> {
-    let query =
-        sql("INSERT INTO pairofcleats.project_modules (project_id, module, version) VALUES ($1, $2, $3)");
-    door.tx.execute(query.bind(id.as_str()).bind(module).bind(version)).await?;
-    Ok(())
-}
-
 /// Notes that something was written to the project.
 ///
 /// # Errors

@@ -57,10 +57,16 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
             ));
     }
     let project = call.project(input.project_id.as_deref()).await?;
-    let repositories = match &input.repo_path {
+    let mut repositories = match &input.repo_path {
         Some(named) => reclaim::row(&call, &project, named).await?.into_iter().collect(),
         None => all(&call, &project).await?,
     };
+    // Security records are read like a repository, and are none.
+    repositories.retain(RepositoryRow::is_folder);
+    if repositories.is_empty() && !every {
+        return Err(Fault::new(ErrorCode::InvalidRequest, "The project's security records are no repository.")
+            .with_hint("Name a repository that `index_status` shows."));
+    }
     let store = call.app.store().await?;
     let folder = call.app.layout.project(project.id().as_str());
     let request = Asked {

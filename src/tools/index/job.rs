@@ -94,7 +94,7 @@ async fn prepare(
 
 /// The job's snapshot as one monotonic number: files count one, vectors count four, which is nearer to
 /// their cost than equal parts.
-fn update(progress: &Progress) -> ProgressUpdate {
+pub(in crate::tools) fn update(progress: &Progress) -> ProgressUpdate {
     const VECTOR: f64 = 4.0;
     let float = |count: u64| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
     let done = float(progress.files_done) + VECTOR * float(progress.vectors_done);

@@ -81,6 +81,7 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let (_, writer) = key(app, &[&ours], &[Scope::Search, Scope::Index]).await;
     let (_, indexer) = key(app, &[&ours], &[Scope::Index]).await;
     let (_, keeper) = key(app, &[&ours], &[Scope::Admin]).await;
+    let (_, analyst) = key(app, &[&ours], &[Scope::Triage]).await;
     let (_, nothing) = key(app, &[&ours], &[]).await;
     let everywhere = key(app, &[], &[Scope::Search]).await.1;
 
@@ -90,6 +91,7 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
         "index_repository" => json!({ "repo_path": repository.root(), "project_id": project }),
         "build_index" | "index_build" => json!({ "repoPath": repository.root(), "project_id": project }),
         "clean_artifacts" => json!({ "project_id": project, "all": true, "dryRun": true }),
+        "triage_ingest" => json!({ "source": "manual", "payload": [], "project_id": project }),
         _ => json!({ "project_id": project }),
     };
     let keeps = ["config_status", "cache_gc", "clean_artifacts"];
@@ -107,13 +109,14 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     for tool in pairofcleats::tools::LIST.iter().map(|tool| tool.name) {
         covered.insert(tool);
         let read = reads.contains(&tool);
-        let keep = keeps.contains(&tool);
-        assert!(read || keep || writes.contains(&tool), "{tool} is not in the matrix");
+        let (keep, of_triage) = (keeps.contains(&tool), tool.starts_with("triage_"));
+        let write = writes.contains(&tool);
+        assert!(read || keep || of_triage || write, "{tool} is not in the matrix");
         // It tells of the server, too, and leaves the project out when there is none for the caller.
         let hidden = if tool == "check_status" { "ok" } else { "NO_INDEX" };
         let only = |may: bool, outcome| if may { outcome } else { "FORBIDDEN" };
-        let write = !read && !keep;
         let table = [
+            ("analyst", &analyst, only(of_triage, "ok"), "FORBIDDEN"),
             ("reader", &reader, only(read, "ok"), only(read, hidden)),
             ("writer", &writer, only(read || write, "ok"), only(read, hidden)),
             ("indexer", &indexer, only(write, "ok"), "FORBIDDEN"),

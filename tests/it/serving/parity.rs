@@ -124,6 +124,9 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("clean_artifacts", json!({ "project_id": ours, "all": true, "dryRun": true }), Good),
         ("clean_artifacts", json!({ "project_id": ours }), Failed("INVALID_REQUEST")),
         ("clean_artifacts", json!({ "all": "yes" }), Refused("INVALID_REQUEST")),
+        ("triage_ingest", json!({ "source": "manual", "payload": [], "project_id": ours }), Good),
+        ("triage_ingest", json!({ "source": "manual", "project_id": ours }), Failed("INVALID_REQUEST")),
+        ("triage_ingest", json!({ "source": "snyk" }), Refused("INVALID_REQUEST")),
         ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
         ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
     ];
