@@ -10,6 +10,7 @@ mod sections;
 pub use layout::{Layout, default_home};
 pub use load::{ConfigError, Overrides, is_set, load};
 pub use sections::{
-    Access, AllowedDownload, Assets, Audit, Config, Database, Dictionaries, Downloads, Embedded, Embedding, Enabled, Indexing, Log, LogFormat, Mcp, Oauth,
-    Queue, Required, Search, Server, Timeouts, Tools, Transport, ValidationErrors, Variant, Workflow,
+    Access, AllowedDownload, Assets, Audit, Config, Database, Dictionaries, Downloads, Embedded, Embedding,
+    Enabled, Indexing, Log, LogFormat, Mcp, Oauth, Queue, Required, Search, Server, Timeouts, Tools,
+    Transport, ValidationErrors, Variant, Workflow,
 };

@@ -81,7 +81,7 @@ sections! {
     /// Files from outside that no manifest of the product lists.
     Downloads {
         allow: Vec<AllowedDownload>, require_hash: bool, bytes_max: u64, timeout_ms: u64, redirects_max: usize,
-        unpacked_bytes_max: u64, entry_bytes_max: u64, entries_max: usize,
+        unpacked_bytes_max: u64, entry_bytes_max: u64, entries_max: usize, probe_ms: u64,
     }
     /// One of them.
     AllowedDownload { name: String, url: String, sha256: Option<String> }

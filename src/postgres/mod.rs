@@ -10,6 +10,7 @@ mod migrate;
 mod pools;
 mod schema_name;
 mod server;
+mod vector_extension;
 
 pub use connect::{Database, parse_url};
 pub use error::retry_stale_plan;
@@ -19,3 +20,4 @@ pub use migrate::{CONTROL, Migration, SEARCH, newest, statements};
 pub use pools::Pool;
 pub use schema_name::SchemaName;
 pub use server::ServerFacts;
+pub use vector_extension::{VectorExtension, VectorProbe};

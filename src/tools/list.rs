@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::context::Caller;
 use super::schema::{InputSchema, nearest};
 use super::spec::ToolSpec;
-use super::{index, search, status};
+use super::{artifacts, index, search, status};
 use crate::contract::Refusal;
 
 /// Every operation of the product.
@@ -20,6 +20,9 @@ pub static LIST: &[&ToolSpec] = &[
     &status::check_status::TOOL,
     &status::workspace_status::TOOL,
     &index::build_index::OLDER_NAME,
+    &artifacts::download_dictionaries::TOOL,
+    &artifacts::download_extensions::TOOL,
+    &artifacts::verify_extensions::TOOL,
 ];
 
 /// The tool called `name`.

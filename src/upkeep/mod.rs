@@ -4,3 +4,4 @@ pub mod sources;
 
 pub mod assets;
 pub mod dictionaries;
+pub mod extensions;

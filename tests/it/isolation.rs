@@ -15,8 +15,15 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "build_index" | "index_build" => json!({ "repoPath": repository, "project_id": project }),
         "index_status" | "check_status" => json!({ "project_id": project }),
         "workspace_status" => json!({ "project_id": project }),
+        "download_dictionaries" => json!({ "lang": "", "dir": dictionaries(), "project_id": project }),
+        "download_extensions" | "verify_extensions" => json!({ "provider": "pgvector" }),
         _ => return None,
     })
+}
+
+/// A folder of nobody's.
+fn dictionaries() -> String {
+    format!("{}/isolated-words-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
 }
 
 /// The tools this test does not cover; it stays empty.

@@ -8,6 +8,7 @@ mod harness;
 mod loopback;
 mod tidy;
 
+mod artifacts;
 mod client_setup;
 mod clients;
 mod downloads;

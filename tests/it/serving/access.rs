@@ -92,11 +92,28 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     };
     let reads = ["search", "search_code", "show_file", "index_status", "check_status", "workspace_status"];
     let writes = ["index_repository", "build_index", "index_build"];
+    // What all projects share is for keys with the scope `admin` and all projects; each has tests of its own for that.
+    let operators = ["download_dictionaries", "download_extensions", "verify_extensions"];
     let mut covered = BTreeSet::new();
     for tool in pairofcleats::tools::LIST.iter().map(|tool| tool.name) {
         covered.insert(tool);
         let read = reads.contains(&tool);
-        assert!(read || writes.contains(&tool), "{tool} is not in the matrix");
+        let operator = operators.contains(&tool);
+        assert!(read || operator || writes.contains(&tool), "{tool} is not in the matrix");
+        if operator {
+            for key in [&reader, &writer, &indexer, &nothing, &everywhere] {
+                let (_, body) = served.call(Some(key), tool, json!({})).await;
+                assert_eq!(outcome(&body), "FORBIDDEN", "{tool}: {body:#}");
+            }
+            let (_, half) = key(app, &[&ours], &[Scope::Admin]).await;
+            let (_, body) = served.call(Some(&half), tool, json!({})).await;
+            assert_eq!(
+                outcome(&body),
+                "FORBIDDEN",
+                "{tool} with the scope and without all projects: {body:#}"
+            );
+            continue;
+        }
         // It tells of the server, too, and leaves the project out when there is none for the caller.
         let hidden = if tool == "check_status" { "ok" } else { "NO_INDEX" };
         let table = [

@@ -56,6 +56,11 @@ struct Case {
     read_only: bool,
 }
 
+/// A folder for dictionaries that holds none.
+fn words_folder() -> String {
+    format!("{}/parity-words-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
+}
+
 /// The calls, for a project that holds `root` and one that does not exist.
 fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
     let everywhere: Vec<(&'static str, Value, End)> = vec![
@@ -109,6 +114,15 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("workspace_status", json!({ "project_id": ours }), Good),
         ("workspace_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("workspace_status", json!({ "nonsense": 1 }), Refused("INVALID_REQUEST")),
+        ("download_dictionaries", json!({ "lang": "", "dir": words_folder(), "project_id": ours }), Good),
+        ("download_dictionaries", json!({ "lang": "xx" }), Failed("INVALID_REQUEST")),
+        ("download_dictionaries", json!({ "languages": "en" }), Refused("INVALID_REQUEST")),
+        ("download_extensions", json!({ "provider": "pgvector" }), Good),
+        ("download_extensions", json!({ "provider": "pgvector", "force": true }), Failed("INVALID_REQUEST")),
+        ("download_extensions", json!({ "provider": "mysql" }), Refused("INVALID_REQUEST")),
+        ("verify_extensions", json!({ "provider": "pgvector" }), Good),
+        ("verify_extensions", json!({ "table": "a b" }), Failed("INVALID_REQUEST")),
+        ("verify_extensions", json!({ "load": "no" }), Refused("INVALID_REQUEST")),
         ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
         ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
     ];
