@@ -5,6 +5,7 @@
 //! and the next call tries again.
 
 mod audit;
+mod dictionaries;
 pub mod index_job;
 mod limits;
 mod queue;
@@ -31,6 +32,7 @@ use crate::tenancy::Workflow;
 use crate::upkeep::assets::{self, Installed, Wanted};
 
 pub use audit::Audit;
+pub use dictionaries::Dictionaries;
 pub use limits::Limits;
 pub use queue::{Admission, Bulkhead, Queues};
 
@@ -50,6 +52,8 @@ pub struct App {
     pub audit: Audit,
     /// Knows the active project, where the operator configured it.
     pub workflow: Option<Workflow>,
+    /// Splits names without marks.
+    pub dictionaries: Dictionaries,
     /// Counts for Prometheus.
     pub metrics: Metrics,
     /// Open connections of the server.
@@ -89,6 +93,7 @@ impl App {
             limits: Limits::new(config.access.calls_per_minute),
             audit: Audit::default(),
             workflow: Workflow::configured(&config.workflow, Arc::clone(&clock)),
+            dictionaries: Dictionaries::new(&layout, &config.dictionaries),
             metrics: Metrics::new(),
             connections: AtomicUsize::new(0),
             calls: AtomicUsize::new(0),

@@ -1,7 +1,9 @@
 //! The few calls that leave this process: HTTP to where the operator's own configuration points.
 //!
 //! One way out, so that each of them is bounded alike: time over all, size of the answer, no redirect to where
-//! nobody configured, no proxy out of the environment.
+//! nobody configured, no proxy out of the environment. Files come through [`download()`].
+
+mod download;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -16,6 +18,7 @@ use tokio_rustls::rustls::{self, ClientConfig, RootCertStore};
 
 use crate::contract::TOOLING_VERSION;
 
+pub use download::{Download, Fetched, download};
 pub use reqwest::Url;
 
 /// A client for one purpose of the configuration. Cheap to clone.

@@ -167,6 +167,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         root: &root,
         options: request.options,
         embedder,
+        dictionary: app.dictionaries.current().await,
         config: &app.config,
         clock: &*app.clock,
         cancel: &running.cancel,

@@ -45,6 +45,18 @@ impl Layout {
         self.home.join("models")
     }
 
+    /// Word lists.
+    #[must_use]
+    pub fn dictionaries(&self) -> PathBuf {
+        self.home.join("dictionaries")
+    }
+
+    /// Database extensions.
+    #[must_use]
+    pub fn extensions(&self) -> PathBuf {
+        self.home.join("extensions")
+    }
+
     /// Files of the project with this (well-formed) id: portable indexes, exports, context packs. Nobody else's.
     #[must_use]
     pub fn project(&self, id: &str) -> PathBuf {

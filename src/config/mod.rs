@@ -10,7 +10,7 @@ mod sections;
 pub use layout::{Layout, default_home};
 pub use load::{ConfigError, Overrides, is_set, load};
 pub use sections::{
-    Access, Assets, Audit, Config, Database, Embedded, Embedding, Indexing, Log, LogFormat, Mcp, Oauth,
-    Queue, Required, Search, Server, Timeouts, Tools, Transport, Triage, Upkeep, ValidationErrors, Variant,
-    Workflow,
+    Access, AllowedDownload, Assets, Audit, Config, Database, Dictionaries, Downloads, Embedded, Embedding,
+    Enabled, Indexing, Log, LogFormat, Mcp, Oauth, Queue, Required, Search, Server, Timeouts, Tools,
+    Transport, Triage, Upkeep, ValidationErrors, Variant, Workflow,
 };

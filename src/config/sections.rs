@@ -21,7 +21,7 @@ sections! {
     Config {
         database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
         search: Search, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp, access: Access, oauth: Oauth,
-        audit: Audit, workflow: Workflow, triage: Triage, upkeep: Upkeep, log: Log,
+        audit: Audit, workflow: Workflow, downloads: Downloads, dictionaries: Dictionaries, triage: Triage, upkeep: Upkeep, log: Log,
     }
     /// An external Postgres and the pools over either kind.
     Database {
@@ -88,6 +88,18 @@ sections! {
         input_bytes_max: usize, item_bytes_max: usize, items_max: usize, text_bytes_max: usize, list_max: usize,
         record_bytes_max: usize, listed_max: usize, store_raw_payload: bool, history_max: usize, evidence_hits_max: usize,
     }
+    /// Files from outside that no manifest of the product lists.
+    Downloads {
+        allow: Vec<AllowedDownload>, require_hash: bool, bytes_max: u64, timeout_ms: u64, redirects_max: usize,
+        unpacked_bytes_max: u64, entry_bytes_max: u64, entries_max: usize, probe_ms: u64,
+    }
+    /// One of them.
+    AllowedDownload { name: String, url: String, sha256: Option<String> }
+    /// Word lists that split names without marks.
+    Dictionaries {
+        enabled: Enabled, languages: Vec<String>, dir: Option<PathBuf>, words_max: usize, list_words_max: usize,
+        line_bytes_max: usize,
+    }
     /// MCP.
     Mcp {
         transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64,
@@ -107,6 +119,16 @@ pub enum Variant {
     Int8,
     /// The plain graph.
     Fp32,
+}
+
+/// Whether something that is there is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Enabled {
+    /// Yes.
+    Auto,
+    /// No.
+    Off,
 }
 
 /// Whether a request must carry a key.

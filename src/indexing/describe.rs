@@ -4,7 +4,8 @@ use std::path::Path;
 
 use crate::languages::facts::{Comment, Counts, Detail, Field};
 use crate::languages::risk::{ChunkRisk, Findings};
-use crate::languages::{Chunk, Language, terms};
+use crate::languages::terms::{self, Document};
+use crate::languages::{Chunk, Dictionary, Language};
 use crate::store::{ChunkWrite, CommentWrite, NamedFact, WordsWrite};
 
 /// Comments of a chunk that are worth a text of their own (facts of the original, §3.1): documentation from 15
@@ -18,9 +19,19 @@ const LICENCE_WORDS: &[&str] = &["copyright", "licensed under", "license:", "all
 
 /// The rows of one chunk of the file at `path`. Comments are a text of their own in code alone: documents are prose
 /// all through.
-pub(super) fn chunk_write(path: &str, chunk: Chunk, is_code: bool, findings: &Findings) -> ChunkWrite {
-    let words = words(path, &chunk.defines, chunk.signature.as_deref(), &chunk.text);
-    let comment = if is_code { comment_write(path, &chunk) } else { None };
+pub(super) fn chunk_write(
+    path: &str,
+    chunk: Chunk,
+    is_code: bool,
+    findings: &Findings,
+    dictionary: Option<&Dictionary>,
+) -> ChunkWrite {
+    let defines = &chunk.defines;
+    let words = words(
+        &Document { path, defines, signature: chunk.signature.as_deref(), text: &chunk.text },
+        dictionary,
+    );
+    let comment = if is_code { comment_write(path, &chunk, dictionary) } else { None };
     let risk = ChunkRisk::of(findings, chunk.start_line, chunk.end_line);
     let risky = risk.as_ref().map(ChunkRisk::facts).unwrap_or_default();
     // A NUL byte in an excerpt would not be stored.
@@ -45,8 +56,8 @@ pub(super) fn chunk_write(path: &str, chunk: Chunk, is_code: bool, findings: &Fi
     }
 }
 
-fn words(path: &str, defines: &[String], signature: Option<&str>, text: &str) -> WordsWrite {
-    let row = terms::document(&terms::Document { path, defines, signature, text });
+fn words(document: &Document<'_>, dictionary: Option<&Dictionary>) -> WordsWrite {
+    let row = terms::document(document, dictionary);
     WordsWrite { terms: row.terms, weights: row.weights }
 }
 
@@ -55,12 +66,13 @@ fn counted(counts: Counts) -> [i16; 4] {
         .map(|count| i16::try_from(count).unwrap_or(i16::MAX))
 }
 
-fn comment_write(path: &str, chunk: &Chunk) -> Option<CommentWrite> {
+fn comment_write(path: &str, chunk: &Chunk, dictionary: Option<&Dictionary>) -> Option<CommentWrite> {
     let telling: Vec<&Comment> =
         chunk.comments.iter().filter(|comment| tells(comment)).take(COMMENTS_MAX).collect();
     let (first, last) = (telling.first()?, telling.last()?);
     let content = telling.iter().map(|comment| comment.text.as_str()).collect::<Vec<_>>().join("\n\n");
-    let words = words(path, &chunk.defines, None, &content);
+    let document = Document { path, defines: &chunk.defines, signature: None, text: &content };
+    let words = words(&document, dictionary);
     Some(CommentWrite { start_line: first.start_line, end_line: last.end_line, content, words })
 }
 

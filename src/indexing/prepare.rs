@@ -1,6 +1,6 @@
 //! From a file on disk to the rows it becomes: read, redact, chunk, weigh. Runs on blocking threads.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::mpsc::Sender;
@@ -14,8 +14,8 @@ use super::plan::ToRead;
 use super::risk::{self, Rules};
 use super::secrets::{self, Redacted};
 use crate::config;
-use crate::languages::risk::{Findings, RuleSet, analyse};
-use crate::languages::{self, ChunkLimits, Chunked};
+use crate::languages::risk::{Findings, analyse};
+use crate::languages::{self, ChunkLimits, Chunked, Dictionary};
 use crate::store::FileWrite;
 
 /// What became of one file.
@@ -36,6 +36,14 @@ pub(super) enum Prepared {
     },
 }
 
+/// What a text is read with, beside the settings.
+pub(super) struct ReadWith {
+    /// Tell untrusted input and dangerous operations.
+    pub(super) rules: Rules,
+    /// Splits names without marks.
+    pub(super) dictionary: Option<Arc<Dictionary>>,
+}
+
 /// Prepares `files` on `threads` threads and sends each as it is ready, until done or cancelled.
 ///
 /// Blocks. Memory is bounded by the channel: nothing is read before the writer has room.
@@ -43,7 +51,7 @@ pub(super) fn prepare_all(
     root: &Root,
     files: Vec<ToRead>,
     settings: &config::Indexing,
-    rules: &Rules,
+    with: &ReadWith,
     threads: usize,
     out: &Sender<Prepared>,
     cancel: &CancellationToken,
@@ -55,7 +63,7 @@ pub(super) fn prepare_all(
             scope.spawn(|| {
                 while let Some(file) = next() {
                     if cancel.is_cancelled()
-                        || out.blocking_send(prepare(root, file, settings, rules.as_deref())).is_err()
+                        || out.blocking_send(prepare(root, file, settings, with)).is_err()
                     {
                         return;
                     }
@@ -65,7 +73,7 @@ pub(super) fn prepare_all(
     });
 }
 
-fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, rules: Option<&RuleSet>) -> Prepared {
+fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWith) -> Prepared {
     let ToRead { entry, known } = file;
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
@@ -104,7 +112,7 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, rules: Option
             redacted = clean.count as u64;
             write.lines = lines;
             write.language = language.map(|language| language.id);
-            describe(&mut write, &clean.text, language, settings, rules);
+            describe(&mut write, &clean.text, language, settings, with);
         }
     }
     Prepared::Changed { file: Box::new(write), redacted }
@@ -144,19 +152,21 @@ fn describe(
     text: &str,
     language: Option<&'static languages::Language>,
     settings: &config::Indexing,
-    rules: Option<&RuleSet>,
+    with: &ReadWith,
 ) {
     write.meta = front_matter(text);
     write.mode = mode(&write.path, language, write.meta.as_deref());
     let Chunked { chunks, imports, flow, .. } = chunked(text, language, settings);
-    let findings = match (rules, language) {
+    let findings = match (with.rules.as_deref(), language) {
         (Some(rules), Some(language)) => analyse(text, language.id, &flow, rules),
         _ => Findings::default(),
     };
     write.risk_ends = risk::ends(&findings);
     write.imports = describe::imports(&write.path, &imports);
     let is_code = write.mode == "code";
-    let rows = chunks.into_iter().map(|chunk| chunk_write(&write.path, chunk, is_code, &findings));
+    let dictionary = with.dictionary.as_deref();
+    let rows =
+        chunks.into_iter().map(|chunk| chunk_write(&write.path, chunk, is_code, &findings, dictionary));
     write.chunks = rows.collect();
 }
 

@@ -7,6 +7,7 @@ use std::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::plan::{self, Plan};
+use super::prepare::ReadWith;
 use super::report::{RunReport, SkipCounter};
 use super::risk::{self, Rules};
 use super::walk::{self, Walk, WalkLimits};
@@ -16,7 +17,7 @@ use crate::config::{self, Config};
 use crate::contract::{ErrorCode, Fault};
 use crate::embedding::Embedder;
 use crate::jobs::{Phase, ProgressSender};
-use crate::languages::{CHUNKER_VERSION, facts::FACTS_VERSION, terms::TERMS_VERSION};
+use crate::languages::{CHUNKER_VERSION, Dictionary, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use crate::store::{
     Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, files,
     index_state, lexical, names, repositories,
@@ -45,6 +46,8 @@ pub struct Run<'a> {
     pub options: Options,
     /// The project's model; without one the run makes words searchable and leaves vectors pending.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// Splits names without marks; a repository that was read with another one is read anew.
+    pub dictionary: Option<Arc<Dictionary>>,
     /// Settings.
     pub config: &'a Config,
     /// Time.
@@ -118,7 +121,8 @@ async fn pipeline(
         progress.files_total = Some(total);
         progress.files_done = unchanged;
     });
-    let written = write::write_files(run, repository.id, plan.read, rules, &mut skips).await?;
+    let with = ReadWith { rules, dictionary: run.dictionary.clone() };
+    let written = write::write_files(run, repository.id, plan.read, with, &mut skips).await?;
     if written.searchable + unchanged == 0 {
         return Err(nothing_to_index(skips));
     }
@@ -179,6 +183,7 @@ pub(super) fn versions(run: &Run<'_>, rules: &Rules) -> Versions {
         terms: TERMS_VERSION,
         facts: if run.config.indexing.facts { FACTS_VERSION } else { 0 },
         rules: rules.as_ref().map_or([0; 32], |rules| rules.fingerprint()),
+        dictionary: run.dictionary.as_ref().map_or([0; 32], |dictionary| dictionary.fingerprint()),
     }
 }
 

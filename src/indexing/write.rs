@@ -7,9 +7,8 @@ use tokio::time::Instant;
 
 use super::file::Root;
 use super::plan::ToRead;
-use super::prepare::{self, Prepared};
+use super::prepare::{self, Prepared, ReadWith};
 use super::report::SkipCounter;
-use super::risk::Rules;
 use super::run::Run;
 use crate::contract::{ErrorCode, Fault};
 use crate::store::{Access, FileWrite, KnownNames, ProjectTx, files, write_batch};
@@ -48,14 +47,14 @@ pub(super) async fn write_files(
     run: &Run<'_>,
     repository_id: i64,
     to_read: Vec<ToRead>,
-    rules: Rules,
+    with: ReadWith,
     skips: &mut SkipCounter,
 ) -> Result<Written, Fault> {
     let (sender, mut receiver) = mpsc::channel(AHEAD);
     let (root, settings, cancel) = (Root::open(run.root)?, run.config.indexing.clone(), run.cancel.clone());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let preparing = tokio::task::spawn_blocking(move || {
-        prepare::prepare_all(&root, to_read, &settings, &rules, threads, &sender, &cancel);
+        prepare::prepare_all(&root, to_read, &settings, &with, threads, &sender, &cancel);
     });
     let mut written = Written::default();
     let mut batch = Batch::default();

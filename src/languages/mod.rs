@@ -21,6 +21,7 @@ mod split;
 
 mod chunk;
 
+mod dictionary;
 mod paths;
 pub mod terms;
 
@@ -30,6 +31,7 @@ mod properties;
 mod samples;
 
 pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, chunk};
+pub use dictionary::Dictionary;
 pub use facts::Facts;
 pub use language::Language;
 pub use registry::{all, by_name, detect, nearest};

@@ -5,12 +5,14 @@
 //! - the whole identifier, squashed, so that every naming style meets (`fooBar`, `foo_bar`, `foo-bar`: `foobar`),
 //! - each adjacent pair of parts (`foo bar`).
 //!
-//! A chunk also says its path and, in fields of their own (`def:`, `file:`), what it defines and where it lives.
+//! A chunk also says its path and, in fields of their own (`def:`, `file:`), what it defines and where it lives. With a
+//! [`Dictionary`], parts that hide several words (`getusername`) say those as well, at half the weight.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Range;
 
+use super::dictionary::Dictionary;
 pub use super::paths::{PathWords, paths_in};
 
 /// Version of the rules in this file; stored with the index, bumped when the terms of a text change.
@@ -33,6 +35,8 @@ const STEM_FREQUENCY: f32 = 2.0;
 const DIRECTORY_FREQUENCY: f32 = 1.0;
 /// What being defined here counts, in addition to the mention in the text.
 const DEFINITION_FREQUENCY: f32 = 2.0;
+/// What a word that only a dictionary found counts, against one that is marked as such.
+const HIDDEN_SHARE: f32 = 0.5;
 /// Distinct terms of a question; a plan keeps the weightiest of them once document frequencies are known.
 const QUERY_TERMS_MAX: usize = 256;
 /// Bytes of a question that are read at all.
@@ -93,8 +97,8 @@ pub fn term_id(term: &str) -> i32 {
 
 /// The terms of a chunk with their BM25 weights.
 #[must_use]
-pub fn document(document: &Document<'_>) -> LexicalRow {
-    let mut counts = Counts::default();
+pub fn document(document: &Document<'_>, dictionary: Option<&Dictionary>) -> LexicalRow {
+    let mut counts = Counts { dictionary, ..Counts::default() };
     counts.say(document.text, 1.0);
     if let Some(signature) = document.signature
         && !document.text.contains(signature)
@@ -120,7 +124,7 @@ pub fn document(document: &Document<'_>) -> LexicalRow {
 /// identifier, or stands alone, is also looked for as a definition (`def:`); one that has the shape of a path is
 /// looked for as a file (`file:`).
 #[must_use]
-pub fn query_terms(text: &str) -> Vec<QueryTerm> {
+pub fn query_terms(text: &str, dictionary: Option<&Dictionary>) -> Vec<QueryTerm> {
     let text = &text[..floor_char_boundary(text, QUERY_BYTES_MAX)];
     let mut order: Vec<QueryTerm> = Vec::new();
     let mut seen: HashMap<String, usize> = HashMap::new();
@@ -147,7 +151,8 @@ pub fn query_terms(text: &str) -> Vec<QueryTerm> {
         {
             add(&format!("{last} {first}"), 1.0);
         }
-        terms_of_word(word.text, &mut |term| add(term, 1.0));
+        terms_of_word(&parts, &mut |term| add(term, 1.0));
+        hidden_words(&parts, dictionary, &mut |word| add(word, HIDDEN_SHARE));
         if alone || is_identifier(word, text) {
             add(&field("def:", word.text), 1.0);
         }
@@ -158,7 +163,7 @@ pub fn query_terms(text: &str) -> Vec<QueryTerm> {
     }
     for term in &mut order {
         // A question that repeats a word means it more, but not in proportion.
-        term.weight = 1.0 + term.weight.ln();
+        term.weight = term.weight.min(1.0) + term.weight.max(1.0).ln();
     }
     order.sort_by(|a, b| b.weight.total_cmp(&a.weight));
     order.truncate(QUERY_TERMS_MAX);
@@ -238,18 +243,24 @@ pub fn is_identifier(word: &Word<'_>, text: &str) -> bool {
 
 /// Term frequencies of one document.
 #[derive(Debug, Default)]
-struct Counts {
+struct Counts<'d> {
+    dictionary: Option<&'d Dictionary>,
     frequency: HashMap<i32, f32>,
     length: f32,
 }
 
-impl Counts {
+impl Counts<'_> {
     /// Counts the terms of `text`, each mention as `frequency`.
     fn say(&mut self, text: &str, frequency: f32) {
         for word in words(text) {
-            terms_of_word(word.text, &mut |term| {
+            let parts = parts(word.text);
+            terms_of_word(&parts, &mut |term| {
                 *self.frequency.entry(term_id(term)).or_default() += frequency;
                 self.length += frequency;
+            });
+            // Hidden words do not make the text longer, so that what is marked weighs the same with a dictionary.
+            hidden_words(&parts, self.dictionary, &mut |word| {
+                *self.frequency.entry(term_id(word)).or_default() += frequency * HIDDEN_SHARE;
             });
         }
         // Kebab names are words apart for the splitter; the whole name is a term like any other.
@@ -277,10 +288,16 @@ impl Counts {
     }
 }
 
-/// Calls `emit` with each term of one word.
-fn terms_of_word(word: &str, emit: &mut dyn FnMut(&str)) {
-    let parts = parts(word);
-    for part in &parts {
+/// Calls `emit` with each word that a dictionary finds inside the parts of a name.
+fn hidden_words(parts: &[String], dictionary: Option<&Dictionary>, emit: &mut dyn FnMut(&str)) {
+    if let Some(dictionary) = dictionary {
+        parts.iter().for_each(|part| dictionary.split(part, emit));
+    }
+}
+
+/// Calls `emit` with each term of the word that has these parts.
+fn terms_of_word(parts: &[String], emit: &mut dyn FnMut(&str)) {
+    for part in parts {
         emit(cut(part));
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
         // `http2` also says `http`; `x1` does not say `x`.
@@ -376,16 +393,16 @@ mod tests {
 
     fn terms(word: &str) -> Vec<String> {
         let mut found = Vec::new();
-        terms_of_word(word, &mut |term| found.push(term.to_owned()));
+        terms_of_word(&parts(word), &mut |term| found.push(term.to_owned()));
         found
     }
 
     fn asked(text: &str) -> Vec<String> {
-        query_terms(text).into_iter().map(|term| term.term).collect()
+        query_terms(text, None).into_iter().map(|term| term.term).collect()
     }
 
     fn row(path: &str, text: &str) -> LexicalRow {
-        document(&Document { path, defines: &[], signature: None, text })
+        document(&Document { path, defines: &[], signature: None, text }, None)
     }
 
     fn weight(row: &LexicalRow, term: &str) -> Option<f32> {
@@ -436,7 +453,7 @@ mod tests {
 
     #[test]
     fn a_repeated_word_weighs_more_but_not_in_proportion() {
-        let terms = query_terms("cache the cache of caches");
+        let terms = query_terms("cache the cache of caches", None);
         assert_eq!(terms[0].term, "cache");
         assert!(terms[0].weight > 1.0 && terms[0].weight < 2.0);
     }
@@ -445,8 +462,10 @@ mod tests {
     fn a_chunk_says_its_path_and_its_definitions() {
         let defines = ["FooBar".to_owned()];
         let text = "impl FooBar { }";
-        let with =
-            document(&Document { path: "src/net/http_server.rs", defines: &defines, signature: None, text });
+        let with = document(
+            &Document { path: "src/net/http_server.rs", defines: &defines, signature: None, text },
+            None,
+        );
         for term in ["http", "server", "httpserver", "net", "src", "file:httpserver", "def:foobar"] {
             assert!(weight(&with, term).is_some(), "{term}");
         }
@@ -476,6 +495,34 @@ mod tests {
         assert_eq!(row("a", &text).terms.len(), TERMS_MAX);
     }
 
+    #[test]
+    fn a_dictionary_adds_words_and_changes_no_other() {
+        let dictionary = Dictionary::of(["get 60\nuser 30\nname 40\nrest 900\n"], 10);
+        let text = "let getusername = getUser(name); other";
+        let document =
+            |dictionary| document(&Document { path: "a", defines: &[], signature: None, text }, dictionary);
+        let (without, with) = (document(None), document(Some(&dictionary)));
+        assert!(weight(&without, "getusername").is_some() && weight(&without, "username").is_none());
+        for term in ["getusername", "other", "get user"] {
+            assert_eq!(weight(&with, term), weight(&without, term), "{term}");
+        }
+        for term in ["get", "user", "name"] {
+            assert!(weight(&with, term) > weight(&without, term), "{term}");
+        }
+        let hidden = row_with("getusername", &dictionary);
+        let marked = row_with("getUserName", &dictionary);
+        assert!(weight(&hidden, "user").unwrap() < weight(&marked, "user").unwrap());
+
+        let asked = query_terms("getusername", Some(&dictionary));
+        let of = |word: &str| asked.iter().find(|term| term.term == word).unwrap().weight;
+        assert_eq!((of("user"), of("getusername")), (HIDDEN_SHARE, 1.0));
+        assert_eq!(query_terms("user name", Some(&dictionary)), query_terms("user name", None));
+    }
+
+    fn row_with(text: &str, dictionary: &Dictionary) -> LexicalRow {
+        document(&Document { path: "", defines: &[], signature: None, text }, Some(dictionary))
+    }
+
     proptest! {
         #[test]
         fn any_text_makes_a_valid_row(path in ".{0,40}", text in "\\PC{0,400}") {
@@ -488,7 +535,7 @@ mod tests {
 
         #[test]
         fn any_question_makes_bounded_terms(text in "\\PC{0,400}") {
-            let terms = query_terms(&text);
+            let terms = query_terms(&text, None);
             prop_assert!(terms.len() <= QUERY_TERMS_MAX);
             prop_assert!(terms.iter().all(|t| t.weight >= 1.0 && t.term.len() <= TERM_BYTES_MAX && t.id == term_id(&t.term)));
         }
@@ -496,7 +543,7 @@ mod tests {
         #[test]
         fn what_a_text_says_can_be_asked(word in "[a-zA-Z][a-zA-Z0-9_]{1,20}") {
             let row = row("a", &format!("let {word} = 1;"));
-            let found = query_terms(&word).iter().any(|t| row.terms.binary_search(&t.id).is_ok());
+            let found = query_terms(&word, None).iter().any(|t| row.terms.binary_search(&t.id).is_ok());
             prop_assert!(found || squash(&word).is_empty());
         }
     }

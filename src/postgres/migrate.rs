@@ -21,6 +21,7 @@ pub const CONTROL: &[Migration] = &[
 pub const SEARCH: &[Migration] = &[
     Migration { version: 1, text: include_str!("../../migrations/project/search/0001_init.sql") },
     Migration { version: 2, text: include_str!("../../migrations/project/search/0002_facts.sql") },
+    Migration { version: 3, text: include_str!("../../migrations/project/search/0003_dictionary.sql") },
 ];
 
 /// The tables that migrations make, in the order in which they make them.

@@ -10,6 +10,7 @@ mod migrate;
 mod pools;
 mod schema_name;
 mod server;
+mod vector_extension;
 
 pub use connect::{Database, parse_url};
 pub use error::retry_stale_plan;
@@ -20,3 +21,4 @@ pub use pools::Pool;
 pub use schema_name::SchemaName;
 pub(crate) use schema_name::quoted;
 pub use server::ServerFacts;
+pub use vector_extension::{VectorExtension, VectorProbe};

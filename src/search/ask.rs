@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning};
 use crate::embedding::Embedder;
-use crate::languages::terms::query_terms;
+use crate::languages::{Dictionary, terms::query_terms};
 use crate::store::{
     Access, ChunkRow, Project, ProjectTx, Store, Within, Words, chunks, lexical, listed, vectors,
 };
@@ -37,6 +37,8 @@ pub struct Deps<'a> {
     pub store: &'a Store,
     /// The model; none when it is not installed, which costs the dense leg and is said in a warning.
     pub embedder: Option<&'a Arc<dyn Embedder>>,
+    /// Splits names without marks, as it did when they were indexed.
+    pub dictionary: Option<&'a Dictionary>,
     /// Limits.
     pub settings: &'a config::Search,
     /// Weights; `Ranking::default()` is what ships.
@@ -250,7 +252,7 @@ async fn make_plan(
     embedded: bool,
     deps: Deps<'_>,
 ) -> Result<Plan, Fault> {
-    let terms = query_terms(text);
+    let terms = query_terms(text, deps.dictionary);
     let ids: Vec<i32> = terms.iter().map(|term| term.id).collect();
     let rows = lexical::document_frequencies(tx, &ids).await?;
     let frequencies: HashMap<i32, u64> = rows.into_iter().map(|(id, chunks)| (id, count(chunks))).collect();

@@ -251,7 +251,7 @@ mod tests {
     #[test]
     fn a_long_text_keeps_its_weightiest_terms() {
         let text: String = (0..200).map(|i| format!("word{i} ")).collect();
-        let plan = plan(&query_terms(&text), &|_| 1, counts(1), &settings(), &Ranking::default());
+        let plan = plan(&query_terms(&text, None), &|_| 1, counts(1), &settings(), &Ranking::default());
         assert_eq!(plan.lexical.terms.len(), Ranking::default().terms_max);
     }
 

@@ -15,6 +15,7 @@ pub mod schema;
 mod view;
 
 mod admin;
+mod artifacts;
 pub mod browse;
 mod index;
 mod search;

@@ -110,7 +110,7 @@ impl Request<'_> {
 
     async fn files(&self) -> Result<Vec<(Entry, Reason)>, Fault> {
         let mut files = self.place.list().await?;
-        files.retain(|entry| !entry.is_lock() && self.named(entry));
+        files.retain(|entry| !entry.is_lock() && entry.kind() != RECORDS && self.named(entry));
         Ok(files.into_iter().map(|entry| (entry, Reason::Asked)).collect())
     }
 
@@ -119,6 +119,8 @@ impl Request<'_> {
     }
 }
 
+/// What lies here belongs to security records, which stay.
+const RECORDS: &str = "triage";
 /// The tables that get smaller.
 const TABLES: &[&str] =
     &["files", "chunks", "lexical", "facts", "comments", "authors", "flows", "vectors", "names", "terms"];

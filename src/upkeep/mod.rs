@@ -1,6 +1,10 @@
-//! What keeps an installation whole: runtime files, room on disk, the end and the moving of a project.
+//! What keeps an installation whole: runtime files, word lists, extensions; room on disk, the end and the moving of a project.
+
+pub mod sources;
 
 pub mod assets;
+pub mod dictionaries;
+pub mod extensions;
 
 pub mod folder;
 pub mod removal;

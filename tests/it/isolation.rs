@@ -21,8 +21,18 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "triage_ingest" => {
             json!({ "source": "manual", "payload": [{ "title": "canary" }], "project_id": project })
         }
+        "download_dictionaries" => json!({ "lang": "", "dir": dictionaries(), "project_id": project }),
+        "download_extensions" | "verify_extensions" => json!({ "provider": "pgvector" }),
+        "bootstrap" => {
+            json!({ "project_id": project, "repoPath": repository, "skipInstall": true, "skipDicts": true })
+        }
         _ => return None,
     })
+}
+
+/// A folder of nobody's.
+fn dictionaries() -> String {
+    format!("{}/isolated-words-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
 }
 
 /// The tools this test does not cover; it stays empty.

@@ -3,12 +3,15 @@
 
 mod contracts;
 mod documents;
+mod file_server;
 mod harness;
 mod loopback;
 mod tidy;
 
+mod artifacts;
 mod client_setup;
 mod clients;
+mod downloads;
 mod embedded;
 mod embedding;
 mod faults;

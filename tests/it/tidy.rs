@@ -31,7 +31,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("prometheus_client", &["src/telemetry/metrics.rs"]),
     ("sqlx", &["src/store/", "src/postgres/"]),
     ("pgvector", &["src/store/", "src/postgres/"]),
-    ("reqwest", &["src/outbound.rs"]),
+    ("reqwest", &["src/outbound.rs", "src/outbound/"]),
     ("jsonwebtoken", &["src/tenancy/oauth/"]),
     ("ort", &["src/embedding/onnx.rs"]),
     ("tokenizers", &["src/embedding/tokenize.rs"]),

@@ -57,6 +57,8 @@ pub struct Versions {
     pub facts: i32,
     /// Fingerprint of the risk rules; zeros where risk is not looked for.
     pub rules: [u8; 32],
+    /// Fingerprint of the word lists that split names; zeros where none was used.
+    pub dictionary: [u8; 32],
 }
 
 /// How far a repository is.
@@ -95,7 +97,7 @@ impl RepositoryState {
 }
 
 const COLUMNS: &str = "id, root, name, state, generation, files, chunks, (extract(epoch FROM indexed_at) * 1000)::int8, report::text, \
-     chunker_version, terms_version, facts_version, rules, branch, commit_id";
+     chunker_version, terms_version, facts_version, rules, branch, commit_id, dictionary";
 
 /// The repository at `root`, made if it is new; `versions` are those of the code that will fill it.
 ///
@@ -114,12 +116,13 @@ pub async fn ensure(
     }
     let id = index_state::reserve_ids(tx, fence, 1).await?;
     let text = format!(
-        "INSERT INTO {} (id, root, name, state, generation, chunker_version, terms_version, facts_version, rules, files, chunks) \
-         VALUES ($1, $2, $3, 'new', 0, $4, $5, $6, $7, 0, 0)",
+        "INSERT INTO {} (id, root, name, state, generation, chunker_version, terms_version, facts_version, rules, dictionary, files, chunks) \
+         VALUES ($1, $2, $3, 'new', 0, $4, $5, $6, $7, $8, 0, 0)",
         tx.table("repositories")
     );
     let query = sql(text).bind(id).bind(root).bind(name).bind(versions.chunker).bind(versions.terms);
-    tx.execute(query.bind(versions.facts).bind(versions.rules.as_slice())).await?;
+    let query = query.bind(versions.facts).bind(versions.rules.as_slice());
+    tx.execute(query.bind(versions.dictionary.as_slice())).await?;
     Ok(id)
 }
 
@@ -175,7 +178,7 @@ pub async fn set_report(
     index_state::check_fence(tx, fence).await?;
     let text = format!(
         "UPDATE {repositories} SET state = $2, report = $3::text::jsonb, \
-         chunker_version = $4, terms_version = $5, facts_version = $6, rules = $7, \
+         chunker_version = $4, terms_version = $5, facts_version = $6, rules = $7, dictionary = $8, \
          generation = generation + CASE WHEN $2 = 'ready' THEN 1 ELSE 0 END, \
          indexed_at = CASE WHEN $2 = 'ready' THEN now() ELSE indexed_at END, \
          files = (SELECT count(*) FROM {files} WHERE repository_id = $1 AND skipped IS NULL), \
@@ -185,7 +188,7 @@ pub async fn set_report(
     );
     let query = sql(text).bind(id).bind(state.as_str()).bind(report.to_string());
     let query = query.bind(versions.chunker).bind(versions.terms).bind(versions.facts);
-    tx.execute(query.bind(versions.rules.as_slice())).await?;
+    tx.execute(query.bind(versions.rules.as_slice()).bind(versions.dictionary.as_slice())).await?;
     Ok(())
 }
 
@@ -238,6 +241,7 @@ fn decode(row: &PgRow) -> Result<RepositoryRow, Fault> {
             terms: row.try_get(10)?,
             facts: row.try_get(11)?,
             rules: row.try_get::<Vec<u8>, _>(12)?.try_into().unwrap_or_default(),
+            dictionary: row.try_get::<Vec<u8>, _>(15)?.try_into().unwrap_or_default(),
         },
         branch: row.try_get(13)?,
         commit: row.try_get(14)?,

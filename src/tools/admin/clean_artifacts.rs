@@ -64,8 +64,11 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     // Security records are read like a repository, and are none.
     repositories.retain(RepositoryRow::is_folder);
     if repositories.is_empty() && !every {
-        return Err(Fault::new(ErrorCode::InvalidRequest, "The project's security records are no repository.")
-            .with_hint("Name a repository that `index_status` shows."));
+        return Err(Fault::new(
+            ErrorCode::InvalidRequest,
+            "The project's security records are no repository.",
+        )
+        .with_hint("Name a repository that `index_status` shows."));
     }
     let store = call.app.store().await?;
     let folder = call.app.layout.project(project.id().as_str());

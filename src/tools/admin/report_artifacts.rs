@@ -216,6 +216,10 @@ fn flag(project: &Project) -> String {
 
 /// What is not well with a repository.
 fn ailing(row: &RepositoryRow, project: &Project) -> Option<Issue> {
+    // Security records are no folder that could be indexed.
+    if !row.is_folder() {
+        return None;
+    }
     let (what, hint) = match row.state {
         RepositoryState::Failed => {
             ("its last run failed", "Index it again; `index_status` says why it failed.")
@@ -274,12 +278,13 @@ async fn machine(call: &Call, store: &Store) -> Result<Machine, Fault> {
     let database = sizes::database(&mut door).await?;
     door.commit().await?;
     let layout = call.app.layout.clone();
+    let dictionaries = call.app.dictionaries.folder().to_owned();
     blocking(move || {
         Ok(Machine {
             database,
             cluster: folder::bytes(&layout.cluster()),
             models: folder::bytes(&layout.models()),
-            dictionaries: folder::bytes(&layout.home().join("dictionaries")),
+            dictionaries: folder::bytes(&dictionaries),
             runtime: folder::bytes(&layout.runtime()),
             downloads: folder::bytes(&layout.downloads()),
         })

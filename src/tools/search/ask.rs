@@ -18,10 +18,12 @@ pub(super) async fn ask(
     let app = &call.app;
     let embedder =
         app.embedder().await.inspect_err(|fault| tracing::debug!(%fault, "searching without a model"));
+    let dictionary = app.dictionaries.current().await;
     let ranking = Ranking::default();
     let deps = Deps {
         store: app.store().await?,
         embedder: embedder.ok(),
+        dictionary: dictionary.as_deref(),
         settings: &app.config.search,
         ranking: &ranking,
         clock: &*app.clock,

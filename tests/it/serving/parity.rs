@@ -59,6 +59,11 @@ struct Case {
     read_only: bool,
 }
 
+/// A folder for dictionaries that holds none.
+fn words_folder() -> String {
+    format!("{}/parity-words-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
+}
+
 /// The calls, for a project that holds `root` and one that does not exist.
 fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
     let everywhere: Vec<(&'static str, Value, End)> = vec![
@@ -127,6 +132,22 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("triage_ingest", json!({ "source": "manual", "payload": [], "project_id": ours }), Good),
         ("triage_ingest", json!({ "source": "manual", "project_id": ours }), Failed("INVALID_REQUEST")),
         ("triage_ingest", json!({ "source": "snyk" }), Refused("INVALID_REQUEST")),
+        ("download_dictionaries", json!({ "lang": "", "dir": words_folder(), "project_id": ours }), Good),
+        ("download_dictionaries", json!({ "lang": "xx" }), Failed("INVALID_REQUEST")),
+        ("download_dictionaries", json!({ "languages": "en" }), Refused("INVALID_REQUEST")),
+        ("download_extensions", json!({ "provider": "pgvector" }), Good),
+        ("download_extensions", json!({ "provider": "pgvector", "force": true }), Failed("INVALID_REQUEST")),
+        ("download_extensions", json!({ "provider": "mysql" }), Refused("INVALID_REQUEST")),
+        ("verify_extensions", json!({ "provider": "pgvector" }), Good),
+        ("verify_extensions", json!({ "table": "a b" }), Failed("INVALID_REQUEST")),
+        ("verify_extensions", json!({ "load": "no" }), Refused("INVALID_REQUEST")),
+        (
+            "bootstrap",
+            json!({ "project_id": ours, "skipInstall": true, "skipDicts": true, "skipTooling": true, "skipArtifacts": true, "skipIndex": true }),
+            Good,
+        ),
+        ("bootstrap", json!({ "project_id": "A" }), Failed("VALIDATION_ERROR")),
+        ("bootstrap", json!({ "install": true }), Refused("INVALID_REQUEST")),
         ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
         ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
     ];

@@ -1,0 +1,7 @@
+//! Tools for what is brought from outside and shared by all projects.
+
+pub(super) mod download_dictionaries;
+pub(super) mod download_extensions;
+pub(super) mod verify_extensions;
+
+mod given;
