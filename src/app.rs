@@ -12,6 +12,7 @@ mod limits;
 mod models;
 mod pinning;
 mod queue;
+pub mod upkeep_job;
 
 use std::path::PathBuf;
 use std::sync::Arc;

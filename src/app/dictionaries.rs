@@ -46,7 +46,8 @@ impl Dictionaries {
         let mut loaded = self.loaded.lock().await;
         if loaded.0 != stamp {
             let (folder, settings) = (self.folder.clone(), self.settings.clone());
-            let dictionary = tokio::task::spawn_blocking(move || dictionaries::load(&folder, &settings)).await;
+            let dictionary =
+                tokio::task::spawn_blocking(move || dictionaries::load(&folder, &settings)).await;
             // A panic there is logged by the runtime; without a dictionary all else works.
             *loaded = (stamp, dictionary.ok().flatten().map(Arc::new));
         }

@@ -16,6 +16,7 @@ use crate::jobs::{
 };
 use crate::store::{DecidedBy, Project};
 use crate::tenancy::{self, RepositoryRoot};
+use crate::triage::{self, Shelf};
 
 /// The kind under which index jobs are queued.
 pub const KIND: &str = "index";
@@ -28,6 +29,36 @@ const SWEEP: Duration = Duration::from_secs(5);
 struct Request {
     root: String,
     options: Options,
+}
+
+/// What a job is about.
+enum About {
+    /// A folder on this machine.
+    Repository(RepositoryRoot),
+    /// The project's records.
+    Records,
+    /// Vectors that the project lacks.
+    Vectors,
+}
+
+impl About {
+    fn of(request: &Request, app: &App) -> Result<Self, Fault> {
+        Ok(match (request.options.vectors_only, request.root.as_str()) {
+            (true, _) => Self::Vectors,
+            (false, triage::ROOT) => Self::Records,
+            (false, root) => {
+                Self::Repository(tenancy::repository_root(Path::new(root), &app.config.indexing.roots)?)
+            }
+        })
+    }
+
+    fn root(&self) -> &Path {
+        match self {
+            Self::Repository(root) => root.path(),
+            Self::Records => Path::new(triage::ROOT),
+            Self::Vectors => Path::new(WHOLE_PROJECT),
+        }
+    }
 }
 
 /// The subject of a job that makes the vectors of a whole project; a root is an absolute path.
@@ -64,6 +95,26 @@ pub async fn run(
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
     run_covering(app, &job(project.id(), root.as_str(), options)?, options, cancel, &on_progress).await
+}
+
+/// Brings the texts of a project's records up to date and waits. What was stored before the call is in them afterwards.
+///
+/// # Errors
+/// As [`run`].
+pub async fn run_records(
+    app: &Arc<App>,
+    project: &Project,
+    options: Options,
+    cancel: &CancellationToken,
+    on_progress: impl Fn(&Progress) + Send + Sync,
+) -> Result<Finished, Fault> {
+    let job = job(project.id(), triage::ROOT, options)?;
+    let done = run_covering(app, &job, options, cancel, &on_progress).await?;
+    if !done.attached {
+        return Ok(done);
+    }
+    // A run that was under way may have passed the place of a record that was stored meanwhile.
+    run_covering(app, &job, options, cancel, &on_progress).await
 }
 
 /// Makes the vectors that a project lacks, and waits.
@@ -189,10 +240,7 @@ async fn work_once(app: &Arc<App>) -> Result<bool, Fault> {
 async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let request: Request = serde_json::from_value(running.job.request.clone())
         .map_err(|e| Fault::internal("The job's request could not be read.", e))?;
-    let root = match request.options.vectors_only {
-        true => None,
-        false => Some(tenancy::repository_root(Path::new(&request.root), &app.config.indexing.roots)?),
-    };
+    let about = About::of(&request, &app)?;
     let id = ProjectId::parse(&running.job.project_id)?;
     let store = app.store().await?;
     let project = tenancy::open(store, &id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
@@ -208,7 +256,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         store,
         project: &project,
         fence: running.fence,
-        root: root.as_ref().map_or(Path::new(WHOLE_PROJECT), RepositoryRoot::path),
+        root: about.root(),
         options: request.options,
         embedder,
         dictionary: app.dictionaries.current().await,
@@ -217,6 +265,14 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         cancel: &running.cancel,
         progress: &running.progress,
     };
-    let report = if root.is_some() { indexing::run(&run).await? } else { indexing::embed(&run).await? };
+    let report = match about {
+        About::Vectors => indexing::embed(&run).await?,
+        About::Repository(_) => indexing::run(&run).await?,
+        About::Records => {
+            let now_ms = app.clock.now().as_millisecond();
+            triage::prepare(store, &project).await?;
+            indexing::run_documents(&run, &Shelf { store, project: &project, now_ms }).await?
+        }
+    };
     serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))
 }

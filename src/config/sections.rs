@@ -25,6 +25,8 @@ sections! {
         freshness: Freshness,
         downloads: Downloads,
         dictionaries: Dictionaries,
+        triage: Triage,
+        upkeep: Upkeep,
         log: Log,
     }
     /// An external Postgres and the pools over either kind.
@@ -94,10 +96,20 @@ sections! {
     }
     /// A repository to watch.
     WatchedRepository { path: PathBuf, project: Option<String> }
+    /// Reports, reclamation, deletion, export and import.
+    Upkeep {
+        batch_rows: u32, job_keep_days: u32, unfinished_keep_ms: u64, files_max: usize, listed_max: usize,
+        delete_wait_ms: u64, import_bytes_max: u64,
+    }
+    /// Security findings.
+    Triage {
+        input_bytes_max: usize, item_bytes_max: usize, items_max: usize, text_bytes_max: usize, list_max: usize,
+        record_bytes_max: usize, listed_max: usize, store_raw_payload: bool, history_max: usize, evidence_hits_max: usize,
+    }
     /// Files from outside that no manifest of the product lists.
     Downloads {
         allow: Vec<AllowedDownload>, require_hash: bool, bytes_max: u64, timeout_ms: u64, redirects_max: usize,
-        unpacked_bytes_max: u64, entry_bytes_max: u64, entries_max: usize,
+        unpacked_bytes_max: u64, entry_bytes_max: u64, entries_max: usize, probe_ms: u64,
     }
     /// One of them.
     AllowedDownload { name: String, url: String, sha256: Option<String> }

@@ -27,7 +27,10 @@ pub(super) fn chunk_write(
     dictionary: Option<&Dictionary>,
 ) -> ChunkWrite {
     let defines = &chunk.defines;
-    let words = words(&Document { path, defines, signature: chunk.signature.as_deref(), text: &chunk.text }, dictionary);
+    let words = words(
+        &Document { path, defines, signature: chunk.signature.as_deref(), text: &chunk.text },
+        dictionary,
+    );
     let comment = if is_code { comment_write(path, &chunk, dictionary) } else { None };
     let risk = ChunkRisk::of(findings, chunk.start_line, chunk.end_line);
     let risky = risk.as_ref().map(ChunkRisk::facts).unwrap_or_default();

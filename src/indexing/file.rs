@@ -140,6 +140,14 @@ impl Root {
         }
     }
 
+    /// The bytes of the file at a path below the root, whatever they are.
+    ///
+    /// # Errors
+    /// The reason why there are none; a file that holds secrets by its name is not opened.
+    pub fn read_bytes(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, SkipReason> {
+        if is_secret(path) { Err(SkipReason::SecretFile) } else { self.bytes(path, bytes_max) }
+    }
+
     fn bytes(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, SkipReason> {
         let file = self.open_file(path).map_err(refused)?;
         let stat = rustix::fs::fstat(&file).map_err(refused)?;

@@ -25,8 +25,7 @@ pub(super) fn front_matter(text: &str) -> Option<Vec<String>> {
     let mut end = start;
     for line in text[start..].split_inclusive('\n') {
         if line.trim_end() == fence {
-            let mut pairs = Vec::new();
-            flatten("", &parse(&text[start..end])?, 0, &mut pairs);
+            let pairs = pairs(&parse(&text[start..end])?);
             return (!pairs.is_empty()).then_some(pairs);
         }
         end += line.len();
@@ -35,6 +34,14 @@ pub(super) fn front_matter(text: &str) -> Option<Vec<String>> {
         }
     }
     None
+}
+
+/// What is stored as metadata of a text whose metadata is `value`, an object.
+#[must_use]
+pub fn pairs(value: &Value) -> Vec<String> {
+    let mut pairs = Vec::new();
+    flatten("", value, 0, &mut pairs);
+    pairs
 }
 
 fn flatten(key: &str, value: &Value, depth: usize, pairs: &mut Vec<String>) {

@@ -23,9 +23,12 @@ mod options;
 mod report;
 mod run;
 
+mod documents;
 mod watch;
 
+pub use documents::{Document, Documents, run_documents};
 pub use file::{Kind, ReadLimits, Root, SkipReason};
+pub use front_matter::pairs;
 pub use options::{Mode, Options};
 pub use report::{RunReport, SkippedFiles};
 pub use run::{Run, embed, require_files, run};

@@ -7,6 +7,7 @@ use tokio::sync::mpsc::Sender;
 use tokio_util::sync::CancellationToken;
 
 use super::describe::{self, chunk_write, mode};
+use super::documents::Document;
 use super::file::{Kind, ReadLimits, Root};
 use super::front_matter::front_matter;
 use super::options::Mode;
@@ -125,6 +126,38 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWi
         }
     }
     Prepared::Changed { file: Box::new(write), redacted }
+}
+
+/// The rows of a text that is no file.
+pub(super) fn of_document(
+    document: Document,
+    settings: &config::Indexing,
+    dictionary: Option<&Dictionary>,
+) -> Prepared {
+    let content_hash = document.content_hash().to_vec();
+    let clean = if settings.redact_secrets {
+        secrets::redact(&document.text)
+    } else {
+        Redacted { text: document.text.as_str().into(), count: 0 }
+    };
+    let language = languages::by_name("markdown");
+    let Chunked { chunks, .. } = chunked(&clean.text, language, settings);
+    let findings = Findings::default();
+    let rows = chunks.into_iter().map(|chunk| chunk_write(&document.path, chunk, false, &findings, dictionary));
+    let write = FileWrite {
+        chunks: rows.collect(),
+        extension: extension(&document.path),
+        language: language.map(|language| language.id),
+        mode: document.mode,
+        bytes: i64::try_from(document.text.len()).unwrap_or(i64::MAX),
+        modified_ns: document.modified_ns,
+        content_hash,
+        lines: u32::try_from(document.text.lines().count()).unwrap_or(u32::MAX),
+        meta: Some(document.meta).filter(|meta| !meta.is_empty()),
+        path: document.path,
+        ..FileWrite::default()
+    };
+    Prepared::Changed { file: Box::new(write), redacted: clean.count as u64 }
 }
 
 /// Fills in what the text says.

@@ -71,12 +71,12 @@ pub async fn run(run: &Run<'_>) -> Result<RunReport, Fault> {
 }
 
 /// The repository's row as the run found it.
-struct Repository {
-    id: i64,
-    name: String,
+pub(super) struct Repository {
+    pub(super) id: i64,
+    pub(super) name: String,
     is_new: bool,
     /// Its chunks were made by another version of this program.
-    outdated: bool,
+    pub(super) outdated: bool,
     /// What makes its rows in this run.
     versions: Versions,
     /// What made the rows that are there.
@@ -213,16 +213,16 @@ async fn remove_orphan_names(run: &Run<'_>) -> Result<(), Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let removed = names::remove_orphans(&mut tx, run.fence).await?;
     tx.commit().await?;
-    tracing::debug!(removed, "removed names that no chunk has any more");
+    tracing::debug!(removed.rows, "removed names that no chunk has any more");
     Ok(())
 }
 
-fn seconds_since(run: &Run<'_>, started: Instant) -> f64 {
+pub(super) fn seconds_since(run: &Run<'_>, started: Instant) -> f64 {
     (run.clock.instant().duration_since(started).as_secs_f64() * 1e3).round() / 1e3
 }
 
 /// What turns text into rows in this build.
-fn versions(run: &Run<'_>, rules: &Rules) -> Versions {
+pub(super) fn versions(run: &Run<'_>, rules: &Rules) -> Versions {
     Versions {
         chunker: CHUNKER_VERSION,
         terms: TERMS_VERSION,
@@ -233,7 +233,7 @@ fn versions(run: &Run<'_>, rules: &Rules) -> Versions {
 }
 
 /// Takes the fence and the repository's row.
-async fn open(run: &Run<'_>, versions: Versions) -> Result<Repository, Fault> {
+pub(super) async fn open(run: &Run<'_>, versions: Versions) -> Result<Repository, Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     index_state::acquire_fence(&mut tx, run.fence).await?;
     let root = run.root.to_string_lossy();
@@ -320,7 +320,7 @@ fn nothing_to_index(mode: Mode, skips: SkipCounter) -> Fault {
 }
 
 /// Removes vanished files; returns how many chunks went with them.
-async fn remove(run: &Run<'_>, ids: &[i64]) -> Result<i64, Fault> {
+pub(super) async fn remove(run: &Run<'_>, ids: &[i64]) -> Result<i64, Fault> {
     let mut chunks = 0;
     for batch in ids.chunks(run.config.indexing.batch_files.max(1)) {
         let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
@@ -331,7 +331,7 @@ async fn remove(run: &Run<'_>, ids: &[i64]) -> Result<i64, Fault> {
 }
 
 /// Words become searchable with true weights: index on terms, document frequencies, counts.
-async fn finish_lexical(run: &Run<'_>, changed_chunks: i64) -> Result<(), Fault> {
+pub(super) async fn finish_lexical(run: &Run<'_>, changed_chunks: i64) -> Result<(), Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let mut state = index_state::read(&mut tx).await?;
     // A run that was killed after its last file leaves counts that were never published.
@@ -364,14 +364,14 @@ fn statistics_are_stale(state: &IndexState) -> bool {
         || state.changed_since_statistics * 50 > state.chunks
 }
 
-async fn totals(run: &Run<'_>, repository_id: i64) -> Result<(u64, u64), Fault> {
+pub(super) async fn totals(run: &Run<'_>, repository_id: i64) -> Result<(u64, u64), Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let totals = files::totals(&mut tx, Some(repository_id)).await?;
     tx.commit().await?;
     Ok((totals.files.unsigned_abs(), totals.chunks.unsigned_abs()))
 }
 
-async fn close(run: &Run<'_>, repository: &Repository, report: &RunReport) -> Result<(), Fault> {
+pub(super) async fn close(run: &Run<'_>, repository: &Repository, report: &RunReport) -> Result<(), Fault> {
     let json =
         serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
@@ -392,7 +392,7 @@ async fn close(run: &Run<'_>, repository: &Repository, report: &RunReport) -> Re
 }
 
 /// A failed first run leaves no empty repository behind; a later one keeps what was searchable.
-async fn close_failed(run: &Run<'_>, repository: &Repository) {
+pub(super) async fn close_failed(run: &Run<'_>, repository: &Repository) {
     let closing = async {
         let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
         let empty = files::totals(&mut tx, Some(repository.id)).await?.chunks == 0;

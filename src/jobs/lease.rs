@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::progress::ProgressSender;
 use crate::config;
 use crate::contract::{ErrorCode, Fault};
-use crate::store::{self, Claim, Fence, Heartbeat, Job, Outcome, Store};
+use crate::store::{self, Claim, Fence, Heartbeat, Job, NewJob, Outcome, Store};
 
 /// Longest time until a request to stop is noticed and a snapshot is visible to others.
 const BEAT_MAX: Duration = Duration::from_millis(1000);
@@ -63,8 +63,35 @@ impl ClaimedJob {
         let mut door = store.control().await?;
         let claimed = store::jobs::try_claim(&mut door, claim, worker, millis(settings.lease)).await?;
         door.commit().await?;
-        let Some(job) = claimed else { return Ok(None) };
-        let Some(fence) = job.fence else { return Ok(None) };
+        Ok(claimed.and_then(|job| Self::held(store, job, settings)))
+    }
+
+    /// Asks for a job and takes it in one step; None, and no job is left behind, when the project has a writer.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub async fn claim_new(
+        store: &Store,
+        new: &NewJob,
+        worker: &str,
+        settings: LeaseSettings,
+    ) -> Result<Option<Self>, Fault> {
+        let mut door = store.control().await?;
+        store::jobs::requeue_expired(&mut door).await?;
+        let id = store::jobs::enqueue_or_attach(&mut door, new).await?.job.id;
+        let lease = millis(settings.lease);
+        let claimed = store::jobs::try_claim(&mut door, Claim::Id(&id), worker, lease).await?;
+        if claimed.is_some() {
+            door.commit().await?
+        } else {
+            door.rollback().await?
+        }
+        Ok(claimed.and_then(|job| Self::held(store, job, settings)))
+    }
+
+    /// A claim that was committed.
+    fn held(store: &Store, job: Job, settings: LeaseSettings) -> Option<Self> {
+        let fence = job.fence?;
         let (progress, cancel, lost) =
             (ProgressSender::new(), CancellationToken::new(), CancellationToken::new());
         let beats = tokio::spawn(beat(
@@ -76,7 +103,7 @@ impl ClaimedJob {
             cancel.clone(),
             lost.clone(),
         ));
-        Ok(Some(Self { job, fence, progress, cancel, lost, store: store.clone(), beats, ended: false }))
+        Some(Self { job, fence, progress, cancel, lost, store: store.clone(), beats, ended: false })
     }
 
     /// Whether another worker took over.

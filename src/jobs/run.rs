@@ -157,6 +157,28 @@ where
     Ok(true)
 }
 
+/// Does a job here and now. None, and nothing was done, when another job of the project runs.
+///
+/// # Errors
+/// The run's own fault; storage faults.
+pub async fn run_now<F, R>(
+    store: &Store,
+    request: &NewJob,
+    worker: &str,
+    settings: LeaseSettings,
+    cancel: &CancellationToken,
+    execute: F,
+) -> Result<Option<Value>, Fault>
+where
+    F: FnOnce(RunningJob) -> R + Send,
+    R: Future<Output = Result<Value, Fault>> + Send,
+{
+    let Some(claimed) = ClaimedJob::claim_new(store, request, worker, settings).await? else {
+        return Ok(None);
+    };
+    run_here(claimed, cancel, WhenStopped::Cancel, &|_: &Progress| (), execute).await.map(Some)
+}
+
 /// Asks for a job without waiting for it.
 ///
 /// # Errors

@@ -18,8 +18,8 @@ const WORD_BYTES_MAX: usize = 24;
 /// Shorter words are used only if they stand below.
 const WORD_BYTES_MIN: usize = 3;
 const SHORT_WORDS: &[&str] = &[
-    "as", "at", "by", "db", "do", "id", "if", "in", "io", "ip", "is", "my", "no", "ok", "of", "on", "or", "os", "to",
-    "ui", "up",
+    "as", "at", "by", "db", "do", "id", "if", "in", "io", "ip", "is", "my", "no", "ok", "of", "on", "or",
+    "os", "to", "ui", "up",
 ];
 /// Each half of a compound has at least so many bytes.
 const HALF_BYTES_MIN: usize = 4;
@@ -106,7 +106,9 @@ impl Dictionary {
         for end in 1..=text.len() {
             for start in end.saturating_sub(WORD_BYTES_MAX)..end {
                 let before = best[start].0;
-                let Some(word) = text.get(start..end).filter(|word| word.len() < text.len()) else { continue };
+                let Some(word) = text.get(start..end).filter(|word| word.len() < text.len()) else {
+                    continue;
+                };
                 if before.is_infinite() || (word.len() < bytes_min && !shorter.contains(&word)) {
                     continue;
                 }
@@ -143,7 +145,9 @@ fn entry(line: &str) -> Option<(&str, Option<u64>)> {
 
 fn is_usable(word: &str) -> bool {
     let long_enough = word.len() >= WORD_BYTES_MIN || SHORT_WORDS.contains(&word);
-    long_enough && word.len() <= WORD_BYTES_MAX && word.chars().all(|c| c.is_alphabetic() && !c.is_uppercase())
+    long_enough
+        && word.len() <= WORD_BYTES_MAX
+        && word.chars().all(|c| c.is_alphabetic() && !c.is_uppercase())
 }
 
 /// A word of two lists is as cheap as the cheaper one says.
@@ -205,7 +209,9 @@ mod tests {
     #[test]
     fn words_short_parts_and_unlikely_readings_stay_whole() {
         let english = english();
-        for part in ["username", "together", "hasher", "github", "isget", "kubernetes", "deadbeefdeadbeef", ""] {
+        for part in
+            ["username", "together", "hasher", "github", "isget", "kubernetes", "deadbeefdeadbeef", ""]
+        {
             assert!(words(&english, part).is_empty(), "{part}: {:?}", words(&english, part));
         }
         assert!(words(&english, &"name".repeat(13)).is_empty(), "too long");

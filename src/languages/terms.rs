@@ -462,8 +462,10 @@ mod tests {
     fn a_chunk_says_its_path_and_its_definitions() {
         let defines = ["FooBar".to_owned()];
         let text = "impl FooBar { }";
-        let with =
-            document(&Document { path: "src/net/http_server.rs", defines: &defines, signature: None, text }, None);
+        let with = document(
+            &Document { path: "src/net/http_server.rs", defines: &defines, signature: None, text },
+            None,
+        );
         for term in ["http", "server", "httpserver", "net", "src", "file:httpserver", "def:foobar"] {
             assert!(weight(&with, term).is_some(), "{term}");
         }
@@ -497,9 +499,8 @@ mod tests {
     fn a_dictionary_adds_words_and_changes_no_other() {
         let dictionary = Dictionary::of(["get 60\nuser 30\nname 40\nrest 900\n"], 10);
         let text = "let getusername = getUser(name); other";
-        let document = |dictionary| {
-            document(&Document { path: "a", defines: &[], signature: None, text }, dictionary)
-        };
+        let document =
+            |dictionary| document(&Document { path: "a", defines: &[], signature: None, text }, dictionary);
         let (without, with) = (document(None), document(Some(&dictionary)));
         assert!(weight(&without, "getusername").is_some() && weight(&without, "username").is_none());
         for term in ["getusername", "other", "get user"] {

@@ -7,7 +7,7 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection, Row};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::guard::{Tx, sql};
+use super::guard::{Query, Tx, sql};
 use super::migrate::{CONTROL, newest, statements};
 use super::pools::{Pool, Pools};
 use super::server::{self, ServerFacts};
@@ -115,6 +115,14 @@ impl Database {
     /// `STORAGE_UNAVAILABLE` when no connection comes in time.
     pub async fn begin_read_only(&self, pool: Pool) -> Result<Tx, Fault> {
         Tx::begin(self.pools.get(pool), "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await
+    }
+
+    /// Runs one statement that the server takes outside of transactions only, such as VACUUM.
+    ///
+    /// # Errors
+    /// The database's error as a fault.
+    pub async fn outside_transaction(&self, statement: Query<'_>) -> Result<(), Fault> {
+        Tx::outside(self.pools.get(Pool::Ddl), statement).await
     }
 
     /// Waits for the right to build an index; released when dropped.

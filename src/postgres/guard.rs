@@ -7,9 +7,11 @@
 
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{AssertSqlSafe, Postgres};
+use tokio::sync::mpsc;
 
 use super::error::is_stale_plan;
 use crate::contract::{ErrorCode, Fault};
@@ -39,6 +41,17 @@ impl Tx {
         let mut tx = Self { connection: Some(pool.acquire().await?) };
         tx.execute(sql(how)).await?;
         Ok(tx)
+    }
+
+    /// Runs one statement that the server takes outside of transactions only, however long it takes.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
+    pub(super) async fn outside(pool: &sqlx::PgPool, statement: Query<'_>) -> Result<(), Fault> {
+        let mut bare = Self { connection: Some(pool.acquire().await?) };
+        bare.execute(sql("SET statement_timeout = 0")).await?;
+        bare.execute(statement).await?;
+        bare.finish("RESET statement_timeout").await
     }
 
     /// Runs a statement and says how many rows it touched.
@@ -79,6 +92,46 @@ impl Tx {
         let connection = self.connection()?;
         let result = query.fetch_one(&mut **connection).await;
         self.checked(result)
+    }
+
+    /// Sends what a COPY … TO STDOUT gives, piece by piece. After a failure the connection is of no use.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`]; `CANCELLED` when nobody receives any more.
+    pub async fn copy_out(&mut self, text: &str, to: &mpsc::Sender<Vec<u8>>) -> Result<(), Fault> {
+        let connection = self.connection()?;
+        let mut pieces = connection.copy_out_raw(text).await?;
+        while let Some(piece) = pieces.try_next().await? {
+            if to.send(piece.to_vec()).await.is_err() {
+                return Err(Fault::new(ErrorCode::Cancelled, "Nobody takes the rows any more."));
+            }
+        }
+        Ok(())
+    }
+
+    /// Feeds a COPY … FROM STDIN with what comes; returns how many rows that were. After a failure the connection is of no
+    /// use.
+    ///
+    /// # Errors
+    /// The sender's fault; `DOWNLOAD_VERIFY_FAILED` when the server does not take it for rows; as [`Tx::execute`].
+    pub async fn copy_in(
+        &mut self,
+        text: &str,
+        from: &mut mpsc::Receiver<Result<Vec<u8>, Fault>>,
+    ) -> Result<u64, Fault> {
+        let connection = self.connection()?;
+        let mut copy = connection.copy_in_raw(text).await?;
+        while let Some(piece) = from.recv().await {
+            match piece {
+                Ok(piece) => copy.send(piece).await.map(|_| ())?,
+                Err(fault) => {
+                    // What the server says of the stop is expected, and the transaction ends with it.
+                    drop(copy.abort("stopped").await);
+                    return Err(fault);
+                }
+            }
+        }
+        copy.finish().await.map_err(not_rows)
     }
 
     /// Replaces the connection's statement timeout until the end; zero means none.
@@ -132,6 +185,21 @@ impl Tx {
         if let Some(connection) = self.connection.take() {
             drop(connection.detach());
         }
+    }
+}
+
+/// What the server says to bytes that are no rows, or break a rule of the table, lies with the bytes.
+fn not_rows(error: sqlx::Error) -> Fault {
+    let class =
+        error.as_database_error().and_then(|e| e.code().map(|code| code.chars().take(2).collect::<String>()));
+    match class.as_deref() {
+        Some("08" | "22" | "23") => {
+            let mut fault =
+                Fault::new(ErrorCode::DownloadVerifyFailed, "The database does not take the rows.");
+            fault.retryable = false;
+            fault.with_hint("Export the project again where it was made.").with_source(error)
+        }
+        _ => error.into(),
     }
 }
 

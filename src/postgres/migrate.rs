@@ -24,6 +24,36 @@ pub const SEARCH: &[Migration] = &[
     Migration { version: 3, text: include_str!("../../migrations/project/search/0003_dictionary.sql") },
 ];
 
+/// The tables that migrations make, in the order in which they make them.
+#[must_use]
+pub fn tables_of(migrations: &[Migration]) -> Vec<&'static str> {
+    const MAKES: &str = "CREATE TABLE IF NOT EXISTS {schema}.";
+    let made = migrations.iter().flat_map(|migration| migration.text.split(MAKES).skip(1));
+    made.filter_map(|rest| rest.split([' ', '(']).next()).collect()
+}
+
+/// Tables of a project's schema that are made on the first use of what needs them; `pairofcleats.project_modules` says
+/// which ones a project has.
+#[derive(Debug, Clone, Copy)]
+pub struct Module {
+    /// As the control table names it.
+    pub name: &'static str,
+    /// Its steps.
+    pub migrations: &'static [Migration],
+}
+
+/// Security findings and decisions about them.
+pub const TRIAGE: Module = Module {
+    name: "triage",
+    migrations: &[Migration {
+        version: 1,
+        text: include_str!("../../migrations/project/triage/0001_init.sql"),
+    }],
+};
+
+/// Every module besides search, which each project has.
+pub const MODULES: &[Module] = &[TRIAGE];
+
 /// The version a module is at when all of `migrations` ran.
 #[must_use]
 pub fn newest(migrations: &[Migration]) -> i32 {
@@ -74,8 +104,20 @@ mod tests {
     }
 
     #[test]
+    fn the_tables_are_those_of_the_migrations() {
+        let tables = tables_of(SEARCH);
+        assert_eq!(tables[..4], ["index_state", "repositories", "files", "chunks"]);
+        for migrations in MODULES.iter().map(|module| module.migrations).chain([SEARCH]) {
+            let made: usize =
+                migrations.iter().map(|migration| migration.text.matches("CREATE TABLE").count()).sum();
+            assert_eq!(tables_of(migrations).len(), made, "a table is made in other words");
+        }
+    }
+
+    #[test]
     fn every_migration_is_complete_and_counted() {
-        for module in [CONTROL, SEARCH] {
+        let modules = MODULES.iter().map(|module| module.migrations);
+        for module in [CONTROL, SEARCH].into_iter().chain(modules) {
             for (at, migration) in module.iter().enumerate() {
                 assert_eq!(usize::try_from(migration.version), Ok(at + 1));
                 let last = migration.text.trim_end().chars().last();

@@ -10,12 +10,15 @@ mod migrate;
 mod pools;
 mod schema_name;
 mod server;
+mod vector_extension;
 
 pub use connect::{Database, external, parse_url};
 pub use error::retry_stale_plan;
 pub(crate) use error::sqlstate;
 pub use guard::{Query, Tx, sql};
-pub use migrate::{CONTROL, Migration, SEARCH, newest, statements};
+pub use migrate::{CONTROL, MODULES, Migration, Module, SEARCH, TRIAGE, newest, statements, tables_of};
 pub use pools::Pool;
 pub use schema_name::SchemaName;
+pub(crate) use schema_name::quoted;
 pub use server::ServerFacts;
+pub use vector_extension::{VectorExtension, VectorProbe};

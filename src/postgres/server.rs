@@ -63,12 +63,7 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<ServerFacts, 
         )
         .with_hint("Upgrade the package on the database server, then run ALTER EXTENSION vector UPDATE."));
     }
-    let mut warnings = Vec::new();
-    if found < VECTOR_SOUND {
-        warnings.push(format!(
-            "pgvector {vector_version} has known faults in HNSW vacuum; upgrade to 0.8.4 or newer."
-        ));
-    }
+    let warnings = known_faults(&vector_version).into_iter().collect();
     Ok(ServerFacts {
         version,
         vector_version,
@@ -77,6 +72,12 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<ServerFacts, 
         may_create_roles: row.try_get(3)?,
         warnings,
     })
+}
+
+/// What the operator should know of this version of pgvector.
+pub(super) fn known_faults(version: &str) -> Option<String> {
+    (triple(version) < VECTOR_SOUND)
+        .then(|| format!("pgvector {version} has known faults in HNSW vacuum; upgrade to 0.8.4 or newer."))
 }
 
 async fn installed(connection: &mut PgConnection) -> Result<Option<(String, String)>, Fault> {
@@ -143,5 +144,6 @@ mod tests {
         assert!(triple("0.10.0") > VECTOR_SOUND);
         assert!(triple("0.7.4") < VECTOR_MIN);
         assert_eq!(triple("1.0"), (1, 0, 0));
+        assert!(known_faults("0.8.3").is_some() && known_faults("0.8.4").is_none());
     }
 }

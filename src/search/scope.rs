@@ -195,8 +195,11 @@ async fn unknown_facts(
                 | LooksAt::ModifiedSince
         )
     };
-    let without: Vec<&str> =
-        repositories.iter().filter(|r| r.commit.is_none()).map(|r| r.name.as_str()).collect();
+    let without: Vec<&str> = repositories
+        .iter()
+        .filter(|r| r.commit.is_none() && r.is_folder())
+        .map(|r| r.name.as_str())
+        .collect();
     if !without.is_empty() {
         for field in used.iter().filter(of_history) {
             let message =

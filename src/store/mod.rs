@@ -4,17 +4,20 @@
 //! [`crate::postgres::SchemaName`], every value bound, no `SELECT *`.
 
 mod control;
+pub mod deletion;
 mod door;
 mod project;
 mod provision;
 mod repin;
 mod single_flight;
+pub mod transfer;
 mod workspace;
 
 pub use control::api_keys::{self, KeyRow};
 pub use control::audit::{self, AuditEntry};
 pub use control::jobs::{self, Claim, Enqueued, Heartbeat, Job, JobState, NewJob, Outcome};
 pub use control::mcp_sessions;
+pub use control::modules;
 pub use control::projects::{self, ProjectSummary};
 pub use door::{Access, ControlTx, ProjectTx, Store};
 pub use project::chunks::{self, ChunkRow, ChunkSpan};
@@ -26,8 +29,10 @@ pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, Words};
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
+pub use project::sizes::{self, Measured, TableSize};
+pub use project::triage;
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{ChunkWrite, CommentWrite, FileWrite, WordsWrite, Written, write_batch};
-pub use provision::{is_outdated, provision};
+pub use provision::{has_module, is_outdated, provision, provision_module};
 pub use repin::repin;
 pub use workspace::{DecidedBy, ModelFacts, Project};

@@ -2,11 +2,11 @@
 
 use sqlx::Row;
 
-use super::control::projects;
+use super::control::{modules, projects};
 use super::door::{ControlTx, Store};
 use super::workspace::{DecidedBy, ModelFacts, Project};
 use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::postgres::{Pool, SEARCH, SchemaName, newest, sql, sqlstate, statements};
+use crate::postgres::{Migration, Module, Pool, SEARCH, SchemaName, newest, sql, sqlstate, statements};
 
 /// Races with other databases of the cluster over shared catalogs are rare and brief.
 const ATTEMPTS_MAX: usize = 5;
@@ -37,6 +37,98 @@ pub async fn provision(
     }
 }
 
+/// Whether a project has the tables of a module as this program knows them.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when a newer program made them; storage faults.
+pub async fn has_module(store: &Store, project: &Project, module: &Module) -> Result<bool, Fault> {
+    let mut door = store.control_read().await?;
+    let ready = module_is_ready(&mut door, project.id(), module).await?;
+    door.commit().await?;
+    Ok(ready)
+}
+
+/// Makes the tables of a module on its first use, or brings them up to date. Concurrent calls make one attempt in
+/// this process; other processes wait for the project's advisory lock and then find the work done.
+///
+/// # Errors
+/// `NO_INDEX` when the project was deleted meanwhile; `ILLEGAL_STATE` when a newer program made the tables; storage faults.
+pub async fn provision_module(store: &Store, project: &Project, module: &Module) -> Result<(), Fault> {
+    if has_module(store, project, module).await? {
+        return Ok(());
+    }
+    let _flight = store.provisioning.enter(project.id().as_str()).await;
+    let mut attempt = 1;
+    loop {
+        match module_once(store, project, module).await {
+            Err(fault) if attempt < ATTEMPTS_MAX && is_race(&fault) => attempt += 1,
+            done => return done,
+        }
+    }
+}
+
+async fn module_is_ready(door: &mut ControlTx, id: &ProjectId, module: &Module) -> Result<bool, Fault> {
+    let (there, known) = (modules::version(door, id, module.name).await?, newest(module.migrations));
+    if there > known { Err(newer()) } else { Ok(there == known) }
+}
+
+async fn module_once(store: &Store, project: &Project, module: &Module) -> Result<(), Fault> {
+    let mut door = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
+    let id = project.id();
+    lock(&mut door, id).await?;
+    if module_is_ready(&mut door, id, module).await? {
+        return door.commit().await;
+    }
+    if projects::find(&mut door, id, project.decided_by()).await?.is_none() {
+        return Err(Fault::new(ErrorCode::NoIndex, "The project was deleted.").with_hint("Make it anew."));
+    }
+    let version = modules::version(&mut door, id, module.name).await?;
+    migrate(&mut door, project.schema(), module.migrations, version, project.model()).await?;
+    if let Some(role) = project.role() {
+        grant(&mut door, project.schema(), &format!("\"{role}\"")).await?;
+    }
+    modules::publish(&mut door, id, module.name, newest(module.migrations)).await?;
+    door.commit().await
+}
+
+fn newer() -> Fault {
+    Fault::new(ErrorCode::IllegalState, "The project was written by a newer version of this program.")
+        .with_hint("Upgrade this installation.")
+}
+
+/// Nobody else changes the project's tables until this transaction ends.
+pub(super) async fn lock(door: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
+    let lock = sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:provision:' || $1, 0))");
+    door.tx.execute(lock.bind(id.as_str())).await?;
+    Ok(())
+}
+
+/// Runs what leads from `version` to the newest one.
+pub(super) async fn migrate(
+    door: &mut ControlTx,
+    schema: &SchemaName,
+    migrations: &[Migration],
+    version: i32,
+    model: &ModelFacts,
+) -> Result<(), Fault> {
+    let (schema, dimensions) = (schema.to_string(), model.dimensions.to_string());
+    for statement in statements(migrations, version, &[("schema", &schema), ("dimensions", &dimensions)]) {
+        door.tx.execute(sql(statement)).await?;
+    }
+    Ok(())
+}
+
+/// Lets the project's role use what stands in its schema.
+async fn grant(door: &mut ControlTx, schema: &SchemaName, quoted_role: &str) -> Result<(), Fault> {
+    for text in [
+        format!("GRANT USAGE ON SCHEMA {schema} TO {quoted_role}"),
+        format!("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {quoted_role}"),
+    ] {
+        door.tx.execute(sql(text)).await?;
+    }
+    Ok(())
+}
+
 /// Whether tables of this version of the search module are older than those this program knows.
 #[must_use]
 pub fn is_outdated(version: i32) -> bool {
@@ -50,11 +142,7 @@ async fn ready(
     decided_by: DecidedBy,
 ) -> Result<Option<Project>, Fault> {
     match projects::find(door, id, decided_by).await? {
-        Some((_, version)) if version > newest(SEARCH) => Err(Fault::new(
-            ErrorCode::IllegalState,
-            "The project was written by a newer version of this program.",
-        )
-        .with_hint("Upgrade this installation.")),
+        Some((_, version)) if version > newest(SEARCH) => Err(newer()),
         Some((project, version)) if version == newest(SEARCH) => Ok(Some(project)),
         _ => Ok(None),
     }
@@ -67,11 +155,14 @@ async fn once(
     model: &ModelFacts,
 ) -> Result<Project, Fault> {
     let mut door = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
-    let lock = sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:provision:' || $1, 0))");
-    door.tx.execute(lock.bind(id.as_str())).await?;
+    lock(&mut door, id).await?;
     if let Some(project) = ready(&mut door, id, decided_by).await? {
         door.commit().await?;
         return Ok(project);
+    }
+    if projects::state(&mut door, id).await?.as_deref() == Some("deleting") {
+        return Err(Fault::new(ErrorCode::IllegalState, "The project is being deleted.")
+            .with_hint("Finish it with `pairofcleats projects delete`, then call again."));
     }
     // Tables of an older version keep the model they were made for.
     let existing = projects::find(&mut door, id, decided_by).await?;
@@ -79,12 +170,7 @@ async fn once(
         existing.as_ref().map_or((0, model), |(project, version)| (*version, project.model()));
     let schema = SchemaName::of(id);
     make_schema(&mut door, id, &schema).await?;
-    let dimensions = pinned.dimensions.to_string();
-    let places = [("schema", schema.to_string()), ("dimensions", dimensions)];
-    let places = [(places[0].0, places[0].1.as_str()), (places[1].0, places[1].1.as_str())];
-    for statement in statements(SEARCH, version, &places) {
-        door.tx.execute(sql(statement)).await?;
-    }
+    migrate(&mut door, &schema, SEARCH, version, pinned).await?;
     let role = if store.database().facts().may_create_roles {
         make_role(&mut door, &store.database().facts().database, id, &schema).await?
     } else {
@@ -96,7 +182,11 @@ async fn once(
 }
 
 /// Looks before it tries: a failed statement would say less than what the operator needs to know.
-async fn make_schema(door: &mut ControlTx, id: &ProjectId, schema: &SchemaName) -> Result<(), Fault> {
+pub(super) async fn make_schema(
+    door: &mut ControlTx,
+    id: &ProjectId,
+    schema: &SchemaName,
+) -> Result<(), Fault> {
     let query = sql("SELECT to_regnamespace($2) IS NOT NULL, CASE WHEN to_regnamespace($2) IS NULL \
          THEN has_database_privilege(current_database(), 'CREATE') ELSE has_schema_privilege($1, 'CREATE') END");
     let row = door.tx.one(query.bind(schema.as_str()).bind(schema.to_string())).await?;
@@ -122,7 +212,7 @@ async fn make_schema(door: &mut ControlTx, id: &ProjectId, schema: &SchemaName) 
 }
 
 /// The role that project transactions run as. None when a role of that name belongs to somebody else.
-async fn make_role(
+pub(super) async fn make_role(
     door: &mut ControlTx,
     database: &str,
     id: &ProjectId,
@@ -147,12 +237,7 @@ async fn make_role(
         let grant = format!("GRANT {quoted} TO CURRENT_USER WITH INHERIT FALSE, SET TRUE");
         door.tx.execute(sql(grant)).await?;
     }
-    for text in [
-        format!("GRANT USAGE ON SCHEMA {schema} TO {quoted}"),
-        format!("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO {quoted}"),
-    ] {
-        door.tx.execute(sql(text)).await?;
-    }
+    grant(door, schema, &quoted).await?;
     Ok(Some(name))
 }
 

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::context::Caller;
 use super::schema::{InputSchema, nearest};
 use super::spec::ToolSpec;
-use super::{artifacts, index, search, status};
+use super::{admin, artifacts, index, search, status, triage};
 use crate::contract::Refusal;
 
 /// Every operation of the product.
@@ -19,7 +19,16 @@ pub static LIST: &[&ToolSpec] = &[
     &index::index_status::TOOL,
     &status::check_status::TOOL,
     &status::workspace_status::TOOL,
+    &triage::ingest::TOOL,
+    &admin::report_artifacts::TOOL,
+    &admin::config_status::TOOL,
+    &admin::cache_gc::TOOL,
+    &admin::clean_artifacts::TOOL,
+    &admin::bootstrap::TOOL,
     &artifacts::download_models::TOOL,
+    &artifacts::download_dictionaries::TOOL,
+    &artifacts::download_extensions::TOOL,
+    &artifacts::verify_extensions::TOOL,
     &index::build_index::OLDER_NAME,
 ];
 

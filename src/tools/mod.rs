@@ -14,11 +14,13 @@ mod repository;
 pub mod schema;
 mod view;
 
+mod admin;
 mod artifacts;
 pub mod browse;
 mod index;
 mod search;
 mod status;
+mod triage;
 
 pub use call::{Request, call};
 pub use context::{Call, Caller, Progress, ProgressUpdate, Surface};

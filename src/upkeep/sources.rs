@@ -44,9 +44,12 @@ impl Source {
         if expected.eq_ignore_ascii_case(sha256) {
             return Ok(true);
         }
-        let message = format!("What was fetched as `{}` is not the expected file: its sha256 differs.", self.name);
+        let message =
+            format!("What was fetched as `{}` is not the expected file: its sha256 differs.", self.name);
         Err(Fault::new(ErrorCode::DownloadVerifyFailed, message)
-            .with_hint("Look at the address; if the file changed for good, change its sha256 in `downloads.allow`.")
+            .with_hint(
+                "Look at the address; if the file changed for good, change its sha256 in `downloads.allow`.",
+            )
             .with_details(serde_json::json!({ "name": self.name, "expected": expected, "actual": sha256 })))
     }
 }
@@ -65,7 +68,8 @@ pub fn sources(settings: &Downloads, given: &[String], in_person: bool) -> Resul
 }
 
 fn source(settings: &Downloads, text: &str, in_person: bool) -> Result<Source, Fault> {
-    let (name, address) = text.split_once('=').map_or((text, None), |(name, url)| (name.trim(), Some(url.trim())));
+    let (name, address) =
+        text.split_once('=').map_or((text, None), |(name, url)| (name.trim(), Some(url.trim())));
     check_name(name)?;
     let listed = |allowed: &&AllowedDownload| match address {
         Some(address) => allowed.url == address && allowed.name == name,
@@ -85,8 +89,9 @@ fn source(settings: &Downloads, text: &str, in_person: bool) -> Result<Source, F
     };
     if !in_person {
         let message = format!("The address of `{name}` is not among the allowed downloads.");
-        return Err(Fault::new(ErrorCode::Forbidden, message)
-            .with_hint("Ask the operator to list it in `downloads.allow`, or to fetch it on the command line."));
+        return Err(Fault::new(ErrorCode::Forbidden, message).with_hint(
+            "Ask the operator to list it in `downloads.allow`, or to fetch it on the command line.",
+        ));
     }
     let url = private_url(address).map_err(bad)?;
     required(settings, Source { name: name.to_owned(), url, sha256: None })
@@ -141,6 +146,7 @@ mod tests {
             unpacked_bytes_max: 1,
             entry_bytes_max: 1,
             entries_max: 1,
+            probe_ms: 1,
         }
     }
 
@@ -158,7 +164,11 @@ mod tests {
                 assert_eq!(code(false, text, in_person), Some(ErrorCode::InvalidRequest), "{text}");
             }
         }
-        for text in ["medicine=https://words.example/other", "other=https://words.example/m.txt", "x=http://127.0.0.1/w"] {
+        for text in [
+            "medicine=https://words.example/other",
+            "other=https://words.example/m.txt",
+            "x=http://127.0.0.1/w",
+        ] {
             assert_eq!(code(false, text, true), None, "{text}");
             assert_eq!(code(false, text, false), Some(ErrorCode::Forbidden), "{text}");
         }

@@ -18,6 +18,8 @@ pub(crate) struct Page {
     pub(crate) last_modified: Option<String>,
     /// The connection ends after so many bytes of an answer's body.
     pub(crate) cut_at: Option<usize>,
+    /// After so many bytes of an answer's body nothing more comes.
+    pub(crate) hang_at: Option<usize>,
     /// Answers 302 to there instead.
     pub(crate) redirect: Option<String>,
     /// Says nothing about the length, so that only the end of the connection ends the body.
@@ -107,6 +109,10 @@ async fn serve(
     let (text, body) = answer(&page, &head);
     stream.write_all(text.as_bytes()).await?;
     let end = page.cut_at.map_or(body.len(), |cut| cut.min(body.len()));
+    if let Some(hang_at) = page.hang_at {
+        stream.write_all(&body[..hang_at.min(end)]).await?;
+        return std::future::pending().await;
+    }
     stream.write_all(&body[..end]).await?;
     stream.shutdown().await
 }

@@ -14,9 +14,25 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "index_repository" => json!({ "repo_path": repository, "project_id": project }),
         "build_index" | "index_build" => json!({ "repoPath": repository, "project_id": project }),
         "index_status" | "check_status" => json!({ "project_id": project }),
-        "workspace_status" => json!({ "project_id": project }),
+        "workspace_status" | "config_status" => json!({ "project_id": project }),
+        "report_artifacts" => json!({ "project_id": project, "repoPath": repository }),
+        "cache_gc" => json!({ "project_id": project, "maxAgeDays": 0, "dryRun": true }),
+        "clean_artifacts" => json!({ "project_id": project, "all": true, "dryRun": true }),
+        "triage_ingest" => {
+            json!({ "source": "manual", "payload": [{ "title": "canary" }], "project_id": project })
+        }
+        "download_dictionaries" => json!({ "lang": "", "dir": dictionaries(), "project_id": project }),
+        "download_extensions" | "verify_extensions" => json!({ "provider": "pgvector" }),
+        "bootstrap" => {
+            json!({ "project_id": project, "repoPath": repository, "skipInstall": true, "skipDicts": true })
+        }
         _ => return None,
     })
+}
+
+/// A folder of nobody's.
+fn dictionaries() -> String {
+    format!("{}/isolated-words-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
 }
 
 /// The tools this test does not cover; it stays empty.

@@ -8,6 +8,7 @@ mod harness;
 mod loopback;
 mod tidy;
 
+mod artifacts;
 mod client_setup;
 mod clients;
 mod downloads;
@@ -25,4 +26,6 @@ mod searching;
 mod serving;
 mod storage;
 mod surfaces;
+mod triage;
+mod upkeep;
 mod workflow;

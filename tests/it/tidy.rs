@@ -9,7 +9,7 @@ const ROWS: &[&[&str]] = &[
     &["surfaces"],
     &["tools"],
     &["app"],
-    &["upkeep"],
+    &["upkeep", "triage"],
     &["indexing", "search"],
     &["jobs", "languages", "history"],
     &["tenancy"],

@@ -3,7 +3,7 @@
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use crate::contract::Fault;
+use crate::contract::{Fault, ProjectId};
 use crate::postgres::sql;
 use crate::store::door::ControlTx;
 
@@ -75,6 +75,17 @@ pub async fn find(door: &mut ControlTx, id: &str) -> Result<Option<KeyRow>, Faul
 pub async fn list(door: &mut ControlTx) -> Result<Vec<KeyRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM pairofcleats.api_keys ORDER BY created_at, id");
     door.tx.all(sql(text)).await?.iter().map(read).collect()
+}
+
+/// The ids of keys that work and name a project, oldest first.
+///
+/// # Errors
+/// Storage faults.
+pub async fn naming(door: &mut ControlTx, project_id: &ProjectId) -> Result<Vec<String>, Fault> {
+    let query = sql("SELECT id FROM pairofcleats.api_keys WHERE $1 = ANY (projects) AND revoked_at IS NULL \
+         AND (expires_at IS NULL OR expires_at > now()) ORDER BY created_at, id");
+    let rows = door.tx.all(query.bind(project_id.as_str())).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
 /// Makes a key stop to work; false when there is no such key or it was revoked before.

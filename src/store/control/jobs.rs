@@ -8,6 +8,7 @@ use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::postgres::sql;
 use crate::store::door::ControlTx;
 use crate::store::project::index_state::Fence;
+use crate::store::project::sizes::Measured;
 
 /// A job whose worker died this often is given up: it kills its workers.
 const ATTEMPTS_MAX: i32 = 5;
@@ -381,6 +382,79 @@ pub async fn list(door: &mut ControlTx, project_id: &ProjectId, limit: i64) -> R
     );
     let rows = door.tx.all(sql(text).bind(project_id.as_str()).bind(limit)).await?;
     rows.iter().map(decode).collect()
+}
+
+/// How many jobs of a project run, or wait for a worker that will come.
+pub(in crate::store) async fn live(door: &mut ControlTx, project_id: &ProjectId) -> Result<i64, Fault> {
+    let query = sql("SELECT count(*) FROM pairofcleats.jobs WHERE project_id = $1 \
+         AND (state = 'queued' OR (state = 'running' AND lease_until >= clock_timestamp()))");
+    Ok(door.tx.one(query.bind(project_id.as_str())).await?.try_get(0)?)
+}
+
+/// How many jobs of a project are in the hands of a worker.
+pub(in crate::store) async fn running(door: &mut ControlTx, project_id: &ProjectId) -> Result<i64, Fault> {
+    let query = sql("SELECT count(*) FROM pairofcleats.jobs WHERE project_id = $1 AND state = 'running' \
+         AND lease_until >= clock_timestamp()");
+    Ok(door.tx.one(query.bind(project_id.as_str())).await?.try_get(0)?)
+}
+
+/// Asks every job of a project to stop; returns how many.
+pub(in crate::store) async fn cancel_all(door: &mut ControlTx, project_id: &ProjectId) -> Result<u64, Fault> {
+    let query = sql("UPDATE pairofcleats.jobs SET cancel_requested = true, \
+         finished_at = CASE WHEN state = 'queued' THEN clock_timestamp() END, \
+         state = CASE WHEN state = 'queued' THEN 'cancelled' ELSE state END \
+         WHERE project_id = $1 AND state IN ('queued', 'running')");
+    door.tx.execute(query.bind(project_id.as_str())).await
+}
+
+/// Removes every job of a project; returns how many.
+pub(in crate::store) async fn remove_all(door: &mut ControlTx, project_id: &ProjectId) -> Result<u64, Fault> {
+    let query = sql("DELETE FROM pairofcleats.jobs WHERE project_id = $1");
+    door.tx.execute(query.bind(project_id.as_str())).await
+}
+
+/// What the finished jobs of a project take that ended at least `days` ago; of one subject, if one is named.
+///
+/// # Errors
+/// Storage faults.
+pub async fn finished(
+    door: &mut ControlTx,
+    project_id: &ProjectId,
+    subject: Option<&str>,
+    days: u32,
+) -> Result<Measured, Fault> {
+    let text = format!(
+        "SELECT count(*), coalesce(sum(pg_column_size(ROW(j.*))), 0)::int8 FROM pairofcleats.jobs j WHERE {FINISHED}"
+    );
+    let query = sql(text).bind(project_id.as_str()).bind(subject).bind(int(days));
+    Measured::of(&door.tx.one(query).await?)
+}
+
+/// Removes what [`finished`] measures.
+///
+/// # Errors
+/// Storage faults.
+pub async fn remove_finished(
+    door: &mut ControlTx,
+    project_id: &ProjectId,
+    subject: Option<&str>,
+    days: u32,
+) -> Result<Measured, Fault> {
+    let text = format!(
+        "WITH gone AS (DELETE FROM pairofcleats.jobs j WHERE {FINISHED} RETURNING pg_column_size(ROW(j.*)) AS bytes) \
+         SELECT count(*), coalesce(sum(bytes), 0)::int8 FROM gone"
+    );
+    let query = sql(text).bind(project_id.as_str()).bind(subject).bind(int(days));
+    Measured::of(&door.tx.one(query).await?)
+}
+
+/// By project, subject and age in days.
+const FINISHED: &str = "j.project_id = $1 AND ($2::text IS NULL OR j.subject = $2) \
+     AND j.state IN ('succeeded', 'failed', 'cancelled') AND j.finished_at <= clock_timestamp() - make_interval(days => $3)";
+
+/// Older than a century is older than anything.
+fn int(days: u32) -> i32 {
+    i32::try_from(days.min(36_500)).unwrap_or(36_500)
 }
 
 fn millis(lease_ms: u64) -> f64 {

@@ -4,4 +4,5 @@ pub mod api_keys;
 pub mod audit;
 pub mod jobs;
 pub mod mcp_sessions;
+pub mod modules;
 pub mod projects;

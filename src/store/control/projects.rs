@@ -67,6 +67,40 @@ pub async fn list(door: &mut ControlTx) -> Result<Vec<ProjectSummary>, Fault> {
         .collect()
 }
 
+/// `ready` or `deleting`; None where there is no such workspace.
+///
+/// # Errors
+/// Storage faults.
+pub async fn state(door: &mut ControlTx, id: &ProjectId) -> Result<Option<String>, Fault> {
+    let query = sql("SELECT state FROM pairofcleats.projects WHERE id = $1");
+    let row = door.tx.first(query.bind(id.as_str())).await?;
+    Ok(row.map(|row| row.try_get(0)).transpose()?)
+}
+
+/// Hides a workspace that is going to be deleted.
+pub(in crate::store) async fn mark_deleting(door: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
+    let query = sql("UPDATE pairofcleats.projects SET state = 'deleting', updated_at = now() WHERE id = $1");
+    door.tx.execute(query.bind(id.as_str())).await?;
+    Ok(())
+}
+
+/// The role of a workspace in whatever state.
+pub(in crate::store) async fn role(door: &mut ControlTx, id: &ProjectId) -> Result<Option<String>, Fault> {
+    let query = sql("SELECT role_name FROM pairofcleats.projects WHERE id = $1");
+    Ok(door.tx.one(query.bind(id.as_str())).await?.try_get(0)?)
+}
+
+/// Forgets a workspace and its modules.
+pub(in crate::store) async fn forget(door: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
+    for text in [
+        "DELETE FROM pairofcleats.project_modules WHERE project_id = $1",
+        "DELETE FROM pairofcleats.projects WHERE id = $1",
+    ] {
+        door.tx.execute(sql(text).bind(id.as_str())).await?;
+    }
+    Ok(())
+}
+
 /// Notes that something was written to the project.
 ///
 /// # Errors

@@ -4,6 +4,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::index_state::{self, Fence};
+use super::sizes::Measured;
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::ProjectTx;
@@ -159,6 +160,62 @@ pub async fn delete(tx: &mut ProjectTx, fence: Fence, ids: &[i64]) -> Result<i64
     let text = format!("DELETE FROM {} WHERE id = ANY($1)", tx.table("files"));
     tx.execute(sql(text).bind(ids)).await?;
     Ok(removed)
+}
+
+/// What is stored of a repository's files and their chunks takes.
+///
+/// # Errors
+/// Storage faults.
+pub async fn measure(tx: &mut ProjectTx, repository_id: i64) -> Result<Measured, Fault> {
+    tx.lift_timeout().await?;
+    let files = tx.table("files");
+    let mut all = Measured::default();
+    for table in OF_CHUNKS.iter().copied().chain(["chunks"]) {
+        let text = format!(
+            "SELECT count(*), coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 FROM {} t \
+             JOIN {files} f ON f.id = t.file_id WHERE f.repository_id = $1",
+            tx.table(table)
+        );
+        all += Measured::of(&tx.tx.one(sql(text).bind(repository_id)).await?)?;
+    }
+    let text = format!(
+        "SELECT count(*), coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 FROM {files} t WHERE t.repository_id = $1"
+    );
+    all += Measured::of(&tx.tx.one(sql(text).bind(repository_id)).await?)?;
+    Ok(all)
+}
+
+/// Removes files of a repository with all that is stored of them, as many as have `rows_max` chunks and at least one;
+/// returns what they took and the number of files.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn remove_some(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    repository_id: i64,
+    rows_max: i64,
+) -> Result<(Measured, u64), Fault> {
+    index_state::check_fence(tx, fence).await?;
+    let files = tx.table("files");
+    let text = format!(
+        "SELECT id FROM (SELECT id, sum(chunks + 1) OVER (ORDER BY id) - chunks AS before FROM \
+         (SELECT id, chunks FROM {files} WHERE repository_id = $1 ORDER BY id LIMIT $2) AS batch) AS counted WHERE before <= $2"
+    );
+    let rows = tx.tx.all(sql(text).bind(repository_id).bind(rows_max.max(1))).await?;
+    let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
+    let mut all = Measured::default();
+    for (table, key) in
+        OF_CHUNKS.iter().map(|table| (*table, "file_id")).chain([("chunks", "file_id"), ("files", "id")])
+    {
+        let text = format!(
+            "WITH gone AS (DELETE FROM {} t WHERE t.{key} = ANY($1) RETURNING pg_column_size(ROW(t.*)) AS bytes) \
+             SELECT count(*), coalesce(sum(bytes), 0)::int8 FROM gone",
+            tx.table(table)
+        );
+        all += Measured::of(&tx.tx.one(sql(text).bind(&ids)).await?)?;
+    }
+    Ok((all, ids.len() as u64))
 }
 
 /// Chunks of repositories by language, most first.

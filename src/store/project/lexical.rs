@@ -8,6 +8,7 @@ use sqlx::Row;
 
 use super::filter::{Condition, Within};
 use super::index_state::{self, Fence};
+use super::sizes::Measured;
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::{ProjectTx, Store};
@@ -159,6 +160,22 @@ pub async fn rebuild_statistics(tx: &mut ProjectTx, fence: Fence) -> Result<(), 
     );
     tx.execute(sql(text).bind(fence.0)).await?;
     Ok(())
+}
+
+/// What the counts of terms take that stand in no chunk.
+///
+/// # Errors
+/// Storage faults.
+pub async fn stale_terms(tx: &mut ProjectTx) -> Result<Measured, Fault> {
+    tx.lift_timeout().await?;
+    let text = format!(
+        "WITH used AS MATERIALIZED (SELECT DISTINCT unnest(terms) AS term FROM {lexical}) \
+         SELECT count(*), coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 FROM {terms} t \
+         WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.term = t.term)",
+        lexical = tx.table("lexical"),
+        terms = tx.table("terms"),
+    );
+    Measured::of(&tx.tx.one(sql(text)).await?)
 }
 
 /// Makes the GIN indexes on terms, facts and defined names, once there is something in them; true when it did.

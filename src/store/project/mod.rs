@@ -13,5 +13,8 @@ pub mod flows;
 pub mod history;
 pub(super) mod write;
 
+pub mod triage;
+
 pub mod lexical;
+pub mod sizes;
 pub mod vectors;

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use sqlx::Row;
 
 use super::index_state::{self, Fence};
+use super::sizes::Measured;
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::ProjectTx;
@@ -170,22 +171,51 @@ pub async fn holders(tx: &mut ProjectTx, ids: &[i64], limit: i64) -> Result<Vec<
         .collect()
 }
 
-/// Removes values that nothing has any more; returns how many.
+/// What the values take that nothing has, once the repositories `without` are gone.
+///
+/// # Errors
+/// Storage faults.
+pub async fn orphans(tx: &mut ProjectTx, without: &[i64]) -> Result<Measured, Fault> {
+    tx.lift_timeout().await?;
+    let text = format!(
+        "WITH kept AS MATERIALIZED (SELECT id, imports FROM {files} WHERE repository_id <> ALL ($1)), {used} \
+         SELECT count(*), coalesce(sum(pg_column_size(ROW(n.*))), 0)::int8 FROM {names} n \
+         WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.id = n.id)",
+        files = tx.table("files"),
+        used = used(tx),
+        names = tx.table("names"),
+    );
+    Measured::of(&tx.tx.one(sql(text).bind(without)).await?)
+}
+
+/// Removes values that nothing has any more; returns what they took.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
-pub async fn remove_orphans(tx: &mut ProjectTx, fence: Fence) -> Result<u64, Fault> {
+pub async fn remove_orphans(tx: &mut ProjectTx, fence: Fence) -> Result<Measured, Fault> {
     index_state::check_fence(tx, fence).await?;
     tx.lift_timeout().await?;
     let text = format!(
-        "WITH used AS MATERIALIZED (SELECT unnest(ids) AS id FROM {facts} UNION SELECT unnest(imports) FROM {files} \
-         UNION SELECT unnest(ids) FROM {authors} UNION SELECT unnest(ids) FROM {flows}) \
-         DELETE FROM {names} n WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.id = n.id)",
-        facts = tx.table("facts"),
+        "WITH kept AS MATERIALIZED (SELECT id, imports FROM {files}), {used}, \
+         gone AS (DELETE FROM {names} n WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.id = n.id) \
+         RETURNING pg_column_size(ROW(n.*)) AS bytes) SELECT count(*), coalesce(sum(bytes), 0)::int8 FROM gone",
         files = tx.table("files"),
-        authors = tx.table("authors"),
-        flows = tx.table("flows"),
+        used = used(tx),
         names = tx.table("names"),
     );
-    tx.execute(sql(text)).await
+    Measured::of(&tx.tx.one(sql(text)).await?)
+}
+
+/// The ids in use by what is `kept`.
+fn used(tx: &ProjectTx) -> String {
+    let of = |table: &'static str| {
+        let table = tx.table(table);
+        format!("SELECT unnest(t.ids) FROM {table} t JOIN kept k ON k.id = t.file_id")
+    };
+    format!(
+        "used (id) AS MATERIALIZED ({} UNION {} UNION {} UNION SELECT unnest(imports) FROM kept)",
+        of("facts"),
+        of("authors"),
+        of("flows")
+    )
 }

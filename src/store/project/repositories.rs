@@ -14,7 +14,7 @@ use crate::store::door::ProjectTx;
 pub struct RepositoryRow {
     /// Id inside the project.
     pub id: i64,
-    /// Canonical absolute path.
+    /// Canonical absolute path; of what is no folder a word without a slash.
     pub root: String,
     /// What answers call it.
     pub name: String,
@@ -36,6 +36,14 @@ pub struct RepositoryRow {
     pub commit: Option<String>,
     /// The last run's report.
     pub report: Option<serde_json::Value>,
+}
+
+impl RepositoryRow {
+    /// Whether it is a folder on disk; the records of a project are none.
+    #[must_use]
+    pub fn is_folder(&self) -> bool {
+        self.root.starts_with('/')
+    }
 }
 
 /// Versions of the code that turns text into rows; a different one means chunking everything again.

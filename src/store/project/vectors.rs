@@ -6,6 +6,7 @@ use sqlx::postgres::PgRow;
 
 use super::filter::{Condition, Filter, Within, chunks_with_facts};
 use super::index_state::{self, Fence};
+use super::sizes::Measured;
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::{ProjectTx, Store};
@@ -138,6 +139,46 @@ pub async fn remove_orphans(tx: &mut ProjectTx, fence: Fence) -> Result<u64, Fau
         tx.table("chunks")
     );
     tx.execute(sql(text)).await
+}
+
+/// What the vectors of texts take that no chunk has, once the repositories `without` are gone.
+///
+/// # Errors
+/// Storage faults.
+pub async fn orphans(tx: &mut ProjectTx, without: &[i64]) -> Result<Measured, Fault> {
+    let text = format!(
+        "SELECT count(*), coalesce(sum(pg_column_size(ROW(v.*))), 0)::int8 FROM {} v WHERE NOT EXISTS \
+         (SELECT 1 FROM {} c WHERE c.content_hash = v.hash AND c.repository_id <> ALL ($1))",
+        tx.table("vectors"),
+        tx.table("chunks")
+    );
+    tx.lift_timeout().await?;
+    Measured::of(&tx.tx.one(sql(text).bind(without)).await?)
+}
+
+/// Removes at most `limit` vectors of texts that no chunk has, in the order of their hashes, from after `after` on;
+/// returns what they took and where to go on.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn remove_some_orphans(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    after: &[u8],
+    limit: i64,
+) -> Result<(Measured, Option<Vec<u8>>), Fault> {
+    index_state::check_fence(tx, fence).await?;
+    tx.lift_timeout().await?;
+    let text = format!(
+        "WITH gone AS (DELETE FROM {vectors} v WHERE v.hash IN (SELECT o.hash FROM {vectors} o WHERE o.hash > $1 \
+         AND NOT EXISTS (SELECT 1 FROM {chunks} c WHERE c.content_hash = o.hash) ORDER BY o.hash LIMIT $2) \
+         RETURNING v.hash, pg_column_size(ROW(v.*)) AS bytes) \
+         SELECT count(*), coalesce(sum(bytes), 0)::int8, (array_agg(hash ORDER BY hash DESC))[1] FROM gone",
+        vectors = tx.table("vectors"),
+        chunks = tx.table("chunks")
+    );
+    let row = tx.tx.one(sql(text).bind(after).bind(limit)).await?;
+    Ok((Measured::of(&row)?, row.try_get(2)?))
 }
 
 /// Makes the HNSW index once there are `rows_min` vectors; true when it did. Searches go on meanwhile; the

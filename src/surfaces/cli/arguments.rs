@@ -72,7 +72,7 @@ pub(super) enum Command {
     Call(call::Args),
     /// List the tools
     Tools(tools::Args),
-    /// List the projects and what they hold
+    /// List the projects and what they hold; delete, export, import one
     Projects(projects::Args),
     /// Make, list and revoke API keys of the server
     Keys(keys::Args),

@@ -20,16 +20,18 @@ pub(super) async fn install(session: &Session, from: Option<PathBuf>, repair: bo
     let bar = Bar::new(session.output);
     let shown = bar.clone();
     let installed = blocking(move || {
+        let tell = |event| show(&shown, event);
         if repair {
-            for asset in assets::discard_damaged(&layout, &settings)? {
-                shown.line(&format!("  {asset}: damaged, brought again"));
+            for asset in assets::mend(&layout, &settings, wanted, from.as_deref(), &tell)?.damaged {
+                shown.line(&format!("  {asset}: was damaged, brought again"));
             }
+            return Ok(());
         }
-        assets::install(&layout, &settings, wanted, from.as_deref(), &|event| show(&shown, event))
+        assets::install(&layout, &settings, wanted, from.as_deref(), &tell).map(|_| ())
     })
     .await;
     bar.finish();
-    installed.map(|_| ())
+    installed
 }
 
 fn show(bar: &Bar, event: AssetEvent) {

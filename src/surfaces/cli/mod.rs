@@ -90,7 +90,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Call(args) => call::run(&session, &args).await,
         Command::Tools(_) => tools::run(&session),
         Command::Keys(args) => keys::run(&session, args).await,
-        Command::Projects(_) => projects::run(&session).await,
+        Command::Projects(args) => projects::run(&session, args).await,
         Command::Doctor(_) => doctor::run(&session).await,
         Command::Completions(args) => Ok(completions::run(&args)),
     };

@@ -1,23 +1,199 @@
-//! `projects`: the workspaces and what they hold.
+//! `projects`: the workspaces and what they hold; the end of one, and its way into a file and out of it.
 
 use std::fmt::Write;
+use std::io::{BufRead, IsTerminal, Write as _};
+use std::path::PathBuf;
 
-use serde::Deserialize;
+use clap::Subcommand;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
 
-use super::output::{BOLD, DIM, styled};
-use super::session::{Ran, Session};
-use crate::contract::visible_line;
+use super::bars::Bar;
+use super::output::{BOLD, DIM, GOOD, NOTE, styled};
+use super::session::{Exit, Ran, Session, StopSignal, Stopped};
+use crate::clock::iso_millis;
+use crate::contract::{ErrorCode, Fault, ProjectId, visible_line};
+use crate::store::DecidedBy;
+use crate::surfaces::answer;
+use crate::tenancy;
 use crate::tools::Progress;
+use crate::upkeep::archive::{self, Settings};
+use crate::upkeep::deletion::{self, Deleted};
 
 /// Arguments of `projects`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Delete a project with everything in it: index, records, files, database role
+    Delete {
+        /// The project; `default` is the default workspace
+        #[arg(value_parser = project)]
+        id: ProjectId,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+        /// Also while it is being indexed: stop the runs and wait for them
+        #[arg(long)]
+        force: bool,
+    },
+    /// Write a project into a file that `import` takes, here or elsewhere
+    Export {
+        /// The project; `default` is the default workspace
+        #[arg(value_parser = project)]
+        id: ProjectId,
+        /// A new file
+        file: PathBuf,
+    },
+    /// Make a project of a file that `export` wrote
+    Import {
+        /// The file
+        file: PathBuf,
+        /// Its name here [default: the one it had]
+        #[arg(long, value_name = "ID", value_parser = project)]
+        project: Option<ProjectId>,
+    },
+}
 
 /// Runs the command.
-pub(super) async fn run(session: &Session) -> Ran {
-    let called = session.call("workspace_status", &Map::new(), Progress::default()).await;
-    Ok(session.output.answer(&called, render))
+pub(super) async fn run(session: &Session, args: Args) -> Ran {
+    match args.action {
+        None => {
+            let called = session.call("workspace_status", &Map::new(), Progress::default()).await;
+            Ok(session.output.answer(&called, render))
+        }
+        Some(Action::Delete { id, yes, force }) => delete(session, &id, yes, force).await,
+        Some(Action::Export { id, file }) => export(session, &id, file).await,
+        Some(Action::Import { file, project }) => import(session, file, project).await,
+    }
+}
+
+async fn delete(session: &Session, id: &ProjectId, yes: bool, force: bool) -> Ran {
+    if !yes {
+        confirm(id).map_err(Stopped::not_run)?;
+    }
+    let app = &session.app;
+    let deleted = deletion::delete(app.store().await?, &app.layout, &app.config.upkeep, id, force).await?;
+    Ok(print(session, &deleted, &told(&deleted)))
+}
+
+/// Has the project's name typed, so that a slip of the hand deletes nothing.
+fn confirm(id: &ProjectId) -> Result<(), Fault> {
+    let stdin = std::io::stdin();
+    if !stdin.is_terminal() {
+        return Err(Fault::new(
+            ErrorCode::InvalidInput,
+            format!("Nothing was deleted: nobody can be asked about `{id}`."),
+        )
+        .with_hint("Say --yes where there is no terminal."));
+    }
+    let mut shown = anstream::stderr();
+    let asked =
+        write!(shown, "This deletes the project `{id}` with everything in it. Type its name to go on: ");
+    let mut typed = String::new();
+    let read = asked.and_then(|()| shown.flush()).and_then(|()| stdin.lock().read_line(&mut typed));
+    if read.is_ok() && typed.trim() == id.as_str() {
+        return Ok(());
+    }
+    Err(Fault::new(ErrorCode::InvalidInput, "Nothing was deleted: that is not its name."))
+}
+
+fn told(deleted: &Deleted) -> String {
+    let Deleted { project_id, schema_name, role, jobs, files, file_bytes, keys, .. } = deleted;
+    let role = role.as_ref().map_or(String::new(), |role| format!(", the role {role}"));
+    let mut shown = format!(
+        "{} {} is gone: the schema {schema_name}{role}, {jobs} runs, {files} files ({file_bytes} bytes). Nothing is left of it.\n",
+        styled(GOOD, "✓"),
+        styled(BOLD, project_id),
+    );
+    if !keys.is_empty() {
+        let text =
+            format!("API keys that name it stay: {}. Revoke them with `keys revoke`.", keys.join(", "));
+        let _ = writeln!(shown, "  {}", styled(NOTE, &text));
+    }
+    shown
+}
+
+async fn export(session: &Session, id: &ProjectId, file: PathBuf) -> Ran {
+    let app = &session.app;
+    let store = app.store().await?;
+    let project = tenancy::open(store, id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
+    let now = iso_millis(app.clock.now());
+    let done = cancellable(session, async |cancel, on_table| {
+        archive::export(store, &project, &file, now, cancel, on_table).await
+    })
+    .await?;
+    let text = format!(
+        "{} {}: {} rows of {} tables in {} ({} bytes)\n",
+        styled(GOOD, "✓"),
+        styled(BOLD, id.as_str()),
+        done.rows,
+        done.tables,
+        visible_line(&file.to_string_lossy()),
+        done.bytes
+    );
+    Ok(print(session, &done, &text))
+}
+
+async fn import(session: &Session, file: PathBuf, id: Option<ProjectId>) -> Ran {
+    let config = &session.app.config;
+    let settings = Settings {
+        bytes_max: config.upkeep.import_bytes_max,
+        hnsw_rows_min: config.indexing.hnsw_rows_min,
+        maintenance_work_mem_mb: config.embedded.maintenance_work_mem_mb,
+    };
+    let store = session.app.store().await?;
+    let done = cancellable(session, async |cancel, on_table| {
+        archive::import(store, &file, id, settings, cancel, on_table).await
+    })
+    .await?;
+    let text = format!(
+        "{} {}: {} rows, exported as {} at {}\n",
+        styled(GOOD, "✓"),
+        styled(BOLD, &done.project_id),
+        done.rows,
+        visible_line(&done.exported_as),
+        visible_line(&done.exported_at),
+    );
+    Ok(print(session, &done, &text))
+}
+
+/// Does long work under a progress line; Ctrl-C stops it where nothing is left half-made.
+async fn cancellable<T>(
+    session: &Session,
+    work: impl AsyncFnOnce(&CancellationToken, &(dyn Fn(&str) + Sync)) -> Result<T, Fault>,
+) -> Result<T, Fault> {
+    let (cancel, bar, mut stop) = (CancellationToken::new(), Bar::new(session.output), StopSignal::install());
+    let on_table = |table: &str| bar.step(table);
+    let mut done = std::pin::pin!(work(&cancel, &on_table));
+    let ended = tokio::select! {
+        ended = &mut done => ended,
+        () = stop.received() => {
+            cancel.cancel();
+            done.await
+        }
+    };
+    bar.finish();
+    ended
+}
+
+fn print(session: &Session, result: &impl Serialize, text: &str) -> Exit {
+    if session.output.json {
+        let result = serde_json::to_value(result).unwrap_or_default();
+        session.output.line(&answer::json(&answer::succeeded(&session.app, result, None)).to_string());
+    } else {
+        session.output.text(text);
+    }
+    Exit::Ok
+}
+
+fn project(text: &str) -> Result<ProjectId, String> {
+    ProjectId::parse(text).map_err(|error| error.constraint.to_owned())
 }
 
 /// The parts of a `workspace_status` result that people read.

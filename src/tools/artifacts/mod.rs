@@ -1,3 +1,8 @@
-//! Models, dictionaries, extensions and portable index files.
+//! Tools for what is brought from outside and shared by all projects, and for portable index files.
 
+pub(super) mod download_dictionaries;
+pub(super) mod download_extensions;
 pub(super) mod download_models;
+pub(super) mod verify_extensions;
+
+mod given;

@@ -13,45 +13,45 @@ use crate::tools::{Call, ProgressUpdate};
 
 /// What an index tool was asked for.
 #[derive(Debug, Default)]
-pub(super) struct Wanted<'a> {
+pub(in crate::tools) struct Wanted<'a> {
     /// Which project; None: by the usual rules.
-    pub(super) project_id: Option<&'a str>,
+    pub(in crate::tools) project_id: Option<&'a str>,
     /// The repository; None: where the caller works.
-    pub(super) repo: Option<&'a str>,
+    pub(in crate::tools) repo: Option<&'a str>,
     /// How.
-    pub(super) options: Options,
+    pub(in crate::tools) options: Options,
     /// The model that the project is to have.
-    pub(super) model: Option<ModelName>,
+    pub(in crate::tools) model: Option<ModelName>,
     /// Whether a project that has another one may lose its vectors for it.
-    pub(super) confirmed: bool,
+    pub(in crate::tools) confirmed: bool,
 }
 
 /// A run that is over.
-pub(super) struct Finished {
+pub(in crate::tools) struct Finished {
     /// Where it wrote.
-    pub(super) project: Project,
+    pub(in crate::tools) project: Project,
     /// The job.
-    pub(super) job_id: String,
+    pub(in crate::tools) job_id: String,
     /// Whether it had been asked for already.
-    pub(super) attached: bool,
+    pub(in crate::tools) attached: bool,
     /// What it did.
-    pub(super) report: RunReport,
+    pub(in crate::tools) report: RunReport,
 }
 
 /// A run that was asked for.
-pub(super) struct Begun {
+pub(in crate::tools) struct Begun {
     /// Where it writes.
-    pub(super) project: Project,
+    pub(in crate::tools) project: Project,
     /// The job.
-    pub(super) job_id: String,
+    pub(in crate::tools) job_id: String,
     /// Whether it had been asked for already.
-    pub(super) attached: bool,
+    pub(in crate::tools) attached: bool,
     /// queued or running.
-    pub(super) state: &'static str,
+    pub(in crate::tools) state: &'static str,
 }
 
 /// Runs and waits.
-pub(super) async fn run(call: &Call, wanted: &Wanted<'_>) -> Result<Finished, Fault> {
+pub(in crate::tools) async fn run(call: &Call, wanted: &Wanted<'_>) -> Result<Finished, Fault> {
     let (project, root) = prepare(call, wanted).await?;
     let on_progress = |progress: &Progress| call.progress.report(update(progress));
     let done = index_job::run(&call.app, &project, &root, wanted.options, &call.cancel, on_progress).await?;
@@ -61,7 +61,7 @@ pub(super) async fn run(call: &Call, wanted: &Wanted<'_>) -> Result<Finished, Fa
 }
 
 /// Asks for a run and does not wait.
-pub(super) async fn begin(call: &Call, wanted: &Wanted<'_>) -> Result<Begun, Fault> {
+pub(in crate::tools) async fn begin(call: &Call, wanted: &Wanted<'_>) -> Result<Begun, Fault> {
     let (project, root) = prepare(call, wanted).await?;
     let asked = index_job::begin(&call.app, &project, &root, wanted.options).await?;
     let state = asked.job.state.as_str();
@@ -103,7 +103,7 @@ async fn prepare(call: &Call, wanted: &Wanted<'_>) -> Result<(Project, Repositor
 
 /// The job's snapshot as one monotonic number: files count one, vectors count four, which is nearer to
 /// their cost than equal parts.
-fn update(progress: &Progress) -> ProgressUpdate {
+pub(in crate::tools) fn update(progress: &Progress) -> ProgressUpdate {
     const VECTOR: f64 = 4.0;
     let float = |count: u64| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
     let done = float(progress.files_done) + VECTOR * float(progress.vectors_done);

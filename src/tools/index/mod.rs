@@ -4,4 +4,4 @@ pub(super) mod build_index;
 pub(super) mod index_repository;
 pub(super) mod index_status;
 
-mod job;
+pub(super) mod job;

@@ -14,6 +14,7 @@ use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use crate::triage;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "show_file",
@@ -139,9 +140,13 @@ pub(in crate::tools) async fn open(
     path: &str,
 ) -> Result<Opened, Fault> {
     let (repository, file, spans) = find(call, project, root, path).await?;
-    let (root, settings, wanted) =
-        (repository.root.clone(), call.app.config.indexing.clone(), path.to_owned());
-    let now = blocking(move || read(Path::new(&root), &wanted, &settings)).await?;
+    let now = if repository.is_folder() {
+        let (root, settings, wanted) =
+            (repository.root.clone(), call.app.config.indexing.clone(), path.to_owned());
+        blocking(move || read(Path::new(&root), &wanted, &settings)).await?
+    } else {
+        record(call, project, path).await?
+    };
     Ok(Opened {
         repository,
         path: file.path,
@@ -189,6 +194,16 @@ fn read(root: &Path, path: &str, settings: &Indexing) -> Result<Now, Fault> {
             Err(Fault::new(ErrorCode::NotFound, format!("`{path}` cannot be shown: {}", reason.sentence()))
                 .with_hint("Refresh the index with `build_index`; the file changed since it was indexed."))
         }
+    }
+}
+
+/// The text of a record, which stands in no file.
+async fn record(call: &Call, project: &Project, path: &str) -> Result<Now, Fault> {
+    let now_ms = call.app.clock.now().as_millisecond();
+    match triage::text_of(call.app.store().await?, project, path, now_ms).await? {
+        Some((text, hash)) => Ok(Now { text, language: Some("markdown"), content_hash: Some(hash) }),
+        None => Err(Fault::new(ErrorCode::NotFound, format!("The record of `{path}` is gone."))
+            .with_hint("Search again; the next run of its index removes it.")),
     }
 }
 

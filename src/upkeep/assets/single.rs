@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
+use super::faults;
 use super::fetch;
 use super::install::Installer;
 use super::manifest::{Manifest, SQLITE_VEC, WORDS_EN, platform};
 use super::progress::{AssetEvent, Reporter};
 use super::receipt::{self, Check};
-use super::faults;
 use crate::config::{Assets, Layout};
 use crate::contract::Fault;
 

@@ -1,7 +1,7 @@
-//! Unpacks a wheel (a zip file) and trusts nothing in it.
+//! Unpacks a wheel (a zip file) and trusts nothing in it; archives of an operator's own as well, by the same rules.
 //!
-//! The checksum comes first, so these rules only matter if a pinned file is itself malicious or the
-//! manifest is altered; they are cheap. One unsafe entry anywhere refuses the whole archive.
+//! For what the manifest pins the checksum comes first, so these rules only matter if a pinned file is itself malicious or
+//! the manifest is altered; they are cheap. One unsafe entry anywhere refuses the whole archive.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
@@ -17,11 +17,22 @@ use zip::result::ZipError;
 use super::faults;
 use crate::contract::{ErrorCode, Fault};
 
-/// Most entries of an archive; the largest wheel here has about 3,600.
+/// Most entries of a wheel; the largest one here has about 3,600.
 const ENTRIES_MAX: usize = 20_000;
 /// Readable by everyone: Postgres runs as another user than root.
 const FILE_MODE: u32 = 0o644;
 const EXECUTABLE_MODE: u32 = 0o755;
+
+/// How much an archive may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::upkeep) struct Limits {
+    /// Of what is unpacked, in all.
+    pub(in crate::upkeep) bytes_max: u64,
+    /// Of one file.
+    pub(in crate::upkeep) entry_bytes_max: u64,
+    /// Entries, folders included.
+    pub(in crate::upkeep) entries_max: usize,
+}
 
 /// Unpacks the entries that `wanted` matches into the empty folder `into`, at most `bytes_max` in all.
 ///
@@ -35,13 +46,22 @@ pub(super) fn unpack(
     into: &Path,
     on_progress: &dyn Fn(u64, u64),
 ) -> Result<(), Fault> {
+    let limits = Limits { bytes_max, entry_bytes_max: bytes_max, entries_max: ENTRIES_MAX };
+    unpack_zip(archive, wanted, limits, into, on_progress)
+}
+
+/// The same within `limits`.
+pub(super) fn unpack_zip(
+    archive: &Path,
+    wanted: &GlobSet,
+    limits: Limits,
+    into: &Path,
+    on_progress: &dyn Fn(u64, u64),
+) -> Result<(), Fault> {
     let file = File::open(archive).map_err(|e| faults::io("open an archive", e))?;
     let mut zip = ZipArchive::new(file).map_err(unreadable)?;
-    let entries = plan(&mut zip, wanted)?;
-    let total = entries.iter().map(|entry| entry.bytes).fold(0, u64::saturating_add);
-    if total > bytes_max {
-        return Err(too_large(bytes_max));
-    }
+    let entries = plan(&mut zip, wanted, limits.entries_max)?;
+    let total = checked_total(&entries, limits)?;
     let mut done = 0;
     for entry in &entries {
         let mut reader = zip.by_index(entry.index).map_err(unreadable)?;
@@ -53,18 +73,33 @@ pub(super) fn unpack(
 }
 
 /// One entry that is written.
-struct Entry {
-    index: usize,
-    path: PathBuf,
-    bytes: u64,
-    executable: bool,
+pub(super) struct Entry {
+    pub(super) index: usize,
+    pub(super) path: PathBuf,
+    pub(super) bytes: u64,
+    pub(super) executable: bool,
+}
+
+/// What the entries say they hold, if that is allowed.
+pub(super) fn checked_total(entries: &[Entry], limits: Limits) -> Result<u64, Fault> {
+    if entries.iter().any(|entry| entry.bytes > limits.entry_bytes_max) {
+        return Err(too_large(limits.entry_bytes_max));
+    }
+    let total = entries.iter().map(|entry| entry.bytes).fold(0, u64::saturating_add);
+    if total > limits.bytes_max { Err(too_large(limits.bytes_max)) } else { Ok(total) }
+}
+
+/// More entries than an archive may have.
+pub(super) fn too_many(entries_max: usize) -> Fault {
+    Fault::new(ErrorCode::ArchiveTooLarge, "The archive has too many entries.")
+        .with_hint("Do not use this file; fetch it again from a source you trust.")
+        .with_details(json!({ "entriesMax": entries_max }))
 }
 
 /// Looks at every entry, wanted or not.
-fn plan(zip: &mut ZipArchive<File>, wanted: &GlobSet) -> Result<Vec<Entry>, Fault> {
-    if zip.len() > ENTRIES_MAX {
-        return Err(Fault::new(ErrorCode::ArchiveTooLarge, "The archive has too many entries.")
-            .with_details(json!({ "entriesMax": ENTRIES_MAX })));
+fn plan(zip: &mut ZipArchive<File>, wanted: &GlobSet, entries_max: usize) -> Result<Vec<Entry>, Fault> {
+    if zip.len() > entries_max {
+        return Err(too_many(entries_max));
     }
     let mut seen = HashSet::new();
     let mut entries = Vec::new();
@@ -96,7 +131,7 @@ fn plan(zip: &mut ZipArchive<File>, wanted: &GlobSet) -> Result<Vec<Entry>, Faul
 }
 
 /// A relative path that stays inside whatever it is joined to.
-fn safe_path(name: &str) -> Result<PathBuf, &'static str> {
+pub(super) fn safe_path(name: &str) -> Result<PathBuf, &'static str> {
     if name.is_empty() || name.contains(['\0', '\\', ':']) {
         return Err("its name has a forbidden character or none");
     }
@@ -111,7 +146,7 @@ fn safe_path(name: &str) -> Result<PathBuf, &'static str> {
         .collect()
 }
 
-fn write_entry(reader: &mut impl Read, entry: &Entry, into: &Path) -> Result<(), Fault> {
+pub(super) fn write_entry(reader: &mut impl Read, entry: &Entry, into: &Path) -> Result<(), Fault> {
     let failed = |e: io::Error| match e.kind() {
         // What the decompressor says about bytes that do not fit their own checksum or length.
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof => corrupt(e),
@@ -149,13 +184,13 @@ pub(super) fn create_open_folder(folder: &Path) -> io::Result<()> {
     fs::set_permissions(folder, fs::Permissions::from_mode(EXECUTABLE_MODE))
 }
 
-fn unsafe_entry(name: &str, why: &str) -> Fault {
+pub(super) fn unsafe_entry(name: &str, why: &str) -> Fault {
     Fault::new(ErrorCode::ArchiveUnsafe, format!("The archive is refused: {why}."))
         .with_hint("Do not use this file; fetch it again from a source you trust.")
         .with_details(json!({ "entry": name }))
 }
 
-fn too_large(bytes_max: u64) -> Fault {
+pub(super) fn too_large(bytes_max: u64) -> Fault {
     Fault::new(ErrorCode::ArchiveTooLarge, "The archive unpacks to more than is allowed.")
         .with_hint("Do not use this file; fetch it again from a source you trust.")
         .with_details(json!({ "bytesMax": bytes_max }))
@@ -170,7 +205,7 @@ fn unreadable(error: ZipError) -> Fault {
     }
 }
 
-fn corrupt(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
+pub(super) fn corrupt(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
     Fault::new(ErrorCode::ArchiveUnsafe, "The archive is malformed.")
         .with_hint("Fetch it again.")
         .with_source(error)

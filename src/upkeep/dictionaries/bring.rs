@@ -92,8 +92,11 @@ pub async fn bring(
 ) -> Result<Brought, Fault> {
     let built_in = languages.iter().map(|name| known(name)).collect::<Result<Vec<_>, _>>()?;
     if let Some(taken) = sources.iter().find(|source| known(&source.name).is_ok()) {
-        return Err(Fault::new(ErrorCode::InvalidRequest, format!("`{}` is the name of a built-in list.", taken.name))
-            .with_hint("Give your list another name."));
+        return Err(Fault::new(
+            ErrorCode::InvalidRequest,
+            format!("`{}` is the name of a built-in list.", taken.name),
+        )
+        .with_hint("Give your list another name."));
     }
     let incoming = workshop.folder.join(INCOMING);
     fs::create_dir_all(&incoming).map_err(disk)?;
@@ -118,7 +121,10 @@ fn known(name: &str) -> Result<(&'static str, Single), Fault> {
     BUILT_IN.iter().find(|(known, _)| *known == name).copied().ok_or_else(|| {
         let known: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
         Fault::new(ErrorCode::InvalidRequest, format!("There is no built-in list `{}`.", name.escape_debug()))
-            .with_hint(format!("Built in: {}. Bring another one with `url`: name=https://…", known.join(", ")))
+            .with_hint(format!(
+                "Built in: {}. Bring another one with `url`: name=https://…",
+                known.join(", ")
+            ))
     })
 }
 
@@ -150,7 +156,8 @@ impl Workshop<'_> {
         let (layout, settings) = (self.layout.clone(), self.config.assets.clone());
         let (from, anew) = (self.from.clone(), self.force);
         let silent = |_: AssetEvent| ();
-        blocking(move || install_single((&layout, &settings), single, None, from.as_deref(), anew, &silent)).await
+        blocking(move || install_single((&layout, &settings), single, None, from.as_deref(), anew, &silent))
+            .await
     }
 
     /// A list of the caller's; none if it is there already.
@@ -235,7 +242,18 @@ impl Workshop<'_> {
             let mut catalog = Catalog::read(&folder);
             let outcome = Outcome { name: name.clone(), words, bytes: length, verified };
             let sha256 = sha256(&bytes);
-            let entry = Entry { name, url, file, sha256, verified, etag, last_modified, downloaded_at, bytes: length, words };
+            let entry = Entry {
+                name,
+                url,
+                file,
+                sha256,
+                verified,
+                etag,
+                last_modified,
+                downloaded_at,
+                bytes: length,
+                words,
+            };
             catalog.put(entry);
             catalog.write(&folder).map_err(disk)?;
             Ok(outcome)

@@ -49,7 +49,10 @@ impl Catalog {
     /// The record of a folder; an empty one where there is none, or none that can be read.
     #[must_use]
     pub fn read(folder: &Path) -> Self {
-        fs::read(folder.join(CATALOG)).ok().and_then(|json| serde_json::from_slice(&json).ok()).unwrap_or_default()
+        fs::read(folder.join(CATALOG))
+            .ok()
+            .and_then(|json| serde_json::from_slice(&json).ok())
+            .unwrap_or_default()
     }
 
     /// The list called `name`.

@@ -13,7 +13,9 @@ pub(super) fn words(name: &str, bytes: &[u8], settings: &Dictionaries) -> Result
     let refused = |why: String, line: Option<usize>| {
         let message = format!("`{name}` is no list of words: {why}.");
         Fault::new(ErrorCode::DownloadVerifyFailed, message)
-            .with_hint("A list is UTF-8 text with a word a line, optionally followed by how often it is written.")
+            .with_hint(
+                "A list is UTF-8 text with a word a line, optionally followed by how often it is written.",
+            )
             .with_details(json!({ "name": name, "line": line }))
     };
     let text = std::str::from_utf8(bytes).map_err(|error| {

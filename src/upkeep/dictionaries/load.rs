@@ -29,11 +29,14 @@ fn text(folder: &Path, entry: &Entry) -> Option<String> {
     };
     let text = String::from_utf8(bytes).ok().filter(|text| sha256(text.as_bytes()) == entry.sha256);
     if text.is_none() {
-        tracing::warn!(name = entry.name, "the dictionary is missing or altered and is not used; download it again");
+        tracing::warn!(
+            name = entry.name,
+            "the dictionary is missing or altered and is not used; download it again"
+        );
     }
     text
 }
 
-pub(super) fn sha256(bytes: &[u8]) -> String {
+pub(in crate::upkeep) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

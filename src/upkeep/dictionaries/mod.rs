@@ -11,8 +11,10 @@ mod list;
 mod load;
 
 pub use bring::{Brought, Outcome, Skipped, Workshop, bring};
+pub(super) use bring::{blocking, disk, lock};
 pub use catalog::{CATALOG, Catalog, Entry};
 pub use load::load;
+pub(super) use load::sha256;
 
 use std::path::PathBuf;
 

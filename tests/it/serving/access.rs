@@ -80,6 +80,8 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let (_, reader) = key(app, &[&ours], &[Scope::Search]).await;
     let (_, writer) = key(app, &[&ours], &[Scope::Search, Scope::Index]).await;
     let (_, indexer) = key(app, &[&ours], &[Scope::Index]).await;
+    let (_, keeper) = key(app, &[&ours], &[Scope::Admin]).await;
+    let (_, analyst) = key(app, &[&ours], &[Scope::Triage]).await;
     let (_, nothing) = key(app, &[&ours], &[]).await;
     let everywhere = key(app, &[], &[Scope::Search]).await.1;
 
@@ -88,26 +90,55 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
         "show_file" => json!({ "path": "cash.py", "project_id": project }),
         "index_repository" => json!({ "repo_path": repository.root(), "project_id": project }),
         "build_index" | "index_build" => json!({ "repoPath": repository.root(), "project_id": project }),
+        "clean_artifacts" => json!({ "project_id": project, "all": true, "dryRun": true }),
+        "triage_ingest" => json!({ "source": "manual", "payload": [], "project_id": project }),
+        "bootstrap" => json!({ "skipTooling": true, "project_id": project }),
         _ => json!({ "project_id": project }),
     };
-    let reads = ["search", "search_code", "show_file", "index_status", "check_status", "workspace_status"];
+    let keeps = ["config_status", "cache_gc", "clean_artifacts", "bootstrap"];
+    let reads = [
+        "search",
+        "search_code",
+        "show_file",
+        "index_status",
+        "check_status",
+        "workspace_status",
+        "report_artifacts",
+    ];
     let writes = ["index_repository", "build_index", "index_build"];
+    // What all projects share is for keys with the scope `admin` and all projects; each has tests of its own for that.
+    let operators = ["download_dictionaries", "download_extensions", "verify_extensions"];
     let mut covered = BTreeSet::new();
     for tool in pairofcleats::tools::LIST.iter().map(|tool| tool.name) {
         covered.insert(tool);
         let read = reads.contains(&tool);
-        assert!(read || writes.contains(&tool), "{tool} is not in the matrix");
+        let (keep, of_triage) = (keeps.contains(&tool), tool.starts_with("triage_"));
+        let write = writes.contains(&tool);
+        let operator = operators.contains(&tool);
+        assert!(read || operator || keep || of_triage || write, "{tool} is not in the matrix");
+        if operator {
+            for key in [&reader, &writer, &indexer, &nothing, &everywhere] {
+                let (_, body) = served.call(Some(key), tool, json!({})).await;
+                assert_eq!(outcome(&body), "FORBIDDEN", "{tool}: {body:#}");
+            }
+            let (_, half) = key(app, &[&ours], &[Scope::Admin]).await;
+            let (_, body) = served.call(Some(&half), tool, json!({})).await;
+            assert_eq!(
+                outcome(&body),
+                "FORBIDDEN",
+                "{tool} with the scope and without all projects: {body:#}"
+            );
+            continue;
+        }
         // It tells of the server, too, and leaves the project out when there is none for the caller.
         let hidden = if tool == "check_status" { "ok" } else { "NO_INDEX" };
+        let only = |may: bool, outcome| if may { outcome } else { "FORBIDDEN" };
         let table = [
-            (
-                "reader",
-                &reader,
-                if read { "ok" } else { "FORBIDDEN" },
-                if read { hidden } else { "FORBIDDEN" },
-            ),
-            ("writer", &writer, "ok", if read { hidden } else { "FORBIDDEN" }),
-            ("indexer", &indexer, if read { "FORBIDDEN" } else { "ok" }, "FORBIDDEN"),
+            ("analyst", &analyst, only(of_triage, "ok"), "FORBIDDEN"),
+            ("reader", &reader, only(read, "ok"), only(read, hidden)),
+            ("writer", &writer, only(read || write, "ok"), only(read, hidden)),
+            ("indexer", &indexer, only(write, "ok"), "FORBIDDEN"),
+            ("keeper", &keeper, only(keep, "ok"), only(keep && tool != "bootstrap", "NO_INDEX")),
             ("nothing", &nothing, "FORBIDDEN", "FORBIDDEN"),
         ];
         for (who, key, own, other) in table {

@@ -33,6 +33,9 @@ const MASKED: &[&str] = &[
     "/result/report/lexicalSeconds",
     "/result/jobId",    // each surface's run is a job of its own
     "/result/uptimeMs", // of the process that answers
+    // Other tests work beside this one.
+    "/result/machine",
+    "/result/config", // each process has settings of its own
 ];
 
 /// What a call comes to.
@@ -54,6 +57,11 @@ struct Case {
     end: End,
     /// Asked where only tools that change nothing are offered.
     read_only: bool,
+}
+
+/// A folder for dictionaries that holds none.
+fn words_folder() -> String {
+    format!("{}/parity-words-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
 }
 
 /// The calls, for a project that holds `root` and one that does not exist.
@@ -109,6 +117,37 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("workspace_status", json!({ "project_id": ours }), Good),
         ("workspace_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("workspace_status", json!({ "nonsense": 1 }), Refused("INVALID_REQUEST")),
+        ("report_artifacts", json!({ "project_id": ours, "repoPath": root }), Good),
+        ("report_artifacts", json!({ "project_id": absent }), Failed("NO_INDEX")),
+        ("report_artifacts", json!({ "all": 1 }), Refused("INVALID_REQUEST")),
+        ("config_status", json!({ "project_id": ours }), Good),
+        ("config_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
+        ("config_status", json!({ "repoPath": 1 }), Refused("INVALID_REQUEST")),
+        ("cache_gc", json!({ "project_id": ours, "dryRun": true }), Good),
+        ("cache_gc", json!({ "project_id": absent }), Failed("NO_INDEX")),
+        ("cache_gc", json!({ "maxAgeDays": -1 }), Refused("INVALID_REQUEST")),
+        ("clean_artifacts", json!({ "project_id": ours, "all": true, "dryRun": true }), Good),
+        ("clean_artifacts", json!({ "project_id": ours }), Failed("INVALID_REQUEST")),
+        ("clean_artifacts", json!({ "all": "yes" }), Refused("INVALID_REQUEST")),
+        ("triage_ingest", json!({ "source": "manual", "payload": [], "project_id": ours }), Good),
+        ("triage_ingest", json!({ "source": "manual", "project_id": ours }), Failed("INVALID_REQUEST")),
+        ("triage_ingest", json!({ "source": "snyk" }), Refused("INVALID_REQUEST")),
+        ("download_dictionaries", json!({ "lang": "", "dir": words_folder(), "project_id": ours }), Good),
+        ("download_dictionaries", json!({ "lang": "xx" }), Failed("INVALID_REQUEST")),
+        ("download_dictionaries", json!({ "languages": "en" }), Refused("INVALID_REQUEST")),
+        ("download_extensions", json!({ "provider": "pgvector" }), Good),
+        ("download_extensions", json!({ "provider": "pgvector", "force": true }), Failed("INVALID_REQUEST")),
+        ("download_extensions", json!({ "provider": "mysql" }), Refused("INVALID_REQUEST")),
+        ("verify_extensions", json!({ "provider": "pgvector" }), Good),
+        ("verify_extensions", json!({ "table": "a b" }), Failed("INVALID_REQUEST")),
+        ("verify_extensions", json!({ "load": "no" }), Refused("INVALID_REQUEST")),
+        (
+            "bootstrap",
+            json!({ "project_id": ours, "skipInstall": true, "skipDicts": true, "skipTooling": true, "skipArtifacts": true, "skipIndex": true }),
+            Good,
+        ),
+        ("bootstrap", json!({ "project_id": "A" }), Failed("VALIDATION_ERROR")),
+        ("bootstrap", json!({ "install": true }), Refused("INVALID_REQUEST")),
         ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
         ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
     ];

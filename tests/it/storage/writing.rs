@@ -157,7 +157,7 @@ async fn names_that_no_chunk_has_any_more_go() {
     let (crawl, carry) = (store::fact_id(14, "crawl"), store::fact_id(14, "carry"));
     let before = named(&mut tx).await;
     assert!(before.contains(&crawl) && before.contains(&carry), "{before:?}");
-    assert_eq!(store::names::remove_orphans(&mut tx, fence).await.unwrap(), 1);
+    assert_eq!(store::names::remove_orphans(&mut tx, fence).await.unwrap().rows, 1);
     assert_eq!(named(&mut tx).await, [carry]);
     tx.commit().await.unwrap();
     fresh.remove().await;

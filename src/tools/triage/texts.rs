@@ -1,0 +1,31 @@
+//! What the triage tools share: the texts that search finds are made of what is stored.
+
+use std::sync::Arc;
+
+use crate::app::index_job;
+use crate::contract::Fault;
+use crate::indexing::{Options, RunReport};
+use crate::jobs::Progress;
+use crate::store::Project;
+use crate::tools::index::job::update;
+use crate::tools::{Call, ProgressUpdate};
+use crate::triage;
+
+/// Makes the project's records searchable as they are now; `full` writes every text again. None where there are none.
+pub(super) async fn refresh(call: &Call, project: &Project, full: bool) -> Result<Option<RunReport>, Fault> {
+    if !triage::has_records(call.app.store().await?, project).await? {
+        return Ok(None);
+    }
+    let app = Arc::clone(&call.app);
+    let on_progress = |progress: &Progress| {
+        let update = update(progress);
+        // What was done before counts as one.
+        let (done, total) = (update.done + 1.0, update.total.map(|total| total + 1.0));
+        call.progress.report(ProgressUpdate { done, total, ..update });
+    };
+    let options = Options { full, ..Options::default() };
+    let done = index_job::run_records(&app, project, options, &call.cancel, on_progress).await?;
+    let report = serde_json::from_value(done.result)
+        .map_err(|error| Fault::internal("The run's report could not be read.", error))?;
+    Ok(Some(report))
+}

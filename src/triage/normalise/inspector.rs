@@ -1,0 +1,85 @@
+//! AWS Inspector findings, as `list-findings` answers them.
+
+use serde_json::{Map, Value};
+
+use super::{cvss, joined};
+use crate::triage::look::{at, text, texts};
+use crate::triage::record::{Asset, Package, Record, Vuln};
+
+pub(super) fn record(item: &Value) -> (Record, Option<String>) {
+    const DETAILS: &str = "packageVulnerabilityDetails";
+    let said = |field: &str| text(item, &[&format!("{DETAILS}.{field}")]);
+    let first = |field: &str| said(&format!("vulnerablePackages.0.{field}"));
+    let mut references = texts(item, &["packageVulnerabilityDetails.sourceUrl"], &[], &[]);
+    references.extend(texts(item, &["packageVulnerabilityDetails.referenceUrls"], &["url"], &[]));
+    let vuln = Vuln {
+        vuln_id: said("vulnerabilityId").or_else(|| text(item, &["vulnerabilityId", "vulnId", "cve"])),
+        cve: None,
+        title: text(item, &["title"]),
+        description: text(item, &["description"]),
+        severity: text(item, &["severity", "packageVulnerabilityDetails.vendorSeverity"]).unwrap_or_default(),
+        cvss: cvss(
+            item,
+            &[
+                "inspectorScoreDetails.adjustedCvss",
+                "packageVulnerabilityDetails.cvss.0",
+                "cvss",
+                "inspectorScore",
+            ],
+        ),
+        cwe: texts(item, &["packageVulnerabilityDetails.cwes", "codeVulnerabilityDetails.cwes"], &[], &[',']),
+        references,
+    };
+    let package = Package {
+        name: first("name"),
+        ecosystem: first("packageManager"),
+        installed_version: first("version"),
+        affected_range: None,
+        fixed_version: first("fixedInVersion").or_else(|| first("fixedVersion")),
+        manifest_path: first("filePath"),
+        purl: first("purl"),
+        import_name: None,
+    };
+    let asset = Asset {
+        asset_id: text(item, &["resources.0.id"]),
+        asset_type: text(item, &["resources.0.type"]),
+        account: text(item, &["awsAccountId"]),
+        region: text(item, &["region", "resources.0.region"]),
+        tags: at(item, "resources.0.tags").and_then(Value::as_object).cloned().unwrap_or_default(),
+    };
+    let key = text(item, &["findingArn", "arn", "id"])
+        .or_else(|| joined(&[vuln.vuln_id.as_ref(), asset.asset_id.as_ref()]));
+    let mut meta = Map::new();
+    for name in ["firstObservedAt", "lastObservedAt", "type"] {
+        if let Some(value) = at(item, name) {
+            let kept = if name == "type" { "findingType" } else { name };
+            meta.insert(kept.to_owned(), value.clone());
+        }
+    }
+    (Record { vuln, package, asset, meta, ..Record::default() }, key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_finding_is_read() {
+        let finding = json!({
+            "findingArn": "arn:aws:inspector2:eu-west-1:111122223333:finding/a", "awsAccountId": "111122223333",
+            "severity": "CRITICAL", "title": "CVE-2024-0002 - openssl", "inspectorScore": 9.1, "type": "PACKAGE_VULNERABILITY",
+            "firstObservedAt": "2024-05-01T00:00:00Z",
+            "resources": [{ "id": "i-1", "type": "AWS_EC2_INSTANCE", "region": "eu-west-1", "tags": { "env": "prod" } }],
+            "packageVulnerabilityDetails": { "vulnerabilityId": "CVE-2024-0002", "referenceUrls": ["https://example.com/r"],
+                "vulnerablePackages": [{ "name": "openssl", "version": "3.0.0", "packageManager": "OS", "fixedInVersion": "3.0.9" }] }
+        });
+        let (record, key) = record(&finding);
+        assert!(key.unwrap().ends_with("finding/a"));
+        assert_eq!(record.vuln.cvss.unwrap().score, Some(9.1));
+        assert_eq!(record.package.fixed_version.as_deref(), Some("3.0.9"));
+        assert_eq!(record.asset.region.as_deref(), Some("eu-west-1"));
+        assert_eq!(record.asset.tags["env"], "prod");
+        assert_eq!(record.meta["firstObservedAt"], "2024-05-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,78 @@
+//! `extensions.json`: which libraries there are and where each came from.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const CATALOG: &str = "extensions.json";
+
+/// The libraries of a folder.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalog {
+    /// One a name and platform.
+    pub extensions: Vec<Entry>,
+}
+
+/// One library.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// What it is called.
+    pub name: String,
+    /// What it runs on: linux-x86_64.
+    pub platform: String,
+    /// Where it came from: an address, or a package of the product's own manifest.
+    pub url: String,
+    /// Its file, in the folder of extensions.
+    pub file: String,
+    /// Of the file.
+    pub sha256: String,
+    /// Of what was fetched, which may be an archive.
+    pub source_sha256: String,
+    /// Whether that was known before it was fetched.
+    pub verified: bool,
+    /// The server's validator, for a later conditional request.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub etag: Option<String>,
+    /// The same, for servers without an `ETag`.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub last_modified: Option<String>,
+    /// When it was fetched, ISO-8601, UTC.
+    pub downloaded_at: String,
+    /// Length of the file.
+    pub bytes: u64,
+}
+
+impl Catalog {
+    /// The record of a folder; an empty one where there is none, or none that can be read.
+    #[must_use]
+    pub fn read(folder: &Path) -> Self {
+        fs::read(folder.join(CATALOG))
+            .ok()
+            .and_then(|json| serde_json::from_slice(&json).ok())
+            .unwrap_or_default()
+    }
+
+    /// The library called `name` for `platform`.
+    #[must_use]
+    pub fn entry(&self, name: &str, platform: &str) -> Option<&Entry> {
+        self.extensions.iter().find(|entry| entry.name == name && entry.platform == platform)
+    }
+
+    /// Adds a library, in the place of one of the same name and platform.
+    pub(super) fn put(&mut self, entry: Entry) {
+        self.extensions.retain(|known| (&known.name, &known.platform) != (&entry.name, &entry.platform));
+        self.extensions.push(entry);
+        self.extensions.sort_by(|a, b| (&a.name, &a.platform).cmp(&(&b.name, &b.platform)));
+    }
+
+    /// Writes the record aside and renames it into its place.
+    pub(super) fn write(&self, folder: &Path) -> io::Result<()> {
+        let aside = folder.join(format!(".{CATALOG}.new"));
+        fs::write(&aside, serde_json::to_vec_pretty(self)?)?;
+        fs::rename(aside, folder.join(CATALOG))
+    }
+}

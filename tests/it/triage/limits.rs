@@ -1,0 +1,210 @@
+//! Reports that are broken, hostile or large, and ingestions that are cut off.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{id, ingest, ingestion, text, with_meta};
+use crate::harness::{PROGRAM, app, app_with, error, home, project, result};
+
+fn errors(ingested: &Value) -> Vec<(u64, String)> {
+    let list = ingested["errorDetails"].as_array().unwrap();
+    list.iter()
+        .map(|one| (one["index"].as_u64().unwrap(), one["message"].as_str().unwrap().to_owned()))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_item_costs_only_itself() {
+    let (app, project) = (app(), project("broken"));
+    let good = |key: &str| json!({ "stableKey": key, "title": format!("Good {key}"), "number": key, "findingArn": key, "security_advisory": { "summary": "s" } });
+    for source in ["dependabot", "aws_inspector", "generic", "manual"] {
+        let (a, b, c) = (good("1"), good("2"), good("3"));
+        let array = format!("[{a}, {{\"broken\": ,}}, 17, {b}, {{}}, \"text\", {c}]");
+        let wrapped = format!("{{\"total\": 7, \"alerts\": {array}}}");
+        let lines = format!("{a}\n{{\"broken\": ,}}\n17\n{b}\n{{}}\n\"text\"\n{c}\n");
+        for (shape, report) in [("array", &array), ("object", &wrapped), ("lines", &lines)] {
+            let ingested = ingest(&app, &project, source, report, json!({})).await;
+            assert_eq!(
+                (&ingested["total"], &ingested["errors"]),
+                (&json!(7), &json!(4)),
+                "{source} {shape}: {ingested:#}"
+            );
+            assert_eq!(ingested["recordIds"].as_array().unwrap().len(), 3, "{source} {shape}: {ingested:#}");
+            let places: Vec<u64> = errors(&ingested).into_iter().map(|(index, _)| index).collect();
+            assert_eq!(places, [1, 2, 4, 5], "{source} {shape}");
+            assert!(errors(&ingested)[0].1.contains("not JSON"), "{ingested:#}");
+            assert_eq!(ingested["truncated"], false);
+        }
+        // What is cut off in the middle is read up to there.
+        let cut = ingest(&app, &project, source, &array[..array.len() - 12], json!({})).await;
+        assert_eq!((&cut["total"], &cut["errors"]), (&json!(7), &json!(5)), "{source}: {cut:#}");
+    }
+    let result = json!({ "ruleId": "r", "message": { "text": "m" }, "guid": "g" });
+    let log = format!(
+        "{{\"runs\": [{{\"tool\": {{\"driver\": {{\"name\": \"t\"}}}}, \"results\": [{result}, {{bad}}, 5]}}, 7, {{\"results\": 1}}, {{\"tool\": {{}}}}]}}"
+    );
+    let ingested = ingest(&app, &project, "sarif", &log, json!({})).await;
+    assert_eq!((&ingested["total"], &ingested["written"]), (&json!(5), &json!(1)), "{ingested:#}");
+    assert_eq!(errors(&ingested).iter().map(|(index, _)| *index).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    for rubbish in ["not a report", "{", "[", "\u{0}\u{1}", "{\"runs\": {}}"] {
+        let ingested = ingest(&app, &project, "sarif", rubbish, json!({})).await;
+        assert_eq!(ingested["written"], 0, "{rubbish}: {ingested:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_texts_are_kept_harmless() {
+    let (app, project) = (app(), project("hostile"));
+    let report = json!([{
+        "stableKey": "h\u{0}", "title": "Zero\u{0}width\u{200b} and\nnewline", "description": "## Package\n- Name: faked\u{202e}",
+        "service": "a\u{1b}[31m", "meta": { "k\u{0}ey": "v\u{0}", "deep": { "er": ["x", "y"] } }, "references": ["javascript:alert(1)"]
+    }]);
+    let ingested =
+        ingest(&app, &project, "generic", &report.to_string(), json!({ "meta": { "te\u{0}am": "x" } })).await;
+    assert_eq!(ingested["written"], 1, "{ingested:#}");
+    let shown = text(&app, &project, &id(&ingested, 0)).await;
+    assert!(!shown.contains(['\0', '\u{200b}', '\u{202e}', '\u{1b}']), "{shown:?}");
+    assert!(shown.contains("Zerowidth\\u{200b} and\\nnewline"), "{shown}");
+    assert!(!shown.contains("\n## Package"), "{shown}");
+    for pair in ["key=v", "deep.er=y", "team=x"] {
+        assert_eq!(with_meta(&app, &project, json!(pair)).await.len(), 1, "{pair}");
+    }
+    let lone =
+        "[{\"stableKey\": \"s\", \"title\": \"\\ud800\"}, {\"stableKey\": \"t\", \"title\": \"fine\"}]";
+    let ingested = ingest(&app, &project, "generic", lone, json!({})).await;
+    assert_eq!((&ingested["written"], &ingested["errors"]), (&json!(1), &json!(1)), "{ingested:#}");
+    let deep = format!("[{}1{}, {{\"title\": \"fine\"}}]", "[".repeat(400), "]".repeat(400));
+    let ingested = ingest(&app, &project, "generic", &deep, json!({})).await;
+    assert_eq!((&ingested["written"], &ingested["errors"]), (&json!(1), &json!(1)), "{ingested:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_limit_holds() {
+    let project = project("limits");
+    let item = |key: usize, text: &str| json!({ "stableKey": key.to_string(), "title": text });
+    let many = |count: usize| json!((0..count).map(|n| item(n, "x")).collect::<Vec<_>>()).to_string();
+    let few = app_with(|config| config.triage.items_max = 3);
+    assert_eq!(ingest(&few, &project, "generic", &many(3), json!({})).await["written"], 3);
+    let fault = error(&few, "triage_ingest", ingestion(&project, "generic", &many(4), json!({}))).await;
+    assert!(fault["hint"].as_str().unwrap().contains("items_max"), "{fault:#}");
+    let small = app_with(|config| config.triage.input_bytes_max = 20);
+    let fault = error(&small, "triage_ingest", ingestion(&project, "generic", &many(2), json!({}))).await;
+    assert!(fault["hint"].as_str().unwrap().contains("input_bytes_max"), "{fault:#}");
+    let tight = app_with(|config| {
+        config.triage.item_bytes_max = 400;
+        config.triage.text_bytes_max = 100;
+        config.triage.list_max = 2;
+        config.triage.listed_max = 1;
+    });
+    let mut lists = item(12, "lists");
+    lists["references"] = json!(["https://a", "https://b", "https://c"]);
+    let report = json!([item(10, &"y".repeat(500)), item(11, &"z".repeat(200)), lists, 5]).to_string();
+    let ingested = ingest(&tight, &project, "generic", &report, json!({})).await;
+    assert_eq!((&ingested["written"], &ingested["errors"]), (&json!(2), &json!(2)), "{ingested:#}");
+    assert_eq!(ingested["recordIds"].as_array().unwrap().len(), 1);
+    assert_eq!((errors(&ingested).len(), &ingested["truncated"]), (1, &json!(true)), "{ingested:#}");
+    let shown = text(&tight, &project, &id(&ingested, 0)).await;
+    assert!(
+        shown.contains(&format!("{}…", "z".repeat(100))) && shown.contains("1 long values were cut"),
+        "{shown}"
+    );
+    let found = with_meta(&tight, &project, json!("recordType")).await;
+    assert_eq!(found.len(), 5);
+    let narrow = app_with(|config| config.triage.record_bytes_max = 200);
+    let large = json!([item(20, &"w".repeat(300))]).to_string();
+    let ingested = ingest(&narrow, &project, "generic", &large, json!({})).await;
+    assert!(errors(&ingested)[0].1.contains("more than 200"), "{ingested:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_projects_know_nothing_of_each_other() {
+    let app = app();
+    let (ours, theirs) = (project("ours"), project("theirs"));
+    let one = ingest(&app, &ours, "generic", r#"{"stableKey": "k", "title": "blue"}"#, json!({})).await;
+    let two = ingest(&app, &theirs, "generic", r#"{"stableKey": "k", "title": "yellow"}"#, json!({})).await;
+    assert_eq!(one["recordIds"], two["recordIds"], "an id says what, not whose");
+    assert!(text(&app, &ours, &id(&one, 0)).await.contains("blue"));
+    let found = json!({ "query": "yellow", "mode": "records", "ann": false, "project_id": ours });
+    assert_eq!(result(&app, "search", found).await["total"], 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_at_once_make_one_set_of_records() {
+    let (app, project) = (app(), project("storm"));
+    let report = |from: usize| {
+        json!(
+            (from..from + 20)
+                .map(|n| json!({ "stableKey": n.to_string(), "title": format!("t{n}") }))
+                .collect::<Vec<_>>()
+        )
+        .to_string()
+    };
+    let calls = (0..8).map(|n| {
+        let (app, project, report) = (&app, &project, report(n * 10));
+        async move { ingest(app, project, "generic", &report, json!({})).await }
+    });
+    let answers = futures::future::join_all(calls).await;
+    assert!(answers.iter().all(|answer| answer["errors"] == 0));
+    let written: u64 = answers.iter().map(|answer| answer["written"].as_u64().unwrap()).sum();
+    assert_eq!(written, 90, "{answers:#?}");
+    let status = result(&app, "index_status", json!({ "project_id": project })).await;
+    assert_eq!(status["files"], 90, "whoever joined a run still finds its records: {status:#}");
+}
+
+/// Runs the program with a call and kills it once `reached` says so.
+fn killed(arguments: &Value, reached: impl Fn() -> bool) {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(&file, arguments.to_string()).unwrap();
+    let mut victim = Command::new(PROGRAM)
+        .args(["call", "triage_ingest", "--args", &format!("@{}", file.path().display())])
+        .env("PAIROFCLEATS_HOME", home())
+        .env_remove("DATABASE_URL")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let give_up = Instant::now() + Duration::from_secs(120);
+    while !reached() {
+        assert!(Instant::now() < give_up, "waited in vain");
+        assert!(victim.try_wait().unwrap().is_none(), "it ended before it could be killed");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+}
+
+fn tool(name: &str, arguments: &Value) -> Value {
+    let output = Command::new(PROGRAM)
+        .args(["call", name, "--args", &arguments.to_string(), "--json"])
+        .env("PAIROFCLEATS_HOME", home())
+        .env_remove("DATABASE_URL")
+        .output()
+        .unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[test]
+fn a_killed_ingestion_goes_on_where_it_stopped() {
+    let project = project("killed");
+    let items: Vec<Value> = (0..1200)
+        .map(|n| json!({ "stableKey": n.to_string(), "title": format!("Finding number {n}"), "description": format!("word{n} ").repeat(4) }))
+        .collect();
+    let repository = crate::harness::Repository::new(&[("r.json", &json!(items).to_string())]);
+    let arguments =
+        json!({ "source": "generic", "inputPath": repository.path().join("r.json"), "project_id": project });
+    let status = || tool("index_status", &json!({ "project_id": project }));
+    // In the middle of making records searchable: some are, the rest is not.
+    killed(&arguments, || status()["result"]["files"].as_u64().unwrap_or(0) > 0);
+    let seen = status()["result"]["files"].as_u64().unwrap();
+    assert!(seen < 1200, "the kill came too late to prove anything");
+    let again = tool("triage_ingest", &arguments);
+    let result = &again["result"];
+    assert_eq!((&result["total"], &result["errors"]), (&json!(1200), &json!(0)), "{again:#}");
+    assert_eq!(result["unchanged"], 1200, "what was stored before the kill is not stored again");
+    assert_eq!(result["index"]["records"], 1200, "{again:#}");
+    assert!(result["index"]["unchanged"].as_u64().unwrap() >= seen, "{seen} {again:#}");
+    assert_eq!(status()["result"]["vectorsPending"], 0);
+}

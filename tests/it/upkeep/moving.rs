@@ -1,0 +1,354 @@
+//! Export and import: the same answers on the other side, nothing half-made, nothing taken on trust.
+
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use pairofcleats::app::App;
+use pairofcleats::contract::{ErrorCode, Fault, ProjectId};
+use pairofcleats::store::DecidedBy;
+use pairofcleats::tenancy;
+use pairofcleats::upkeep::archive::{self, Exported, Imported, Settings};
+use pairofcleats::upkeep::deletion;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Two, footprint, number, schema};
+use crate::harness::{PROGRAM, Repository, app, home, project, result};
+
+async fn export(app: &App, id: &str, file: &Path) -> Result<Exported, Fault> {
+    let store = app.store().await.unwrap();
+    let id = ProjectId::parse(id).unwrap();
+    let project = tenancy::open(store, &id, DecidedBy::Argument).await.unwrap().unwrap();
+    let cancel = CancellationToken::new();
+    archive::export(store, &project, file, "2026-01-02T03:04:05.000Z".into(), &cancel, &|_| {}).await
+}
+
+fn settings(app: &App) -> Settings {
+    Settings {
+        bytes_max: app.config.upkeep.import_bytes_max,
+        hnsw_rows_min: 1,
+        maintenance_work_mem_mb: app.config.embedded.maintenance_work_mem_mb,
+    }
+}
+
+async fn import(app: &App, file: &Path, id: &str) -> Result<Imported, Fault> {
+    import_with(app, file, id, settings(app)).await
+}
+
+async fn import_with(app: &App, file: &Path, id: &str, settings: Settings) -> Result<Imported, Fault> {
+    let (store, cancel) = (app.store().await.unwrap(), CancellationToken::new());
+    let id = ProjectId::parse(id).unwrap();
+    archive::import(store, file, Some(id), settings, &cancel, &|_| {}).await
+}
+
+/// What a project answers, without what measures.
+async fn answers(app: &Arc<App>, project: &str) -> Vec<Value> {
+    let mut all = Vec::new();
+    for question in [
+        json!({ "query": "count the coins", "output": "full" }),
+        json!({ "query": "open vault code", "lang": "python", "output": "full" }),
+        json!({ "query": "drawer", "ann": false }),
+        json!({ "query": "same text", "calls": "sum" }),
+        json!({ "query": "anything", "author": "nobody" }),
+        json!({ "query": "\"the same text\"", "top": 50 }),
+    ] {
+        let mut question = question;
+        question["project_id"] = json!(project);
+        let mut answer = result(app, "search", question).await;
+        for measured in ["stats", "latency_ms"] {
+            answer.as_object_mut().unwrap().remove(measured);
+        }
+        all.push(answer);
+    }
+    all
+}
+
+async fn delete(app: &App, id: &str) {
+    let id = ProjectId::parse(id).unwrap();
+    let store = app.store().await.unwrap();
+    deletion::delete(store, &app.layout, &app.config.upkeep, &id, true).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_round_trip_answers_alike() {
+    let two = Two::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("ours.zip");
+    let (before, rows) = (answers(&two.app, &two.ours).await, footprint(&two.app, &two.ours).await);
+    assert!(before.iter().filter(|answer| answer["hits"][0]["file"].is_string()).count() >= 4, "{before:#?}");
+    let exported = export(&two.app, &two.ours, &file).await.unwrap();
+    assert_eq!(exported.bytes, std::fs::metadata(&file).unwrap().len());
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing is left beside it");
+    assert_eq!(footprint(&two.app, &two.ours).await, rows, "an export changed something");
+    let again = export(&two.app, &two.ours, &file).await.unwrap_err();
+    assert_eq!(again.code, ErrorCode::InvalidRequest, "a file that exists is left alone");
+
+    let copy = project("copy");
+    let imported = import(&two.app, &file, &copy).await.unwrap();
+    assert_eq!((imported.rows, imported.exported_as.as_str()), (exported.rows, two.ours.as_str()));
+    assert_eq!(answers(&two.app, &copy).await, before, "beside the old one");
+    let refused = import(&two.app, &file, &two.ours).await.unwrap_err();
+    assert_eq!(refused.code, ErrorCode::IllegalState);
+    assert_eq!(footprint(&two.app, &two.ours).await, rows, "a refused import changed something");
+
+    delete(&two.app, &two.ours).await;
+    import(&two.app, &file, &two.ours).await.unwrap();
+    assert_eq!(answers(&two.app, &two.ours).await, before, "in place of the old one");
+    let made = format!(
+        "SELECT count(*) FROM pg_indexes WHERE schemaname = '{}' AND indexname IN ('lexical_terms', 'vectors_hnsw')",
+        schema(&two.ours)
+    );
+    assert_eq!(number(&made).await, 2, "its indexes are made again");
+    let status = result(&two.app, "config_status", json!({ "project_id": copy })).await;
+    assert_eq!(status["ownRole"], true, "{status:#}");
+    two.shop.write("new.py", "def freshly_written():\n    return 'after the import'\n");
+    let built = two.result("build_index", json!({ "repoPath": two.shop.root() })).await;
+    assert_eq!(built["report"]["filesChanged"], 1, "it goes on where it was: {built:#}");
+    assert_eq!(built["report"]["vectorsEmbedded"], 1, "{built:#}");
+    delete(&two.app, &copy).await;
+    two.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_command_line_moves_projects() {
+    let two = Two::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let (file, copy) = (folder.path().join("a.zip").to_string_lossy().into_owned(), project("moved"));
+    let run = |arguments: &[&str]| -> (Option<i32>, Value) {
+        let mut command = Command::new(PROGRAM);
+        command.args(["projects"]).args(arguments).arg("--json").env("PAIROFCLEATS_HOME", home());
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        (output.status.code(), serde_json::from_slice(&output.stdout).unwrap())
+    };
+    let (code, exported) = run(&["export", &two.ours, &file]);
+    assert_eq!(code, Some(0), "{exported:#}");
+    let (code, imported) = run(&["import", &file, "--project", &copy]);
+    assert_eq!((code, &imported["result"]["project_id"]), (Some(0), &json!(copy)), "{imported:#}");
+    assert_eq!(imported["result"]["rows"], exported["result"]["rows"]);
+    let (code, refused) = run(&["import", &file]);
+    assert_eq!(
+        (code, &refused["error"]["code"]),
+        (Some(1), &json!("ILLEGAL_STATE")),
+        "its own name is taken"
+    );
+    let (code, missing) = run(&["import", "/no/such/file.zip"]);
+    assert_eq!((code, &missing["error"]["code"]), (Some(1), &json!("NOT_FOUND")));
+    let (code, absent) = run(&["export", &project("absent"), "/tmp/never.zip"]);
+    assert_eq!((code, &absent["error"]["code"]), (Some(1), &json!("NO_INDEX")));
+    assert_eq!(answers(&two.app, &copy).await, answers(&two.app, &two.ours).await);
+    delete(&two.app, &copy).await;
+    two.end().await;
+}
+
+/// The entries of an archive.
+fn entries(file: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut archive = zip::ZipArchive::new(std::fs::File::open(file).unwrap()).unwrap();
+    let names: Vec<String> = archive.file_names().map(|name| name.unwrap().into_owned()).collect();
+    let read = |name: String| {
+        let mut bytes = Vec::new();
+        archive.by_name(&name).unwrap().read_to_end(&mut bytes).unwrap();
+        (name, bytes)
+    };
+    names.into_iter().map(read).collect()
+}
+
+fn write(file: &Path, entries: &BTreeMap<String, Vec<u8>>) {
+    let mut archive = zip::ZipWriter::new(std::fs::File::create(file).unwrap());
+    for (name, bytes) in entries {
+        archive.start_file(name.as_str(), zip::write::SimpleFileOptions::default()).unwrap();
+        archive.write_all(bytes).unwrap();
+    }
+    archive.finish().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_in_an_archive_is_taken_on_trust() {
+    let two = Two::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let (good, bad) = (folder.path().join("good.zip"), folder.path().join("bad.zip"));
+    export(&two.app, &two.ours, &good).await.unwrap();
+    let good = entries(&good);
+    let text = String::from_utf8(good["manifest.json"].clone()).unwrap();
+    let manifest = |change: &dyn Fn(&mut Value)| {
+        let mut value: Value = serde_json::from_str(&text).unwrap();
+        change(&mut value);
+        let mut entries = good.clone();
+        entries.insert("manifest.json".into(), value.to_string().into_bytes());
+        entries
+    };
+    let with = |name: &str, bytes: Vec<u8>| {
+        let mut entries = good.clone();
+        entries.insert(name.into(), bytes);
+        entries
+    };
+    let without = |name: &str| {
+        let mut entries = good.clone();
+        entries.remove(name);
+        entries
+    };
+    let mut altered = good["search/chunks"].clone();
+    let at = altered.len() / 2;
+    altered[at] ^= 1;
+    let table = |manifest: &mut Value, name: &str, field: &str, value: Value| {
+        let tables = manifest["tables"].as_array_mut().unwrap();
+        tables.iter_mut().find(|table| table["name"] == name).unwrap()[field] = value;
+    };
+    let id = project("victim");
+    let verify = ErrorCode::DownloadVerifyFailed;
+    for (what, entries, code) in [
+        ("one bit", with("search/chunks", altered), verify),
+        ("a shorter table", with("search/chunks", good["search/chunks"][..at].to_vec()), verify),
+        (
+            "a longer table",
+            with("search/names", [good["search/names"].clone(), vec![0]].concat()),
+            ErrorCode::ArchiveTooLarge,
+        ),
+        ("a table too few", without("search/vectors"), verify),
+        ("no manifest", without("manifest.json"), verify),
+        ("an entry too many", with("../../etc/passwd", vec![1]), ErrorCode::ArchiveUnsafe),
+        ("another table", with("search/pg_authid", vec![1]), ErrorCode::ArchiveUnsafe),
+        ("another format", manifest(&|m| m["format"] = json!(2)), ErrorCode::IllegalState),
+        ("another version", manifest(&|m| m["modules"][0]["version"] = json!(99)), ErrorCode::IllegalState),
+        (
+            "an unknown module",
+            manifest(&|m| m["modules"][0]["name"] = json!("x\"; DROP")),
+            ErrorCode::IllegalState,
+        ),
+        ("no modules", manifest(&|m| m["modules"] = json!([])), verify),
+        ("other rows", manifest(&|m| table(m, "chunks", "rows", json!(1))), verify),
+        ("other columns", manifest(&|m| table(m, "chunks", "columns", json!([["id", "text"]]))), verify),
+        (
+            "a table of another name",
+            manifest(&|m| table(m, "chunks", "name", json!("jobs"))),
+            ErrorCode::ArchiveUnsafe,
+        ),
+        ("no model", manifest(&|m| m["model"]["hash"] = json!("zz")), verify),
+        ("absurd dimensions", manifest(&|m| m["model"]["dimensions"] = json!(99_999_999)), verify),
+        ("other dimensions", manifest(&|m| m["model"]["dimensions"] = json!(5)), verify),
+        (
+            "an endless table",
+            manifest(&|m| table(m, "chunks", "bytes", json!(u64::MAX))),
+            ErrorCode::ArchiveTooLarge,
+        ),
+    ] {
+        write(&bad, &entries);
+        let fault = import(&two.app, &bad, &id).await.unwrap_err();
+        assert_eq!(fault.code, code, "{what}: {fault}");
+        assert!(fault.hint.is_some(), "{what} has no hint");
+        assert_eq!(
+            number(&format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{}'", schema(&id))).await,
+            0,
+            "{what}"
+        );
+    }
+    std::fs::write(&bad, "no zip file").unwrap();
+    assert_eq!(import(&two.app, &bad, &id).await.unwrap_err().code, verify);
+    write(&bad, &good);
+    let small = Settings { bytes_max: 1000, ..settings(&two.app) };
+    assert_eq!(import_with(&two.app, &bad, &id, small).await.unwrap_err().code, ErrorCode::ArchiveTooLarge);
+    import(&two.app, &bad, &id).await.unwrap();
+    delete(&two.app, &id).await;
+    two.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_is_killed_leaves_nothing_and_can_be_made_again() {
+    let (app, source, copy) = (app(), project("large"), project("killed"));
+    let repository = Repository::new(&[]);
+    for file in 0..600 {
+        repository.write(
+            &format!("m{file}.py"),
+            &format!("def task_{file}(value):\n    return [value] * {file}\n"),
+        );
+    }
+    result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": source })).await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("large.zip");
+    export(&app, &source, &file).await.unwrap();
+    let there = format!(
+        "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = '{}') + (SELECT count(*) FROM pairofcleats.projects WHERE id = '{copy}')",
+        schema(&copy)
+    );
+    // Its session shows while it is in the middle.
+    let at_work = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'pairofcleats ddl' AND query LIKE 'COPY%FROM STDIN%'";
+    let mut cut = 0;
+    for _ in 0..5 {
+        let mut command = Command::new(PROGRAM);
+        command
+            .args(["projects", "import", &file.to_string_lossy(), "--project", &copy])
+            .env("PAIROFCLEATS_HOME", home());
+        let mut victim =
+            command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        while number(at_work).await == 0 && victim.try_wait().unwrap().is_none() {
+            tokio::task::yield_now().await;
+        }
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        if number(&there).await > 0 {
+            delete(&app, &copy).await;
+            continue;
+        }
+        cut += 1;
+    }
+    assert!(cut > 0, "every kill came too late to prove anything");
+    // The server notices the dead process within seconds, and then the name is free.
+    let mut tries = 0;
+    while let Err(fault) = import(&app, &file, &copy).await {
+        tries += 1;
+        assert!(tries < 100 && fault.code == ErrorCode::StorageUnavailable, "{fault}");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+    }
+    assert_eq!(answers(&app, &copy).await, answers(&app, &source).await);
+    for id in [&source, &copy] {
+        delete(&app, id).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_export_that_is_stopped_leaves_no_file_and_one_during_a_run_is_whole() {
+    let two = Two::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("stopped.zip");
+    let store = two.app.store().await.unwrap();
+    let id = ProjectId::parse(&two.ours).unwrap();
+    let open = tenancy::open(store, &id, DecidedBy::Argument).await.unwrap().unwrap();
+    let cancel = CancellationToken::new();
+    let stop = |table: &str| {
+        if table == "chunks" {
+            cancel.cancel()
+        }
+    };
+    let stopped = archive::export(store, &open, &file, String::new(), &cancel, &stop).await.unwrap_err();
+    assert_eq!(stopped.code, ErrorCode::Cancelled);
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "a stopped export left something");
+    let closed = folder.path().join("no/such/folder/a.zip");
+    assert!(export(&two.app, &two.ours, &closed).await.is_err());
+
+    for file in 0..400 {
+        two.shop.write(
+            &format!("m{file}.py"),
+            &format!("def task_{file}(value):\n    return [value] * {file}\n"),
+        );
+    }
+    let (app, arguments) =
+        (Arc::clone(&two.app), json!({ "repoPath": two.shop.root(), "project_id": two.ours }));
+    let running = tokio::spawn(async move { result(&app, "build_index", arguments).await });
+    let files = format!("SELECT count(*) FROM {}.files", schema(&two.ours));
+    while number(&files).await < 10 {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    export(&two.app, &two.ours, &file).await.unwrap();
+    running.await.unwrap();
+    let copy = project("during");
+    import(&two.app, &file, &copy).await.unwrap();
+    let built =
+        result(&two.app, "build_index", json!({ "repoPath": two.shop.root(), "project_id": copy })).await;
+    assert_eq!(built["report"]["files"], 402, "a run completes what the export saw: {built:#}");
+    assert_eq!(answers(&two.app, &copy).await.len(), 6);
+    delete(&two.app, &copy).await;
+    two.end().await;
+}
