@@ -113,7 +113,7 @@ async fn what_is_tried_is_what_the_caller_says() {
         (json!({ "options": "distance_metric=nonsense" }), false, Value::Null),
         (json!({ "options": "chunk_size=7" }), false, Value::Null),
         (json!({ "module": "vec9" }), false, Value::Null),
-        (json!({ "table": "t1", "column": "_c" }), true, json!("[0.100000,0.200000,0.300000]")),
+        (json!({ "table": "t1", "column": "c1" }), true, json!("[0.100000,0.200000,0.300000]")),
         // A word of SQL that cannot be a column: the name reaches the statement.
         (json!({ "column": "rowid" }), false, Value::Null),
         (json!({ "table": "sqlite_master" }), false, Value::Null),
