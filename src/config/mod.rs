@@ -11,5 +11,6 @@ pub use layout::{Layout, default_home};
 pub use load::{ConfigError, Overrides, is_set, load};
 pub use sections::{
     Access, Assets, Audit, Config, Database, Embedded, Embedding, Indexing, Log, LogFormat, Mcp, Oauth,
-    Queue, Required, Search, Server, Timeouts, Tools, Transport, ValidationErrors, Variant, Workflow,
+    Portable, Queue, Required, Search, Server, Timeouts, Tools, Transport, ValidationErrors, Variant,
+    Workflow,
 };

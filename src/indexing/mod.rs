@@ -15,6 +15,8 @@ mod prepare;
 mod risk;
 
 mod history;
+
+mod artifacts;
 mod vectors;
 mod write;
 
@@ -22,6 +24,6 @@ mod report;
 mod run;
 
 pub use file::{Kind, ReadLimits, Root, SkipReason};
-pub use report::{RunReport, SkippedFiles};
+pub use report::{RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{Options, Run, require_files, run};
 pub use secrets::redact;

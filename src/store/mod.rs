@@ -1,12 +1,15 @@
-//! All SQL. Two doors: [`Store::control`] to what is kept once, [`ProjectTx::begin`] to a project's data.
+//! All SQL. Two doors: [`Store::control`] to what is kept once, [`ProjectTx::begin`] to a project's data; and [`portable`]
+//! files, which hold the same outside of Postgres. Search reads either through [`Reads`].
 //!
 //! A file a table; statements stand beside the functions that run them, each one schema-qualified through
 //! [`crate::postgres::SchemaName`], every value bound, no `SELECT *`.
 
 mod control;
 mod door;
+pub mod portable;
 mod project;
 mod provision;
+mod reads;
 mod single_flight;
 mod workspace;
 
@@ -24,8 +27,10 @@ pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHis
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, Words};
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
+pub use project::pages::{self, Part};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{ChunkWrite, CommentWrite, FileWrite, WordsWrite, Written, write_batch};
 pub use provision::{is_outdated, provision};
+pub use reads::{Index, Reads};
 pub use workspace::{DecidedBy, ModelFacts, Project};

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use super::context::Caller;
 use super::schema::{InputSchema, nearest};
 use super::spec::ToolSpec;
-use super::{index, search, status};
+use super::{artifacts, index, search, status};
 use crate::contract::Refusal;
 
 /// Every operation of the product.
@@ -19,6 +19,8 @@ pub static LIST: &[&ToolSpec] = &[
     &index::index_status::TOOL,
     &status::check_status::TOOL,
     &status::workspace_status::TOOL,
+    &artifacts::build_sqlite_index::TOOL,
+    &artifacts::compact_sqlite_index::TOOL,
     &index::build_index::OLDER_NAME,
 ];
 

@@ -14,6 +14,7 @@ mod repository;
 pub mod schema;
 mod view;
 
+mod artifacts;
 pub mod browse;
 mod index;
 mod search;

@@ -1,3 +1,4 @@
-//! What keeps an installation whole: runtime files.
+//! What keeps an installation whole: runtime files; and what leaves it: portable index files.
 
 pub mod assets;
+pub mod portable;

@@ -14,6 +14,7 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "index_repository" => json!({ "repo_path": repository, "project_id": project }),
         "build_index" | "index_build" => json!({ "repoPath": repository, "project_id": project }),
         "index_status" | "check_status" => json!({ "project_id": project }),
+        "build_sqlite_index" | "compact_sqlite_index" => json!({ "project_id": project }),
         "workspace_status" => json!({ "project_id": project }),
         _ => return None,
     })

@@ -16,6 +16,7 @@ mod filters;
 mod indexing;
 mod isolation;
 mod oauth;
+mod portable;
 mod processes;
 mod resources;
 mod searching;

@@ -15,3 +15,5 @@ pub(super) mod write;
 
 pub mod lexical;
 pub mod vectors;
+
+pub mod pages;

@@ -91,7 +91,8 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
         _ => json!({ "project_id": project }),
     };
     let reads = ["search", "search_code", "show_file", "index_status", "check_status", "workspace_status"];
-    let writes = ["index_repository", "build_index", "index_build"];
+    let writes =
+        ["index_repository", "build_index", "index_build", "build_sqlite_index", "compact_sqlite_index"];
     let mut covered = BTreeSet::new();
     for tool in pairofcleats::tools::LIST.iter().map(|tool| tool.name) {
         covered.insert(tool);
