@@ -10,13 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::App;
 use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::indexing::{self, Options, Run};
+use crate::indexing::{self, Options, Run, SqliteFile};
 use crate::jobs::{
     self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob, Until, WhenStopped,
 };
-use crate::store::{DecidedBy, Project};
+use crate::store::{DecidedBy, Project, Store};
 use crate::tenancy::{self, RepositoryRoot};
 use crate::triage::{self, Shelf};
+use crate::upkeep::portable::{self, Build, Part};
 
 /// The kind under which index jobs are queued.
 pub const KIND: &str = "index";
@@ -70,8 +71,8 @@ const OWN_RUN_ATTEMPTS_MAX: usize = 3;
 ///
 /// # Errors
 /// `INTERNAL` if the request cannot be written.
-fn job(project: &ProjectId, root: &str, options: Options) -> Result<NewJob, Fault> {
-    let request = Request { root: root.to_owned(), options };
+fn job(project: &ProjectId, root: &str, options: &Options) -> Result<NewJob, Fault> {
+    let request = Request { root: root.to_owned(), options: options.clone() };
     Ok(NewJob {
         project_id: project.clone(),
         kind: KIND,
@@ -94,7 +95,8 @@ pub async fn run(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
-    run_covering(app, &job(project.id(), root.as_str(), options)?, options, cancel, &on_progress).await
+    let job = job(project.id(), root.as_str(), &options)?;
+    run_covering(app, &job, &options, cancel, &on_progress).await
 }
 
 /// Brings the texts of a project's records up to date and waits. What was stored before the call is in them afterwards.
@@ -108,13 +110,13 @@ pub async fn run_records(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
-    let job = job(project.id(), triage::ROOT, options)?;
-    let done = run_covering(app, &job, options, cancel, &on_progress).await?;
+    let job = job(project.id(), triage::ROOT, &options)?;
+    let done = run_covering(app, &job, &options, cancel, &on_progress).await?;
     if !done.attached {
         return Ok(done);
     }
     // A run that was under way may have passed the place of a record that was stored meanwhile.
-    run_covering(app, &job, options, cancel, &on_progress).await
+    run_covering(app, &job, &options, cancel, &on_progress).await
 }
 
 /// Makes the vectors that a project lacks, and waits.
@@ -128,14 +130,15 @@ pub async fn embed(
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
     let options = Options { vectors_only: true, ..Options::default() };
-    run_covering(app, &job(project.id(), WHOLE_PROJECT, options)?, options, cancel, &on_progress).await
+    let job = job(project.id(), WHOLE_PROJECT, &options)?;
+    run_covering(app, &job, &options, cancel, &on_progress).await
 }
 
 /// Runs the job, and again where the run that was joined did less.
 async fn run_covering(
     app: &Arc<App>,
     job: &NewJob,
-    options: Options,
+    options: &Options,
     cancel: &CancellationToken,
     on_progress: &(impl Fn(&Progress) + Send + Sync),
 ) -> Result<Finished, Fault> {
@@ -166,7 +169,7 @@ pub async fn begin(
     root: &RepositoryRoot,
     options: Options,
 ) -> Result<Enqueued, Fault> {
-    let asked = jobs::enqueue(app.store().await?, &job(project.id(), root.as_str(), options)?).await?;
+    let asked = jobs::enqueue(app.store().await?, &job(project.id(), root.as_str(), &options)?).await?;
     let app = Arc::clone(app);
     tokio::spawn(async move {
         if let Err(fault) = work_once(&app).await {
@@ -181,7 +184,7 @@ pub async fn begin(
 /// # Errors
 /// Storage faults.
 pub async fn ask(app: &App, project: &Project, root: &RepositoryRoot) -> Result<Enqueued, Fault> {
-    jobs::enqueue(app.store().await?, &job(project.id(), root.as_str(), Options::default())?).await
+    jobs::enqueue(app.store().await?, &job(project.id(), root.as_str(), &Options::default())?).await
 }
 
 /// The same, unless a run is under way or the last one ended less than `after_ms` ago.
@@ -194,7 +197,7 @@ pub async fn ask_if_due(
     root: &RepositoryRoot,
     after_ms: u64,
 ) -> Result<Option<Enqueued>, Fault> {
-    jobs::enqueue_if_due(app.store().await?, &job(project, root.as_str(), Options::default())?, after_ms).await
+    jobs::enqueue_if_due(app.store().await?, &job(project, root.as_str(), &Options::default())?, after_ms).await
 }
 
 /// Sees a run through that nobody waits for: here if it is free, else by waiting for who has it. When this process
@@ -252,6 +255,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         }
         Err(fault) => return Err(fault),
     };
+    let sqlite = request.options.sqlite;
     let run = Run {
         store,
         project: &project,
@@ -265,7 +269,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         cancel: &running.cancel,
         progress: &running.progress,
     };
-    let report = match about {
+    let mut report = match about {
         About::Vectors => indexing::embed(&run).await?,
         About::Repository(_) => indexing::run(&run).await?,
         About::Records => {
@@ -274,5 +278,33 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
             indexing::run_documents(&run, &Shelf { store, project: &project, now_ms }).await?
         }
     };
+    if sqlite {
+        report.sqlite = Some(export(&app, store, &project, &running.cancel).await?);
+    }
     serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))
+}
+
+/// Brings the project's portable file up to date.
+async fn export(
+    app: &App,
+    store: &Store,
+    project: &Project,
+    cancel: &CancellationToken,
+) -> Result<SqliteFile, Fault> {
+    let name = portable::file_name(Part::All, None);
+    let built = portable::build(&Build {
+        store,
+        project,
+        root: None,
+        part: Part::All,
+        out: &app.layout.project(project.id().as_str()).join(&name),
+        incremental: true,
+        compact: false,
+        settings: &app.config.portable,
+        clock: &*app.clock,
+        cancel,
+        progress: &|_, _| {},
+    })
+    .await?;
+    Ok(SqliteFile { name, bytes: built.bytes, sha256: built.sha256, incremental: built.fallback.is_none() })
 }

@@ -16,6 +16,8 @@ mod prepare;
 mod risk;
 
 mod history;
+
+mod artifacts;
 mod vectors;
 mod write;
 
@@ -30,7 +32,7 @@ pub use documents::{Document, Documents, run_documents};
 pub use file::{Kind, ReadLimits, Root, SkipReason};
 pub use front_matter::pairs;
 pub use options::{Mode, Options};
-pub use report::{RunReport, SkippedFiles};
+pub use report::{RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{Run, embed, require_files, run};
 pub use secrets::redact;
 pub use watch::{Changes, Look, Watch};

@@ -7,7 +7,7 @@ use super::describe::RECORD_EXTENSIONS;
 use crate::languages::{self, Language};
 
 /// How a run is to be made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Options {
     /// Read and chunk every file again; vectors of unchanged text are kept.
@@ -18,15 +18,22 @@ pub struct Options {
     pub mode: Mode,
     /// Read nothing; only make the vectors that the project lacks.
     pub vectors_only: bool,
+    /// Refresh the project's portable file afterwards.
+    pub sqlite: bool,
+    /// Take vectors from portable files in this folder before anything is embedded.
+    pub artifacts: Option<String>,
 }
 
 impl Options {
     /// Whether a run with these options does all that one with `other` would.
     #[must_use]
-    pub fn cover(self, other: Self) -> bool {
+    pub fn cover(&self, other: &Self) -> bool {
         let modes = self.mode == Mode::All || self.mode.of_files() == other.mode.of_files();
         let reads = other.vectors_only || (!self.vectors_only && modes);
-        reads && (self.full || !other.full) && (self.force || !other.force)
+        let beside = other.artifacts.is_none() || self.artifacts == other.artifacts;
+        reads && beside && [(self.full, other.full), (self.force, other.force), (self.sqlite, other.sqlite)]
+            .into_iter()
+            .all(|(ours, theirs)| ours || !theirs)
     }
 }
 
@@ -88,12 +95,14 @@ mod tests {
     #[test]
     fn a_larger_run_does_the_work_of_a_smaller_one() {
         let of = |mode| Options { mode, ..Options::default() };
-        assert!(of(Mode::All).cover(of(Mode::Prose)) && of(Mode::Code).cover(of(Mode::ExtractedProse)));
-        assert!(!of(Mode::Prose).cover(of(Mode::All)) && !of(Mode::Prose).cover(of(Mode::Code)));
+        assert!(of(Mode::All).cover(&of(Mode::Prose)) && of(Mode::Code).cover(&of(Mode::ExtractedProse)));
+        assert!(!of(Mode::Prose).cover(&of(Mode::All)) && !of(Mode::Prose).cover(&of(Mode::Code)));
         let (full, vectors) =
             (Options { full: true, ..of(Mode::All) }, Options { vectors_only: true, ..of(Mode::All) });
-        assert!(full.cover(of(Mode::All)) && !of(Mode::All).cover(full));
-        assert!(of(Mode::Code).cover(vectors) && !vectors.cover(of(Mode::All)));
+        assert!(full.cover(&of(Mode::All)) && !of(Mode::All).cover(&full));
+        assert!(of(Mode::Code).cover(&vectors) && !vectors.cover(&of(Mode::All)));
+        let beside = Options { sqlite: true, artifacts: Some("ci".to_owned()), ..of(Mode::All) };
+        assert!(beside.cover(&of(Mode::All)) && !of(Mode::All).cover(&beside));
     }
 
     #[test]

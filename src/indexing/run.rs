@@ -12,7 +12,7 @@ use super::prepare::ReadWith;
 use super::report::{RunReport, SkipCounter};
 use super::risk::{self, Rules};
 use super::walk::{self, Walk};
-use super::{history, vectors, write};
+use super::{artifacts, history, vectors, write};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::contract::{ErrorCode, Fault};
@@ -132,6 +132,8 @@ async fn pipeline(
     if run.options.full || repository.outdated {
         remove_orphan_names(run).await?;
     }
+    let mut notes = notes(run, repository, note);
+    let restored = artifacts::restore(run, &mut notes).await?;
     let embedded = vectors::embed_pending(run).await?;
     run.progress.update(|progress| progress.phase = Phase::Finish);
     vectors::ensure_index(run).await?;
@@ -149,7 +151,9 @@ async fn pipeline(
         vectors_pending: embedded.pending,
         secrets_redacted: written.redacted,
         skipped: skips.finish(),
-        notes: notes(run, repository, note),
+        notes,
+        restored_artifacts: restored,
+        sqlite: None,
         lexical_seconds,
         seconds: seconds_since(run, started),
     };

@@ -1,4 +1,5 @@
-//! What keeps an installation whole: runtime files, word lists, extensions; room on disk, the end and the moving of a project.
+//! What keeps an installation whole: runtime files, word lists, extensions, portable index files; room on disk, the end
+//! and the moving of a project.
 
 pub mod sources;
 
@@ -13,3 +14,4 @@ pub mod archive;
 pub mod clean;
 pub mod deletion;
 pub mod gc;
+pub mod portable;

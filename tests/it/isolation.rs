@@ -15,6 +15,7 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "build_index" | "index_build" => json!({ "repoPath": repository, "project_id": project }),
         "index_status" | "check_status" => json!({ "project_id": project }),
         "workspace_status" | "config_status" => json!({ "project_id": project }),
+        "build_sqlite_index" | "compact_sqlite_index" => json!({ "project_id": project }),
         "report_artifacts" => json!({ "project_id": project, "repoPath": repository }),
         "cache_gc" => json!({ "project_id": project, "maxAgeDays": 0, "dryRun": true }),
         "clean_artifacts" => json!({ "project_id": project, "all": true, "dryRun": true }),

@@ -20,6 +20,7 @@ mod freshness;
 mod indexing;
 mod isolation;
 mod oauth;
+mod portable;
 mod processes;
 mod resources;
 mod searching;

@@ -28,6 +28,12 @@ pub(super) struct Args {
     /// Where this joins a run that is under way, run again after it: it may have begun before the last change
     #[arg(long)]
     fresh: bool,
+    /// Refresh the project's portable file afterwards
+    #[arg(long)]
+    sqlite: bool,
+    /// First take vectors from the portable files in a folder [default: ci-artifacts in the repository]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "ci-artifacts")]
+    use_artifacts: Option<String>,
 }
 
 /// The arguments of the tool `build_index`.
@@ -41,6 +47,12 @@ pub(super) struct BuildIndex<'a> {
     pub(super) incremental: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) force: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sqlite: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) use_artifacts: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) artifacts_dir: Option<&'a str>,
 }
 
 /// Runs the command.
@@ -50,6 +62,9 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
         project_id: args.project.as_deref(),
         incremental: args.full.then_some(false),
         force: args.force.then_some(true),
+        sqlite: args.sqlite.then_some(true),
+        use_artifacts: args.use_artifacts.is_some().then_some(true),
+        artifacts_dir: args.use_artifacts.as_deref(),
     };
     let mut called = build(session, &arguments).await;
     if args.fresh && joined(&called) {

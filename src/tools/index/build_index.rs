@@ -43,7 +43,7 @@ fn input_of_older_name() -> Map<String, Value> {
     let mut input = schema::of::<Input>();
     if let Some(Value::Object(fields)) = input.get_mut("properties") {
         for rule in fields.values_mut().filter_map(Value::as_object_mut) {
-            rule.insert("description".to_owned(), Value::from("As in build_index."));
+            rule.insert("description".to_owned(), Value::from("Same."));
         }
     }
     input
@@ -74,6 +74,13 @@ struct Input {
     confirm_reembed: Option<bool>,
     /// Try out without a model: word-hash vectors.
     stub_embeddings: Option<bool>,
+    /// Refresh the project's portable file, too.
+    sqlite: Option<bool>,
+    /// First take vectors from portable files in `artifactsDir`.
+    use_artifacts: Option<bool>,
+    /// Default `ci-artifacts` in the repository.
+    #[schemars(length(min = 1, max = 4096))]
+    artifacts_dir: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -105,6 +112,8 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
             force: input.force.unwrap_or(false),
             mode: input.mode.unwrap_or_default(),
             vectors_only: false,
+            sqlite: input.sqlite.unwrap_or(false),
+            artifacts: artifacts(&call, &input).await?,
         },
         model: model(&input)?,
         confirmed: input.confirm_reembed.unwrap_or(false),
@@ -132,6 +141,19 @@ fn model(input: &Input) -> Result<Option<ModelName>, Fault> {
         }
         (None, false) => Ok(None),
     }
+}
+
+/// The folder whose files are to give their vectors.
+async fn artifacts(call: &Call, input: &Input) -> Result<Option<String>, Fault> {
+    if input.use_artifacts == Some(true) {
+        let folder = input.artifacts_dir.as_deref().unwrap_or("ci-artifacts");
+        return job::artifacts(call, input.repo_path.as_deref(), folder).await.map(Some);
+    }
+    if input.artifacts_dir.is_none() {
+        return Ok(None);
+    }
+    Err(Fault::new(ErrorCode::InvalidRequest, "`artifactsDir` is read only with `useArtifacts`.")
+        .with_hint("Set `useArtifacts` as well, or leave `artifactsDir` out."))
 }
 
 fn output(
