@@ -172,7 +172,7 @@ impl App {
         let app = Arc::clone(self);
         tokio::spawn(async move {
             // A failure here is the answer of the first call that needs the part.
-            let (store, model) = tokio::join!(app.store(), app.embedder());
+            let (store, model, _) = tokio::join!(app.store(), app.embedder(), app.dictionaries.current());
             for fault in [store.err(), model.err()].into_iter().flatten() {
                 tracing::warn!("not ready yet: {}", fault.message);
             }

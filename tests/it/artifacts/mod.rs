@@ -3,6 +3,7 @@
 mod dictionaries;
 mod extensions;
 mod killed;
+mod offline;
 
 use std::path::Path;
 use std::sync::Arc;
