@@ -61,7 +61,7 @@ pub async fn run(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
-    see_through(app, &job(project, root.as_str(), options)?, options, cancel, &on_progress).await
+    see_through(app, &job(project, root.as_str(), options)?, &options, cancel, &on_progress).await
 }
 
 /// Makes the vectors that a project lacks, and waits.
@@ -75,13 +75,13 @@ pub async fn embed(
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
     let options = Options { vectors_only: true, ..Options::default() };
-    see_through(app, &job(project, WHOLE_PROJECT, options)?, options, cancel, &on_progress).await
+    see_through(app, &job(project, WHOLE_PROJECT, options)?, &options, cancel, &on_progress).await
 }
 
 async fn see_through(
     app: &Arc<App>,
     job: &NewJob,
-    options: Options,
+    options: &Options,
     cancel: &CancellationToken,
     on_progress: &(impl Fn(&Progress) + Send + Sync),
 ) -> Result<Finished, Fault> {
@@ -90,7 +90,8 @@ async fn see_through(
     let mut attempt = 1;
     loop {
         let execute = |running| execute(Arc::clone(app), running);
-        let done = jobs::run_or_attach(store, job, &app.worker, settings, cancel, on_progress, execute).await?;
+        let done =
+            jobs::run_or_attach(store, job, &app.worker, settings, cancel, on_progress, execute).await?;
         let covered = || {
             let ran = Request::deserialize(&done.request);
             ran.is_ok_and(|ran| ran.options.cover(options))

@@ -23,7 +23,7 @@ pub struct Options {
 impl Options {
     /// Whether a run with these options does all that one with `other` would.
     #[must_use]
-    pub fn cover(self, other: Self) -> bool {
+    pub fn cover(&self, other: &Self) -> bool {
         let modes = self.mode == Mode::All || self.mode.of_files() == other.mode.of_files();
         let reads = other.vectors_only || (!self.vectors_only && modes);
         reads && (self.full || !other.full) && (self.force || !other.force)
@@ -62,7 +62,8 @@ impl Mode {
     /// Whether a file could be of this mode as far as its path says; what it holds decides where this is true.
     pub(super) fn may_be(self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-        let is_record = name.rsplit_once('.').is_some_and(|(_, extension)| RECORD_EXTENSIONS.contains(&extension));
+        let is_record =
+            name.rsplit_once('.').is_some_and(|(_, extension)| RECORD_EXTENSIONS.contains(&extension));
         let language = languages::detect(path, &[]);
         match self.of_files() {
             // Metadata makes a record of any file.
@@ -79,7 +80,9 @@ mod tests {
 
     #[test]
     fn paths_say_what_a_file_cannot_be() {
-        assert!(Mode::Code.may_be("a.rs") && Mode::ExtractedProse.may_be("a.rs") && Mode::Code.may_be("script"));
+        assert!(
+            Mode::Code.may_be("a.rs") && Mode::ExtractedProse.may_be("a.rs") && Mode::Code.may_be("script")
+        );
         assert!(!Mode::Code.may_be("a.md") && !Mode::Code.may_be("x/build.log"));
         assert!(Mode::Prose.may_be("a.md") && Mode::Prose.may_be("README") && !Mode::Prose.may_be("a.rs"));
         assert!(Mode::Records.may_be("a.md") && Mode::All.may_be("build.log"));
@@ -88,12 +91,12 @@ mod tests {
     #[test]
     fn a_larger_run_does_the_work_of_a_smaller_one() {
         let of = |mode| Options { mode, ..Options::default() };
-        assert!(of(Mode::All).cover(of(Mode::Prose)) && of(Mode::Code).cover(of(Mode::ExtractedProse)));
-        assert!(!of(Mode::Prose).cover(of(Mode::All)) && !of(Mode::Prose).cover(of(Mode::Code)));
+        assert!(of(Mode::All).cover(&of(Mode::Prose)) && of(Mode::Code).cover(&of(Mode::ExtractedProse)));
+        assert!(!of(Mode::Prose).cover(&of(Mode::All)) && !of(Mode::Prose).cover(&of(Mode::Code)));
         let (full, vectors) =
             (Options { full: true, ..of(Mode::All) }, Options { vectors_only: true, ..of(Mode::All) });
-        assert!(full.cover(of(Mode::All)) && !of(Mode::All).cover(full));
-        assert!(of(Mode::Code).cover(vectors) && !vectors.cover(of(Mode::All)));
+        assert!(full.cover(&of(Mode::All)) && !of(Mode::All).cover(&full));
+        assert!(of(Mode::Code).cover(&vectors) && !vectors.cover(&of(Mode::All)));
     }
 
     #[test]

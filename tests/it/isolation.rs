@@ -15,6 +15,7 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "build_index" | "index_build" => json!({ "repoPath": repository, "project_id": project }),
         "index_status" | "check_status" => json!({ "project_id": project }),
         "workspace_status" => json!({ "project_id": project }),
+        "download_models" => json!({ "project_id": project }),
         _ => return None,
     })
 }

@@ -17,6 +17,7 @@ mod faults;
 mod filters;
 mod indexing;
 mod isolation;
+mod models;
 mod oauth;
 mod processes;
 mod resources;

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::{
-    bootstrap, call, completions, doctor, index, keys, mcp, mcp_config, projects, quickstart, search, serve,
-    tools,
+    bootstrap, call, completions, doctor, index, keys, mcp, mcp_config, models, projects, quickstart, search,
+    serve, tools,
 };
 use crate::config::Overrides;
 
@@ -68,8 +68,10 @@ pub(super) enum Command {
     Call(call::Args),
     /// List the tools
     Tools(tools::Args),
-    /// List the projects and what they hold
+    /// List the projects and what they hold; give one another model
     Projects(projects::Args),
+    /// List and install embedding models
+    Models(models::Args),
     /// Make, list and revoke API keys of the server
     Keys(keys::Args),
     /// Check the installation and say how to mend it

@@ -24,6 +24,18 @@ pub(super) struct Args {
     /// Index even if more than half of the indexed files are gone
     #[arg(long)]
     force: bool,
+    /// Look only at files of this mode: code, prose, extracted-prose or records [default: all]
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
+    /// Model of the project: an id, or id:int8 or id:fp32 [default: its own; of a new project the configured one]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Let the model replace the one that the project has: all of it is embedded again
+    #[arg(long)]
+    yes: bool,
+    /// Try out without a model: vectors of word hashes
+    #[arg(long, conflicts_with = "model")]
+    stub_embeddings: bool,
 }
 
 /// The arguments of the tool `build_index`.
@@ -37,6 +49,14 @@ pub(super) struct BuildIndex<'a> {
     pub(super) incremental: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) force: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) mode: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) confirm_reembed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stub_embeddings: Option<bool>,
 }
 
 /// Runs the command.
@@ -46,6 +66,10 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
         project_id: args.project.as_deref(),
         incremental: args.full.then_some(false),
         force: args.force.then_some(true),
+        mode: args.mode.as_deref(),
+        model: args.model.as_deref(),
+        confirm_reembed: args.yes.then_some(true),
+        stub_embeddings: args.stub_embeddings.then_some(true),
     };
     let called = build(session, &arguments).await;
     Ok(session.output.answer(&called, render))

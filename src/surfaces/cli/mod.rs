@@ -22,6 +22,7 @@ mod index;
 mod keys;
 mod mcp;
 mod mcp_config;
+mod models;
 mod projects;
 mod quickstart;
 mod search;
@@ -84,7 +85,8 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Call(args) => call::run(&session, &args).await,
         Command::Tools(_) => tools::run(&session),
         Command::Keys(args) => keys::run(&session, args).await,
-        Command::Projects(_) => projects::run(&session).await,
+        Command::Projects(args) => projects::run(&session, args).await,
+        Command::Models(args) => models::run(&session, args).await,
         Command::Doctor(_) => doctor::run(&session).await,
         Command::Completions(args) => Ok(completions::run(&args)),
     };

@@ -121,15 +121,18 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
 fn model(input: &Input) -> Result<Option<ModelName>, Fault> {
     let invalid = |message: &str, hint: &str| Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint);
     match (&input.model, input.stub_embeddings.unwrap_or(false)) {
-        (Some(_), true) => Err(invalid("`model` and `stubEmbeddings` ask for two models.", "Leave one of them out.")),
+        (Some(_), true) => {
+            Err(invalid("`model` and `stubEmbeddings` ask for two models.", "Leave one of them out."))
+        }
         (None, true) => Ok(ModelName::parse(StubEmbedder::ID)),
         (Some(name), false) => match ModelName::parse(name) {
             Some(name) => Ok(Some(name)),
             None => Err(invalid("`model` is no model's name.", "Write an id, or id:int8 or id:fp32.")),
         },
-        (None, false) if input.confirm_reembed.is_some() => {
-            Err(invalid("`confirmReembed` belongs to a `model`.", "Name the model that the project is to have."))
-        }
+        (None, false) if input.confirm_reembed.is_some() => Err(invalid(
+            "`confirmReembed` belongs to a `model`.",
+            "Name the model that the project is to have.",
+        )),
         (None, false) => Ok(None),
     }
 }

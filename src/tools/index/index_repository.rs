@@ -56,11 +56,8 @@ struct Output {
 }
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
-    let wanted = Wanted {
-        project_id: input.project_id.as_deref(),
-        repo: Some(&input.repo_path),
-        ..Wanted::default()
-    };
+    let wanted =
+        Wanted { project_id: input.project_id.as_deref(), repo: Some(&input.repo_path), ..Wanted::default() };
     let finished = job::run(&call, &wanted).await?;
     let report = finished.report;
     Ok(Output {

@@ -28,7 +28,9 @@ mod test_home;
 mod unpack;
 
 pub use install::{EmbeddingAssets, Installed, Wanted, install, installed};
-pub use models::{Installing, ModelReport, ModelState, configured_model, install_model, installed_model, models};
+pub use models::{
+    Installing, ModelReport, ModelState, configured_model, install_model, installed_model, models,
+};
 pub use progress::AssetEvent;
 pub use survey::{AssetReport, AssetState, discard_damaged, survey};
 pub use test_home::{install_for_tests, test_home};

@@ -90,11 +90,23 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
         "build_index" | "index_build" => json!({ "repoPath": repository.root(), "project_id": project }),
         _ => json!({ "project_id": project }),
     };
+    // What all projects share, only the operator may change.
+    let (_, admin) = key(app, &[&ours], &[Scope::Admin]).await;
+    let of_operators = ["download_models"];
     let reads = ["search", "search_code", "show_file", "index_status", "check_status", "workspace_status"];
     let writes = ["index_repository", "build_index", "index_build"];
     let mut covered = BTreeSet::new();
     for tool in pairofcleats::tools::LIST.iter().map(|tool| tool.name) {
         covered.insert(tool);
+        if of_operators.contains(&tool) {
+            for key in [&admin, &reader, &writer, &indexer, &nothing] {
+                for project in [&ours, &theirs, &absent] {
+                    let (_, body) = served.call(Some(key), tool, arguments(tool, project)).await;
+                    assert_eq!(outcome(&body), "FORBIDDEN", "{tool}: {body:#}");
+                }
+            }
+            continue;
+        }
         let read = reads.contains(&tool);
         assert!(read || writes.contains(&tool), "{tool} is not in the matrix");
         // It tells of the server, too, and leaves the project out when there is none for the caller.

@@ -95,6 +95,12 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("build_index", json!({ "repoPath": root, "incremental": false, "project_id": ours }), Good),
         ("build_index", json!({ "repoPath": "/no/such", "project_id": absent }), Failed("NOT_FOUND")),
         ("build_index", json!({ "repoPath": root, "wait": "no" }), Refused("INVALID_REQUEST")),
+        ("build_index", json!({ "repoPath": root, "mode": "prose", "project_id": ours }), Good),
+        (
+            "build_index",
+            json!({ "repoPath": root, "stubEmbeddings": true, "project_id": ours }),
+            Failed("ILLEGAL_STATE"),
+        ),
         ("index_build", json!({ "repoPath": root, "project_id": ours }), Good),
         ("index_build", json!({ "repoPath": root, "project_id": "A" }), Failed("VALIDATION_ERROR")),
         ("index_build", json!({ "full": true }), Refused("INVALID_REQUEST")),
@@ -109,6 +115,10 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("workspace_status", json!({ "project_id": ours }), Good),
         ("workspace_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("workspace_status", json!({ "nonsense": 1 }), Refused("INVALID_REQUEST")),
+        ("download_models", json!({ "project_id": ours }), Good),
+        ("download_models", json!({ "project_id": absent }), Failed("NO_INDEX")),
+        ("download_models", json!({ "model": "no-such" }), Failed("CAPABILITY_MISSING")),
+        ("download_models", json!({ "variant": "fp16" }), Refused("INVALID_REQUEST")),
         ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
         ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
     ];
