@@ -42,7 +42,7 @@ fn input_of_older_name() -> Map<String, Value> {
     let mut input = schema::of::<Input>();
     if let Some(Value::Object(fields)) = input.get_mut("properties") {
         for rule in fields.values_mut().filter_map(Value::as_object_mut) {
-            rule.insert("description".to_owned(), Value::from("As there."));
+            rule.insert("description".to_owned(), Value::from("Same."));
         }
     }
     input
@@ -54,7 +54,7 @@ struct Input {
     /// Absolute path of the repository on the server; default: where the client works.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project to index into; null or omitted: the default workspace.
+    /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,

@@ -28,10 +28,10 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Absolute path to the repository directory on the server.
+    /// Absolute path of the repository on the server.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: String,
-    /// Project to index into; null or omitted: the default workspace.
+    /// Project; omitted: the default workspace.
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,
 }

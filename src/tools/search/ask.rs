@@ -4,6 +4,7 @@ use crate::contract::Fault;
 use crate::postgres::retry_stale_plan;
 use crate::search::{self, Deps, Ranking, SearchAnswer, SearchRequest};
 use crate::store::Project;
+use crate::tenancy;
 use crate::tools::Call;
 
 /// Warnings of answers that had to do without vectors.
@@ -15,6 +16,25 @@ pub(super) async fn ask(
     project: &Project,
     request: &SearchRequest,
 ) -> Result<SearchAnswer, Fault> {
+    let answer = match once(call, project, request).await {
+        Ok(answer) => answer,
+        // The project may have got another model in between, with vectors of another length.
+        Err(fault) => match tenancy::open(call.app.store().await?, project.id(), project.decided_by()).await?
+        {
+            Some(now) if now.model() != project.model() => once(call, &now, request).await?,
+            _ => return Err(fault),
+        },
+    };
+    for warning in &answer.warnings {
+        if let Some(reason) = FALLBACKS.into_iter().find(|reason| *reason == warning.code) {
+            call.app.metrics.fell_back(reason);
+        }
+        call.warn(warning.clone());
+    }
+    Ok(answer)
+}
+
+async fn once(call: &Call, project: &Project, request: &SearchRequest) -> Result<SearchAnswer, Fault> {
     let app = &call.app;
     let embedder = match app.embedder_for(project.model()).await {
         Ok(embedder) => Some(embedder),
@@ -32,12 +52,5 @@ pub(super) async fn ask(
         ranking: &ranking,
         clock: &*app.clock,
     };
-    let answer = retry_stale_plan(|| search::search(deps, project, request)).await?;
-    for warning in &answer.warnings {
-        if let Some(reason) = FALLBACKS.into_iter().find(|reason| *reason == warning.code) {
-            app.metrics.fell_back(reason);
-        }
-        call.warn(warning.clone());
-    }
-    Ok(answer)
+    retry_stale_plan(|| search::search(deps, project, request)).await
 }

@@ -56,6 +56,20 @@ struct Case {
     read_only: bool,
 }
 
+/// Those about models.
+fn of_models(root: &str, ours: &str, absent: &str) -> Vec<(&'static str, Value, End)> {
+    let index = |more: (&str, Value)| json!({ "repoPath": root, "project_id": ours, more.0: more.1 });
+    vec![
+        ("download_models", json!({ "project_id": ours }), Good),
+        ("download_models", json!({ "project_id": absent }), Failed("NO_INDEX")),
+        ("download_models", json!({ "model": "no-such" }), Failed("CAPABILITY_MISSING")),
+        ("download_models", json!({ "variant": "fp16" }), Refused("INVALID_REQUEST")),
+        ("build_index", index(("mode", "prose".into())), Good),
+        ("build_index", index(("mode", "tests".into())), Refused("INVALID_REQUEST")),
+        ("build_index", index(("stubEmbeddings", true.into())), Failed("ILLEGAL_STATE")),
+    ]
+}
+
 /// The calls, for a project that holds `root` and one that does not exist.
 fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
     let everywhere: Vec<(&'static str, Value, End)> = vec![
@@ -95,12 +109,6 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("build_index", json!({ "repoPath": root, "incremental": false, "project_id": ours }), Good),
         ("build_index", json!({ "repoPath": "/no/such", "project_id": absent }), Failed("NOT_FOUND")),
         ("build_index", json!({ "repoPath": root, "wait": "no" }), Refused("INVALID_REQUEST")),
-        ("build_index", json!({ "repoPath": root, "mode": "prose", "project_id": ours }), Good),
-        (
-            "build_index",
-            json!({ "repoPath": root, "stubEmbeddings": true, "project_id": ours }),
-            Failed("ILLEGAL_STATE"),
-        ),
         ("index_build", json!({ "repoPath": root, "project_id": ours }), Good),
         ("index_build", json!({ "repoPath": root, "project_id": "A" }), Failed("VALIDATION_ERROR")),
         ("index_build", json!({ "full": true }), Refused("INVALID_REQUEST")),
@@ -115,10 +123,6 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("workspace_status", json!({ "project_id": ours }), Good),
         ("workspace_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("workspace_status", json!({ "nonsense": 1 }), Refused("INVALID_REQUEST")),
-        ("download_models", json!({ "project_id": ours }), Good),
-        ("download_models", json!({ "project_id": absent }), Failed("NO_INDEX")),
-        ("download_models", json!({ "model": "no-such" }), Failed("CAPABILITY_MISSING")),
-        ("download_models", json!({ "variant": "fp16" }), Refused("INVALID_REQUEST")),
         ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
         ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
     ];
@@ -128,7 +132,8 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("index_repository", json!({}), Refused("MUTATION_DISABLED")),
         ("build_indx", json!({}), Refused("UNKNOWN_TOOL")),
     ];
-    let cases = everywhere.into_iter().map(|case| (case, false));
+    let everywhere = everywhere.into_iter().chain(of_models(root, ours, absent));
+    let cases = everywhere.map(|case| (case, false));
     let cases = cases.chain(read_only.into_iter().map(|case| (case, true)));
     cases.map(|((tool, arguments, end), read_only)| Case { tool, arguments, end, read_only }).collect()
 }
