@@ -75,8 +75,13 @@ fn assets() -> EmbeddingAssets {
 
 fn embedder() -> OnnxEmbedder {
     let assets = assets();
-    let settings =
-        config::Embedding { threads: 0, tokens_max: TOKENS_MAX, page_chunks: 1024, query_cache_entries: 0, models_loaded_max: 1 };
+    let settings = config::Embedding {
+        threads: 0,
+        tokens_max: TOKENS_MAX,
+        page_chunks: 1024,
+        query_cache_entries: 0,
+        models_loaded_max: 1,
+    };
     OnnxEmbedder::open(&assets.model, &assets.ort_dylib, &settings).unwrap()
 }
 

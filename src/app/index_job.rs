@@ -147,7 +147,8 @@ async fn run_covering(
     let mut attempt = 1;
     loop {
         let execute = |running| execute(Arc::clone(app), running);
-        let done = jobs::run_or_attach(store, job, &app.worker, settings, cancel, on_progress, execute).await?;
+        let done =
+            jobs::run_or_attach(store, job, &app.worker, settings, cancel, on_progress, execute).await?;
         let covered = || {
             let ran = Request::deserialize(&done.request);
             ran.is_ok_and(|ran| ran.options.cover(options))

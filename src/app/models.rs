@@ -94,12 +94,14 @@ impl App {
             return name.means(&embedder.model().id, &embedder.model().variant);
         }
         let settings = &self.config.assets;
-        settings.model_dir.is_none() && name.means(&settings.model, Precision::chosen(settings.variant).as_str())
+        settings.model_dir.is_none()
+            && name.means(&settings.model, Precision::chosen(settings.variant).as_str())
     }
 
     pub(super) async fn open_model(&self, files: EmbeddingAssets) -> Result<Arc<dyn Embedder>, Fault> {
         let settings = self.config.embedding.clone();
-        let embedder = blocking(move || OnnxEmbedder::open(&files.model, &files.ort_dylib, &settings)).await?;
+        let embedder =
+            blocking(move || OnnxEmbedder::open(&files.model, &files.ort_dylib, &settings)).await?;
         Ok(Arc::new(embedder))
     }
 }

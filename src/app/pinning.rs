@@ -41,9 +41,7 @@ fn unconfirmed(project: &Project, wanted: &ModelFacts, texts: i64) -> Fault {
         "The project has the model {} ({}); {} ({}) would make {texts} vectors anew. Nothing was changed.",
         pinned.id, pinned.variant, wanted.id, wanted.variant
     );
-    let model = |model: &ModelFacts| {
-        serde_json::json!({ "id": model.id, "variant": model.variant, "dimensions": model.dimensions })
-    };
+    let model = |model: &ModelFacts| serde_json::json!({ "id": model.id, "variant": model.variant, "dimensions": model.dimensions });
     Fault::new(ErrorCode::IllegalState, message)
         .with_details(serde_json::json!({
             "project_id": project.id().public(), "pinned": model(pinned), "wanted": model(wanted), "vectors": texts,

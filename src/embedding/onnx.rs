@@ -58,7 +58,9 @@ impl Model {
         let inputs: Vec<&str> = session.inputs().iter().map(ort::value::Outlet::name).collect();
         let constants: Vec<_> = CONSTANTS.into_iter().filter(|(name, _)| inputs.contains(name)).collect();
         if !inputs.contains(&IDS) || inputs.len() != 1 + constants.len() {
-            return Err(format!("the graph takes {inputs:?}, not {IDS:?}, attention_mask and token_type_ids"));
+            return Err(format!(
+                "the graph takes {inputs:?}, not {IDS:?}, attention_mask and token_type_ids"
+            ));
         }
         Ok(Self { session, constants, pooling })
     }
@@ -97,7 +99,9 @@ impl Model {
                 let tokens = usize::try_from(*tokens).unwrap_or(1).max(1);
                 Ok(pooled(self.pooling, values, tokens))
             }
-            (pooling, other) => Err(format!("the graph answers {other:?}, which pooling {pooling:?} does not fit")),
+            (pooling, other) => {
+                Err(format!("the graph answers {other:?}, which pooling {pooling:?} does not fit"))
+            }
         }
     }
 }

@@ -238,8 +238,13 @@ mod tests {
             pooling: Pooling::Inside,
             hash: [0; 32],
         };
-        let settings =
-            config::Embedding { threads: 1, tokens_max: 256, page_chunks: 1024, query_cache_entries: 1, models_loaded_max: 1 };
+        let settings = config::Embedding {
+            threads: 1,
+            tokens_max: 256,
+            page_chunks: 1024,
+            query_cache_entries: 1,
+            models_loaded_max: 1,
+        };
         for library in [foreign, dir.path().join("absent.so")] {
             let Err(fault) = OnnxEmbedder::open(&files, &library, &settings) else {
                 panic!("{} was loaded", library.display());

@@ -69,7 +69,8 @@ impl Mode {
     /// Whether a file could be of this mode as far as its path says; what it holds decides where this is true.
     pub(super) fn may_be(self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
-        let is_record = name.rsplit_once('.').is_some_and(|(_, extension)| RECORD_EXTENSIONS.contains(&extension));
+        let is_record =
+            name.rsplit_once('.').is_some_and(|(_, extension)| RECORD_EXTENSIONS.contains(&extension));
         let language = languages::detect(path, &[]);
         match self.of_files() {
             // Metadata makes a record of any file.
@@ -86,7 +87,9 @@ mod tests {
 
     #[test]
     fn paths_say_what_a_file_cannot_be() {
-        assert!(Mode::Code.may_be("a.rs") && Mode::ExtractedProse.may_be("a.rs") && Mode::Code.may_be("script"));
+        assert!(
+            Mode::Code.may_be("a.rs") && Mode::ExtractedProse.may_be("a.rs") && Mode::Code.may_be("script")
+        );
         assert!(!Mode::Code.may_be("a.md") && !Mode::Code.may_be("x/build.log"));
         assert!(Mode::Prose.may_be("a.md") && Mode::Prose.may_be("README") && !Mode::Prose.may_be("a.rs"));
         assert!(Mode::Records.may_be("a.md") && Mode::All.may_be("build.log"));

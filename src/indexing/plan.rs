@@ -110,7 +110,8 @@ mod tests {
     #[test]
     fn reads_only_what_differs_and_deletes_what_is_gone() {
         let stored = vec![row(1, "a", 1, 10), row(2, "b", 1, 10), row(3, "c", 1, 10)];
-        let plan = plan(stored, vec![entry("a", 1, 10), entry("b", 2, 10), entry("d", 1, 10)], false, Mode::All);
+        let plan =
+            plan(stored, vec![entry("a", 1, 10), entry("b", 2, 10), entry("d", 1, 10)], false, Mode::All);
         assert_eq!(plan.unchanged, 1);
         assert_eq!(plan.read.iter().map(|r| r.entry.path.as_str()).collect::<Vec<_>>(), ["b", "d"]);
         assert_eq!(plan.vanished, [3]);
@@ -126,13 +127,21 @@ mod tests {
     #[test]
     fn files_of_other_modes_are_left_alone() {
         let prose = |id, path| FileRow { mode: "prose".into(), ..row(id, path, 1, 10) };
-        let stored = || vec![row(1, "a.rs", 1, 10), prose(2, "b.md"), row(3, "gone.rs", 1, 10), prose(4, "gone.md")];
-        let entries = || vec![entry("a.rs", 2, 10), entry("b.md", 2, 10), entry("new.md", 1, 1), entry("new.rs", 1, 1)];
+        let stored =
+            || vec![row(1, "a.rs", 1, 10), prose(2, "b.md"), row(3, "gone.rs", 1, 10), prose(4, "gone.md")];
+        let entries =
+            || vec![entry("a.rs", 2, 10), entry("b.md", 2, 10), entry("new.md", 1, 1), entry("new.rs", 1, 1)];
         let paths = |plan: &Plan| plan.read.iter().map(|r| r.entry.path.clone()).collect::<Vec<_>>();
         let code = plan(stored(), entries(), false, Mode::Code);
-        assert_eq!((paths(&code), code.vanished, code.others), (vec!["a.rs".into(), "new.rs".into()], vec![3], 2));
+        assert_eq!(
+            (paths(&code), code.vanished, code.others),
+            (vec!["a.rs".into(), "new.rs".into()], vec![3], 2)
+        );
         let prose = plan(stored(), entries(), true, Mode::Prose);
-        assert_eq!((paths(&prose), prose.vanished, prose.others), (vec!["b.md".into(), "new.md".into()], vec![4], 2));
+        assert_eq!(
+            (paths(&prose), prose.vanished, prose.others),
+            (vec!["b.md".into(), "new.md".into()], vec![4], 2)
+        );
     }
 
     #[test]

@@ -39,7 +39,11 @@ impl Scope {
         if let Some(root) = &request.repository_root {
             repositories.retain(|repository| repository.root == *root);
         }
-        if repositories.iter().all(|repository| repository.state == RepositoryState::New) {
+        // One that only lacks the vectors of the project's new model answers by its words.
+        let empty = |repository: &RepositoryRow| {
+            repository.state == RepositoryState::New && repository.indexed_ms.is_none()
+        };
+        if repositories.iter().all(empty) {
             return Err(Fault::new(ErrorCode::NoIndex, "Nothing has been indexed here yet.")
                 .with_hint("Index the repository first: `build_index`, or `pairofcleats index PATH`."));
         }

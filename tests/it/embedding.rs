@@ -18,7 +18,13 @@ fn assets_of(variant: Variant) -> EmbeddingAssets {
 }
 
 fn settings() -> config::Embedding {
-    config::Embedding { threads: 2, tokens_max: 256, page_chunks: 1024, query_cache_entries: 16, models_loaded_max: 1 }
+    config::Embedding {
+        threads: 2,
+        tokens_max: 256,
+        page_chunks: 1024,
+        query_cache_entries: 16,
+        models_loaded_max: 1,
+    }
 }
 
 fn embedder() -> OnnxEmbedder {

@@ -89,6 +89,18 @@ pub(crate) fn app_with_model() -> Arc<App> {
     Arc::new(bare_app(settings(home()), home()))
 }
 
+/// An application over a home of the test's own, with its assets and its database.
+pub(crate) fn app_at(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
+    let mut config = settings(home);
+    change(&mut config);
+    Arc::new(bare_app(config, home))
+}
+
+/// The same over the shared home, with the real model.
+pub(crate) fn app_with_model_and(change: impl FnOnce(&mut Config)) -> Arc<App> {
+    app_at(home(), change)
+}
+
 fn bare_app(config: Config, home: &Path) -> App {
     App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), PathBuf::from(PROGRAM))
 }

@@ -27,6 +27,7 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "bootstrap" => {
             json!({ "project_id": project, "repoPath": repository, "skipInstall": true, "skipDicts": true })
         }
+        "download_models" => json!({ "project_id": project }),
         _ => return None,
     })
 }

@@ -19,6 +19,7 @@ mod filters;
 mod freshness;
 mod indexing;
 mod isolation;
+mod models;
 mod oauth;
 mod portable;
 mod processes;

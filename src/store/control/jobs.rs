@@ -355,9 +355,11 @@ pub async fn requeue_expired(door: &mut ControlTx) -> Result<u64, Fault> {
 
 /// Takes the project's running jobs from their workers and queues them again.
 pub(in crate::store) async fn take_away(door: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
-    let query = sql("UPDATE pairofcleats.jobs SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, \
+    let query = sql(
+        "UPDATE pairofcleats.jobs SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, \
          finished_at = CASE WHEN cancel_requested THEN clock_timestamp() END, attempt = attempt - 1, worker = NULL, \
-         lease_until = NULL WHERE project_id = $1 AND state = 'running'");
+         lease_until = NULL WHERE project_id = $1 AND state = 'running'",
+    );
     door.tx.execute(query.bind(id.as_str())).await?;
     Ok(())
 }

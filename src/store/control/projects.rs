@@ -144,8 +144,10 @@ pub(in crate::store) async fn repin(
     id: &ProjectId,
     model: &ModelFacts,
 ) -> Result<(), Fault> {
-    let query = sql("UPDATE pairofcleats.projects SET model_id = $2, model_variant = $3, model_hash = $4, dimensions = $5, \
-         updated_at = now() WHERE id = $1");
+    let query = sql(
+        "UPDATE pairofcleats.projects SET model_id = $2, model_variant = $3, model_hash = $4, dimensions = $5, \
+         updated_at = now() WHERE id = $1",
+    );
     let query = query.bind(id.as_str()).bind(&model.id).bind(&model.variant).bind(&model.hash);
     door.tx.execute(query.bind(dimensions(model)?)).await?;
     Ok(())

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::{
-    bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, projects, quickstart,
-    search, serve, tools, watch,
+    bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models, projects,
+    quickstart, search, serve, tools, watch,
 };
 use crate::config::Overrides;
 
@@ -72,8 +72,10 @@ pub(super) enum Command {
     Call(call::Args),
     /// List the tools
     Tools(tools::Args),
-    /// List the projects and what they hold; delete, export, import one
+    /// List the projects and what they hold; delete, export, import one; give one another model
     Projects(projects::Args),
+    /// List and install embedding models
+    Models(models::Args),
     /// Make, list and revoke API keys of the server
     Keys(keys::Args),
     /// Check the installation and say how to mend it

@@ -34,6 +34,18 @@ pub(super) struct Args {
     /// First take vectors from the portable files in a folder [default: ci-artifacts in the repository]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "ci-artifacts")]
     use_artifacts: Option<String>,
+    /// Look only at files of this mode: code, prose, extracted-prose or records [default: all]
+    #[arg(long, value_name = "MODE")]
+    mode: Option<String>,
+    /// Model of the project: an id, or id:int8 or id:fp32 [default: its own; of a new project the configured one]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<String>,
+    /// Let the model replace the one that the project has: all of it is embedded again
+    #[arg(long)]
+    yes: bool,
+    /// Try out without a model: vectors of word hashes
+    #[arg(long, conflicts_with = "model")]
+    stub_embeddings: bool,
 }
 
 /// The arguments of the tool `build_index`.
@@ -53,6 +65,13 @@ pub(super) struct BuildIndex<'a> {
     pub(super) use_artifacts: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) artifacts_dir: Option<&'a str>,
+    pub(super) mode: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) model: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) confirm_reembed: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stub_embeddings: Option<bool>,
 }
 
 /// Runs the command.
@@ -65,6 +84,10 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
         sqlite: args.sqlite.then_some(true),
         use_artifacts: args.use_artifacts.is_some().then_some(true),
         artifacts_dir: args.use_artifacts.as_deref(),
+        mode: args.mode.as_deref(),
+        model: args.model.as_deref(),
+        confirm_reembed: args.yes.then_some(true),
+        stub_embeddings: args.stub_embeddings.then_some(true),
     };
     let mut called = build(session, &arguments).await;
     if args.fresh && joined(&called) {

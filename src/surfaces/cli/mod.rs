@@ -24,6 +24,8 @@ mod index;
 mod keys;
 mod mcp;
 mod mcp_config;
+mod models;
+mod project_model;
 mod projects;
 mod quickstart;
 mod search;
@@ -91,6 +93,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Tools(_) => tools::run(&session),
         Command::Keys(args) => keys::run(&session, args).await,
         Command::Projects(args) => projects::run(&session, args).await,
+        Command::Models(args) => models::run(&session, args).await,
         Command::Doctor(_) => doctor::run(&session).await,
         Command::Completions(args) => Ok(completions::run(&args)),
     };

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::bars::Bar;
+use super::project_model;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::session::{Exit, Ran, Session, StopSignal, Stopped};
 use crate::clock::iso_millis;
@@ -30,6 +31,10 @@ pub(super) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    /// List them
+    List,
+    /// Give a project another model: all of it is embedded again
+    Model(project_model::Args),
     /// Delete a project with everything in it: index, records, files, database role
     Delete {
         /// The project; `default` is the default workspace
@@ -63,10 +68,11 @@ enum Action {
 /// Runs the command.
 pub(super) async fn run(session: &Session, args: Args) -> Ran {
     match args.action {
-        None => {
+        None | Some(Action::List) => {
             let called = session.call("workspace_status", &Map::new(), Progress::default()).await;
             Ok(session.output.answer(&called, render))
         }
+        Some(Action::Model(args)) => project_model::run(session, &args).await,
         Some(Action::Delete { id, yes, force }) => delete(session, &id, yes, force).await,
         Some(Action::Export { id, file }) => export(session, &id, file).await,
         Some(Action::Import { file, project }) => import(session, file, project).await,

@@ -16,9 +16,8 @@ use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "build_index",
     title: "Build index",
-    description: "Build or refresh the search index of a repository. Incremental by default: unchanged files cost nothing, a changed \
-        file touches only itself. One run a repository at a time: a second call joins the running one. Long runs: wait=false returns \
-        the job at once and `index_status` shows its progress; searching works meanwhile.",
+    description: "Build or refresh the search index of a repository; unchanged files cost nothing, a second call joins the running \
+        one. Long runs: wait=false returns the job at once and `index_status` shows its progress; searching works meanwhile.",
     toolset: Toolset::Index,
     effects: Effects::WRITES,
     scope: Scope::Index,
@@ -52,25 +51,24 @@ fn input_of_older_name() -> Map<String, Value> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Input {
-    /// Absolute path to the repository directory on the server; default: the directory the client works in.
+    /// Absolute path of the repository on the server; default: where the client works.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project to index into; null or omitted: the default workspace.
+    /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,
-    /// true (default): only changed files are read. false: every file is read and chunked again; vectors of unchanged text are kept.
+    /// Default true. false: every file is read and chunked again; vectors of unchanged text are kept.
     incremental: Option<bool>,
-    /// true (default): answer when the run is over. false: answer at once with the job's id.
+    /// Default true. false: answer at once with the job's id.
     wait: Option<bool>,
-    /// Allow a run that would remove more than half of the indexed files.
+    /// Let a run remove more than half of the files.
     force: Option<bool>,
-    /// Look only at files of this mode, others stay as they are. Default all.
+    /// Only files of this mode; default all.
     mode: Option<Mode>,
-    /// Model of the project: id or id:variant. A new project without it gets the configured one.
-    #[schemars(length(min = 1, max = 100))]
+    /// The project's model: id or id:variant.
     model: Option<String>,
-    /// Let `model` replace the project's: all is embedded again.
+    /// Let it replace another one: all is embedded again.
     confirm_reembed: Option<bool>,
     /// Try out without a model: word-hash vectors.
     stub_embeddings: Option<bool>,
@@ -130,15 +128,18 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
 fn model(input: &Input) -> Result<Option<ModelName>, Fault> {
     let invalid = |message: &str, hint: &str| Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint);
     match (&input.model, input.stub_embeddings.unwrap_or(false)) {
-        (Some(_), true) => Err(invalid("`model` and `stubEmbeddings` ask for two models.", "Leave one of them out.")),
+        (Some(_), true) => {
+            Err(invalid("`model` and `stubEmbeddings` ask for two models.", "Leave one of them out."))
+        }
         (None, true) => Ok(ModelName::parse(StubEmbedder::ID)),
         (Some(name), false) => match ModelName::parse(name) {
             Some(name) => Ok(Some(name)),
             None => Err(invalid("`model` is no model's name.", "Write an id, or id:int8 or id:fp32.")),
         },
-        (None, false) if input.confirm_reembed.is_some() => {
-            Err(invalid("`confirmReembed` belongs to a `model`.", "Name the model that the project is to have."))
-        }
+        (None, false) if input.confirm_reembed.is_some() => Err(invalid(
+            "`confirmReembed` belongs to a `model`.",
+            "Name the model that the project is to have.",
+        )),
         (None, false) => Ok(None),
     }
 }

@@ -13,9 +13,8 @@ use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_repository",
     title: "Index a repository",
-    description: "Index a code repository so that it can be searched: scans, chunks and embeds it into the project's isolated \
-        workspace, which is created on first use. Incremental: a second call handles only what changed. Waits until the index is \
-        complete; for a large first run prefer `build_index` with wait=false.",
+    description: "Index a code repository into the project's isolated workspace, made on first use, and wait until it is searchable. A \
+        second call handles only what changed. For a large first run prefer `build_index` with wait=false.",
     toolset: Toolset::Index,
     effects: Effects::WRITES,
     scope: Scope::Index,
@@ -29,10 +28,10 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Input {
-    /// Absolute path to the repository directory on the server.
+    /// Absolute path of the repository on the server.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: String,
-    /// Project to index into; null or omitted: the default workspace.
+    /// Project; omitted: the default workspace.
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,
 }
@@ -56,11 +55,8 @@ struct Output {
 }
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
-    let wanted = Wanted {
-        project_id: input.project_id.as_deref(),
-        repo: Some(&input.repo_path),
-        ..Wanted::default()
-    };
+    let wanted =
+        Wanted { project_id: input.project_id.as_deref(), repo: Some(&input.repo_path), ..Wanted::default() };
     let finished = job::run(&call, &wanted).await?;
     let report = finished.report;
     Ok(Output {

@@ -17,8 +17,8 @@ use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_status",
     title: "Index status",
-    description: "What a project's index holds: repositories with state, files, chunks, vectors, what was left out and why, and the \
-        progress of runs under way. Use it after build_index with wait=false, or when a search finds nothing.",
+    description: "What a project's index holds: repositories, files, chunks, vectors, what was left out and why, and runs \
+        under way. Use it after build_index with wait=false, or when a search finds nothing.",
     toolset: Toolset::Index,
     effects: Effects::READS,
     scope: Scope::Search,

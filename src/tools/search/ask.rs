@@ -1,9 +1,14 @@
 //! What `search` and `search_code` share: the project, the model if there is one, the one query core.
 
+use std::sync::Arc;
+
+use crate::app::App;
 use crate::contract::Fault;
+use crate::embedding::Embedder;
 use crate::postgres::retry_stale_plan;
 use crate::search::{self, Deps, Ranking, SearchAnswer, SearchRequest};
-use crate::store::{Index, Project};
+use crate::store::{Index, ModelFacts, Project};
+use crate::tenancy;
 use crate::tools::Call;
 
 /// Warnings of answers that had to do without vectors.
@@ -15,15 +20,22 @@ pub(super) async fn ask(
     project: &Project,
     request: &SearchRequest,
 ) -> Result<SearchAnswer, Fault> {
-    let app = &call.app;
-    let embedder = match app.embedder_for(project.model()).await {
-        Ok(embedder) => Some(embedder),
-        Err(fault) => {
-            tracing::debug!(%fault, "searching without the project's model");
-            // Whether another one is here makes the difference between two warnings.
-            app.embedder().await.ok().cloned()
-        }
+    let answer = match once(call, project, request).await {
+        Ok(answer) => answer,
+        // The project may have got another model in between, with vectors of another length.
+        Err(fault) => match tenancy::open(call.app.store().await?, project.id(), project.decided_by()).await?
+        {
+            Some(now) if now.model() != project.model() => once(call, &now, request).await?,
+            _ => return Err(fault),
+        },
     };
+    tell(call, &answer);
+    Ok(answer)
+}
+
+async fn once(call: &Call, project: &Project, request: &SearchRequest) -> Result<SearchAnswer, Fault> {
+    let app = &call.app;
+    let embedder = embedder(app, project.model()).await;
     let dictionary = app.dictionaries.current().await;
     let ranking = Ranking::default();
     let deps = Deps {
@@ -34,9 +46,19 @@ pub(super) async fn ask(
         clock: &*app.clock,
     };
     let store = app.store().await?;
-    let answer = retry_stale_plan(|| search::search(deps, Index::Postgres(store, project), request)).await?;
-    tell(call, &answer);
-    Ok(answer)
+    retry_stale_plan(|| search::search(deps, Index::Postgres(store, project), request)).await
+}
+
+/// The model of an index; if that is not here, the one that is.
+pub(super) async fn embedder(app: &App, model: &ModelFacts) -> Option<Arc<dyn Embedder>> {
+    match app.embedder_for(model).await {
+        Ok(embedder) => Some(embedder),
+        Err(fault) => {
+            tracing::debug!(%fault, "searching without the index's model");
+            // Whether another one is here makes the difference between two warnings.
+            app.embedder().await.ok().cloned()
+        }
+    }
 }
 
 /// Passes the warnings of an answer on.

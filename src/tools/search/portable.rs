@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::ask::tell;
+use super::ask::{embedder, tell};
 use crate::app::blocking;
 use crate::contract::{ErrorCode, Fault, Warning};
 use crate::languages::terms::TERMS_VERSION;
@@ -63,26 +63,26 @@ pub(super) async fn ask(
         request.vectors = Vectors::Off;
     }
     let app = Arc::clone(&call.app);
-    let embedder = match request.vectors {
-        Vectors::Off => None,
-        Vectors::Auto => {
-            let loaded = app.embedder().await;
-            loaded.inspect_err(|fault| tracing::debug!(%fault, "searching without a model")).ok().cloned()
-        }
-    };
+    let dictionary = app.dictionaries.current().await;
     let stop = call.cancel.clone();
     let answer = blocking(move || {
         let reader = Reader::open(&file, Limits::from(&app.config.portable), words_by, &stop)?;
         let mut warnings = told(&reader, request.mode);
+        let runtime = tokio::runtime::Handle::current();
+        let embedder = match request.vectors {
+            Vectors::Off => None,
+            Vectors::Auto => runtime.block_on(embedder(&app, reader.model())),
+        };
         let ranking = Ranking::default();
         let deps = Deps {
             embedder: embedder.as_ref(),
+            dictionary: dictionary.as_deref(),
             settings: &app.config.search,
             ranking: &ranking,
             clock: &*app.clock,
         };
         let asking = search::search(deps, Index::Portable(Box::new(reader)), &request);
-        let mut answer = tokio::runtime::Handle::current().block_on(asking)?;
+        let mut answer = runtime.block_on(asking)?;
         answer.warnings.append(&mut warnings);
         Ok(answer)
     })

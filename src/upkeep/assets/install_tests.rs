@@ -8,10 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
+use super::super::convert;
+use super::super::fetch;
 use super::super::test_home::{default_settings, install_for_tests, test_home};
 use super::super::{AssetState, discard_damaged, survey};
-use super::super::fetch;
-use super::super::convert;
 use super::*;
 use crate::config::Variant;
 use crate::contract::ErrorCode;

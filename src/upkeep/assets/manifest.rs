@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 use serde::Deserialize;
 
-use super::own_models::{self, OwnModel};
 use super::faults;
+use super::own_models::{self, OwnModel};
 use crate::config::Assets;
 use crate::contract::Fault;
 use crate::embedding::Precision;

@@ -104,7 +104,11 @@ pub fn models(layout: &Layout, settings: &Assets, contents: bool) -> Result<Vec<
 ///
 /// # Errors
 /// `CAPABILITY_MISSING` with the command that installs what is missing.
-pub fn installed_model(layout: &Layout, settings: &Assets, name: &ModelName) -> Result<EmbeddingAssets, Fault> {
+pub fn installed_model(
+    layout: &Layout,
+    settings: &Assets,
+    name: &ModelName,
+) -> Result<EmbeddingAssets, Fault> {
     let manifest = Manifest::load(settings)?;
     let installer = Installer::looking(&manifest, layout, settings);
     let model = installer.model(name)?;
@@ -146,7 +150,8 @@ pub fn install_model(
         Check::Absent => ModelState::Installed,
         Check::Damaged(_) | Check::Outdated => ModelState::Repaired,
     };
-    let found = report(&target, false).ok_or_else(|| Fault::internal("A model has no facts.", name.id.clone()))?;
+    let found =
+        report(&target, false).ok_or_else(|| Fault::internal("A model has no facts.", name.id.clone()))?;
     Ok(ModelReport { state, ..found })
 }
 

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::faults;
 use super::fetch::{self, Sources};
 use super::own_models::{self, OwnFile};
 use super::progress::Reporter;
-use super::faults;
 use crate::contract::{ErrorCode, Fault};
 use crate::outbound::{self, Download, Fetched};
 
@@ -63,8 +63,9 @@ fn import(given: &Path, kept: &Path, file: &OwnFile, report: Reporter<'_>) -> Re
 
 /// Downloads, going on where an earlier attempt was cut off.
 fn download(kept: &Path, download_ms: u64, file: &OwnFile, report: Reporter<'_>) -> Result<(), Fault> {
-    let url = outbound::http_url(&file.url)
-        .map_err(|problem| faults::missing(format!("{} cannot be fetched: {problem}.", file.name()), "Correct its url."))?;
+    let url = outbound::http_url(&file.url).map_err(|problem| {
+        faults::missing(format!("{} cannot be fetched: {problem}.", file.name()), "Correct its url.")
+    })?;
     let wanted = Download {
         url,
         bytes_max: file.bytes,
@@ -95,7 +96,9 @@ fn download(kept: &Path, download_ms: u64, file: &OwnFile, report: Reporter<'_>)
             fs::remove_file(kept).map_err(|e| faults::io("remove a wrong download", e))?;
             Err(another_file(file, &sha256))
         }
-        Fetched::NotModified => Err(Fault::internal("A download ended without a file.", file.name().to_owned())),
+        Fetched::NotModified => {
+            Err(Fault::internal("A download ended without a file.", file.name().to_owned()))
+        }
     }
 }
 

@@ -77,7 +77,8 @@ impl OwnModel {
 /// # Errors
 /// `CAPABILITY_MISSING` says what is wrong with it.
 pub(super) fn read(path: &Path, taken: &[&str]) -> Result<Vec<OwnModel>, Fault> {
-    let text = std::fs::read_to_string(path).map_err(|e| broken(&format!("it cannot be read: {}", e.kind())))?;
+    let text =
+        std::fs::read_to_string(path).map_err(|e| broken(&format!("it cannot be read: {}", e.kind())))?;
     let listed: Listed = toml::from_str(&text).map_err(|e| broken(e.message()))?;
     for (at, model) in listed.models.iter().enumerate() {
         check(model).map_err(|why| broken(&format!("model `{}`: {why}", model.id)))?;
@@ -124,8 +125,11 @@ fn check(model: &OwnModel) -> Result<(), String> {
 }
 
 fn broken(why: &str) -> Fault {
-    Fault::new(ErrorCode::CapabilityMissing, format!("The manifest of your own models cannot be used: {why}."))
-        .with_hint("Correct the file that assets.manifest names; docs/models.md shows one.")
+    Fault::new(
+        ErrorCode::CapabilityMissing,
+        format!("The manifest of your own models cannot be used: {why}."),
+    )
+    .with_hint("Correct the file that assets.manifest names; docs/models.md shows one.")
 }
 
 /// A file of a model is not to be had here.

@@ -79,7 +79,9 @@ impl<'a> Target<'a> {
     /// What installs it.
     pub(super) fn remedy(&self) -> String {
         match self.precision() {
-            None => "Run `pairofcleats bootstrap` (or `quickstart`), which installs or repairs it.".to_owned(),
+            None => {
+                "Run `pairofcleats bootstrap` (or `quickstart`), which installs or repairs it.".to_owned()
+            }
             Some(precision) => format!(
                 "Run `pairofcleats bootstrap`, or `pairofcleats models download {} --variant {}`, which installs or repairs it.",
                 self.id,

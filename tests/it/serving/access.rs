@@ -72,6 +72,29 @@ fn outcome(body: &Value) -> &str {
     if body["ok"] == true { "ok" } else { body["error"]["code"].as_str().unwrap() }
 }
 
+/// Tools that change what all projects share.
+const OF_OPERATORS: &[&str] = &["download_models"];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_all_projects_share_is_changed_by_operators_alone() {
+    let (served, ours, theirs, _repository) = two_projects().await;
+    let app = &served.app;
+    let absent = project("absent");
+    let scopes = [&[Scope::Admin][..], &[Scope::Search, Scope::Index, Scope::Triage], &[]];
+    for tool in OF_OPERATORS {
+        for scopes in scopes {
+            let (_, key) = key(app, &[&ours], scopes).await;
+            for project in [&ours, &theirs, &absent] {
+                let (_, body) = served.call(Some(&key), tool, json!({ "project_id": project })).await;
+                assert_eq!(outcome(&body), "FORBIDDEN", "{tool}: {body:#}");
+            }
+        }
+        let (_, operator) = key(app, &[], &[Scope::Admin]).await;
+        let (_, body) = served.call(Some(&operator), tool, json!({ "project_id": absent })).await;
+        assert_eq!(outcome(&body), "NO_INDEX", "{tool}: {body:#}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let (served, ours, theirs, repository) = two_projects().await;
@@ -112,6 +135,9 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let mut covered = BTreeSet::new();
     for tool in pairofcleats::tools::LIST.iter().map(|tool| tool.name) {
         covered.insert(tool);
+        if OF_OPERATORS.contains(&tool) {
+            continue;
+        }
         let read = reads.contains(&tool);
         let (keep, of_triage) = (keeps.contains(&tool), tool.starts_with("triage_"));
         let write = writes.contains(&tool);

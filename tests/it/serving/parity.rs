@@ -64,6 +64,20 @@ fn words_folder() -> String {
     format!("{}/parity-words-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
 }
 
+/// Those about models.
+fn of_models(root: &str, ours: &str, absent: &str) -> Vec<(&'static str, Value, End)> {
+    let index = |more: (&str, Value)| json!({ "repoPath": root, "project_id": ours, more.0: more.1 });
+    vec![
+        ("download_models", json!({ "project_id": ours }), Good),
+        ("download_models", json!({ "project_id": absent }), Failed("NO_INDEX")),
+        ("download_models", json!({ "model": "no-such" }), Failed("CAPABILITY_MISSING")),
+        ("download_models", json!({ "variant": "fp16" }), Refused("INVALID_REQUEST")),
+        ("build_index", index(("mode", "prose".into())), Good),
+        ("build_index", index(("mode", "tests".into())), Refused("INVALID_REQUEST")),
+        ("build_index", index(("stubEmbeddings", true.into())), Failed("ILLEGAL_STATE")),
+    ]
+}
+
 /// The calls, for a project that holds `root` and one that does not exist.
 fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
     let everywhere: Vec<(&'static str, Value, End)> = vec![
@@ -159,7 +173,8 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("index_repository", json!({}), Refused("MUTATION_DISABLED")),
         ("build_indx", json!({}), Refused("UNKNOWN_TOOL")),
     ];
-    let cases = everywhere.into_iter().map(|case| (case, false));
+    let everywhere = everywhere.into_iter().chain(of_models(root, ours, absent));
+    let cases = everywhere.map(|case| (case, false));
     let cases = cases.chain(read_only.into_iter().map(|case| (case, true)));
     cases.map(|((tool, arguments, end), read_only)| Case { tool, arguments, end, read_only }).collect()
 }
