@@ -67,59 +67,53 @@ pub async fn search(
 
     let model = usable_model(deps.embedder, index.model(), request.vectors, &mut warnings);
     let embeds = question.similar_to.is_none() && !text.is_empty();
-    let embedding = model.filter(|_| embeds).map(|model| {
-        let (model, text) = (Arc::clone(model), text.clone());
-        tokio::task::spawn_blocking(move || model.embed_query(&text))
-    });
+    let embedding = model.filter(|_| embeds).map(|model| begin_embedding(model, &text));
 
     let backend = Backend::of(&index);
-    let mut reads = index.begin().await?;
-    let scope = Scope::read(&mut reads, request, &question, deps.settings, deps.clock, &mut warnings).await?;
-    scope.warn(&mut reads, &mut warnings).await?;
+    let mut open = index.begin().await?;
+    let reads = &mut open;
+    let scope = Scope::read(reads, request, &question, deps.settings, deps.clock, &mut warnings).await?;
+    scope.warn(reads, &mut warnings).await?;
     let mut vector = None;
     if let Some(chunk_id) = question.similar_to {
-        vector = likeness(&mut reads, chunk_id, &mut text).await?.filter(|_| model.is_some());
+        vector = likeness(reads, chunk_id, &mut text).await?.filter(|_| model.is_some());
     }
-    let mut plan =
-        make_plan(&mut reads, &scope, &text, embedding.is_some() || vector.is_some(), deps).await?;
+    let mut plan = make_plan(reads, &scope, &text, embedding.is_some() || vector.is_some(), deps).await?;
     if request.offset + request.top > plan.candidates {
         plan.candidates *= PAGING_FACTOR;
     }
     took.timings.plan_ms = took.lap();
 
     let ranked = if text.is_empty() {
-        list(&mut reads, &scope, &plan).await?
+        list(reads, &scope, &plan).await?
     } else {
         let mut near = HashSet::new();
-        let mut words = said(&mut reads, &scope, &plan, deps, &mut near).await?;
+        let mut words = said(reads, &scope, &plan, deps, &mut near).await?;
         took.timings.lexical_ms = took.lap();
         if vector.is_none() {
-            vector =
-                question_vector(embedding, Duration::from_millis(deps.settings.embed_wait_ms), &mut warnings)
-                    .await?;
+            let wait = Duration::from_millis(deps.settings.embed_wait_ms);
+            vector = question_vector(embedding, wait, &mut warnings).await?;
         }
         took.timings.embed_ms = took.lap();
         let mut meaning = match &vector {
-            Some(vector) => {
-                by_meaning(&mut reads, &scope.vectors, plan.vector, vector, plan.candidates).await?
-            }
+            Some(vector) => by_meaning(reads, &scope.vectors, plan.vector, vector, plan.candidates).await?,
             None => Leg::new(),
         };
         near.extend(ids(&meaning).take(deps.settings.candidates));
         let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
-        complete(&mut reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
+        complete(reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
         took.timings.dense_ms = took.lap();
         for leg in [&mut words, &mut meaning] {
             leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
         }
-        ranked(&mut reads, &question, &Legs { words, meaning, near }, deps, &mut took).await?
+        ranked(reads, &question, &Legs { words, meaning, near }, deps, &mut took).await?
     };
     let Found { ranked, rows, total, vectors_found, dense_weight, shape } = ranked;
     let explain = explain(&shape, dense_weight, &plan, &scope);
     let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
     let shown = Shown { scope: &scope, request, comments: scope.comments.is_some() };
-    let hits = shown.hits(&mut reads, page, rows).await?;
-    reads.end().await?;
+    let hits = shown.hits(reads, page, rows).await?;
+    open.end().await?;
     took.timings.content_ms = took.lap();
     let took = took.stop(started);
     Ok(SearchAnswer {
@@ -355,6 +349,15 @@ fn usable_model<'a>(
         return None;
     }
     Some(embedder)
+}
+
+/// Embeds the question while the index is looked at.
+fn begin_embedding(
+    model: &Arc<dyn Embedder>,
+    text: &str,
+) -> tokio::task::JoinHandle<Result<Vec<f32>, Fault>> {
+    let (model, text) = (Arc::clone(model), text.to_owned());
+    tokio::task::spawn_blocking(move || model.embed_query(&text))
 }
 
 /// Waits for the question's vector, for at most `wait`; a model that fails or is too busy costs the dense leg,

@@ -20,6 +20,9 @@ pub enum WordsBy {
     Fts,
 }
 
+/// A chunk with what is shown of it, and of flows from elsewhere.
+type Details = (i64, Option<String>, Option<String>);
+
 /// An open file.
 pub struct Reader {
     pub(super) connection: Connection,
@@ -176,10 +179,7 @@ impl Reader {
         self.rows(text, [file_id], span)
     }
 
-    pub(in crate::store) fn details(
-        &self,
-        ids: &[i64],
-    ) -> Result<Vec<(i64, Option<String>, Option<String>)>, Fault> {
+    pub(in crate::store) fn details(&self, ids: &[i64]) -> Result<Vec<Details>, Fault> {
         let text = "SELECT c.id, c.detail, w.detail FROM chunks c LEFT JOIN flows w ON w.chunk_id = c.id \
                     WHERE c.id IN (SELECT value FROM json_each(?1))";
         self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))

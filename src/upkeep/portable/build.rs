@@ -252,7 +252,6 @@ fn batches(stamps: Vec<Stamp>, page_chunks: usize) -> Vec<Vec<Stamp>> {
 }
 
 /// Prepares a copy of the file that is there; the inner error says why it cannot be used.
-#[expect(clippy::type_complexity, reason = "one caller, which takes it apart")]
 fn update(
     aside: &Aside,
     out: &PathBuf,

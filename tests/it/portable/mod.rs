@@ -1,6 +1,7 @@
 //! Portable index files: made from real rows, read by our own search and by stock SQLite, with and without Postgres.
 
 mod agreement;
+mod artifacts;
 mod build;
 mod foreign;
 mod killed;

@@ -393,3 +393,44 @@ async fn beyond_loopback_the_server_wants_keys() {
     key(&keyed, &[], &[Scope::Search]).await;
     assert!(listen(&keyed).await.is_ok());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_operator_names_paths_of_the_servers_disk() {
+    let (served, ours, _, repository) = two_projects().await;
+    let (_, writer) = key(&served.app, &[&ours], &[Scope::Search, Scope::Index]).await;
+    let (_, operator) = key(&served.app, &[], &Scope::ALL).await;
+    let elsewhere = tempfile::tempdir().unwrap();
+    let path = elsewhere.path().join("out.sqlite");
+    let (path, folder) = (path.to_str().unwrap(), elsewhere.path().to_str().unwrap());
+    for (tool, arguments) in [
+        ("build_sqlite_index", json!({ "project_id": ours, "out": path })),
+        ("build_sqlite_index", json!({ "project_id": ours, "codeDir": folder })),
+        ("build_sqlite_index", json!({ "project_id": ours, "out": "../out.sqlite" })),
+        ("compact_sqlite_index", json!({ "project_id": ours, "path": path })),
+        (
+            "build_index",
+            json!({ "project_id": ours, "repoPath": repository.root(), "useArtifacts": true, "artifactsDir": folder }),
+        ),
+        (
+            "build_index",
+            json!({ "project_id": ours, "repoPath": repository.root(), "useArtifacts": true, "artifactsDir": "/no/such/folder" }),
+        ),
+    ] {
+        let (_, body) = served.call(Some(&writer), tool, arguments.clone()).await;
+        assert_eq!(outcome(&body), "FORBIDDEN", "{tool} {arguments}: {body:#}");
+    }
+    assert_eq!(elsewhere.path().read_dir().unwrap().count(), 0);
+    let (_, body) = served
+        .call(Some(&writer), "build_sqlite_index", json!({ "project_id": ours, "out": "own.sqlite" }))
+        .await;
+    assert_eq!(body["result"]["outPath"], "own.sqlite", "{body:#}");
+    let home = served.app.layout.home().to_str().unwrap().to_owned();
+    assert!(!body.to_string().contains(&home), "{body:#}");
+    let (_, body) =
+        served.call(Some(&operator), "build_sqlite_index", json!({ "project_id": ours, "out": path })).await;
+    assert_eq!(body["result"]["outPath"], path, "{body:#}");
+    let arguments = json!({ "project_id": ours, "repoPath": repository.root(), "useArtifacts": true, "artifactsDir": folder });
+    let (_, body) = served.call(Some(&operator), "build_index", arguments).await;
+    assert_eq!(body["result"]["report"]["restoredArtifacts"]["files"], 1, "{body:#}");
+    served.stop().await;
+}
