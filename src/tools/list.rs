@@ -21,6 +21,8 @@ pub static LIST: &[&ToolSpec] = &[
     &status::workspace_status::TOOL,
     &index::build_index::OLDER_NAME,
     &triage::ingest::TOOL,
+    &triage::decision::TOOL,
+    &triage::context_pack::TOOL,
 ];
 
 /// The tool called `name`.

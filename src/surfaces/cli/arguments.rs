@@ -6,7 +6,7 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use super::{
     bootstrap, call, completions, doctor, index, keys, mcp, mcp_config, projects, quickstart, search, serve,
-    tools,
+    tools, triage,
 };
 use crate::config::Overrides;
 
@@ -70,6 +70,8 @@ pub(super) enum Command {
     Tools(tools::Args),
     /// List the projects and what they hold
     Projects(projects::Args),
+    /// Security findings: ingest reports, decide, gather context
+    Triage(triage::Args),
     /// Make, list and revoke API keys of the server
     Keys(keys::Args),
     /// Check the installation and say how to mend it

@@ -27,6 +27,7 @@ mod quickstart;
 mod search;
 mod serve;
 mod tools;
+mod triage;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -83,6 +84,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::McpConfig(args) => mcp_config::run(&session, &args),
         Command::Call(args) => call::run(&session, &args).await,
         Command::Tools(_) => tools::run(&session),
+        Command::Triage(args) => triage::run(&session, &args).await,
         Command::Keys(args) => keys::run(&session, args).await,
         Command::Projects(_) => projects::run(&session).await,
         Command::Doctor(_) => doctor::run(&session).await,

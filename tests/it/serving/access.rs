@@ -84,12 +84,23 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let (_, nothing) = key(app, &[&ours], &[]).await;
     let everywhere = key(app, &[], &[Scope::Search]).await.1;
 
+    // A finding of one id in both projects.
+    let (_, triage) = key(app, &[], &[Scope::Triage]).await;
+    let mut finding = Value::Null;
+    for project in [&ours, &theirs] {
+        let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": project });
+        let (_, body) = served.call(Some(&triage), "triage_ingest", report).await;
+        finding = body["result"]["recordIds"][0].clone();
+    }
+
     let arguments = |tool: &str, project: &str| match tool {
         "search" | "search_code" => json!({ "query": "drawer", "project_id": project }),
         "show_file" => json!({ "path": "cash.py", "project_id": project }),
         "index_repository" => json!({ "repo_path": repository.root(), "project_id": project }),
         "build_index" | "index_build" => json!({ "repoPath": repository.root(), "project_id": project }),
         "triage_ingest" => json!({ "source": "manual", "payload": [], "project_id": project }),
+        "triage_decision" => json!({ "finding": finding, "status": "fix", "project_id": project }),
+        "triage_context_pack" => json!({ "recordId": finding, "project_id": project }),
         _ => json!({ "project_id": project }),
     };
     let reads = ["search", "search_code", "show_file", "index_status", "check_status", "workspace_status"];

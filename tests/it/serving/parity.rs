@@ -33,6 +33,10 @@ const MASKED: &[&str] = &[
     "/result/report/lexicalSeconds",
     "/result/jobId",    // each surface's run is a job of its own
     "/result/uptimeMs", // of the process that answers
+    // Each decision is a record of its own, and each pack is of its moment.
+    "/result/recordId",
+    "/result/path",
+    "/result/pack/generatedAt",
 ];
 
 /// What a call comes to.
@@ -56,8 +60,8 @@ struct Case {
     read_only: bool,
 }
 
-/// The calls, for a project that holds `root` and one that does not exist.
-fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
+/// The calls, for a project that holds `root` and a finding, and one that does not exist.
+fn table(root: &str, ours: &str, absent: &str, finding: &str) -> Vec<Case> {
     let everywhere: Vec<(&'static str, Value, End)> = vec![
         ("search", json!({ "query": "where are coins counted", "project_id": ours }), Good),
         (
@@ -112,6 +116,21 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("triage_ingest", json!({ "source": "manual", "payload": [], "project_id": ours }), Good),
         ("triage_ingest", json!({ "source": "manual", "project_id": ours }), Failed("INVALID_REQUEST")),
         ("triage_ingest", json!({ "source": "snyk" }), Refused("INVALID_REQUEST")),
+        ("triage_decision", json!({ "finding": finding, "status": "fix", "project_id": ours }), Good),
+        (
+            "triage_decision",
+            json!({ "finding": "0".repeat(40), "status": "fix", "project_id": ours }),
+            Failed("NOT_FOUND"),
+        ),
+        (
+            "triage_decision",
+            json!({ "finding": finding, "status": "fix", "project_id": absent }),
+            Failed("NO_INDEX"),
+        ),
+        ("triage_decision", json!({ "finding": finding, "status": "maybe" }), Refused("INVALID_REQUEST")),
+        ("triage_context_pack", json!({ "recordId": finding, "project_id": ours }), Good),
+        ("triage_context_pack", json!({ "recordId": "x", "project_id": ours }), Failed("INVALID_REQUEST")),
+        ("triage_context_pack", json!({ "id": finding }), Refused("INVALID_REQUEST")),
         ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
         ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
     ];
@@ -141,7 +160,10 @@ async fn the_same_call_is_the_same_envelope_on_every_surface() {
     assert_eq!(status, 200, "{body:#}");
 
     let mut clients = [server.clients(false).await, server.clients(true).await];
-    let cases = table(&root, &ours, &absent);
+    let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": ours });
+    let (_, ingested) = answer(server.post("/tools/triage_ingest", &report, false)).await;
+    let finding = ingested["result"]["recordIds"][0].as_str().unwrap();
+    let cases = table(&root, &ours, &absent, finding);
     for tool in LIST.iter().map(|tool| tool.name) {
         let ends: Vec<End> = cases.iter().filter(|case| case.tool == tool).map(|case| case.end).collect();
         assert!(ends.contains(&Good) && ends.iter().any(|end| *end != Good), "{tool} is not in the table");
