@@ -57,6 +57,18 @@ async fn two_projects() -> (Served, String, String, Repository) {
     (served, ours, theirs, repository)
 }
 
+/// A finding of one id in each of the projects.
+async fn finding_in(served: &Served, projects: &[&String]) -> Value {
+    let (_, triage) = key(&served.app, &[], &[Scope::Triage]).await;
+    let mut finding = Value::Null;
+    for project in projects {
+        let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": project });
+        let (_, body) = served.call(Some(&triage), "triage_ingest", report).await;
+        finding = body["result"]["recordIds"][0].clone();
+    }
+    finding
+}
+
 /// What an answer tells, with the project's id and the time that the server runs left out.
 fn alike(body: &Value, id: &str) -> String {
     let mut told = json!([body["error"], body["result"]]).to_string().replace(id, "ID");
@@ -84,15 +96,7 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let (_, nothing) = key(app, &[&ours], &[]).await;
     let everywhere = key(app, &[], &[Scope::Search]).await.1;
 
-    // A finding of one id in both projects.
-    let (_, triage) = key(app, &[], &[Scope::Triage]).await;
-    let mut finding = Value::Null;
-    for project in [&ours, &theirs] {
-        let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": project });
-        let (_, body) = served.call(Some(&triage), "triage_ingest", report).await;
-        finding = body["result"]["recordIds"][0].clone();
-    }
-
+    let finding = finding_in(&served, &[&ours, &theirs]).await;
     let arguments = |tool: &str, project: &str| match tool {
         "search" | "search_code" => json!({ "query": "drawer", "project_id": project }),
         "show_file" => json!({ "path": "cash.py", "project_id": project }),

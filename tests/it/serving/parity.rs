@@ -113,6 +113,24 @@ fn table(root: &str, ours: &str, absent: &str, finding: &str) -> Vec<Case> {
         ("workspace_status", json!({ "project_id": ours }), Good),
         ("workspace_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("workspace_status", json!({ "nonsense": 1 }), Refused("INVALID_REQUEST")),
+        ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
+        ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
+    ];
+    let read_only: Vec<(&'static str, Value, End)> = vec![
+        ("search", json!({ "query": "coins", "project_id": ours }), Good),
+        ("build_index", json!({ "repoPath": root, "project_id": ours }), Refused("MUTATION_DISABLED")),
+        ("index_repository", json!({}), Refused("MUTATION_DISABLED")),
+        ("build_indx", json!({}), Refused("UNKNOWN_TOOL")),
+    ];
+    let everywhere = everywhere.into_iter().chain(triage(ours, absent, finding));
+    let cases = everywhere.map(|case| (case, false));
+    let cases = cases.chain(read_only.into_iter().map(|case| (case, true)));
+    cases.map(|((tool, arguments, end), read_only)| Case { tool, arguments, end, read_only }).collect()
+}
+
+/// The calls of the tools for findings.
+fn triage(ours: &str, absent: &str, finding: &str) -> Vec<(&'static str, Value, End)> {
+    vec![
         ("triage_ingest", json!({ "source": "manual", "payload": [], "project_id": ours }), Good),
         ("triage_ingest", json!({ "source": "manual", "project_id": ours }), Failed("INVALID_REQUEST")),
         ("triage_ingest", json!({ "source": "snyk" }), Refused("INVALID_REQUEST")),
@@ -131,18 +149,7 @@ fn table(root: &str, ours: &str, absent: &str, finding: &str) -> Vec<Case> {
         ("triage_context_pack", json!({ "recordId": finding, "project_id": ours }), Good),
         ("triage_context_pack", json!({ "recordId": "x", "project_id": ours }), Failed("INVALID_REQUEST")),
         ("triage_context_pack", json!({ "id": finding }), Refused("INVALID_REQUEST")),
-        ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
-        ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
-    ];
-    let read_only: Vec<(&'static str, Value, End)> = vec![
-        ("search", json!({ "query": "coins", "project_id": ours }), Good),
-        ("build_index", json!({ "repoPath": root, "project_id": ours }), Refused("MUTATION_DISABLED")),
-        ("index_repository", json!({}), Refused("MUTATION_DISABLED")),
-        ("build_indx", json!({}), Refused("UNKNOWN_TOOL")),
-    ];
-    let cases = everywhere.into_iter().map(|case| (case, false));
-    let cases = cases.chain(read_only.into_iter().map(|case| (case, true)));
-    cases.map(|((tool, arguments, end), read_only)| Case { tool, arguments, end, read_only }).collect()
+    ]
 }
 
 #[tokio::test(flavor = "multi_thread")]
