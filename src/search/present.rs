@@ -58,6 +58,18 @@ pub enum ScoreType {
     None,
 }
 
+impl ScoreType {
+    /// Of a hit with these parts, in an answer that compared vectors like this.
+    #[must_use]
+    pub fn of(parts: &Parts, vectors: VectorsUsed) -> Self {
+        match vectors {
+            _ if *parts == Parts::default() => Self::None,
+            VectorsUsed::None => Self::Bm25,
+            _ => Self::Blend,
+        }
+    }
+}
+
 /// What did not fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Omitted {
@@ -177,11 +189,7 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
     let whole = output != Output::Compact;
     let limits = if best { BEST } else { FURTHER };
     let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
-    let score_type = match answer.vectors_used {
-        _ if hit.parts == Parts::default() => ScoreType::None,
-        VectorsUsed::None => ScoreType::Bm25,
-        _ => ScoreType::Blend,
-    };
+    let score_type = ScoreType::of(&hit.parts, answer.vectors_used);
     let cut = if whole { None } else { snippet(&hit.content, &answer.words, limits) };
     PresentedHit {
         id: hit.chunk_id,

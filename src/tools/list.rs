@@ -20,6 +20,8 @@ pub static LIST: &[&ToolSpec] = &[
     &status::check_status::TOOL,
     &status::workspace_status::TOOL,
     &triage::ingest::TOOL,
+    &triage::decision::TOOL,
+    &triage::context_pack::TOOL,
     &artifacts::build_sqlite_index::TOOL,
     &artifacts::compact_sqlite_index::TOOL,
     &admin::report_artifacts::TOOL,

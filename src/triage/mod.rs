@@ -16,8 +16,16 @@ mod shelf;
 
 mod ingest;
 
+mod decision;
+
+mod evidence;
+mod pack;
+
+pub use decision::{NewDecision, Verdict, decide};
+pub use evidence::{Asked, Evidence, EvidenceHit, EvidenceOptions, PackWarning};
 pub use ingest::{Ingested, Ingestion, ItemError, ingest};
-pub use record::{ParsedMeta, Record, is_record_id, record_path};
+pub use pack::{ContextPack, context_pack};
+pub use record::{ParsedMeta, Record, StoredRecord, is_record_id, record_path};
 pub use shelf::{ROOT, Shelf, finding, has_records, prepare, text_of};
 pub use source::Source;
 pub use split::{Item, Shape, split};

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use pairofcleats::app::App;
-use pairofcleats::clock::SystemClock;
+use pairofcleats::clock::{Clock, SystemClock};
 use pairofcleats::config::{self, Config, Layout, Overrides, Variant};
 use pairofcleats::contract::Refusal;
 use pairofcleats::embedding::{Embedder, StubEmbedder};
@@ -77,6 +77,12 @@ pub(crate) fn app_with(change: impl FnOnce(&mut Config)) -> Arc<App> {
     let mut config = settings(home());
     change(&mut config);
     Arc::new(bare_app(config, home()).with_embedder(Arc::new(StubEmbedder::default())))
+}
+
+/// The same with a clock of its own.
+pub(crate) fn app_at(clock: Arc<dyn Clock>) -> Arc<App> {
+    let app = App::new(settings(home()), Layout::new(home().to_owned()), clock, PathBuf::from(PROGRAM));
+    Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())))
 }
 
 /// An application over the shared home with an embedder of the test's own.

@@ -6,7 +6,7 @@ use crate::harness::{Repository, app, app_with, call, project, result};
 use pairofcleats::tools::LIST;
 
 /// Arguments for each tool that would show another project's data if anything could.
-fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
+fn arguments(tool: &str, project: &str, repository: &str, finding: &str) -> Option<Value> {
     Some(match tool {
         "search" => json!({ "query": "canary", "project_id": project, "output": "full", "top": 50 }),
         "search_code" => json!({ "query": "canary", "project_id": project, "limit": 50 }),
@@ -28,6 +28,8 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
             json!({ "project_id": project, "repoPath": repository, "skipInstall": true, "skipDicts": true })
         }
         "download_models" => json!({ "project_id": project }),
+        "triage_decision" => json!({ "finding": finding, "status": "fix", "project_id": project }),
+        "triage_context_pack" => json!({ "recordId": finding, "project_id": project }),
         _ => return None,
     })
 }
@@ -50,8 +52,19 @@ async fn no_tool_shows_another_projects_data() {
     for (project, repository) in [(&ours, &our_repository), (&theirs, &their_repository)] {
         result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     }
+    // A finding of the same id in both, and a decision about theirs.
+    let mut finding = String::new();
+    for (project, colour) in [(&ours, "blue"), (&theirs, "yellow")] {
+        let report = json!([{ "stableKey": "canary", "title": format!("canary is {colour}"), "package": { "name": "canary" } }]);
+        let ingested = json!({ "source": "manual", "payload": report, "project_id": project });
+        let ingested = result(&app, "triage_ingest", ingested).await;
+        ingested["recordIds"][0].as_str().unwrap().clone_into(&mut finding);
+    }
+    let decided =
+        json!({ "finding": finding, "status": "fix", "justification": "yellow", "project_id": theirs });
+    result(&app, "triage_decision", decided).await;
     for tool in LIST {
-        let Some(arguments) = arguments(tool.name, &ours, &our_repository.root()) else {
+        let Some(arguments) = arguments(tool.name, &ours, &our_repository.root(), &finding) else {
             assert!(UNCOVERED.contains(&tool.name), "{} has no isolation test", tool.name);
             continue;
         };

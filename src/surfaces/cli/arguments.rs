@@ -6,7 +6,7 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use super::{
     bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models, projects,
-    quickstart, search, serve, tools, watch,
+    quickstart, search, serve, tools, triage, watch,
 };
 use crate::config::Overrides;
 
@@ -76,6 +76,8 @@ pub(super) enum Command {
     Projects(projects::Args),
     /// List and install embedding models
     Models(models::Args),
+    /// Security findings: ingest reports, decide, gather context
+    Triage(triage::Args),
     /// Make, list and revoke API keys of the server
     Keys(keys::Args),
     /// Check the installation and say how to mend it

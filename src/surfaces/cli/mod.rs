@@ -31,6 +31,7 @@ mod quickstart;
 mod search;
 mod serve;
 mod tools;
+mod triage;
 mod watch;
 
 use std::ffi::OsString;
@@ -91,6 +92,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::McpConfig(args) => mcp_config::run(&session, &args),
         Command::Call(args) => call::run(&session, &args).await,
         Command::Tools(_) => tools::run(&session),
+        Command::Triage(args) => triage::run(&session, &args).await,
         Command::Keys(args) => keys::run(&session, args).await,
         Command::Projects(args) => projects::run(&session, args).await,
         Command::Models(args) => models::run(&session, args).await,

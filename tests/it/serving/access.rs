@@ -57,6 +57,18 @@ async fn two_projects() -> (Served, String, String, Repository) {
     (served, ours, theirs, repository)
 }
 
+/// A finding of one id in each of the projects.
+async fn finding_in(served: &Served, projects: &[&String]) -> Value {
+    let (_, triage) = key(&served.app, &[], &[Scope::Triage]).await;
+    let mut finding = Value::Null;
+    for project in projects {
+        let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": project });
+        let (_, body) = served.call(Some(&triage), "triage_ingest", report).await;
+        finding = body["result"]["recordIds"][0].clone();
+    }
+    finding
+}
+
 /// What an answer tells, with the project's id and the time that the server runs left out.
 fn alike(body: &Value, id: &str) -> String {
     let mut told = json!([body["error"], body["result"]]).to_string().replace(id, "ID");
@@ -108,6 +120,7 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let (_, nothing) = key(app, &[&ours], &[]).await;
     let everywhere = key(app, &[], &[Scope::Search]).await.1;
 
+    let finding = finding_in(&served, &[&ours, &theirs]).await;
     let arguments = |tool: &str, project: &str| match tool {
         "search" | "search_code" => json!({ "query": "drawer", "project_id": project }),
         "show_file" => json!({ "path": "cash.py", "project_id": project }),
@@ -116,6 +129,8 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
         "clean_artifacts" => json!({ "project_id": project, "all": true, "dryRun": true }),
         "triage_ingest" => json!({ "source": "manual", "payload": [], "project_id": project }),
         "bootstrap" => json!({ "skipTooling": true, "project_id": project }),
+        "triage_decision" => json!({ "finding": finding, "status": "fix", "project_id": project }),
+        "triage_context_pack" => json!({ "recordId": finding, "project_id": project }),
         _ => json!({ "project_id": project }),
     };
     let keeps = ["config_status", "cache_gc", "clean_artifacts", "bootstrap"];

@@ -134,12 +134,20 @@ async fn every_answer_is_what_the_document_says() {
     let served = Served::start(|_| {}).await;
     let repository = Repository::new(&[("cash.py", "def drawer():\n    return 'notes and coins'\n")]);
     let (ours, document) = (project("documented"), document());
+    let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": ours });
+    let (_, ingested) = served.call(None, "triage_ingest", report).await;
+    let finding = ingested["result"]["recordIds"][0].clone();
     let good = |path: &str| match path {
         "/tools/index_repository" => json!({ "repo_path": repository.root(), "project_id": ours }),
         "/tools/build_index" | "/tools/index_build" => {
             json!({ "repoPath": repository.root(), "project_id": ours })
         }
         "/tools/show_file" => json!({ "path": "cash.py", "project_id": ours }),
+        "/tools/triage_ingest" => {
+            json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": ours })
+        }
+        "/tools/triage_decision" => json!({ "finding": finding, "status": "fix", "project_id": ours }),
+        "/tools/triage_context_pack" => json!({ "recordId": finding, "project_id": ours }),
         path if path.contains("search") => json!({ "query": "drawer", "project_id": ours }),
         _ => json!({ "project_id": ours }),
     };

@@ -36,6 +36,10 @@ const MASKED: &[&str] = &[
     // Other tests work beside this one.
     "/result/machine",
     "/result/config", // each process has settings of its own
+    // Each decision is a record of its own, and each pack is of its moment.
+    "/result/recordId",
+    "/result/path",
+    "/result/pack/generatedAt",
 ];
 
 /// What a call comes to.
@@ -78,8 +82,8 @@ fn of_models(root: &str, ours: &str, absent: &str) -> Vec<(&'static str, Value, 
     ]
 }
 
-/// The calls, for a project that holds `root` and one that does not exist.
-fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
+/// The calls, for a project that holds `root` and a finding, and one that does not exist.
+fn table(root: &str, ours: &str, absent: &str, finding: &str) -> Vec<Case> {
     let everywhere: Vec<(&'static str, Value, End)> = vec![
         ("search", json!({ "query": "where are coins counted", "project_id": ours }), Good),
         (
@@ -145,9 +149,6 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("clean_artifacts", json!({ "project_id": ours, "all": true, "dryRun": true }), Good),
         ("clean_artifacts", json!({ "project_id": ours }), Failed("INVALID_REQUEST")),
         ("clean_artifacts", json!({ "all": "yes" }), Refused("INVALID_REQUEST")),
-        ("triage_ingest", json!({ "source": "manual", "payload": [], "project_id": ours }), Good),
-        ("triage_ingest", json!({ "source": "manual", "project_id": ours }), Failed("INVALID_REQUEST")),
-        ("triage_ingest", json!({ "source": "snyk" }), Refused("INVALID_REQUEST")),
         ("download_dictionaries", json!({ "lang": "", "dir": words_folder(), "project_id": ours }), Good),
         ("download_dictionaries", json!({ "lang": "xx" }), Failed("INVALID_REQUEST")),
         ("download_dictionaries", json!({ "languages": "en" }), Refused("INVALID_REQUEST")),
@@ -173,10 +174,35 @@ fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
         ("index_repository", json!({}), Refused("MUTATION_DISABLED")),
         ("build_indx", json!({}), Refused("UNKNOWN_TOOL")),
     ];
-    let everywhere = everywhere.into_iter().chain(of_models(root, ours, absent));
+    let everywhere =
+        everywhere.into_iter().chain(of_models(root, ours, absent)).chain(triage(ours, absent, finding));
     let cases = everywhere.map(|case| (case, false));
     let cases = cases.chain(read_only.into_iter().map(|case| (case, true)));
     cases.map(|((tool, arguments, end), read_only)| Case { tool, arguments, end, read_only }).collect()
+}
+
+/// The calls of the tools for findings.
+fn triage(ours: &str, absent: &str, finding: &str) -> Vec<(&'static str, Value, End)> {
+    vec![
+        ("triage_ingest", json!({ "source": "manual", "payload": [], "project_id": ours }), Good),
+        ("triage_ingest", json!({ "source": "manual", "project_id": ours }), Failed("INVALID_REQUEST")),
+        ("triage_ingest", json!({ "source": "snyk" }), Refused("INVALID_REQUEST")),
+        ("triage_decision", json!({ "finding": finding, "status": "fix", "project_id": ours }), Good),
+        (
+            "triage_decision",
+            json!({ "finding": "0".repeat(40), "status": "fix", "project_id": ours }),
+            Failed("NOT_FOUND"),
+        ),
+        (
+            "triage_decision",
+            json!({ "finding": finding, "status": "fix", "project_id": absent }),
+            Failed("NO_INDEX"),
+        ),
+        ("triage_decision", json!({ "finding": finding, "status": "maybe" }), Refused("INVALID_REQUEST")),
+        ("triage_context_pack", json!({ "recordId": finding, "project_id": ours }), Good),
+        ("triage_context_pack", json!({ "recordId": "x", "project_id": ours }), Failed("INVALID_REQUEST")),
+        ("triage_context_pack", json!({ "id": finding }), Refused("INVALID_REQUEST")),
+    ]
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,7 +220,10 @@ async fn the_same_call_is_the_same_envelope_on_every_surface() {
     assert_eq!(status, 200, "{body:#}");
 
     let mut clients = [server.clients(false).await, server.clients(true).await];
-    let cases = table(&root, &ours, &absent);
+    let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": ours });
+    let (_, ingested) = answer(server.post("/tools/triage_ingest", &report, false)).await;
+    let finding = ingested["result"]["recordIds"][0].as_str().unwrap();
+    let cases = table(&root, &ours, &absent, finding);
     for tool in LIST.iter().map(|tool| tool.name) {
         let ends: Vec<End> = cases.iter().filter(|case| case.tool == tool).map(|case| case.end).collect();
         assert!(ends.contains(&Good) && ends.iter().any(|end| *end != Good), "{tool} is not in the table");

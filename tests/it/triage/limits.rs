@@ -131,6 +131,36 @@ async fn two_projects_know_nothing_of_each_other() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn tables_are_made_on_the_first_use_and_no_earlier() {
+    use pairofcleats::contract::ProjectId;
+    use pairofcleats::postgres::{Migration, Module, TRIAGE};
+    use pairofcleats::store::{self, DecidedBy};
+    use pairofcleats::tenancy;
+    let (app, other, project) = (app(), app_with(|_| {}), project("tables"));
+    let repository = crate::harness::Repository::new(&[("a.py", "def a():\n    return 1\n")]);
+    result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
+    let opened = app.store().await.unwrap();
+    let id = ProjectId::parse(&project).unwrap();
+    let workspace = tenancy::open(opened, &id, DecidedBy::Argument).await.unwrap().unwrap();
+    let asked = json!({ "recordId": "0".repeat(40), "project_id": project });
+    assert_eq!(error(&app, "triage_context_pack", asked).await["code"], "NOT_FOUND");
+    assert!(!store::has_module(opened, &workspace, &TRIAGE).await.unwrap(), "looking makes nothing");
+    let calls = (0..6).map(|n| {
+        let (app, project) = (if n % 2 == 0 { &app } else { &other }, &project);
+        let report = format!("{{\"stableKey\": \"{n}\", \"title\": \"x\"}}");
+        async move { ingest(app, project, "generic", &report, json!({ "buildIndex": false })).await }
+    });
+    let answers = futures::future::join_all(calls).await;
+    assert!(answers.iter().all(|answer| answer["written"] == 1), "{answers:#?}");
+    assert!(store::has_module(opened, &workspace, &TRIAGE).await.unwrap());
+    // A program that knows only older tables does not touch newer ones.
+    const NONE: &[Migration] = &[];
+    let older = Module { name: TRIAGE.name, migrations: NONE };
+    let fault = store::provision_module(opened, &workspace, &older).await.unwrap_err();
+    assert_eq!(fault.code.as_str(), "ILLEGAL_STATE");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn many_at_once_make_one_set_of_records() {
     let (app, project) = (app(), project("storm"));
     let report = |from: usize| {
@@ -151,6 +181,30 @@ async fn many_at_once_make_one_set_of_records() {
     assert_eq!(written, 90, "{answers:#?}");
     let status = result(&app, "index_status", json!({ "project_id": project })).await;
     assert_eq!(status["files"], 90, "whoever joined a run still finds its records: {status:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_findings_are_read_in_steps() {
+    let (app, project) = (app(), project("many"));
+    let item = |n: usize| {
+        json!({ "number": n, "dependency": { "package": { "name": format!("pkg{}", n % 500), "ecosystem": "npm" }, "manifest_path": "package.json" },
+            "security_advisory": { "cve_id": format!("CVE-2024-{n:05}"), "summary": format!("Finding {n}"), "severity": "high",
+                "description": format!("What goes wrong in case {n}. ").repeat(10) } })
+    };
+    let lines: String = (0..2_000).map(|n| item(n).to_string() + "\n").collect();
+    let repository = crate::harness::Repository::new(&[("alerts.jsonl", &lines)]);
+    let path = repository.path().join("alerts.jsonl");
+    let arguments = json!({ "source": "dependabot", "inputPath": path, "project_id": project });
+    let started = Instant::now();
+    let first = result(&app, "triage_ingest", arguments.clone()).await;
+    let took = started.elapsed();
+    assert_eq!((&first["written"], &first["index"]["records"]), (&json!(2_000), &json!(2_000)), "{first:#}");
+    assert_eq!((first["recordIds"].as_array().unwrap().len(), &first["truncated"]), (1000, &json!(true)));
+    let started = Instant::now();
+    let second = result(&app, "triage_ingest", arguments).await;
+    println!("2,000 findings: {took:?} the first time, {:?} the second", started.elapsed());
+    assert_eq!((&second["unchanged"], &second["index"]["changed"]), (&json!(2_000), &json!(0)), "{second:#}");
+    assert_eq!(with_meta(&app, &project, json!("vuln.cve=CVE-2024-01777")).await.len(), 1);
 }
 
 /// Runs the program with a call and kills it once `reached` says so.

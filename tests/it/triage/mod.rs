@@ -1,7 +1,9 @@
 //! Security findings: what is read of each format, what is kept, who finds it, and what is refused.
 
+mod decisions;
 mod ingest;
 mod limits;
+mod packs;
 
 use std::sync::Arc;
 

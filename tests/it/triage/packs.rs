@@ -1,0 +1,289 @@
+//! What a context pack holds, what fails without failing it, and where it is written.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use pairofcleats::app::App;
+use pairofcleats::contract::ProjectId;
+use pairofcleats::tenancy::{Principal, Projects};
+use pairofcleats::tools::{self, Caller, Request, Surface};
+use serde_json::{Value, json};
+
+use super::{GENERIC, SARIF, id, ingest};
+use crate::harness::{Repository, app, app_with, error, home, project, result};
+
+const SHOP: &[(&str, &str)] = &[
+    ("web/package.json", "{\n  \"name\": \"shop\",\n  \"dependencies\": { \"leftpad\": \"1.2.0\" }\n}\n"),
+    (
+        "web/labels.js",
+        "const leftpad = require('leftpad');\n\n// The label printer wants columns, which leftpad makes for every line.\nfunction label(text) {\n  return leftpad(text, 20);\n}\n",
+    ),
+    (
+        "docs/labels.md",
+        "# Labels\n\nLabels are aligned with leftpad; see CVE-2024-0001 before you update it.\n",
+    ),
+    ("jobs/nightly.py", "import os\n\ndef sweep(path):\n    os.system('rm ' + path)\n"),
+];
+
+/// A project with a shop and the findings about it.
+async fn shop(app: &Arc<App>, name: &str) -> (String, String, Repository) {
+    let (project, repository) = (project(name), Repository::new(SHOP));
+    result(app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
+    let meta = json!({ "meta": { "service": "checkout", "env": "prod", "exposure": { "internetExposed": true, "publicEndpoint": "/labels" } } });
+    let ingested = ingest(app, &project, "generic", GENERIC, meta).await;
+    (project, id(&ingested, 0), repository)
+}
+
+async fn pack(app: &Arc<App>, project: &str, finding: &str, more: Value) -> Value {
+    let mut arguments = json!({ "recordId": finding, "project_id": project });
+    for (name, value) in more.as_object().unwrap() {
+        arguments[name] = value.clone();
+    }
+    result(app, "triage_context_pack", arguments).await
+}
+
+async fn decide(app: &Arc<App>, project: &str, finding: &str, reviewer: &str) {
+    let arguments =
+        json!({ "finding": finding, "status": "accept", "reviewer": reviewer, "project_id": project });
+    result(app, "triage_decision", arguments).await;
+}
+
+/// Files that were found for a question in a mode.
+fn found<'p>(pack: &'p Value, query: &str, mode: &str) -> Vec<&'p str> {
+    let queries = pack["pack"]["repoEvidence"]["queries"].as_array().unwrap();
+    let asked = queries.iter().find(|asked| asked["query"] == query && asked["mode"] == mode).unwrap();
+    asked["hits"].as_array().unwrap().iter().map(|hit| hit["file"].as_str().unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pack_holds_finding_history_and_evidence_in_three_modes() {
+    let app = app();
+    let (project, finding, _repository) = shop(&app, "pack").await;
+    let before = pack(&app, &project, &finding, json!({})).await;
+    assert_eq!((&before["historyCount"], &before["warnings"]), (&json!(0), &json!(0)), "{before:#}");
+    decide(&app, &project, &finding, "grace").await;
+    let after = pack(&app, &project, &finding, json!({})).await;
+    let told = &after["pack"];
+    assert_eq!((&told["recordId"], &told["finding"]["recordId"]), (&json!(finding), &json!(finding)));
+    assert_eq!(
+        (&told["finding"]["status"], &told["finding"]["exposure"]["internetExposed"]),
+        (&json!("accept"), &json!(true))
+    );
+    assert_eq!(told["finding"]["exposure"]["publicEndpoint"], "/labels");
+    assert_eq!(
+        (&after["historyCount"], &told["history"][0]["decision"]["reviewer"]),
+        (&json!(1), &json!("grace"))
+    );
+    assert!(told["generatedAt"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(found(&after, "\"leftpad\"", "code"), ["web/labels.js", "web/package.json"], "{after:#}");
+    assert_eq!(found(&after, "\"leftpad\"", "prose"), ["web/labels.js", "docs/labels.md"], "{after:#}");
+    assert_eq!(found(&after, "\"leftpad\"", "extracted-prose"), ["web/labels.js"], "{after:#}");
+    assert_eq!(found(&after, "\"CVE-2024-0001\"", "prose"), ["docs/labels.md"], "{after:#}");
+    assert_eq!(found(&after, "leftpad file:\"package.json\"", "code"), ["web/package.json"], "{after:#}");
+    assert_eq!(after["evidenceQueries"], told["repoEvidence"]["queries"].as_array().unwrap().len());
+    let hit = &told["repoEvidence"]["queries"][3]["hits"][0];
+    for field in ["file", "kind", "headline", "score", "scoreType", "scoreBreakdown", "snippet"] {
+        assert!(!hit[field].is_null(), "{field}: {hit:#}");
+    }
+    assert!(hit["snippet"].as_str().unwrap().chars().count() <= 240);
+    // The file is the same pack.
+    assert_eq!(after["outPath"], format!("context-packs/{finding}.json"));
+    let file = home().join("projects").join(&project).join(after["outPath"].as_str().unwrap());
+    let written: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert_eq!((&written["finding"], &written["history"]), (&told["finding"], &told["history"]));
+    let asked = |pack: &Value| pack["repoEvidence"]["queries"].as_array().unwrap().len();
+    assert_eq!((asked(&written), after["truncated"].as_bool()), (asked(told), Some(false)));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn vectors_are_compared_unless_they_are_not_wanted() {
+    let app = app();
+    let (project, finding, _repository) = shop(&app, "ann").await;
+    for (more, scored) in
+        [(json!({}), "blend"), (json!({ "ann": true }), "blend"), (json!({ "ann": false }), "bm25")]
+    {
+        let told = pack(&app, &project, &finding, more.clone()).await;
+        let hits = &told["pack"]["repoEvidence"]["queries"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .find(|asked| asked["query"] == "\"leftpad\"" && asked["mode"] == "code")
+            .unwrap()["hits"];
+        assert_eq!(hits[0]["scoreType"], scored, "{more}: {told:#}");
+    }
+    let reserved = json!({ "recordId": finding, "stubEmbeddings": true, "project_id": project });
+    let fault = error(&app, "triage_context_pack", reserved).await;
+    assert_eq!(
+        (&fault["code"], &fault["details"]["field"]),
+        (&json!("INVALID_REQUEST"), &json!("stubEmbeddings"))
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_question_is_a_warning() {
+    let (app, narrow) = (app(), app_with(|config| config.search.query_chars_max = 12));
+    let (project, finding, _repository) = shop(&app, "warned").await;
+    let told = pack(&narrow, &project, &finding, json!({})).await;
+    let warnings = told["pack"]["warnings"].as_array().unwrap();
+    let failed: BTreeSet<&str> = warnings.iter().map(|warning| warning["query"].as_str().unwrap()).collect();
+    assert_eq!(failed, BTreeSet::from(["\"CVE-2024-0001\"", "leftpad file:\"package.json\""]), "{told:#}");
+    let modes: BTreeSet<&str> = warnings.iter().map(|warning| warning["mode"].as_str().unwrap()).collect();
+    assert_eq!(modes, BTreeSet::from(["code", "prose", "extracted-prose"]));
+    assert!(
+        warnings.iter().all(|warning| warning["step"] == "search"
+            && warning["error"].as_str().unwrap().starts_with("INVALID_REQUEST")),
+        "{told:#}"
+    );
+    assert_eq!(told["warnings"], warnings.len());
+    assert_eq!(found(&told, "\"leftpad\"", "code").len(), 2, "the others were asked");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn history_is_the_nearest_and_latest_and_bounded() {
+    let app = app();
+    let project = project("history");
+    let finding = |key: &str, package: &str, cve: &str, service: &str| json!({ "stableKey": key, "vulnId": cve, "package": { "name": package }, "service": service, "env": "prod" });
+    let report = json!([
+        finding("own", "leftpad", "CVE-2024-0001", "checkout"),
+        finding("vuln", "other", "CVE-2024-0001", "checkout"),
+        finding("package", "leftpad", "CVE-2024-0009", "checkout"),
+        finding("elsewhere", "leftpad", "CVE-2024-0001", "search"),
+        finding("place", "third", "CVE-2024-0008", "checkout"),
+        finding("nothing", "third", "CVE-2024-0008", "search"),
+    ]);
+    let ingested = ingest(&app, &project, "generic", &report.to_string(), json!({})).await;
+    // From the farthest to the nearest, so that time alone would order them the other way round.
+    for at in [0, 1, 2, 3, 4, 5] {
+        let names = ["own", "vuln", "package", "elsewhere", "place", "nothing"];
+        decide(&app, &project, &id(&ingested, at), names[at]).await;
+    }
+    let reviewers = |told: &Value| -> Vec<String> {
+        let history = told["pack"]["history"].as_array().unwrap();
+        history.iter().map(|one| one["decision"]["reviewer"].as_str().unwrap().to_owned()).collect()
+    };
+    let told = pack(&app, &project, &id(&ingested, 0), json!({})).await;
+    assert_eq!(reviewers(&told), ["own", "vuln", "package", "elsewhere", "place"]);
+    decide(&app, &project, &id(&ingested, 0), "later").await;
+    let told = pack(&app, &project, &id(&ingested, 0), json!({})).await;
+    assert_eq!(reviewers(&told), ["later", "own", "vuln", "package", "elsewhere"], "at most five");
+    let short = app_with(|config| config.triage.history_max = 2);
+    assert_eq!(reviewers(&pack(&short, &project, &id(&ingested, 0), json!({})).await), ["later", "own"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn evidence_and_answers_are_bounded() {
+    let app = app();
+    let (project, finding, repository) = shop(&app, "bounded").await;
+    for n in 0..12 {
+        repository.write(
+            &format!("web/more{n}.js"),
+            &format!("function more{n}() {{\n  return leftpad('{n}');\n}}\n"),
+        );
+    }
+    result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
+    let told = pack(&app, &project, &finding, json!({})).await;
+    assert_eq!(found(&told, "\"leftpad\"", "code").len(), 5);
+    let two = app_with(|config| config.triage.evidence_hits_max = 2);
+    assert_eq!(found(&pack(&two, &project, &finding, json!({})).await, "\"leftpad\"", "code").len(), 2);
+    let small = app_with(|config| config.search.result_bytes_max = 4000);
+    let told = pack(&small, &project, &finding, json!({ "outPath": "small.json" })).await;
+    assert_eq!((&told["truncated"], &told["pack"]["finding"]["recordId"]), (&json!(true), &json!(finding)));
+    assert!(told["pack"].to_string().len() <= 4000);
+    let file = home().join("projects").join(&project).join("context-packs/small.json");
+    let written: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
+    assert_eq!(
+        written["repoEvidence"]["queries"].as_array().unwrap().len() as u64,
+        told["evidenceQueries"].as_u64().unwrap()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn places_of_a_code_scanner_are_evidence() {
+    let app = app();
+    let (project, _, _repository) = shop(&app, "places").await;
+    let ingested = ingest(&app, &project, "sarif", SARIF, json!({})).await;
+    let told = pack(&app, &project, &id(&ingested, 0), json!({})).await;
+    assert_eq!(found(&told, "path:\"jobs/nightly.py\"", "code"), ["jobs/nightly.py"], "{told:#}");
+}
+
+/// Calls as somebody who may use `project` and nothing else.
+async fn as_analyst(app: &Arc<App>, project: &str, tool: &str, arguments: Value) -> Value {
+    let ids = BTreeSet::from([ProjectId::parse(project).unwrap()]);
+    let principal =
+        Principal { id: "key:a".into(), projects: Projects::These(ids), ..Principal::anonymous() };
+    let caller = Caller { principal: Arc::new(principal), ..Caller::local(Surface::Http) };
+    let envelope = tools::call(app, Request::new(tool, arguments, caller)).await.unwrap();
+    serde_json::to_value(envelope).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn paths_lead_nowhere_else() {
+    let app = app();
+    let (project, finding, repository) = shop(&app, "paths").await;
+    let outside = tempfile::tempdir().unwrap();
+    let target = outside.path().join("pack.json");
+    let arguments = |path: &str| json!({ "recordId": finding, "outPath": path, "project_id": project });
+    let code = |envelope: &Value| envelope["error"]["code"].as_str().unwrap_or("ok").to_owned();
+    for path in
+        ["../x.json", "a/b.json", ".hidden.json", "x.txt", "..", "x\u{0}.json", "é.json", "x.json/", "~.json"]
+    {
+        let envelope = as_analyst(&app, &project, "triage_context_pack", arguments(path)).await;
+        assert_eq!(code(&envelope), "INVALID_REQUEST", "{path:?}");
+        assert_eq!(
+            error(&app, "triage_context_pack", arguments(path)).await["code"],
+            "INVALID_REQUEST",
+            "{path:?}"
+        );
+    }
+    let absolute = target.to_str().unwrap();
+    let refused = as_analyst(&app, &project, "triage_context_pack", arguments(absolute)).await;
+    assert_eq!(code(&refused), "FORBIDDEN");
+    assert!(!target.exists());
+    let named = as_analyst(&app, &project, "triage_context_pack", arguments("mine.json")).await;
+    assert_eq!(named["result"]["outPath"], "context-packs/mine.json", "{named:#}");
+    assert!(
+        !named.to_string().contains(home().to_str().unwrap()),
+        "the server's folders are nobody's business"
+    );
+    let told = pack(&app, &project, &finding, json!({ "outPath": absolute })).await;
+    assert_eq!((told["outPath"].as_str(), target.exists()), (Some(absolute), true), "the operator may");
+    for path in ["/proc/x.json", "/no/such/folder/x.json"] {
+        assert_ne!(
+            code(&crate::harness::call(&app, "triage_context_pack", arguments(path)).await),
+            "ok",
+            "{path}"
+        );
+    }
+    // A link at the file's place is replaced, not followed.
+    let kept = outside.path().join("kept");
+    std::fs::write(&kept, "kept").unwrap();
+    let link = home().join("projects").join(&project).join("context-packs/linked.json");
+    std::os::unix::fs::symlink(&kept, &link).unwrap();
+    pack(&app, &project, &finding, json!({ "outPath": "linked.json" })).await;
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
+    assert!(link.symlink_metadata().unwrap().is_file());
+
+    // Reports: an analyst names files of indexed repositories, and no others.
+    repository.write("reports/r.json", r#"[{"title": "x"}]"#);
+    std::fs::write(outside.path().join("r.json"), r#"[{"title": "x"}]"#).unwrap();
+    let report = |path: &str, repo: Option<&str>| json!({ "source": "manual", "inputPath": path, "repoPath": repo, "project_id": project });
+    let root = repository.root();
+    for (path, repo, wanted) in [
+        (outside.path().join("r.json").to_str().unwrap(), None, "FORBIDDEN"),
+        ("r.json", outside.path().to_str(), "NO_INDEX"),
+        ("r.json", None, "INVALID_REQUEST"),
+        ("../r.json", Some(root.as_str()), "FORBIDDEN"),
+        ("reports/r.json", Some("triage:records"), "INVALID_REQUEST"),
+    ] {
+        let envelope = as_analyst(&app, &project, "triage_ingest", report(path, repo)).await;
+        assert_eq!(code(&envelope), wanted, "{path} {repo:?}: {envelope:#}");
+    }
+    let open = {
+        let root = std::path::PathBuf::from(&root);
+        app_with(|config| config.indexing.roots = vec![root])
+    };
+    let envelope = as_analyst(&open, &project, "triage_ingest", report("reports/r.json", Some(&root))).await;
+    assert_eq!(code(&envelope), "ok", "{envelope:#}");
+    let envelope = as_analyst(&open, &project, "triage_ingest", report("../r.json", Some(&root))).await;
+    assert_eq!(code(&envelope), "INVALID_REQUEST", "{envelope:#}");
+}
