@@ -9,6 +9,7 @@ mod tidy;
 
 mod client_setup;
 mod clients;
+mod deploy;
 mod embedded;
 mod embedding;
 mod faults;
