@@ -16,9 +16,10 @@ use serde_json::{Value, json};
 use super::{postgres_programs, words, yaml};
 use crate::harness::{PROGRAM, http};
 
-/// Two users that own nothing, where the tests run as root; else everything runs as who runs the tests.
-const DATABASE_USER: u32 = 65_533;
-const SERVER_USER: u32 = 65_534;
+/// Two users that own nothing, where the tests run as root; else everything runs as who runs the tests. Postgres wants one
+/// with a name: this one is `nobody`.
+const DATABASE_USER: u32 = 65_534;
+const SERVER_USER: u32 = 10_001;
 
 fn users() -> bool {
     geteuid().is_root()
@@ -194,6 +195,37 @@ impl Stack {
         let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
         self.program(&arguments).output().unwrap()
     }
+
+    /// What the file says reached the server.
+    fn assert_settings(&self) {
+        for (setting, value) in [
+            ("recovery_init_sync_method", "syncfs"),
+            ("jit", "off"),
+            ("client_connection_check_interval", "5s"),
+            ("tcp_keepalives_idle", "60"),
+            ("max_locks_per_transaction", "256"),
+            ("data_checksums", "on"),
+            ("fsync", "on"),
+        ] {
+            let shown = self.psql("pairofcleats", &format!("SHOW {setting}"));
+            assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), value, "{setting}");
+        }
+    }
+
+    /// Waits until the health check of the file is content.
+    async fn wait_for_health(&self, url: &str) {
+        let check = || self.run(&format!("--quiet health --url {url}"));
+        let mut health = check();
+        for _ in 0..600 {
+            if health.status.success() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            health = check();
+        }
+        assert!(health.status.success(), "{}", String::from_utf8_lossy(&health.stderr));
+        assert!(self.run(&format!("health --alive --url {url} --json")).status.success());
+    }
 }
 
 impl Drop for Stack {
@@ -225,18 +257,7 @@ async fn the_processes_of_the_compose_file_work_together() {
 
     let _database = stack.start_database();
     assert!(stack.psql("postgres", "CREATE DATABASE pairofcleats").status.success());
-    for (setting, value) in [
-        ("recovery_init_sync_method", "syncfs"),
-        ("jit", "off"),
-        ("client_connection_check_interval", "5s"),
-        ("tcp_keepalives_idle", "60"),
-        ("max_locks_per_transaction", "256"),
-        ("data_checksums", "on"),
-        ("fsync", "on"),
-    ] {
-        let shown = stack.psql("pairofcleats", &format!("SHOW {setting}"));
-        assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), value, "{setting}");
-    }
+    stack.assert_settings();
 
     let mut command = words(&stack.service("server")["command"]);
     command.extend(["--port", "0", "--json"].map(str::to_owned));
@@ -255,16 +276,7 @@ async fn the_processes_of_the_compose_file_work_together() {
     let ready: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
     let port = ready["result"]["url"].as_str().unwrap().rsplit(':').next().unwrap().to_owned();
     let url = format!("http://127.0.0.1:{port}");
-    let mut health = stack.run(&format!("--quiet health --url {url}"));
-    for _ in 0..600 {
-        if health.status.success() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        health = stack.run(&format!("--quiet health --url {url}"));
-    }
-    assert!(health.status.success(), "{}", String::from_utf8_lossy(&health.stderr));
-    assert!(stack.run(&format!("health --alive --url {url} --json")).status.success());
+    stack.wait_for_health(&url).await;
 
     let repository = stack.at("repositories/shop");
     std::fs::create_dir(&repository).unwrap();
