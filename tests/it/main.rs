@@ -11,6 +11,7 @@ mod tidy;
 mod artifacts;
 mod client_setup;
 mod clients;
+mod deploy;
 mod downloads;
 mod embedded;
 mod embedding;

@@ -1,5 +1,6 @@
 //! Follows one repository: after a change and a quiet moment a run, one at a time, and one more for what came meanwhile.
 
+use std::mem::discriminant;
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -87,7 +88,9 @@ where
         app.metrics.heard(changes.count());
         let news = news(&looked, pace.poll);
         polled = polled.take().filter(|_| looked.is_ok());
-        if told.as_ref() != Some(&news) && !cancel.is_cancelled() {
+        // Their numbers change all the time and are told once.
+        let new = told.as_ref().is_none_or(|told| discriminant(told) != discriminant(&news));
+        if new && !cancel.is_cancelled() {
             if matches!(told, Some(News::Gone(..))) && looked.is_ok() {
                 tell(News::Back);
             }
@@ -136,7 +139,6 @@ fn news(looked: &Result<Look, Fault>, poll: Duration) -> News {
     match looked {
         Err(fault) => News::Gone(fault.message.clone(), poll),
         Ok(Look { unwatched: Some(why), .. }) => News::Polling(why.clone(), poll),
-        // The count changes all the time and is told once.
         Ok(look) => News::Watching(look.directories),
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Mutex;
 
 use super::{App, blocking, index_job};
-use crate::contract::{ErrorCode, Fault, ProjectId};
+use crate::contract::{Fault, ProjectId};
 use crate::indexing;
 use crate::jobs::Enqueued;
 use crate::store::{Access, DecidedBy, ModelFacts, Project, ProjectTx, projects, repositories};
@@ -117,12 +117,8 @@ async fn run(
     asked: Option<Enqueued>,
     trigger: &'static str,
 ) -> Result<bool, Fault> {
-    let _one = app.freshness.running.lock().await;
     let started = app.clock.instant();
     let ran = async {
-        if app.shutdown.is_cancelled() {
-            return Err(Fault::new(ErrorCode::Cancelled, "The process shuts down."));
-        }
         let asked = match asked {
             Some(asked) => asked,
             None => {
@@ -131,7 +127,11 @@ async fn run(
                 index_job::ask(app, &project, &root).await?
             }
         };
-        index_job::see_through(app, asked).await
+        // Waiting for another's run holds nobody up.
+        let one = if asked.attached { None } else { Some(app.freshness.running.lock().await) };
+        let finished = index_job::see_through(app, asked).await;
+        drop(one);
+        finished
     };
     let ran = ran.await;
     let outcome = ran.as_ref().map_or_else(|fault| fault.code.as_str(), |_| "ok");

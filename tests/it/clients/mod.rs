@@ -10,6 +10,8 @@ mod inspector;
 mod schemathesis;
 mod sdks;
 
+pub(crate) use setup::compose_schema;
+
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
