@@ -9,7 +9,7 @@ use crate::postgres::retry_stale_plan;
 use crate::search::{
     self, Deps, Mode, Output, Parts, ScoreType, SearchAnswer, SearchRequest, Vectors, present,
 };
-use crate::store::Project;
+use crate::store::Index;
 
 /// Where it is looked.
 const MODES: [Mode; 3] = [Mode::Code, Mode::Prose, Mode::ExtractedProse];
@@ -100,8 +100,8 @@ pub struct EvidenceOptions {
 
 /// Asks every question in every mode. One that fails is a warning.
 pub(super) async fn evidence(
+    index: Index<'_>,
     deps: Deps<'_>,
-    project: &Project,
     finding: &StoredRecord,
     options: EvidenceOptions,
     warnings: &mut Vec<PackWarning>,
@@ -116,7 +116,7 @@ pub(super) async fn evidence(
                 vectors: options.vectors,
                 ..SearchRequest::default()
             };
-            match retry_stale_plan(|| search::search(deps, project, &request)).await {
+            match retry_stale_plan(|| search::search(deps, index.clone(), &request)).await {
                 Ok(answer) => found.queries.push(Asked { query: query.clone(), mode, hits: hits(&answer) }),
                 Err(fault) => warnings.push(PackWarning::of("search", Some((mode, query.clone())), &fault)),
             }

@@ -9,7 +9,7 @@ use crate::clock::iso_millis;
 use crate::contract::Fault;
 use crate::search::Deps;
 use crate::store::triage;
-use crate::store::{Access, Project, ProjectTx};
+use crate::store::{Access, Index, Project, ProjectTx, Store};
 
 /// A context pack.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,18 +31,19 @@ pub struct ContextPack {
 
 /// Gathers. What fails on the way is a warning in the pack.
 pub async fn context_pack(
-    deps: Deps<'_>,
+    store: &Store,
     project: &Project,
+    deps: Deps<'_>,
     finding: StoredRecord,
     history_max: usize,
     options: EvidenceOptions,
 ) -> ContextPack {
     let mut warnings = Vec::new();
-    let history = history(deps, project, &finding, history_max).await.unwrap_or_else(|fault| {
+    let history = history(store, project, &finding, history_max).await.unwrap_or_else(|fault| {
         warnings.push(PackWarning::of("history", None, &fault));
         Vec::new()
     });
-    let repo_evidence = evidence(deps, project, &finding, options, &mut warnings).await;
+    let repo_evidence = evidence(Index::Postgres(store, project), deps, &finding, options, &mut warnings).await;
     ContextPack {
         record_id: finding.record_id.clone(),
         generated_at: iso_millis(deps.clock.now()),
@@ -54,13 +55,13 @@ pub async fn context_pack(
 }
 
 async fn history(
-    deps: Deps<'_>,
+    store: &Store,
     project: &Project,
     finding: &StoredRecord,
     limit: usize,
 ) -> Result<Vec<StoredRecord>, Fault> {
     let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let mut tx = ProjectTx::begin(deps.store, project, Access::Search).await?;
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
     let rows = triage::history(&mut tx, &finding.record_id, &finding.record.related(), limit).await?;
     tx.commit().await?;
     rows.into_iter().map(StoredRecord::of).collect()

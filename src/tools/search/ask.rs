@@ -50,7 +50,7 @@ async fn once(call: &Call, project: &Project, request: &SearchRequest) -> Result
 }
 
 /// The model of an index; if that is not here, the one that is.
-pub(super) async fn embedder(app: &App, model: &ModelFacts) -> Option<Arc<dyn Embedder>> {
+pub(in crate::tools) async fn embedder(app: &App, model: &ModelFacts) -> Option<Arc<dyn Embedder>> {
     match app.embedder_for(model).await {
         Ok(embedder) => Some(embedder),
         Err(fault) => {

@@ -1,6 +1,6 @@
 //! Tools that answer questions about code.
 
-mod ask;
+pub(super) mod ask;
 mod portable;
 
 #[expect(clippy::module_inception, reason = "the family is named after its first tool")]

@@ -9,6 +9,7 @@ use crate::app::Bulkhead;
 use crate::contract::Fault;
 use crate::search::{Deps, Ranking, Vectors};
 use crate::tenancy::Scope;
+use crate::tools::search::ask;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use crate::triage::{self, ContextPack, EvidenceOptions};
@@ -74,11 +75,12 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let now_ms = app.clock.now().as_millisecond();
     let finding = triage::finding(store, &project, &input.record_id, now_ms).await?;
     let place = Place::of(&call, &project, input.out_path.as_deref(), &finding.record_id)?;
-    let embedder = app.embedder().await;
+    let (embedder, dictionary) =
+        (ask::embedder(app, project.model()).await, app.dictionaries.current().await);
     let ranking = Ranking::default();
     let deps = Deps {
-        store,
-        embedder: embedder.ok(),
+        embedder: embedder.as_ref(),
+        dictionary: dictionary.as_deref(),
         settings: &app.config.search,
         ranking: &ranking,
         clock: &*app.clock,
@@ -87,7 +89,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         vectors: if input.ann == Some(false) { Vectors::Off } else { Vectors::Auto },
         hits_max: app.config.triage.evidence_hits_max.clamp(1, app.config.search.top_max),
     };
-    let pack = triage::context_pack(deps, &project, finding, app.config.triage.history_max, options).await;
+    let pack = triage::context_pack(store, &project, deps, finding, app.config.triage.history_max, options).await;
     let (history_count, evidence_queries) = (pack.history.len(), pack.repo_evidence.queries.len());
     let (warnings, out_path) = (pack.warnings.len(), place.named.clone());
     let json = serde_json::to_vec_pretty(&pack)
