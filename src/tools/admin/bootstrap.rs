@@ -1,5 +1,6 @@
 //! `bootstrap`: everything a fresh machine or project needs, step by step, each step told (T §6.5.2).
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -7,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking};
 use crate::config::Enabled;
-use crate::contract::Fault;
+use crate::contract::{ErrorCode, Fault};
 use crate::indexing::Options;
 use crate::tenancy::Scope;
 use crate::tools::index::job;
@@ -99,6 +100,8 @@ enum State {
 /// How a step ended, and what there is to say of it.
 type Ended = (State, Option<String>);
 
+/// The folder of a repository in which CI leaves portable files.
+const ARTIFACTS: &str = "ci-artifacts";
 /// The word list that the product brings.
 const BUILT_IN: &str = "en";
 /// What was asked not to be done, or nobody asked for.
@@ -115,14 +118,21 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     steps.step("install", machine(input.skip_install), install(&call)).await;
     steps.step("dictionaries", machine(input.skip_dicts), dictionaries(&call)).await;
     steps.step("tooling", input.skip_tooling.then_some(NOT_ASKED), tooling(&call)).await;
-    let named = input.repo_path.is_some() || call.caller.directory.is_some();
+    let repository = repository(&call, &input);
+    let artifacts = match &repository {
+        _ if input.skip_artifacts => Some(NOT_ASKED),
+        Some(root) if root.join(ARTIFACTS).is_dir() => None,
+        _ => Some("the repository has no ci-artifacts"),
+    };
+    steps.step("artifacts", artifacts, restore()).await;
     let indexes = match () {
         () if input.skip_index => Some(NOT_ASKED),
-        () if !named => Some("no repository was named"),
+        () if repository.is_none() => Some("no repository was named"),
         () if !call.caller.principal.may(Scope::Index) => Some("your key lacks the scope `index`"),
         () => None,
     };
     steps.step("index", indexes, index(&call, &input)).await;
+    steps.step("sqlite", (!input.with_sqlite).then_some(NOT_ASKED), portable()).await;
     Ok(Output {
         project_id: input.project_id.filter(|id| id != "default"),
         complete: steps.done.iter().all(|step| step.state != State::Failed),
@@ -223,4 +233,23 @@ async fn index(call: &Call, input: &Input) -> Result<Ended, Fault> {
     let changed = report.files_changed + report.files_removed + report.vectors_embedded > 0;
     let found = format!("{} files, {} chunks", report.files, report.chunks);
     Ok((if changed { State::Done } else { State::Present }, Some(found)))
+}
+
+/// The repository that is meant, where one is.
+fn repository(call: &Call, input: &Input) -> Option<PathBuf> {
+    input.repo_path.as_ref().map(PathBuf::from).or_else(|| call.caller.directory.clone())
+}
+
+/// Takes vectors from what CI left.
+async fn restore() -> Result<Ended, Fault> {
+    Err(unavailable())
+}
+
+/// Writes the project's portable file.
+async fn portable() -> Result<Ended, Fault> {
+    Err(unavailable())
+}
+
+fn unavailable() -> Fault {
+    Fault::new(ErrorCode::CapabilityMissing, "This build writes and reads no portable files.")
 }
