@@ -10,7 +10,7 @@ use crate::app::{Bulkhead, blocking};
 use crate::config::Enabled;
 use crate::contract::{ErrorCode, Fault};
 use crate::indexing::Options;
-use crate::tenancy::Scope;
+use crate::tenancy::{self, Scope};
 use crate::tools::index::job;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
@@ -118,16 +118,16 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     steps.step("install", machine(input.skip_install), install(&call)).await;
     steps.step("dictionaries", machine(input.skip_dicts), dictionaries(&call)).await;
     steps.step("tooling", input.skip_tooling.then_some(NOT_ASKED), tooling(&call)).await;
-    let repository = repository(&call, &input);
-    let artifacts = match &repository {
-        _ if input.skip_artifacts => Some(NOT_ASKED),
-        Some(root) if root.join(ARTIFACTS).is_dir() => None,
-        _ => Some("the repository has no ci-artifacts"),
+    let named = input.repo_path.as_ref().map(PathBuf::from).or_else(|| call.caller.directory.clone());
+    let artifacts = match () {
+        () if input.skip_artifacts => Some(NOT_ASKED),
+        () if has_artifacts(&call, named.clone()).await => None,
+        () => Some("the repository has no ci-artifacts"),
     };
     steps.step("artifacts", artifacts, restore()).await;
     let indexes = match () {
         () if input.skip_index => Some(NOT_ASKED),
-        () if repository.is_none() => Some("no repository was named"),
+        () if named.is_none() => Some("no repository was named"),
         () if !call.caller.principal.may(Scope::Index) => Some("your key lacks the scope `index`"),
         () => None,
     };
@@ -235,9 +235,12 @@ async fn index(call: &Call, input: &Input) -> Result<Ended, Fault> {
     Ok((if changed { State::Done } else { State::Present }, Some(found)))
 }
 
-/// The repository that is meant, where one is.
-fn repository(call: &Call, input: &Input) -> Option<PathBuf> {
-    input.repo_path.as_ref().map(PathBuf::from).or_else(|| call.caller.directory.clone())
+/// Whether the repository, if it may be indexed, holds what CI left.
+async fn has_artifacts(call: &Call, named: Option<PathBuf>) -> bool {
+    let Some(named) = named else { return false };
+    let (roots, local) = (call.app.config.indexing.roots.clone(), call.caller.principal.is_local);
+    let root = blocking(move || tenancy::indexable_root(&named, &roots, local)).await;
+    root.is_ok_and(|root| root.path().join(ARTIFACTS).is_dir())
 }
 
 /// Takes vectors from what CI left.
