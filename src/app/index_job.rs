@@ -10,11 +10,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::App;
 use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::indexing::{self, Options, Run};
+use crate::indexing::{self, Options, Run, SqliteFile};
 use crate::jobs::{self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob};
-use crate::store::{DecidedBy, Project};
+use crate::store::{DecidedBy, Project, Store};
 use crate::tenancy::{self, RepositoryRoot};
 use crate::triage::{self, Shelf};
+use crate::upkeep::portable::{self, Build, Part};
 
 /// The kind under which index jobs are queued.
 pub const KIND: &str = "index";
@@ -160,10 +161,11 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         }
         Err(fault) => return Err(fault),
     };
+    let (sqlite, fence) = (request.options.sqlite, running.fence);
     let run = Run {
         store,
         project: &project,
-        fence: running.fence,
+        fence,
         root: &root,
         options: request.options,
         embedder,
@@ -173,12 +175,43 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         cancel: &running.cancel,
         progress: &running.progress,
     };
-    let report = if of_records {
+    let mut report = if of_records {
         let now_ms = app.clock.now().as_millisecond();
         triage::prepare(store, &project).await?;
         indexing::run_documents(&run, &Shelf { store, project: &project, now_ms }).await?
     } else {
         indexing::run(&run).await?
     };
+    if sqlite {
+        report.sqlite = Some(export(&app, store, &project, &running.cancel).await?);
+    }
     serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))
+}
+
+/// Brings the project's portable file up to date.
+///
+/// # Errors
+/// As [`portable::build`].
+pub async fn export(
+    app: &App,
+    store: &Store,
+    project: &Project,
+    cancel: &CancellationToken,
+) -> Result<SqliteFile, Fault> {
+    let name = portable::file_name(Part::All, None);
+    let built = portable::build(&Build {
+        store,
+        project,
+        root: None,
+        part: Part::All,
+        out: &app.layout.project(project.id().as_str()).join(&name),
+        incremental: true,
+        compact: false,
+        settings: &app.config.portable,
+        clock: &*app.clock,
+        cancel,
+        progress: &|_, _| {},
+    })
+    .await?;
+    Ok(SqliteFile { name, bytes: built.bytes, sha256: built.sha256, incremental: built.fallback.is_none() })
 }

@@ -11,6 +11,6 @@ pub use layout::{Layout, default_home};
 pub use load::{ConfigError, Overrides, is_set, load};
 pub use sections::{
     Access, AllowedDownload, Assets, Audit, Config, Database, Dictionaries, Downloads, Embedded, Embedding,
-    Enabled, Indexing, Log, LogFormat, Mcp, Oauth, Queue, Required, Search, Server, Timeouts, Tools,
-    Transport, Triage, Upkeep, ValidationErrors, Variant, Workflow,
+    Enabled, Indexing, Log, LogFormat, Mcp, Oauth, Portable, Queue, Required, Search, Server, Timeouts,
+    Tools, Transport, Triage, Upkeep, ValidationErrors, Variant, Workflow,
 };

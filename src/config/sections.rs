@@ -20,7 +20,7 @@ sections! {
     /// Everything the operator chose.
     Config {
         database: Database, embedded: Embedded, assets: Assets, embedding: Embedding, indexing: Indexing,
-        search: Search, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp, access: Access, oauth: Oauth,
+        search: Search, portable: Portable, queue: Queue, timeouts: Timeouts, tools: Tools, server: Server, mcp: Mcp, access: Access, oauth: Oauth,
         audit: Audit, workflow: Workflow, downloads: Downloads, dictionaries: Dictionaries, triage: Triage, upkeep: Upkeep, log: Log,
     }
     /// An external Postgres and the pools over either kind.
@@ -50,6 +50,11 @@ sections! {
         top_default: usize, top_max: usize, query_chars_max: usize, candidates: usize, exact_rows_max: u64,
         ef_search: u32, result_bytes_max: usize, context_lines_max: usize,
         filter_rows_max: usize, filter_names_max: usize, offset_max: usize, embed_wait_ms: u64,
+    }
+    /// Portable index files.
+    Portable {
+        file_bytes_max: u64, value_bytes_max: usize, check_bytes_max: u64, cache_bytes: usize, page_chunks: usize,
+        changed_percent_max: u32,
     }
     /// The two bulkheads.
     Queue {

@@ -15,6 +15,8 @@ mod prepare;
 mod risk;
 
 mod history;
+
+mod artifacts;
 mod vectors;
 mod write;
 
@@ -26,6 +28,6 @@ mod documents;
 pub use documents::{Document, Documents, run_documents};
 pub use file::{Kind, ReadLimits, Root, SkipReason};
 pub use front_matter::pairs;
-pub use report::{RunReport, SkippedFiles};
+pub use report::{RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{Options, Run, require_files, run};
 pub use secrets::redact;

@@ -34,10 +34,38 @@ pub struct RunReport {
     /// What else the reader should know: rules that were left out, and why.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
+    /// What was taken from artifacts; absent unless `useArtifacts` was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub restored_artifacts: Option<RestoredArtifacts>,
+    /// The project's portable file; absent unless `sqlite` was asked for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub sqlite: Option<SqliteFile>,
     /// Seconds until words were searchable.
     pub lexical_seconds: f64,
     /// Seconds in all.
     pub seconds: f64,
+}
+
+/// What was taken from the portable files of another build.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RestoredArtifacts {
+    /// Files with vectors of the project's model.
+    pub files: u64,
+    /// Vectors that this run need not make.
+    pub vectors: u64,
+}
+
+/// The portable file that a run refreshed.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SqliteFile {
+    /// Its name in the project's folder.
+    pub name: String,
+    /// Its size.
+    pub bytes: u64,
+    /// SHA-256, hex.
+    pub sha256: String,
+    /// Whether it was brought up to date, not written anew.
+    pub incremental: bool,
 }
 
 /// Files left out for one reason.

@@ -11,7 +11,7 @@ use super::prepare::ReadWith;
 use super::report::{RunReport, SkipCounter};
 use super::risk::{self, Rules};
 use super::walk::{self, Walk, WalkLimits};
-use super::{history, vectors, write};
+use super::{artifacts, history, vectors, write};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::contract::{ErrorCode, Fault};
@@ -24,12 +24,18 @@ use crate::store::{
 };
 
 /// How a run is to be made.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Options {
     /// Read and chunk every file again; vectors of unchanged text are kept.
     pub full: bool,
     /// Allow a run that removes more than half of the indexed files.
     pub force: bool,
+    /// Refresh the project's portable file afterwards.
+    #[serde(default)]
+    pub sqlite: bool,
+    /// Take vectors from portable files in this folder before anything is embedded.
+    #[serde(default)]
+    pub artifacts: Option<String>,
 }
 
 /// Everything a run needs; it reads nothing else but the repository.
@@ -137,6 +143,8 @@ async fn pipeline(
     if run.options.full || repository.outdated {
         remove_orphan_names(run).await?;
     }
+    let mut notes: Vec<String> = note.into_iter().collect();
+    let restored = artifacts::restore(run, &mut notes).await?;
     let embedded = vectors::embed_pending(run).await?;
     run.progress.update(|progress| progress.phase = Phase::Finish);
     vectors::ensure_index(run).await?;
@@ -154,7 +162,9 @@ async fn pipeline(
         vectors_pending: embedded.pending,
         secrets_redacted: written.redacted,
         skipped: skips.finish(),
-        notes: note.into_iter().collect(),
+        notes,
+        restored_artifacts: restored,
+        sqlite: None,
         lexical_seconds,
         seconds: seconds_since(run, started),
     };

@@ -87,7 +87,11 @@ async fn count_pending(run: &Run<'_>) -> Result<u64, Fault> {
     Ok(count.unsigned_abs())
 }
 
-async fn fetch(run: &Run<'_>, after: Option<&[u8]>) -> Result<Vec<PendingText>, Fault> {
+/// Texts that lack a vector, after `after`.
+///
+/// # Errors
+/// Storage faults.
+pub(super) async fn fetch(run: &Run<'_>, after: Option<&[u8]>) -> Result<Vec<PendingText>, Fault> {
     let limit = i64::try_from(run.config.embedding.page_chunks).unwrap_or(i64::MAX);
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let page = vectors::pending(&mut tx, after, limit).await?;

@@ -12,7 +12,9 @@ use super::plan::{Counts, Plan, VectorPath, plan};
 use super::question::Question;
 use super::rank::{Facts, Parts, Ranked, rank};
 use super::ranking::Ranking;
-use super::request::{Explain, ExplainedTerm, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed};
+use super::request::{
+    Backend, Explain, ExplainedTerm, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed,
+};
 use super::retrieve::{by_meaning, by_words, complete};
 use super::scope::{Scope, count};
 use super::shape::Shape;
@@ -21,9 +23,7 @@ use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning};
 use crate::embedding::Embedder;
 use crate::languages::{Dictionary, terms::query_terms};
-use crate::store::{
-    Access, ChunkRow, Project, ProjectTx, Store, Within, Words, chunks, lexical, listed, vectors,
-};
+use crate::store::{ChunkRow, Index, ModelFacts, Reads, Within, Words};
 
 /// Candidates of a question that pages beyond the first ones, as a multiple of the usual number.
 const PAGING_FACTOR: usize = 5;
@@ -33,8 +33,6 @@ const LIKENESS_BYTES_MAX: usize = 4096;
 /// What a search needs from outside.
 #[derive(Clone, Copy)]
 pub struct Deps<'a> {
-    /// The database.
-    pub store: &'a Store,
     /// The model; none when it is not installed, which costs the dense leg and is said in a warning.
     pub embedder: Option<&'a Arc<dyn Embedder>>,
     /// Splits names without marks, as it did when they were indexed.
@@ -47,9 +45,9 @@ pub struct Deps<'a> {
     pub clock: &'a dyn Clock,
 }
 
-/// Answers a question from what is committed in one project.
+/// Answers a question from what is committed in one project, or from a portable file.
 ///
-/// Every read stands in one transaction, so that a run that replaces a file between two of them takes nothing away.
+/// All reads see one state, so that a run that replaces a file between two of them takes nothing away.
 ///
 /// # Errors
 /// `INVALID_REQUEST` for an empty or over-long question, a limit out of range or a bad filter; `NO_INDEX` when the
@@ -57,7 +55,7 @@ pub struct Deps<'a> {
 /// faults. A missing model or missing vectors are warnings, not errors.
 pub async fn search(
     deps: Deps<'_>,
-    project: &Project,
+    index: Index<'_>,
     request: &SearchRequest,
 ) -> Result<SearchAnswer, Fault> {
     let started = deps.clock.instant();
@@ -67,31 +65,33 @@ pub async fn search(
     let mut text = question.ranking_text();
     let mut took = Stopwatch::start(deps.clock, started);
 
-    let model = usable_model(deps.embedder, project, request.vectors, &mut warnings);
+    let model = usable_model(deps.embedder, index.model(), request.vectors, &mut warnings);
     let embeds = question.similar_to.is_none() && !text.is_empty();
     let embedding = model.filter(|_| embeds).map(|model| {
         let (model, text) = (Arc::clone(model), text.clone());
         tokio::task::spawn_blocking(move || model.embed_query(&text))
     });
 
-    let mut tx = ProjectTx::begin(deps.store, project, Access::Search).await?;
-    let scope = Scope::read(&mut tx, request, &question, deps.settings, deps.clock, &mut warnings).await?;
-    scope.warn(&mut tx, &mut warnings).await?;
+    let backend = Backend::of(&index);
+    let mut reads = index.begin().await?;
+    let scope = Scope::read(&mut reads, request, &question, deps.settings, deps.clock, &mut warnings).await?;
+    scope.warn(&mut reads, &mut warnings).await?;
     let mut vector = None;
     if let Some(chunk_id) = question.similar_to {
-        vector = likeness(&mut tx, chunk_id, &mut text).await?.filter(|_| model.is_some());
+        vector = likeness(&mut reads, chunk_id, &mut text).await?.filter(|_| model.is_some());
     }
-    let mut plan = make_plan(&mut tx, &scope, &text, embedding.is_some() || vector.is_some(), deps).await?;
+    let mut plan =
+        make_plan(&mut reads, &scope, &text, embedding.is_some() || vector.is_some(), deps).await?;
     if request.offset + request.top > plan.candidates {
         plan.candidates *= PAGING_FACTOR;
     }
     took.timings.plan_ms = took.lap();
 
     let ranked = if text.is_empty() {
-        list(&mut tx, &scope, &plan).await?
+        list(&mut reads, &scope, &plan).await?
     } else {
         let mut near = HashSet::new();
-        let mut words = said(&mut tx, &scope, &plan, deps, &mut near).await?;
+        let mut words = said(&mut reads, &scope, &plan, deps, &mut near).await?;
         took.timings.lexical_ms = took.lap();
         if vector.is_none() {
             vector =
@@ -100,27 +100,30 @@ pub async fn search(
         }
         took.timings.embed_ms = took.lap();
         let mut meaning = match &vector {
-            Some(vector) => by_meaning(&mut tx, &scope.vectors, plan.vector, vector, plan.candidates).await?,
+            Some(vector) => {
+                by_meaning(&mut reads, &scope.vectors, plan.vector, vector, plan.candidates).await?
+            }
             None => Leg::new(),
         };
         near.extend(ids(&meaning).take(deps.settings.candidates));
         let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
-        complete(&mut tx, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
+        complete(&mut reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
         took.timings.dense_ms = took.lap();
         for leg in [&mut words, &mut meaning] {
             leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
         }
-        ranked(&mut tx, &question, &Legs { words, meaning, near }, deps, &mut took).await?
+        ranked(&mut reads, &question, &Legs { words, meaning, near }, deps, &mut took).await?
     };
     let Found { ranked, rows, total, vectors_found, dense_weight, shape } = ranked;
     let explain = explain(&shape, dense_weight, &plan, &scope);
     let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
     let shown = Shown { scope: &scope, request, comments: scope.comments.is_some() };
-    let hits = shown.hits(&mut tx, page, rows).await?;
-    tx.commit().await?;
+    let hits = shown.hits(&mut reads, page, rows).await?;
+    reads.end().await?;
     took.timings.content_ms = took.lap();
     let took = took.stop(started);
     Ok(SearchAnswer {
+        backend,
         hits,
         total,
         offset: request.offset,
@@ -135,7 +138,7 @@ pub async fn search(
 
 /// What is found by words in all that is asked; the ids of what a first page would have seen join `near`.
 async fn said(
-    tx: &mut ProjectTx,
+    reads: &mut Reads,
     scope: &Scope,
     plan: &Plan,
     deps: Deps<'_>,
@@ -143,7 +146,7 @@ async fn said(
 ) -> Result<Leg, Fault> {
     let mut words = Leg::new();
     for (source, within) in scope.sources() {
-        let found = by_words(tx, source, within, &plan.lexical, plan.candidates, deps.ranking).await?;
+        let found = by_words(reads, source, within, &plan.lexical, plan.candidates, deps.ranking).await?;
         near.extend(ids(&found).take(deps.settings.candidates));
         words.extend(found);
     }
@@ -170,14 +173,14 @@ fn understood(text: &str, warnings: &mut Vec<Warning>) -> Question {
 }
 
 /// The vector of the chunk whose like is wanted; its words become the text unless the question has some.
-async fn likeness(tx: &mut ProjectTx, chunk_id: i64, text: &mut String) -> Result<Option<Vec<f32>>, Fault> {
-    let (exists, vector) = vectors::of_chunk(tx, chunk_id).await?;
+async fn likeness(reads: &mut Reads, chunk_id: i64, text: &mut String) -> Result<Option<Vec<f32>>, Fault> {
+    let (exists, vector) = reads.vector_of(chunk_id).await?;
     if !exists {
         return Err(Fault::new(ErrorCode::NotFound, format!("There is no chunk {chunk_id}."))
             .with_hint("Chunk ids are those of search hits; a file's chunks get new ones when it changes."));
     }
     if text.is_empty() {
-        let content = chunks::contents(tx, &[chunk_id]).await?.into_iter().next().map(|(_, text)| text);
+        let content = reads.contents(&[chunk_id]).await?.into_iter().next().map(|(_, text)| text);
         let content = content.unwrap_or_default();
         let end = (0..=content.len().min(LIKENESS_BYTES_MAX)).rev().find(|at| content.is_char_boundary(*at));
         text.push_str(&content[..end.unwrap_or(0)]);
@@ -186,10 +189,10 @@ async fn likeness(tx: &mut ProjectTx, chunk_id: i64, text: &mut String) -> Resul
 }
 
 /// A question without words: what passes, in the order of paths.
-async fn list(tx: &mut ProjectTx, scope: &Scope, plan: &Plan) -> Result<Found, Fault> {
+async fn list(reads: &mut Reads, scope: &Scope, plan: &Plan) -> Result<Found, Fault> {
     let limit = i64::try_from(plan.candidates).unwrap_or(i64::MAX);
-    let (ids, total) = listed(tx, &scope.vectors, limit).await?;
-    let rows = chunks::hydrate(tx, &ids).await?;
+    let (ids, total) = reads.listed(&scope.vectors, limit).await?;
+    let rows = reads.hydrate(&ids).await?;
     let ranked = ids.into_iter().map(|chunk_id| Ranked { chunk_id, score: 0.0, parts: Parts::default() });
     Ok(Found {
         ranked: ranked.collect(),
@@ -214,7 +217,7 @@ fn ids(leg: &Leg) -> impl Iterator<Item = i64> {
 }
 
 async fn ranked(
-    tx: &mut ProjectTx,
+    reads: &mut Reads,
     question: &Question,
     legs: &Legs,
     deps: Deps<'_>,
@@ -226,7 +229,7 @@ async fn ranked(
         shape.sentence * deps.ranking.dense_weight + shape.symbol * deps.ranking.dense_weight_symbol;
     let fused = fuse(&legs.words, &legs.meaning, dense_weight);
     let candidates: Vec<i64> = fused.iter().map(|fused| fused.chunk_id).collect();
-    let rows = chunks::hydrate(tx, &candidates).await?;
+    let rows = reads.hydrate(&candidates).await?;
     took.timings.hydrate_ms = took.lap();
     let facts: Vec<Facts> = rows.iter().map(facts_of).collect();
     let mut ranked = rank(&shape, &fused, &facts, deps.ranking);
@@ -246,7 +249,7 @@ async fn ranked(
 }
 
 async fn make_plan(
-    tx: &mut ProjectTx,
+    reads: &mut Reads,
     scope: &Scope,
     text: &str,
     embedded: bool,
@@ -254,7 +257,7 @@ async fn make_plan(
 ) -> Result<Plan, Fault> {
     let terms = query_terms(text, deps.dictionary);
     let ids: Vec<i32> = terms.iter().map(|term| term.id).collect();
-    let rows = lexical::document_frequencies(tx, &ids).await?;
+    let rows = reads.document_frequencies(&ids).await?;
     let frequencies: HashMap<i32, u64> = rows.into_iter().map(|(id, chunks)| (id, count(chunks))).collect();
     let counts = Counts {
         statistics_chunks: count(scope.state.statistics_chunks),
@@ -326,7 +329,7 @@ fn invalid(message: impl Into<String>) -> Fault {
 /// The model, if its vectors can be compared with the project's.
 fn usable_model<'a>(
     embedder: Option<&'a Arc<dyn Embedder>>,
-    project: &Project,
+    indexed: &ModelFacts,
     wanted: Vectors,
     warnings: &mut Vec<Warning>,
 ) -> Option<&'a Arc<dyn Embedder>> {
@@ -340,13 +343,12 @@ fn usable_model<'a>(
         ));
         return None;
     };
-    if embedder.model().hash.as_slice() != project.model().hash.as_slice() {
+    if embedder.model().hash.as_slice() != indexed.hash.as_slice() {
         warnings.push(Warning::new(
             "model_mismatch",
             format!(
-                "The project was indexed with {} ({}), another model is loaded: words alone decided.",
-                project.model().id,
-                project.model().variant
+                "The index was made with {} ({}), another model is loaded: words alone decided.",
+                indexed.id, indexed.variant
             ),
         ));
         return None;

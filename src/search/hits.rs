@@ -9,7 +9,7 @@ use super::surroundings::{Piece, surroundings};
 use crate::clock::iso_seconds;
 use crate::contract::Fault;
 use crate::languages::facts::{CallPair, Detail, Field};
-use crate::store::{ChunkRow, FileFacts, ProjectTx, chunks, fact_id, history, names};
+use crate::store::{ChunkRow, FileFacts, Reads, fact_id, names};
 
 /// Callees and callers named with a hit.
 const CALLS_MAX: usize = 12;
@@ -39,14 +39,14 @@ impl Shown<'_> {
     /// The hits of a page, in its order; a chunk that is gone is left out.
     pub(super) async fn hits(
         &self,
-        tx: &mut ProjectTx,
+        reads: &mut Reads,
         page: Vec<Ranked>,
         rows: Vec<ChunkRow>,
     ) -> Result<Vec<Hit>, Fault> {
         let ids: Vec<i64> = page.iter().map(|ranked| ranked.chunk_id).collect();
         let mut rows: HashMap<i64, ChunkRow> =
             rows.into_iter().filter(|row| ids.contains(&row.id)).map(|row| (row.id, row)).collect();
-        let mut found = self.look_up(tx, &ids, &rows).await?;
+        let mut found = self.look_up(reads, &ids, &rows).await?;
         let mut hits = Vec::with_capacity(page.len());
         for ranked in page {
             if let Some(row) = rows.remove(&ranked.chunk_id)
@@ -55,7 +55,7 @@ impl Shown<'_> {
                 if let Ok(count) = u32::try_from(self.request.context_lines)
                     && count > 0
                 {
-                    (hit.before, hit.after) = around(tx, &hit, count).await?;
+                    (hit.before, hit.after) = around(reads, &hit, count).await?;
                 }
                 hits.push(hit);
             }
@@ -65,30 +65,30 @@ impl Shown<'_> {
 
     async fn look_up(
         &self,
-        tx: &mut ProjectTx,
+        reads: &mut Reads,
         ids: &[i64],
         rows: &HashMap<i64, ChunkRow>,
     ) -> Result<LookedUp, Fault> {
         let mut found =
-            LookedUp { texts: chunks::contents(tx, ids).await?.into_iter().collect(), ..LookedUp::default() };
+            LookedUp { texts: reads.contents(ids).await?.into_iter().collect(), ..LookedUp::default() };
         if self.comments {
-            for (id, first, last, text) in chunks::comments(tx, ids).await? {
+            for (id, first, last, text) in reads.comments(ids).await? {
                 found.comments.insert(id, (line(first), line(last), text));
             }
         }
-        for (id, own, flows) in chunks::details(tx, ids).await? {
+        for (id, own, flows) in reads.details(ids).await? {
             let own = own.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
             found.details.insert(id, (own, flows.and_then(|json| serde_json::from_str(&json).ok())));
         }
-        found.callers = callers(tx, rows).await?;
+        found.callers = callers(reads, rows).await?;
         if self.request.in_full {
-            for (id, code, name) in names::of_chunks(tx, ids).await? {
+            for (id, code, name) in reads.names_of(ids).await? {
                 let Some(field) = Field::ALL.iter().find(|field| **field as i16 == code) else { continue };
                 let of_chunk = found.facts.entry(id).or_default();
                 of_chunk.entry(field.name().to_owned()).or_default().push(name);
             }
             let files: Vec<i64> = rows.values().map(|row| row.file_id).collect();
-            found.files = history::of_files(tx, &files).await?.into_iter().collect();
+            found.files = reads.history_of(&files).await?.into_iter().collect();
         }
         Ok(found)
     }
@@ -160,7 +160,7 @@ fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -
 /// Names of functions that call what chunks define. Names are all that is compared, so another function of the same
 /// name is a caller's callee as well.
 async fn callers(
-    tx: &mut ProjectTx,
+    reads: &mut Reads,
     rows: &HashMap<i64, ChunkRow>,
 ) -> Result<HashMap<i64, Vec<String>>, Fault> {
     let call = |name: &String| fact_id(Field::Call as i16, name);
@@ -173,7 +173,7 @@ async fn callers(
     if ids.is_empty() {
         return Ok(callers);
     }
-    let holders = names::holders(tx, &ids, HOLDERS_MAX).await?;
+    let holders = reads.holders(&ids, HOLDERS_MAX).await?;
     for row in rows.values().filter(callable) {
         let elsewhere = holders.iter().filter(|holder| holder.chunk_id != row.id);
         let called = elsewhere.flat_map(|holder| {
@@ -203,16 +203,16 @@ fn callers_in(holder: &names::Holder, name: &str) -> Vec<String> {
     callers
 }
 
-async fn around(tx: &mut ProjectTx, hit: &Hit, count: u32) -> Result<(Vec<String>, Vec<String>), Fault> {
+async fn around(reads: &mut Reads, hit: &Hit, count: u32) -> Result<(Vec<String>, Vec<String>), Fault> {
     let (start, end) = (hit.start_line, hit.end_line);
-    let spans = chunks::by_file(tx, hit.file_id).await?;
+    let spans = reads.by_file(hit.file_id).await?;
     // What follows the window is read, too, where it is the next chunk: it says that blank lines lie between.
     let near =
         |first: u32, last: u32| last.saturating_add(count) >= start && first <= end.saturating_add(count);
     let wanted: Vec<_> =
         spans.iter().filter(|span| near(line(span.start_line), line(span.end_line))).collect();
     let ids: Vec<i64> = wanted.iter().map(|span| span.id).collect();
-    let texts = chunks::contents(tx, &ids).await?;
+    let texts = reads.contents(&ids).await?;
     let pieces: Vec<Piece<'_>> = wanted
         .iter()
         .filter_map(|span| {

@@ -29,10 +29,10 @@ mod surroundings;
 
 pub use ask::{Deps, search};
 pub use given::{Given, GivenValue, given};
-pub use present::{Backend, Omitted, PresentedHit, ScoreType, SearchPayload, present};
+pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, present};
 pub use rank::{Facts, Parts, Ranked};
 pub use ranking::Ranking;
 pub use request::{
-    Explain, ExplainedTerm, History, Hit, Known, Mode, Output, SearchAnswer, SearchRequest, Timings, Vectors,
-    VectorsUsed,
+    Backend, Explain, ExplainedTerm, History, Hit, Known, Mode, Output, SearchAnswer, SearchRequest, Timings,
+    Vectors, VectorsUsed,
 };

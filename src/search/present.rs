@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::rank::Parts;
-use super::request::{Explain, Hit, Known, Mode, Output, SearchAnswer, Timings, VectorsUsed};
+use super::request::{Backend, Explain, Hit, Known, Mode, Output, SearchAnswer, Timings, VectorsUsed};
 use super::snippet::{SnippetLimits, shorten, snippet};
 
 /// The best hit of a compact answer shows this much of itself: an average chunk whole.
@@ -44,14 +44,6 @@ pub struct SearchPayload {
     /// Where the time went; only in `json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<Timings>,
-}
-
-/// What answers a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum Backend {
-    /// The project's schema in Postgres.
-    Postgres,
 }
 
 /// What a score is made of.
@@ -169,7 +161,7 @@ pub fn present(answer: &SearchAnswer, output: Output, explain: bool, bytes_max: 
     let shown_hits_empty = shown_hits.is_empty();
     let next = answer.offset + shown_hits.len();
     SearchPayload {
-        backend: Backend::Postgres,
+        backend: answer.backend,
         query: answer.query.clone(),
         hits: shown_hits,
         total: answer.total,
@@ -294,6 +286,7 @@ mod tests {
 
     fn answer(hits: Vec<Hit>) -> SearchAnswer {
         SearchAnswer {
+            backend: Backend::Postgres,
             total: hits.len(),
             offset: 0,
             explain: Explain::default(),

@@ -9,6 +9,8 @@ use super::given::Given;
 use super::rank::Parts;
 use crate::contract::Warning;
 use crate::languages::facts::Detail;
+use crate::store::Index;
+use crate::store::portable::WordsBy;
 
 /// One question to one project.
 #[derive(Debug, Clone, Default)]
@@ -91,9 +93,35 @@ pub enum Output {
     Json,
 }
 
+/// What answers a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// The project's schema in Postgres.
+    Postgres,
+    /// A portable file, with the weights and vectors of Postgres.
+    Sqlite,
+    /// A portable file, by FTS5 alone.
+    SqliteFts,
+}
+
+impl Backend {
+    pub(super) fn of(index: &Index<'_>) -> Self {
+        match index {
+            Index::Postgres(..) => Self::Postgres,
+            Index::Portable(file) => match file.words_by() {
+                WordsBy::Postings => Self::Sqlite,
+                WordsBy::Fts => Self::SqliteFts,
+            },
+        }
+    }
+}
+
 /// The answer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchAnswer {
+    /// What answered.
+    pub backend: Backend,
     /// Best first.
     pub hits: Vec<Hit>,
     /// Candidates that passed every filter and gate, before `offset` and `top` cut them.

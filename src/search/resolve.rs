@@ -12,7 +12,7 @@ use crate::contract::{ErrorCode, Fault, Warning};
 use crate::languages::facts::{Field, Flag};
 use crate::languages::terms::whole_word;
 use crate::languages::{self, terms};
-use crate::store::{Filter, ProjectTx, RepositoryRow, Test, fact_id, names};
+use crate::store::{Filter, Reads, RepositoryRow, Test, fact_id};
 
 /// Kinds of chunks with the words that people use for them; a list's own name stands first.
 const KINDS: &[(&str, &[&str])] = &[
@@ -36,7 +36,7 @@ const IDS_TESTED_MAX: usize = 4;
 
 /// Resolves fields and gates. Names are looked up in the project, so that the filter holds ids alone.
 pub(super) struct Resolver<'a> {
-    pub(super) tx: &'a mut ProjectTx,
+    pub(super) reads: &'a mut Reads,
     pub(super) clock: &'a dyn Clock,
     pub(super) repositories: &'a [RepositoryRow],
     pub(super) case_file: bool,
@@ -165,7 +165,7 @@ impl Resolver<'_> {
     ) -> Result<Vec<i64>, Fault> {
         let codes: Vec<i16> = within.iter().map(|field| *field as i16).collect();
         let limit = i64::try_from(self.names_max.saturating_add(1)).unwrap_or(i64::MAX);
-        let found = names::find(self.tx, &codes, &lower(parts), limit).await?;
+        let found = self.reads.find_names(&codes, &lower(parts), limit).await?;
         if found.len() > self.names_max {
             return Err(refused(
                 field,
@@ -181,7 +181,7 @@ impl Resolver<'_> {
         if ids.len() <= IDS_TESTED_MAX && !flows {
             return Ok(Test::Facts(ids).into());
         }
-        Ok(Test::Chunks(names::chunks_with(self.tx, &ids, flows).await?).into())
+        Ok(Test::Chunks(self.reads.chunks_with(&ids, flows).await?).into())
     }
 
     fn patterns(&self, given: &[String]) -> Result<Vec<String>, Fault> {

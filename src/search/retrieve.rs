@@ -6,12 +6,12 @@ use super::fuse::Leg;
 use super::plan::{LexicalPlan, VectorPath};
 use super::ranking::Ranking;
 use crate::contract::Fault;
-use crate::store::{LexicalHit, LexicalQuery, ProjectTx, VectorHit, Within, Words, lexical, vectors};
+use crate::store::{LexicalHit, LexicalQuery, Reads, VectorHit, Within, Words};
 
 /// The best chunks by BM25. Terms that stand in many chunks do not choose at first; when that could have cost
 /// a good candidate, all terms choose.
 pub(super) async fn by_words(
-    tx: &mut ProjectTx,
+    reads: &mut Reads,
     words: Words,
     within: &Within,
     plan: &LexicalPlan,
@@ -25,16 +25,16 @@ pub(super) async fn by_words(
     // Among listed chunks few say the rare words, and all of them are cheap to score: one try is enough.
     if matches!(within, Within::These(_)) {
         let query = lexical_query(&plan.with_all_terms());
-        let hits = lexical::candidates(tx, words, within, &query, limit).await?;
+        let hits = reads.by_words(words, within, &query, limit).await?;
         return Ok(hits.iter().map(lexical_score).collect());
     }
-    let hits = lexical::candidates(tx, words, within, &lexical_query(plan), limit).await?;
+    let hits = reads.by_words(words, within, &lexical_query(plan), limit).await?;
     let found: Leg = hits.iter().map(lexical_score).collect();
     let scores: Vec<f32> = found.iter().map(|(_, score)| *score).collect();
     if plan.is_exact(&scores, ranking.lexical_exact_rows) {
         return Ok(found);
     }
-    let hits = lexical::candidates(tx, words, within, &lexical_query(&plan.with_all_terms()), limit).await?;
+    let hits = reads.by_words(words, within, &lexical_query(&plan.with_all_terms()), limit).await?;
     Ok(hits.iter().map(lexical_score).collect())
 }
 
@@ -43,7 +43,7 @@ const TESTED_CANDIDATES_MAX: i64 = 100;
 
 /// The best chunks by likeness to the question.
 pub(super) async fn by_meaning(
-    tx: &mut ProjectTx,
+    reads: &mut Reads,
     within: &Within,
     path: VectorPath,
     question: &[f32],
@@ -52,12 +52,12 @@ pub(super) async fn by_meaning(
     let limit = sql_limit(limit);
     let hits = match path {
         VectorPath::None => Vec::new(),
-        VectorPath::Exact => vectors::candidates_exact(tx, within, question, limit).await?,
+        VectorPath::Exact => reads.by_meaning(within, question, limit).await?,
         VectorPath::Hnsw(ef_search) => {
             // Each candidate that a filter throws away costs a step through the graph.
             let tested = matches!(within, Within::Where(_));
             let limit = if tested { limit.min(TESTED_CANDIDATES_MAX) } else { limit };
-            vectors::candidates_hnsw(tx, within, question, limit, ef_search).await?
+            reads.by_meaning_hnsw(within, question, limit, ef_search).await?
         }
     };
     Ok(hits.iter().map(vector_score).collect())
@@ -66,7 +66,7 @@ pub(super) async fn by_meaning(
 /// Gives each candidate of one leg its score in the other: being absent from a list of 200 is not being unlike. The
 /// first of `sources` that has words of a chunk speaks for it.
 pub(super) async fn complete(
-    tx: &mut ProjectTx,
+    reads: &mut Reads,
     plan: &LexicalPlan,
     sources: &[Words],
     question: Option<&[f32]>,
@@ -78,13 +78,13 @@ pub(super) async fn complete(
     let only_words = absent(words, meaning);
     for source in sources {
         if !only_meaning.is_empty() && !plan.terms.is_empty() {
-            let scores = lexical::scores(tx, *source, &lexical_query(plan), &only_meaning).await?;
+            let scores = reads.word_scores(*source, &lexical_query(plan), &only_meaning).await?;
             only_meaning.retain(|id| scores.iter().all(|score| score.chunk_id != *id));
             words.extend(scores.iter().map(lexical_score));
         }
     }
     if !only_words.is_empty() {
-        let scores = vectors::similarities(tx, question, &only_words).await?;
+        let scores = reads.similarities(question, &only_words).await?;
         meaning.extend(scores.iter().map(vector_score));
     }
     Ok(())
@@ -101,6 +101,8 @@ fn lexical_query(plan: &LexicalPlan) -> LexicalQuery {
         terms: plan.terms.iter().map(|term| term.id).collect(),
         weights: plan.terms.iter().map(|term| term.weight).collect(),
         keep: plan.keep.clone(),
+        // Fields such as `def:` are of our own words alone.
+        words: plan.terms.iter().map(|term| term.term.clone()).filter(|term| !term.contains(':')).collect(),
     }
 }
 

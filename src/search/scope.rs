@@ -8,10 +8,7 @@ use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning};
 use crate::languages::{self, terms};
-use crate::store::{
-    Filter, IndexState, ProjectTx, RepositoryRow, RepositoryState, Test, Within, Words, chunks, files,
-    index_state, repositories, vectors, within,
-};
+use crate::store::{Filter, IndexState, Reads, RepositoryRow, RepositoryState, Test, Within, Words};
 
 /// What is asked, and where.
 pub(super) struct Scope {
@@ -30,15 +27,15 @@ pub(super) struct Scope {
 impl Scope {
     /// Reads the state of the index and resolves everything that narrows the question.
     pub(super) async fn read(
-        tx: &mut ProjectTx,
+        reads: &mut Reads,
         request: &SearchRequest,
         question: &Question,
         settings: &config::Search,
         clock: &dyn Clock,
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Fault> {
-        let state = index_state::read(tx).await?;
-        let mut repositories = repositories::list(tx).await?;
+        let state = reads.state().await?;
+        let mut repositories = reads.repositories().await?;
         if let Some(root) = &request.repository_root {
             repositories.retain(|repository| repository.root == *root);
         }
@@ -47,7 +44,7 @@ impl Scope {
                 .with_hint("Index the repository first: `build_index`, or `pairofcleats index PATH`."));
         }
         let mut resolver = Resolver {
-            tx,
+            reads,
             clock,
             repositories: &repositories,
             case_file: request.case_file,
@@ -69,26 +66,26 @@ impl Scope {
             let ids = repositories.iter().map(|repository| repository.id).collect();
             filter = filter.and(Test::Repositories(ids).into());
         }
-        unknown_facts(tx, &used, &repositories, warnings).await?;
-        let sides = Sides::of(request.mode, tx, filter).await?;
+        unknown_facts(reads, &used, &repositories, warnings).await?;
+        let sides = Sides::of(request.mode, reads, filter).await?;
         let rows_max = settings.filter_rows_max;
         let chunks = match &sides.chunks {
-            Some(filter) => Some(within(tx, filter, rows_max).await?),
+            Some(filter) => Some(reads.within(filter, rows_max).await?),
             None => None,
         };
         let comments = match &sides.comments {
-            Some(filter) => Some(within(tx, filter, rows_max).await?),
+            Some(filter) => Some(reads.within(filter, rows_max).await?),
             None => None,
         };
         let vectors = match (&chunks, &comments) {
             (Some(chunks), None) => chunks.clone(),
             (None, Some(comments)) => comments.clone(),
-            _ => within(tx, &sides.either(), rows_max).await?,
+            _ => reads.within(&sides.either(), rows_max).await?,
         };
         let rows = match &vectors {
             Within::These(ids) => ids.len() as u64,
             // The published count is 0 until the first run ends.
-            _ if state.chunks == 0 => count(chunks::count(tx).await?),
+            _ if state.chunks == 0 => count(reads.count_chunks().await?),
             _ => count(state.chunks),
         };
         Ok(Self { state, repositories, chunks, comments, vectors, rows })
@@ -102,7 +99,7 @@ impl Scope {
     }
 
     /// Says what keeps the answer from being complete.
-    pub(super) async fn warn(&self, tx: &mut ProjectTx, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
+    pub(super) async fn warn(&self, reads: &mut Reads, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
         let names = |state: RepositoryState| -> Vec<&str> {
             let wanted = self.repositories.iter().filter(|repository| repository.state == state);
             wanted.map(|repository| repository.name.as_str()).collect()
@@ -122,7 +119,7 @@ impl Scope {
         }
         // A complete run leaves no text without a vector, so only then is it worth counting.
         if !(indexing.is_empty() && failed.is_empty()) {
-            let pending = vectors::pending_count(tx).await?;
+            let pending = reads.pending_count().await?;
             if pending > 0 {
                 let message = format!("{pending} chunks have no vector yet and are found by words alone.");
                 let details = Some(serde_json::json!({ "pending": pending }));
@@ -144,14 +141,14 @@ struct Sides {
 }
 
 impl Sides {
-    async fn of(mode: Mode, tx: &mut ProjectTx, filter: Filter) -> Result<Self, Fault> {
+    async fn of(mode: Mode, reads: &mut Reads, filter: Filter) -> Result<Self, Fault> {
         let modes =
             |modes: &[&str]| Filter::from(Test::Modes(modes.iter().map(|m| (*m).to_owned()).collect()));
         let chunks = |more: Filter| Self { chunks: Some(filter.clone().and(more)), comments: None };
         Ok(match mode {
             Mode::All => Self { chunks: Some(filter), comments: None },
             // Most projects hold no records; then nothing has to be left out.
-            Mode::Both if !files::any_records(tx).await? => Self { chunks: Some(filter), comments: None },
+            Mode::Both if !reads.any_records().await? => Self { chunks: Some(filter), comments: None },
             Mode::Both => chunks(modes(&["code", "prose"])),
             Mode::Code => chunks(modes(&["code"])),
             Mode::Records => chunks(modes(&["records"])),
@@ -180,7 +177,7 @@ fn exact_words(question: &Question) -> Filter {
 /// Says which languages cannot pass a filter because nothing is known of such facts in them, and which
 /// repositories because git knows nothing of them.
 async fn unknown_facts(
-    tx: &mut ProjectTx,
+    reads: &mut Reads,
     used: &[&'static FilterField],
     repositories: &[RepositoryRow],
     warnings: &mut Vec<Warning>,
@@ -221,7 +218,7 @@ async fn unknown_facts(
         warnings.push(Warning::new("fact_unknown", message));
     }
     let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
-    let breakdown = files::languages(tx, &ids).await?;
+    let breakdown = reads.languages(&ids).await?;
     for (field, syntax) in of_syntax {
         let blind: Vec<(&str, i64)> = breakdown
             .iter()

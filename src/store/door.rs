@@ -19,10 +19,10 @@ pub struct Store {
 pub enum Access {
     /// Reads, on the search pool with its short timeout; the server refuses writes.
     Search,
+    /// Reads of one state for as long as it takes, without being in the way of searches.
+    Snapshot,
     /// Reads and writes, on the write pool.
     Write,
-    /// Reads all of it as one moment saw it, on the write pool, since it takes long.
-    Snapshot,
 }
 
 impl Store {
@@ -92,8 +92,8 @@ impl ProjectTx {
     pub async fn begin(store: &Store, project: &Project, access: Access) -> Result<Self, Fault> {
         let mut tx = match access {
             Access::Search => store.db.begin_read_only(Pool::Search).await?,
-            Access::Write => store.db.begin(Pool::Write).await?,
             Access::Snapshot => store.db.begin_read_only(Pool::Write).await?,
+            Access::Write => store.db.begin(Pool::Write).await?,
         };
         if let Some(role) = project.role() {
             tx.execute(sql(format!("SET LOCAL ROLE {}", quoted_role(role)))).await?;

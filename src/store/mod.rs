@@ -1,4 +1,5 @@
-//! All SQL. Two doors: [`Store::control`] to what is kept once, [`ProjectTx::begin`] to a project's data.
+//! All SQL. Two doors: [`Store::control`] to what is kept once, [`ProjectTx::begin`] to a project's data; and [`portable`]
+//! files, which hold the same outside of Postgres. Search reads either through [`Reads`].
 //!
 //! A file a table; statements stand beside the functions that run them, each one schema-qualified through
 //! [`crate::postgres::SchemaName`], every value bound, no `SELECT *`.
@@ -6,8 +7,10 @@
 mod control;
 pub mod deletion;
 mod door;
+pub mod portable;
 mod project;
 mod provision;
+mod reads;
 mod single_flight;
 pub mod transfer;
 mod workspace;
@@ -27,10 +30,12 @@ pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHis
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, Words};
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
+pub use project::pages::{self, Part};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::sizes::{self, Measured, TableSize};
 pub use project::triage;
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{ChunkWrite, CommentWrite, FileWrite, WordsWrite, Written, write_batch};
 pub use provision::{has_module, is_outdated, provision, provision_module};
+pub use reads::{Index, Reads};
 pub use workspace::{DecidedBy, ModelFacts, Project};

@@ -19,6 +19,8 @@ pub static LIST: &[&ToolSpec] = &[
     &index::index_status::TOOL,
     &status::check_status::TOOL,
     &status::workspace_status::TOOL,
+    &artifacts::build_sqlite_index::TOOL,
+    &artifacts::compact_sqlite_index::TOOL,
     &index::build_index::OLDER_NAME,
     &artifacts::download_dictionaries::TOOL,
     &artifacts::download_extensions::TOOL,

@@ -26,6 +26,7 @@ fn arguments(tool: &str, project: &str, repository: &str) -> Option<Value> {
         "bootstrap" => {
             json!({ "project_id": project, "repoPath": repository, "skipInstall": true, "skipDicts": true })
         }
+        "build_sqlite_index" | "compact_sqlite_index" => json!({ "project_id": project }),
         _ => return None,
     })
 }

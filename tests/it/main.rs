@@ -19,6 +19,7 @@ mod filters;
 mod indexing;
 mod isolation;
 mod oauth;
+mod portable;
 mod processes;
 mod resources;
 mod searching;

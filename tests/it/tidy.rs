@@ -30,6 +30,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("governor", &["src/app/limits.rs"]),
     ("prometheus_client", &["src/telemetry/metrics.rs"]),
     ("sqlx", &["src/store/", "src/postgres/"]),
+    ("rusqlite", &["src/store/portable/"]),
     ("pgvector", &["src/store/", "src/postgres/"]),
     ("reqwest", &["src/outbound.rs", "src/outbound/"]),
     ("jsonwebtoken", &["src/tenancy/oauth/"]),

@@ -28,6 +28,8 @@ pub struct LexicalQuery {
     pub weights: Vec<f32>,
     /// A chunk must hold one of these to be looked at; usually the rarer terms.
     pub keep: Vec<i32>,
+    /// The words themselves, for FTS5, which knows no hashes.
+    pub words: Vec<String>,
 }
 
 /// A chunk and its score.

@@ -18,3 +18,5 @@ pub mod triage;
 pub mod lexical;
 pub mod sizes;
 pub mod vectors;
+
+pub mod pages;

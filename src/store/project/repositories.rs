@@ -86,7 +86,7 @@ impl RepositoryState {
         }
     }
 
-    fn parse(text: &str) -> Self {
+    pub(in crate::store) fn parse(text: &str) -> Self {
         match text {
             "indexing" => Self::Indexing,
             "ready" => Self::Ready,

@@ -24,6 +24,12 @@ pub(super) struct Args {
     /// Index even if more than half of the indexed files are gone
     #[arg(long)]
     force: bool,
+    /// Refresh the project's portable file afterwards
+    #[arg(long)]
+    sqlite: bool,
+    /// First take vectors from the portable files in a folder [default: ci-artifacts in the repository]
+    #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "ci-artifacts")]
+    use_artifacts: Option<String>,
 }
 
 /// The arguments of the tool `build_index`.
@@ -37,6 +43,12 @@ pub(super) struct BuildIndex<'a> {
     pub(super) incremental: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) force: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) sqlite: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) use_artifacts: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) artifacts_dir: Option<&'a str>,
 }
 
 /// Runs the command.
@@ -46,6 +58,9 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
         project_id: args.project.as_deref(),
         incremental: args.full.then_some(false),
         force: args.force.then_some(true),
+        sqlite: args.sqlite.then_some(true),
+        use_artifacts: args.use_artifacts.is_some().then_some(true),
+        artifacts_dir: args.use_artifacts.as_deref(),
     };
     let called = build(session, &arguments).await;
     Ok(session.output.answer(&called, render))

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use super::arguments::repository;
+use super::arguments::{absolute, repository};
 use super::filter_args::FilterArgs;
 use super::hits;
 use super::session::{Called, Ran, Session};
 use crate::tools::Progress;
+use crate::tools::browse::SEARCH_FILE;
 
 /// Arguments of `search`, which are the arguments of the tool `search`.
 #[derive(Debug, Default, clap::Args, Serialize)]
@@ -52,7 +53,11 @@ pub(super) struct Args {
     #[arg(long)]
     #[serde(skip_serializing_if = "not")]
     explain: bool,
-    /// What answers; only postgres in this version
+    /// Ask this portable index file; no database is started
+    #[arg(long, value_name = "FILE", value_parser = absolute, conflicts_with = "project")]
+    #[serde(rename = "file", skip_serializing_if = "Option::is_none")]
+    sqlite: Option<String>,
+    /// What answers: postgres, or the project's portable file: sqlite, sqlite-fts
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     backend: Option<String>,
@@ -102,6 +107,9 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
 
 /// Calls the tool.
 pub(super) async fn ask(session: &Session, args: &Args) -> Called {
+    if args.sqlite.is_some() {
+        return session.browse(SEARCH_FILE, args).await;
+    }
     session.call("search", args, Progress::default()).await
 }
 

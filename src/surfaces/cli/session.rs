@@ -7,16 +7,18 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use super::arguments::{Cli, Command};
 use super::output::Output;
 use crate::app::App;
 use crate::clock::SystemClock;
 use crate::config::{self, Log};
-use crate::contract::{Envelope, ErrorCode, Fault};
+use crate::contract::{Envelope, ErrorCode, Fault, Refusal};
 use crate::surfaces::answer;
 use crate::telemetry;
-use crate::tools::{self, Caller, Progress, Request, Surface, View};
+use crate::tools::browse::browse;
+use crate::tools::{self, Caller, Progress, Request, Surface, ToolSpec, View};
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,12 +119,28 @@ impl Session {
         progress: Progress,
     ) -> Called {
         let arguments = serde_json::to_value(arguments).unwrap_or(Value::Null);
-        let request_id = caller.request_id.clone();
         let mut request = Request::new(tool, arguments, caller);
         request.progress = progress;
+        let (request_id, cancel) = (request.caller.request_id.clone(), request.cancel.clone());
+        self.answered(tools::call(&self.app, request), request_id, cancel).await
+    }
+
+    /// Runs an operation that is no tool, as [`Session::call`] runs tools.
+    pub(super) async fn browse(&self, operation: &ToolSpec, arguments: &impl Serialize) -> Called {
+        let caller = Caller { directory: std::env::current_dir().ok(), ..Caller::local(Surface::Cli) };
+        let arguments = serde_json::to_value(arguments).unwrap_or(Value::Null);
+        let request = Request::new(operation.name, arguments, caller);
         let cancel = request.cancel.clone();
+        self.answered(browse(&self.app, request), None, cancel).await
+    }
+
+    async fn answered(
+        &self,
+        answer: impl Future<Output = Result<Envelope, Refusal>>,
+        request_id: Option<String>,
+        cancel: CancellationToken,
+    ) -> Called {
         let mut stop = StopSignal::install();
-        let answer = tools::call(&self.app, request);
         tokio::pin!(answer);
         let outcome = tokio::select! {
             outcome = &mut answer => outcome,

@@ -1,4 +1,5 @@
-//! Operations that are not tools: what MCP clients reach through prompts, resources and completion.
+//! Operations that are not tools: what MCP clients reach through prompts, resources and completion, and what the command line
+//! asks of a portable file.
 //!
 //! They are entries like those of [`LIST`](super::LIST) and pass the same gate, but in a box of their own: nothing lists
 //! them, and no surface can call them by name.
@@ -29,6 +30,8 @@ pub const LIST_FILES: &ToolSpec = &list::TOOL;
 pub const READ_FILE: &ToolSpec = &read::TOOL;
 /// Values that begin with or contain what was typed; answers [`Completed`].
 pub const COMPLETE: &ToolSpec = &complete::TOOL;
+/// A question to one portable file; answers as the tool `search`.
+pub const SEARCH_FILE: &ToolSpec = &super::search::search_file::TOOL;
 /// The prompts, in the order clients see; each answers [`Rendered`].
 pub static PROMPTS: &[&ToolSpec] = &[&prompts::FIND_CODE, &prompts::EXPLAIN_CODE, &prompts::ONBOARD];
 
@@ -49,7 +52,12 @@ pub fn is_open_to(operation: &ToolSpec, caller: &Caller) -> bool {
 fn toolbox() -> &'static Toolbox {
     static BROWSE: OnceLock<Toolbox> = OnceLock::new();
     BROWSE.get_or_init(|| {
-        Toolbox::of([LIST_FILES, READ_FILE, COMPLETE].into_iter().chain(PROMPTS.iter().copied()).collect())
+        Toolbox::of(
+            [LIST_FILES, READ_FILE, COMPLETE, SEARCH_FILE]
+                .into_iter()
+                .chain(PROMPTS.iter().copied())
+                .collect(),
+        )
     })
 }
 

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::job;
 use crate::app::Bulkhead;
-use crate::contract::Fault;
+use crate::contract::{ErrorCode, Fault};
 use crate::indexing::{Options, RunReport};
 use crate::tenancy::Scope;
 use crate::tools::spec::typed;
@@ -42,7 +42,7 @@ fn input_of_older_name() -> Map<String, Value> {
     let mut input = schema::of::<Input>();
     if let Some(Value::Object(fields)) = input.get_mut("properties") {
         for rule in fields.values_mut().filter_map(Value::as_object_mut) {
-            rule.insert("description".to_owned(), Value::from("As in build_index."));
+            rule.insert("description".to_owned(), Value::from("Same."));
         }
     }
     input
@@ -64,6 +64,13 @@ struct Input {
     wait: Option<bool>,
     /// Allow a run that would remove more than half of the indexed files.
     force: Option<bool>,
+    /// Refresh the project's portable file, too.
+    sqlite: Option<bool>,
+    /// First take vectors from portable files in `artifactsDir`.
+    use_artifacts: Option<bool>,
+    /// Default `ci-artifacts` in the repository.
+    #[schemars(length(min = 1, max = 4096))]
+    artifacts_dir: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -87,14 +94,32 @@ struct Output {
 }
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
-    let options = Options { full: !input.incremental.unwrap_or(true), force: input.force.unwrap_or(false) };
     let (project_id, repo) = (input.project_id.as_deref(), input.repo_path.as_deref());
+    let options = Options {
+        full: !input.incremental.unwrap_or(true),
+        force: input.force.unwrap_or(false),
+        sqlite: input.sqlite.unwrap_or(false),
+        artifacts: artifacts(&call, &input).await?,
+    };
     if input.wait.unwrap_or(true) {
         let done = job::run(&call, project_id, repo, options).await?;
         return Ok(output(&done.project, done.job_id, "succeeded", done.attached, Some(done.report)));
     }
     let begun = job::begin(&call, project_id, repo, options).await?;
     Ok(output(&begun.project, begun.job_id, begun.state, begun.attached, None))
+}
+
+/// The folder whose files are to give their vectors.
+async fn artifacts(call: &Call, input: &Input) -> Result<Option<String>, Fault> {
+    if input.use_artifacts == Some(true) {
+        let folder = input.artifacts_dir.as_deref().unwrap_or("ci-artifacts");
+        return job::artifacts(call, input.repo_path.as_deref(), folder).await.map(Some);
+    }
+    if input.artifacts_dir.is_none() {
+        return Ok(None);
+    }
+    Err(Fault::new(ErrorCode::InvalidRequest, "`artifactsDir` is read only with `useArtifacts`.")
+        .with_hint("Set `useArtifacts` as well, or leave `artifactsDir` out."))
 }
 
 fn output(

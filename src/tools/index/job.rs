@@ -1,6 +1,6 @@
 //! What the index tools share: check the path, make the workspace, run or queue the job, pass progress on.
 
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 
 use crate::app::index_job;
 use crate::contract::{ErrorCode, Fault};
@@ -68,14 +68,7 @@ async fn prepare(
     project_id: Option<&str>,
     repo: Option<&str>,
 ) -> Result<(Project, RepositoryRoot), Fault> {
-    let path: PathBuf = match (repo, &call.caller.directory) {
-        (Some(repo), _) => repo.into(),
-        (None, Some(directory)) => directory.clone(),
-        (None, None) => {
-            return Err(Fault::new(ErrorCode::InvalidRequest, "No repository was named.")
-                .with_hint("Give repoPath, the absolute path of the repository on the server."));
-        }
-    };
+    let path = named(call, repo)?;
     call.about_repo(path.to_string_lossy());
     call.require_allowed(project_id).await?;
     let local = call.caller.principal.is_local;
@@ -90,6 +83,51 @@ async fn prepare(
     })
     .await?;
     Ok((call.project_for_writing(project_id).await?, root))
+}
+
+fn named(call: &Call, repo: Option<&str>) -> Result<PathBuf, Fault> {
+    match (repo, &call.caller.directory) {
+        (Some(repo), _) => Ok(repo.into()),
+        (None, Some(directory)) => Ok(directory.clone()),
+        (None, None) => Err(Fault::new(ErrorCode::InvalidRequest, "No repository was named.")
+            .with_hint("Give repoPath, the absolute path of the repository on the server.")),
+    }
+}
+
+/// A folder in the repository, or elsewhere where the caller could index it; it need not exist.
+pub(in crate::tools) async fn artifacts(
+    call: &Call,
+    repo: Option<&str>,
+    folder: &str,
+) -> Result<String, Fault> {
+    let (repo, folder) = (named(call, repo)?, PathBuf::from(folder));
+    let (operator, local) = (call.caller.principal.is_operator(), call.caller.principal.is_local);
+    let roots = call.app.config.indexing.roots.clone();
+    crate::app::blocking(move || {
+        let refused = || {
+            Fault::new(ErrorCode::Forbidden, "`artifactsDir` is outside the repository.")
+                .with_hint("Name a folder in the repository, such as `ci-artifacts`.")
+        };
+        let root = tenancy::indexable_root(&repo, &roots, local)?;
+        let folder = root.path().join(folder);
+        let shown = match folder.canonicalize() {
+            Ok(real) if operator || real.starts_with(root.path()) => real,
+            Ok(real) => {
+                tenancy::indexable_root(&real, &roots, local).map_err(|_| refused())?.path().to_owned()
+            }
+            // What is not there is only told of places that the caller may see.
+            Err(_) if operator || is_below(root.path(), &folder) => folder,
+            Err(_) => return Err(refused()),
+        };
+        Ok(shown.to_string_lossy().into_owned())
+    })
+    .await
+}
+
+/// Whether a path that does not exist would lie in a folder.
+fn is_below(root: &Path, path: &Path) -> bool {
+    path.strip_prefix(root)
+        .is_ok_and(|rest| rest.components().all(|part| matches!(part, Component::Normal(_))))
 }
 
 /// The job's snapshot as one monotonic number: files count one, vectors count four, which is nearer to

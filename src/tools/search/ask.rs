@@ -3,7 +3,7 @@
 use crate::contract::Fault;
 use crate::postgres::retry_stale_plan;
 use crate::search::{self, Deps, Ranking, SearchAnswer, SearchRequest};
-use crate::store::Project;
+use crate::store::{Index, Project};
 use crate::tools::Call;
 
 /// Warnings of answers that had to do without vectors.
@@ -21,19 +21,24 @@ pub(super) async fn ask(
     let dictionary = app.dictionaries.current().await;
     let ranking = Ranking::default();
     let deps = Deps {
-        store: app.store().await?,
         embedder: embedder.ok(),
         dictionary: dictionary.as_deref(),
         settings: &app.config.search,
         ranking: &ranking,
         clock: &*app.clock,
     };
-    let answer = retry_stale_plan(|| search::search(deps, project, request)).await?;
+    let store = app.store().await?;
+    let answer = retry_stale_plan(|| search::search(deps, Index::Postgres(store, project), request)).await?;
+    tell(call, &answer);
+    Ok(answer)
+}
+
+/// Passes the warnings of an answer on.
+pub(super) fn tell(call: &Call, answer: &SearchAnswer) {
     for warning in &answer.warnings {
         if let Some(reason) = FALLBACKS.into_iter().find(|reason| *reason == warning.code) {
-            app.metrics.fell_back(reason);
+            call.app.metrics.fell_back(reason);
         }
         call.warn(warning.clone());
     }
-    Ok(answer)
 }

@@ -5,8 +5,10 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::ask::ask;
+use super::portable;
 use crate::app::Bulkhead;
-use crate::contract::{ErrorCode, Fault};
+use crate::config;
+use crate::contract::Fault;
 use crate::search::fields::{FIELDS, FilterField, ValueKind};
 use crate::search::{Mode, Output, SearchPayload, SearchRequest, Vectors, given, present};
 use crate::tenancy::Scope;
@@ -32,7 +34,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 };
 
 /// The schema of the arguments: the fields below and those of the filter table.
-fn input() -> Map<String, Value> {
+pub(super) fn input() -> Map<String, Value> {
     let mut schema = schema::of::<Input>();
     schema.insert("additionalProperties".to_owned(), Value::Bool(false));
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
@@ -58,23 +60,23 @@ fn field_schema(field: &FilterField) -> Value {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Input {
+pub(super) struct Input {
     /// A question in plain words, a name, or filters such as `type:function async:true`.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
     /// Only this repository: its absolute path, or its name as `index_status` lists it. Default: all of the project.
     #[schemars(length(min = 1, max = 4096))]
-    repo_path: Option<String>,
+    pub(super) repo_path: Option<String>,
     /// Project to search; null or omitted: the default workspace.
     #[serde(rename = "project_id")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    pub(super) project_id: Option<String>,
     /// code; prose (documents and comments); extracted-prose (comments); records; both (default: code and prose); all.
     mode: Option<Mode>,
-    /// Only `postgres` answers in this version.
-    backend: Option<String>,
+    /// postgres (default), or the file of `build_sqlite_index`: sqlite, sqlite-fts (words alone).
+    pub(super) backend: Option<String>,
     /// Whether vectors are compared as well; default true.
-    ann: Option<bool>,
+    pub(super) ann: Option<bool>,
     /// Most hits, up to 100; default 10.
     #[schemars(range(max = 100))]
     top: Option<i64>,
@@ -85,9 +87,9 @@ struct Input {
     #[schemars(range(min = 0, max = 50))]
     context: Option<usize>,
     /// compact (default): a few lines a hit. full: whole chunks and all that is known of them. json: full with statistics.
-    output: Option<Output>,
+    pub(super) output: Option<Output>,
     /// Adds every part of each score and how the question was read.
-    explain: Option<bool>,
+    pub(super) explain: Option<bool>,
     /// Upper and lower case apart, in paths and words.
     case: Option<bool>,
     /// The same in paths alone.
@@ -100,47 +102,49 @@ struct Input {
     fields: Map<String, Value>,
 }
 
-/// What can answer (facts of the original, §1.4); those that are not here yet are known, too.
-const BACKENDS: &[&str] = &["auto", "postgres", "sqlite", "sqlite-fts"];
-
-fn check_backend(backend: Option<&str>) -> Result<(), Fault> {
-    match backend {
-        None | Some("auto" | "postgres") => Ok(()),
-        Some(known) if BACKENDS.contains(&known) => Err(Fault::new(
-            ErrorCode::CapabilityMissing,
-            format!("The backend `{known}` is not part of this version."),
-        )
-        .with_hint("Leave `backend` out, or say `postgres`.")),
-        Some(other) => Err(Fault::new(ErrorCode::InvalidRequest, format!("There is no backend `{other}`."))
-            .with_hint(format!("Backends: {}.", BACKENDS.join(", ")))),
+impl Input {
+    /// The question itself, about one repository or all.
+    pub(super) fn request(
+        self,
+        settings: &config::Search,
+        repository_root: Option<String>,
+    ) -> Result<SearchRequest, Fault> {
+        let given = given(&self.fields)?;
+        let case = self.case.unwrap_or_default();
+        let top = self.top.map_or(settings.top_default, |top| usize::try_from(top.max(1)).unwrap_or(1));
+        Ok(SearchRequest {
+            query: self.query,
+            repository_root,
+            mode: self.mode.unwrap_or_default(),
+            given,
+            case_file: case || self.case_file.unwrap_or_default(),
+            case_tokens: case || self.case_tokens.unwrap_or_default(),
+            top: top.min(settings.top_max),
+            offset: self.offset.unwrap_or(0),
+            context_lines: self.context.unwrap_or(0).min(settings.context_lines_max),
+            vectors: if self.ann == Some(false) { Vectors::Off } else { Vectors::Auto },
+            in_full: self.output.unwrap_or_default() != Output::Compact,
+        })
     }
 }
 
 async fn run(call: Call, input: Input) -> Result<SearchPayload, Fault> {
-    check_backend(input.backend.as_deref())?;
-    let given = given(&input.fields)?;
+    let words_by = portable::words_by(input.backend.as_deref(), input.ann)?;
+    // What is wrong with the fields is said before anything is looked up.
+    given(&input.fields)?;
     let project = call.project(input.project_id.as_deref()).await?;
-    let settings = &call.app.config.search;
-    let repository_root = match &input.repo_path {
+    let root = match &input.repo_path {
         Some(repo) => Some(repository(&call, &project, repo).await?),
         None => None,
     };
-    let output = input.output.unwrap_or_default();
-    let case = input.case.unwrap_or_default();
-    let top = input.top.map_or(settings.top_default, |top| usize::try_from(top.max(1)).unwrap_or(1));
-    let request = SearchRequest {
-        query: input.query,
-        repository_root,
-        mode: input.mode.unwrap_or_default(),
-        given,
-        case_file: case || input.case_file.unwrap_or_default(),
-        case_tokens: case || input.case_tokens.unwrap_or_default(),
-        top: top.min(settings.top_max),
-        offset: input.offset.unwrap_or(0),
-        context_lines: input.context.unwrap_or(0).min(settings.context_lines_max),
-        vectors: if input.ann == Some(false) { Vectors::Off } else { Vectors::Auto },
-        in_full: output != Output::Compact,
+    let settings = &call.app.config.search;
+    let (output, explain) = (input.output.unwrap_or_default(), input.explain.unwrap_or_default());
+    let answer = match words_by {
+        None => ask(&call, &project, &input.request(settings, root)?).await?,
+        Some(words_by) => {
+            let (file, repository) = portable::file_of(&call, &project, root).await?;
+            portable::ask(&call, file, words_by, input.request(settings, repository)?).await?
+        }
     };
-    let answer = ask(&call, &project, &request).await?;
-    Ok(present(&answer, output, input.explain.unwrap_or_default(), settings.result_bytes_max))
+    Ok(present(&answer, output, explain, settings.result_bytes_max))
 }

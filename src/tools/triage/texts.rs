@@ -23,7 +23,7 @@ pub(super) async fn refresh(call: &Call, project: &Project, full: bool) -> Resul
         let (done, total) = (update.done + 1.0, update.total.map(|total| total + 1.0));
         call.progress.report(ProgressUpdate { done, total, ..update });
     };
-    let options = Options { full, force: false };
+    let options = Options { full, ..Options::default() };
     let done = index_job::run_records(&app, project, options, &call.cancel, on_progress).await?;
     let report = serde_json::from_value(done.result)
         .map_err(|error| Fault::internal("The run's report could not be read.", error))?;

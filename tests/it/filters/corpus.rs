@@ -10,12 +10,12 @@ use super::shop::{Shop, index};
 use crate::harness::{Repository, app_with, project};
 use crate::storage::database::Dice;
 
-pub(super) const CHUNKS: usize = 3_000;
+pub(crate) const CHUNKS: usize = 3_000;
 const CHUNKS_A_FILE: usize = 10;
 const SYLLABLES: &[&str] = &["ba", "ko", "ri", "mu", "te", "lo", "sha", "dek", "vin", "por", "zu", "gal"];
 
 /// A project that holds the corpus, with an HNSW index, asked through an application of the test's own.
-pub(super) async fn corpus(app: Arc<App>) -> Shop {
+pub(crate) async fn corpus(app: Arc<App>) -> Shop {
     static INDEXED: OnceCell<String> = OnceCell::const_new();
     let project = INDEXED.get_or_init(async || {
         let (project, repository) = (project("corpus"), Repository::new(&[]));
@@ -32,7 +32,7 @@ pub(super) async fn corpus(app: Arc<App>) -> Shop {
 }
 
 /// One of 1,728 words.
-pub(super) fn word(dice: &mut Dice) -> String {
+pub(crate) fn word(dice: &mut Dice) -> String {
     (0..3).map(|_| SYLLABLES[usize::try_from(dice.roll(SYLLABLES.len() as u64)).unwrap()]).collect()
 }
 

@@ -32,9 +32,9 @@ const NIGHT_LOG: &str = "logs/night.log";
 const TRIAL: &str = "trial.rs";
 
 /// A field, a value, and the files of the chunks that pass, in the order of paths.
-type Row = (&'static str, Value, Vec<&'static str>);
+pub(crate) type Row = (&'static str, Value, Vec<&'static str>);
 
-fn rows() -> Vec<Row> {
+pub(crate) fn rows() -> Vec<Row> {
     let mut rows = of_files();
     rows.extend(of_code());
     rows.extend(of_flow());

@@ -1,16 +1,16 @@
 //! Filters, the query language, modes and answers over real rows.
 
-mod corpus;
-mod shop;
+pub(crate) mod corpus;
+pub(crate) mod shop;
 
-mod effect;
+pub(crate) mod effect;
 mod values;
 
 mod answers;
 mod modes;
 mod questions;
 mod recall;
-mod risk;
+pub(crate) mod risk;
 
 mod commands;
 mod upgrade;

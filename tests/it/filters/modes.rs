@@ -103,12 +103,13 @@ async fn backends_and_vectors_are_as_asked() {
     for backend in ["auto", "postgres"] {
         assert_eq!(shop.ask("order", json!({ "backend": backend })).await["backend"], "postgres");
     }
-    for (backend, code) in
-        [("sqlite", "CAPABILITY_MISSING"), ("sqlite-fts", "CAPABILITY_MISSING"), ("grep", "INVALID_REQUEST")]
-    {
+    for (backend, code) in [("sqlite", "NO_INDEX"), ("sqlite-fts", "NO_INDEX"), ("grep", "INVALID_REQUEST")] {
         let fault = error(&shop.app, "search", shop.arguments("order", json!({ "backend": backend }))).await;
         assert_eq!(fault["code"], code, "{fault:#}");
     }
+    let refused = json!({ "backend": "sqlite-fts", "ann": true });
+    let fault = error(&shop.app, "search", shop.arguments("order", refused)).await;
+    assert_eq!(fault["code"], "INVALID_REQUEST", "{fault:#}");
     let with = shop.ask("order", json!({ "ann": true, "output": "full" })).await;
     assert_eq!((&with["vectors"], &with["hits"][0]["scoreType"]), (&json!("exact"), &json!("blend")));
     let without = shop.ask("order", json!({ "ann": false, "output": "full" })).await;

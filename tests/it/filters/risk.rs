@@ -14,7 +14,7 @@ const DIGEST: &str = "import hashlib\n\ndef digest_order(order):\n    return has
 const SAFE: &str = "def count_orders(orders):\n    return len(orders)\n";
 const WIPE: &str = "def wipe_order(order):\n    warehouse.wipe(order)\n";
 
-const FILES: &[(&str, &str)] = &[
+pub(crate) const FILES: &[(&str, &str)] = &[
     ("run.py", RUN),
     ("route.js", ROUTE),
     ("store.js", STORE),
@@ -24,7 +24,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// A rule of the repository's own.
-const OWN_RULE: &str = r#"
+pub(crate) const OWN_RULE: &str = r#"
 [[rule]]
 id = "sink.wipe"
 kind = "sink"
@@ -40,7 +40,7 @@ examples.python.negative = ["def f(s):\n    warehouse.count(s)\n"]
 "#;
 
 /// Field, value, and the files that pass.
-pub(super) const ROWS: &[(&str, &str, &[&str])] = &[
+pub(crate) const ROWS: &[(&str, &str, &[&str])] = &[
     ("risk", "command-exec", &["run.py"]),
     ("riskTag", "Irreversible", &["wipe.py"]),
     ("riskSource", "req.body", &["route.js", "store.js"]),
@@ -51,7 +51,7 @@ pub(super) const ROWS: &[(&str, &str, &[&str])] = &[
     ("riskFlow", "req.body->sql.query", &["route.js", "store.js"]),
 ];
 
-async fn indexed(files: &[(&str, &str)], rules: &str) -> (String, Repository, Value) {
+pub(crate) async fn indexed(files: &[(&str, &str)], rules: &str) -> (String, Repository, Value) {
     let repository = Repository::new(files);
     repository.write(".pairofcleats/risk.toml", rules);
     let project = project("risk");

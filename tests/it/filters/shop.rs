@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::harness::{Repository, call, project, result};
 
 /// Sources of the shop. Each file is one chunk, so a file's path names its chunk.
-pub(super) const FILES: &[(&str, &str)] = &[
+pub(crate) const FILES: &[(&str, &str)] = &[
     ("src/billing/charge.rs", CHARGE),
     ("src/billing/refund.rs", REFUND),
     ("src/stock/shelf.rs", SHELF),
@@ -158,17 +158,17 @@ const TRIAL: &[(&str, &str)] = &[(
 )];
 
 /// The shop, indexed as two repositories of one project.
-pub(super) struct Shop {
-    pub(super) app: Arc<App>,
-    pub(super) project: String,
-    pub(super) main: Repository,
+pub(crate) struct Shop {
+    pub(crate) app: Arc<App>,
+    pub(crate) project: String,
+    pub(crate) main: Repository,
     _trial: Option<Repository>,
 }
 
 impl Shop {
     /// Commits: everything by Ada in 2021; the refunds twice more by Grace in 2022, who also added a line to the
     /// charges; the report anew by Linus in 2024.
-    pub(super) async fn open(app: Arc<App>, name: &str) -> Self {
+    pub(crate) async fn open(app: Arc<App>, name: &str) -> Self {
         let main = Repository::new(FILES);
         git(main.path(), ADA, &["init", "--quiet", "--initial-branch=main"]);
         commit(main.path(), ADA);
@@ -190,17 +190,17 @@ impl Shop {
     }
 
     /// A project with one repository, which is indexed already.
-    pub(super) fn of(app: Arc<App>, project: String, main: Repository) -> Self {
+    pub(crate) fn of(app: Arc<App>, project: String, main: Repository) -> Self {
         Self { app, project, main, _trial: None }
     }
 
     /// The answer to a question in all modes, with further arguments.
-    pub(super) async fn ask(&self, query: &str, arguments: Value) -> Value {
+    pub(crate) async fn ask(&self, query: &str, arguments: Value) -> Value {
         result(&self.app, "search", self.arguments(query, arguments)).await
     }
 
     /// What `ask` sends; arguments given win.
-    pub(super) fn arguments(&self, query: &str, arguments: Value) -> Value {
+    pub(crate) fn arguments(&self, query: &str, arguments: Value) -> Value {
         let mut all = json!({ "query": query, "mode": "all", "top": 100, "project_id": self.project });
         all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
         all
@@ -236,24 +236,24 @@ fn git(repository: &Path, (name, date): Author, arguments: &[&str]) {
 }
 
 /// Indexes a repository into a project.
-pub(super) async fn index(app: &Arc<App>, repository: &Repository, project: &str) {
+pub(crate) async fn index(app: &Arc<App>, repository: &Repository, project: &str) {
     result(app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
 }
 
 /// The files of an answer's hits, in their order.
-pub(super) fn shown(answer: &Value) -> Vec<String> {
+pub(crate) fn shown(answer: &Value) -> Vec<String> {
     answer["hits"].as_array().unwrap().iter().map(|hit| hit["file"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The files of an answer's hits, sorted.
-pub(super) fn files(answer: &Value) -> Vec<String> {
+pub(crate) fn files(answer: &Value) -> Vec<String> {
     let mut files = shown(answer);
     files.sort();
     files
 }
 
 /// The warnings of a search that answers.
-pub(super) async fn warnings(shop: &Shop, query: &str, arguments: Value) -> Vec<Value> {
+pub(crate) async fn warnings(shop: &Shop, query: &str, arguments: Value) -> Vec<Value> {
     let envelope = call(&shop.app, "search", shop.arguments(query, arguments)).await;
     assert_eq!(envelope["ok"], true, "{envelope:#}");
     envelope["_meta"]["warnings"].as_array().cloned().unwrap_or_default()

@@ -105,7 +105,8 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
         "workspace_status",
         "report_artifacts",
     ];
-    let writes = ["index_repository", "build_index", "index_build"];
+    let writes =
+        ["index_repository", "build_index", "index_build", "build_sqlite_index", "compact_sqlite_index"];
     // What all projects share is for keys with the scope `admin` and all projects; each has tests of its own for that.
     let operators = ["download_dictionaries", "download_extensions", "verify_extensions"];
     let mut covered = BTreeSet::new();

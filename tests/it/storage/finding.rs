@@ -126,6 +126,7 @@ async fn lexical_candidates_are_bm25() {
             weights: terms.iter().map(|t| idf(*t) as f32).collect(),
             keep: terms.clone(),
             terms,
+            ..LexicalQuery::default()
         };
         let within = match round % 4 {
             0 | 2 => Within::Everything,
@@ -207,7 +208,12 @@ async fn filters_count_and_select_the_same_rows() {
         }
         let terms: Vec<i32> =
             (0..60).map(|w| term(&format!("w{w}"))).collect::<BTreeSet<_>>().into_iter().collect();
-        let query = LexicalQuery { weights: vec![1.0; terms.len()], keep: terms.clone(), terms };
+        let query = LexicalQuery {
+            weights: vec![1.0; terms.len()],
+            keep: terms.clone(),
+            terms,
+            ..LexicalQuery::default()
+        };
         for within in [within, Within::Where(filter.clone())] {
             let hits =
                 store::lexical::candidates(&mut tx, Words::Chunks, &within, &query, 10_000).await.unwrap();

@@ -74,6 +74,21 @@ async fn every_switch_has_an_effect() {
     assert_eq!(step(&result(&app, TOOL, index.clone()).await, "index")["state"], "present");
     let mut full = index;
     full["incremental"] = json!(false);
+    let sqlite = nothing_but(&project, json!({ "withSqlite": true }));
+    let written = result(&app, TOOL, sqlite).await;
+    assert_eq!(step(&written, "sqlite")["state"], "done", "{written:#}");
+    let file = app.layout.project(&project).join("index.sqlite");
+    assert!(file.exists());
+    std::fs::create_dir(shop.path().join("ci-artifacts")).unwrap();
+    std::fs::copy(&file, shop.path().join("ci-artifacts/index.sqlite")).unwrap();
+    let fresh = crate::harness::project("restored");
+    let fields = json!({ "skipIndex": false, "skipArtifacts": false, "repoPath": shop.root() });
+    let restored = result(&app, TOOL, nothing_but(&fresh, fields.clone())).await;
+    assert_eq!(step(&restored, "artifacts")["state"], "done", "{restored:#}");
+    assert_eq!(step(&restored, "artifacts")["reason"], "2 vectors of 1 files", "{restored:#}");
+    let mut without = nothing_but(&fresh, fields);
+    without["skipArtifacts"] = json!(true);
+    assert_eq!(step(&result(&app, TOOL, without).await, "artifacts")["reason"], "not asked for");
     assert_eq!(step(&result(&app, TOOL, full).await, "index")["state"], "done", "every file was read again");
 }
 

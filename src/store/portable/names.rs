@@ -1,0 +1,86 @@
+//! Values of facts in a portable file, and what git knows of its files.
+
+use std::collections::HashMap;
+
+use rusqlite::params;
+
+use super::reader::Reader;
+use super::writer::json;
+use crate::contract::Fault;
+use crate::store::FileFacts;
+use crate::store::names::Holder;
+
+impl Reader {
+    pub(in crate::store) fn find_names(
+        &self,
+        fields: &[i16],
+        texts: &[String],
+        limit: i64,
+    ) -> Result<Vec<i64>, Fault> {
+        let text = "SELECT n.id FROM names n WHERE n.field IN (SELECT value FROM json_each(?1)) \
+                    AND EXISTS (SELECT 1 FROM json_each(?2) w WHERE instr(n.folded, w.value) > 0 OR w.value = '') LIMIT ?3";
+        self.rows(text, params![json(&fields)?, json(&texts)?, limit], |row| row.get(0))
+    }
+
+    pub(in crate::store) fn chunks_with(&self, ids: &[i64], flows: bool) -> Result<Vec<i64>, Fault> {
+        let mut text =
+            "SELECT chunk_id FROM chunk_facts WHERE name_id IN (SELECT value FROM json_each(?1))".to_owned();
+        if flows {
+            text.push_str(
+                " UNION SELECT chunk_id FROM chunk_flows WHERE name_id IN (SELECT value FROM json_each(?1))",
+            );
+        } else {
+            text.push_str(" GROUP BY chunk_id");
+        }
+        self.rows(&text, [json(&ids)?], |row| row.get(0))
+    }
+
+    pub(in crate::store) fn names_of_chunks(&self, ids: &[i64]) -> Result<Vec<(i64, i16, String)>, Fault> {
+        let text = "SELECT u.chunk_id, n.field, n.name FROM (SELECT chunk_id, name_id FROM chunk_facts \
+                    WHERE chunk_id IN (SELECT value FROM json_each(?1)) UNION ALL SELECT chunk_id, name_id FROM chunk_authors \
+                    WHERE chunk_id IN (SELECT value FROM json_each(?1))) u JOIN names n ON n.id = u.name_id \
+                    ORDER BY u.chunk_id, n.field, n.name";
+        self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    }
+
+    pub(in crate::store) fn holders(&self, ids: &[i64], limit: i64) -> Result<Vec<Holder>, Fault> {
+        let text = "SELECT c.id, c.name, f.path, c.detail FROM (SELECT chunk_id FROM chunk_facts WHERE name_id = ?1 LIMIT ?2) h \
+                    JOIN chunks c ON c.id = h.chunk_id JOIN files f ON f.id = c.file_id ORDER BY f.path, c.id";
+        let mut sorted = ids.to_vec();
+        sorted.sort_unstable();
+        let mut holders = Vec::new();
+        for id in sorted {
+            holders.extend(self.rows(text, params![id, limit], |row| {
+                Ok(Holder {
+                    id,
+                    chunk_id: row.get(0)?,
+                    name: row.get(1)?,
+                    path: row.get(2)?,
+                    detail: row.get(3)?,
+                })
+            })?);
+        }
+        Ok(holders)
+    }
+
+    pub(in crate::store) fn of_files(&self, ids: &[i64]) -> Result<Vec<(i64, FileFacts)>, Fault> {
+        let text = "SELECT id, last_author, last_modified_s, last_commit, churn_added, churn_deleted, churn_commits, meta FROM files \
+                    WHERE id IN (SELECT value FROM json_each(?1))";
+        let known = self.rows(text, [json(&ids)?], |row| {
+            let meta: Option<String> = row.get(7)?;
+            let facts = FileFacts {
+                last_author: row.get(1)?,
+                last_modified_s: row.get(2)?,
+                last_commit: row.get(3)?,
+                churn_added: row.get(4)?,
+                churn_deleted: row.get(5)?,
+                churn_commits: row.get(6)?,
+                meta: meta.and_then(|meta| serde_json::from_str(&meta).ok()),
+            };
+            Ok((row.get(0)?, facts))
+        })?;
+        // One row a file, as often as it was asked for.
+        let unique: HashMap<i64, FileFacts> = known.into_iter().collect();
+        Ok(unique.into_iter().collect())
+    }
+}

@@ -1,0 +1,227 @@
+//! Reads a portable file: the same questions that search asks of a project's schema, with the same answers.
+
+use std::path::Path;
+
+use rusqlite::{Connection, Params, Row};
+use tokio_util::sync::CancellationToken;
+
+use super::open::{self, Limits, Meta};
+use super::writer::json;
+use crate::contract::Fault;
+use crate::store::workspace::ModelFacts;
+use crate::store::{ChunkRow, ChunkSpan, IndexState, RepositoryRow, RepositoryState, Versions, Within};
+
+/// What finds chunks by words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WordsBy {
+    /// The weights of Postgres: the same scores.
+    Postings,
+    /// FTS5, which any SQLite program has.
+    Fts,
+}
+
+/// An open file.
+pub struct Reader {
+    pub(super) connection: Connection,
+    pub(super) words_by: WordsBy,
+    meta: Meta,
+}
+
+impl Reader {
+    /// Opens a file, whoever made it; `stop` ends its statements.
+    ///
+    /// # Errors
+    /// `NO_INDEX` when there is none; `SCHEMA_VALIDATION_FAILED` when it is damaged, foreign, too large or of another format.
+    pub fn open(
+        path: &Path,
+        limits: Limits,
+        words_by: WordsBy,
+        stop: &CancellationToken,
+    ) -> Result<Self, Fault> {
+        let connection = open::read_only(path, limits, stop)?;
+        let meta = Meta::read(&connection)?;
+        Ok(Self { connection, words_by, meta })
+    }
+
+    /// What the file says of itself.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// What finds chunks by words in it.
+    #[must_use]
+    pub fn words_by(&self) -> WordsBy {
+        self.words_by
+    }
+
+    /// The model of its vectors.
+    #[must_use]
+    pub fn model(&self) -> &ModelFacts {
+        &self.meta.model
+    }
+
+    /// Versions of the code that made its terms, one a repository.
+    ///
+    /// # Errors
+    /// `SCHEMA_VALIDATION_FAILED` when the file is damaged.
+    pub fn terms_versions(&self) -> Result<Vec<i64>, Fault> {
+        self.rows("SELECT terms_version FROM repositories", [], |row| row.get(0))
+    }
+
+    pub(super) fn rows<T>(
+        &self,
+        text: &str,
+        params: impl Params,
+        decode: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Fault> {
+        let mut statement = self.connection.prepare_cached(text)?;
+        let rows = statement.query_map(params, decode)?;
+        Ok(rows.collect::<Result<_, _>>()?)
+    }
+
+    fn number(&self, text: &str) -> Result<i64, Fault> {
+        Ok(self.connection.query_row(text, [], |row| row.get(0))?)
+    }
+
+    pub(in crate::store) fn state(&self) -> Result<IndexState, Fault> {
+        Ok(IndexState {
+            generation: self.meta.generation,
+            chunks: self.count()?,
+            files: self.number("SELECT count(*) FROM files")?,
+            statistics_chunks: self.meta.statistics_chunks,
+            changed_since_statistics: 0,
+            terms_indexed: true,
+            vectors_indexed: false,
+            updated_ms: self.meta.updated_ms,
+        })
+    }
+
+    /// The repositories it holds, by name, which stands for the root: a file knows no paths of the machine it was made on.
+    pub(in crate::store) fn repositories(&self) -> Result<Vec<RepositoryRow>, Fault> {
+        let text = "SELECT r.id, r.name, r.state, r.generation, r.terms_version, r.facts_version, r.branch, r.commit_id, r.indexed_ms, \
+                    count(f.id), coalesce(sum(f.chunks), 0) FROM repositories r LEFT JOIN files f ON f.repository_id = r.id \
+                    GROUP BY r.id ORDER BY r.name";
+        self.rows(text, [], |row| {
+            let name: String = row.get(1)?;
+            let versions = Versions { terms: row.get(4)?, facts: row.get(5)?, ..Versions::default() };
+            Ok(RepositoryRow {
+                id: row.get(0)?,
+                root: name.clone(),
+                name,
+                state: RepositoryState::parse(&row.get::<_, String>(2)?),
+                generation: row.get(3)?,
+                versions,
+                branch: row.get(6)?,
+                commit: row.get(7)?,
+                indexed_ms: row.get(8)?,
+                files: row.get(9)?,
+                chunks: row.get(10)?,
+                report: None,
+            })
+        })
+    }
+
+    pub(in crate::store) fn count(&self) -> Result<i64, Fault> {
+        self.number("SELECT count(*) FROM chunks")
+    }
+
+    pub(in crate::store) fn pending_count(&self) -> Result<i64, Fault> {
+        self.number(
+            "SELECT count(DISTINCT c.content_hash) FROM chunks c WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.hash = c.content_hash)",
+        )
+    }
+
+    pub(in crate::store) fn any_records(&self) -> Result<bool, Fault> {
+        Ok(self.number("SELECT EXISTS (SELECT 1 FROM files WHERE mode = 'records')")? == 1)
+    }
+
+    pub(in crate::store) fn languages(
+        &self,
+        repository_ids: &[i64],
+    ) -> Result<Vec<(Option<String>, i64)>, Fault> {
+        let text = "SELECT language, sum(chunks) FROM files WHERE repository_id IN (SELECT value FROM json_each(?1)) AND chunks > 0 \
+                    GROUP BY language ORDER BY 2 DESC, language IS NULL, language";
+        self.rows(text, [json(&repository_ids)?], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    pub(in crate::store) fn hydrate(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {
+        let text = "SELECT c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.file_id, f.repository_id, r.name, \
+                    f.path, f.language, f.mode FROM json_each(?1) w JOIN chunks c ON c.id = w.value JOIN files f ON f.id = c.file_id \
+                    JOIN repositories r ON r.id = f.repository_id ORDER BY w.key";
+        self.rows(text, [json(&ids)?], |row| {
+            let repository_name: String = row.get(9)?;
+            Ok(ChunkRow {
+                id: row.get(0)?,
+                file_id: row.get(7)?,
+                repository_id: row.get(8)?,
+                repository_root: repository_name.clone(),
+                repository_name,
+                path: row.get(10)?,
+                language: row.get(11)?,
+                mode: row.get(12)?,
+                span: span(row)?,
+            })
+        })
+    }
+
+    pub(in crate::store) fn contents(&self, ids: &[i64]) -> Result<Vec<(i64, String)>, Fault> {
+        let text =
+            "SELECT c.id, c.content FROM json_each(?1) w JOIN chunks c ON c.id = w.value ORDER BY w.key";
+        self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    pub(in crate::store) fn by_file(&self, file_id: i64) -> Result<Vec<ChunkSpan>, Fault> {
+        let text = "SELECT id, start_line, end_line, kind, name, defines, signature FROM chunks WHERE file_id = ?1 ORDER BY ordinal";
+        self.rows(text, [file_id], span)
+    }
+
+    pub(in crate::store) fn details(
+        &self,
+        ids: &[i64],
+    ) -> Result<Vec<(i64, Option<String>, Option<String>)>, Fault> {
+        let text = "SELECT c.id, c.detail, w.detail FROM chunks c LEFT JOIN flows w ON w.chunk_id = c.id \
+                    WHERE c.id IN (SELECT value FROM json_each(?1))";
+        self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+    }
+
+    pub(in crate::store) fn comments(&self, ids: &[i64]) -> Result<Vec<(i64, i32, i32, String)>, Fault> {
+        let text = "SELECT chunk_id, start_line, end_line, content FROM comments \
+                    WHERE chunk_id IN (SELECT value FROM json_each(?1))";
+        self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+    }
+
+    pub(in crate::store) fn listed(&self, within: &Within, limit: i64) -> Result<(Vec<i64>, i64), Fault> {
+        let order = "ORDER BY f.repository_id, f.path, c.id";
+        let mut ids: Vec<i64> = match within {
+            Within::These(ids) => {
+                let text = format!(
+                    "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?1)) {order}"
+                );
+                self.rows(&text, [json(&ids)?], |row| row.get(0))?
+            }
+            Within::Where(filter) => return self.listed(&self.within(filter)?, limit),
+            Within::Everything => {
+                let text = format!("SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id {order}");
+                self.rows(&text, [], |row| row.get(0))?
+            }
+        };
+        let total = i64::try_from(ids.len()).unwrap_or(i64::MAX);
+        ids.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok((ids, total))
+    }
+}
+
+fn span(row: &Row<'_>) -> rusqlite::Result<ChunkSpan> {
+    let defines: String = row.get(5)?;
+    Ok(ChunkSpan {
+        id: row.get(0)?,
+        start_line: row.get(1)?,
+        end_line: row.get(2)?,
+        kind: row.get(3)?,
+        name: row.get(4)?,
+        // A foreign list of something else defines nothing.
+        defines: serde_json::from_str(&defines).unwrap_or_default(),
+        signature: row.get(6)?,
+    })
+}

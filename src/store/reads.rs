@@ -1,0 +1,162 @@
+//! What search reads, from whichever holds it: a project's schema in Postgres, or a portable file.
+
+use super::portable::Reader;
+use super::project::{chunks, files, filter, history, index_state, lexical, names, repositories, vectors};
+use super::{
+    Access, ChunkRow, ChunkSpan, FileFacts, Filter, IndexState, LexicalHit, LexicalQuery, ModelFacts,
+    Project, ProjectTx, RepositoryRow, Store, VectorHit, Within, Words,
+};
+use crate::contract::Fault;
+
+/// What is asked.
+pub enum Index<'a> {
+    /// A project's schema.
+    Postgres(&'a Store, &'a Project),
+    /// A portable file. Its reads block: ask it on a thread that may.
+    Portable(Box<Reader>),
+}
+
+impl Index<'_> {
+    /// The model of its vectors.
+    #[must_use]
+    pub fn model(&self) -> &ModelFacts {
+        match self {
+            Self::Postgres(_, project) => project.model(),
+            Self::Portable(file) => file.model(),
+        }
+    }
+
+    /// Begins to read: all reads see one state.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    pub async fn begin(self) -> Result<Reads, Fault> {
+        Ok(match self {
+            Self::Postgres(store, project) => {
+                Reads::Postgres(ProjectTx::begin(store, project, Access::Search).await?)
+            }
+            Self::Portable(file) => Reads::Portable(file),
+        })
+    }
+}
+
+/// An index that is being read.
+pub enum Reads {
+    /// A transaction on a project's schema.
+    Postgres(ProjectTx),
+    /// An open file.
+    Portable(Box<Reader>),
+}
+
+/// One read a method, the same of both; what each answers is documented with the reads of Postgres.
+macro_rules! reads {
+    ($($(#[$doc:meta])* $name:ident($($given:ident: $kind:ty),*) -> $answer:ty: $postgres:path, $portable:ident;)*) => {
+        impl Reads {
+            $(
+                $(#[$doc])*
+                ///
+                /// # Errors
+                /// Storage faults.
+                pub async fn $name(&mut self, $($given: $kind),*) -> Result<$answer, Fault> {
+                    match self {
+                        Self::Postgres(tx) => $postgres(tx, $($given),*).await,
+                        Self::Portable(file) => file.$portable($($given),*),
+                    }
+                }
+            )*
+        }
+    };
+}
+
+reads! {
+    /// How far the index is.
+    state() -> IndexState: index_state::read, state;
+    /// All repositories.
+    repositories() -> Vec<RepositoryRow>: repositories::list, repositories;
+    /// How many chunks there are.
+    count_chunks() -> i64: chunks::count, count;
+    /// How many texts lack a vector.
+    pending_count() -> i64: vectors::pending_count, pending_count;
+    /// Whether there are files whose mode is `records`.
+    any_records() -> bool: files::any_records, any_records;
+    /// Chunks of repositories by language, most first.
+    languages(repository_ids: &[i64]) -> Vec<(Option<String>, i64)>: files::languages, languages;
+
+    /// Ids of names that contain one of `texts`.
+    find_names(fields: &[i16], texts: &[String], limit: i64) -> Vec<i64>: names::find, find_names;
+    /// Chunks that have one of these facts.
+    chunks_with(ids: &[i64], flows: bool) -> Vec<i64>: names::chunks_with, chunks_with;
+    /// The first chunks within, by path, and how many there are.
+    listed(within: &Within, limit: i64) -> (Vec<i64>, i64): filter::listed, listed;
+
+    /// In how many chunks terms stand.
+    document_frequencies(terms: &[i32]) -> Vec<(i32, i32)>: lexical::document_frequencies, document_frequencies;
+    /// The best chunks by words.
+    by_words(words: Words, within: &Within, query: &LexicalQuery, limit: i64) -> Vec<LexicalHit>: lexical::candidates, candidates;
+    /// Scores of chunks by words.
+    word_scores(words: Words, query: &LexicalQuery, chunk_ids: &[i64]) -> Vec<LexicalHit>: lexical::scores, scores;
+    /// The nearest chunks, each vector compared.
+    by_meaning(within: &Within, question: &[f32], limit: i64) -> Vec<VectorHit>: vectors::candidates_exact, candidates_exact;
+    /// The likeness of chunks.
+    similarities(question: &[f32], chunk_ids: &[i64]) -> Vec<VectorHit>: vectors::similarities, similarities;
+    /// The vector of a chunk, and whether there is such a chunk.
+    vector_of(chunk_id: i64) -> (bool, Option<Vec<f32>>): vectors::of_chunk, of_chunk;
+
+    /// Chunks with where they come from.
+    hydrate(ids: &[i64]) -> Vec<ChunkRow>: chunks::hydrate, hydrate;
+    /// Texts of chunks.
+    contents(ids: &[i64]) -> Vec<(i64, String)>: chunks::contents, contents;
+    /// Comments of chunks.
+    comments(ids: &[i64]) -> Vec<(i64, i32, i32, String)>: chunks::comments, comments;
+    /// What is shown of chunks besides.
+    details(ids: &[i64]) -> Vec<(i64, Option<String>, Option<String>)>: chunks::details, details;
+    /// The chunks of a file.
+    by_file(file_id: i64) -> Vec<ChunkSpan>: chunks::by_file, by_file;
+    /// What chunks have.
+    names_of(chunk_ids: &[i64]) -> Vec<(i64, i16, String)>: names::of_chunks, names_of_chunks;
+    /// Chunks that have one of `ids`.
+    holders(ids: &[i64], limit: i64) -> Vec<names::Holder>: names::holders, holders;
+    /// What git knows of files.
+    history_of(file_ids: &[i64]) -> Vec<(i64, FileFacts)>: history::of_files, of_files;
+}
+
+impl Reads {
+    /// The chunks of a filter, in the form that is fastest to ask with.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub async fn within(&mut self, filter: &Filter, rows_max: usize) -> Result<Within, Fault> {
+        match self {
+            Self::Postgres(tx) => filter::within(tx, filter, rows_max).await,
+            Self::Portable(file) => file.within(filter),
+        }
+    }
+
+    /// The nearest chunks by the HNSW index; a file has none and compares each vector.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub async fn by_meaning_hnsw(
+        &mut self,
+        within: &Within,
+        question: &[f32],
+        limit: i64,
+        ef_search: u32,
+    ) -> Result<Vec<VectorHit>, Fault> {
+        match self {
+            Self::Postgres(tx) => vectors::candidates_hnsw(tx, within, question, limit, ef_search).await,
+            Self::Portable(file) => file.candidates_exact(within, question, limit),
+        }
+    }
+
+    /// Ends reading.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub async fn end(self) -> Result<(), Fault> {
+        match self {
+            Self::Postgres(tx) => tx.commit().await,
+            Self::Portable(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Questions to a portable file: which one, and asking it where reads may block.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::ask::tell;
+use crate::app::blocking;
+use crate::contract::{ErrorCode, Fault, Warning};
+use crate::languages::terms::TERMS_VERSION;
+use crate::search::{self, Deps, Mode, Ranking, SearchAnswer, SearchRequest, Vectors};
+use crate::store::portable::{Limits, Reader, WordsBy};
+use crate::store::{Index, Project};
+use crate::tools::{Call, repository};
+use crate::upkeep::portable::{Part, file_name};
+
+/// What can answer (facts of the original, §1.4).
+const BACKENDS: &[&str] = &["auto", "postgres", "sqlite", "sqlite-fts"];
+
+/// What finds words in a portable file; none where Postgres is to answer.
+pub(super) fn words_by(backend: Option<&str>, ann: Option<bool>) -> Result<Option<WordsBy>, Fault> {
+    match backend {
+        None | Some("auto" | "postgres") => Ok(None),
+        Some("sqlite") => Ok(Some(WordsBy::Postings)),
+        Some("sqlite-fts") if ann == Some(true) => {
+            Err(Fault::new(ErrorCode::InvalidRequest, "The backend `sqlite-fts` compares no vectors.")
+                .with_hint("Leave `ann` out, or ask the backend `sqlite`."))
+        }
+        Some("sqlite-fts") => Ok(Some(WordsBy::Fts)),
+        Some(other) => Err(Fault::new(ErrorCode::InvalidRequest, format!("There is no backend `{other}`."))
+            .with_hint(format!("Backends: {}.", BACKENDS.join(", ")))),
+    }
+}
+
+/// The portable file of a project, and the name of the repository whose root this is: a file knows names alone. Where there is
+/// no file of the whole project, that of the repository answers.
+pub(super) async fn file_of(
+    call: &Call,
+    project: &Project,
+    root: Option<String>,
+) -> Result<(PathBuf, Option<String>), Fault> {
+    let folder = call.app.layout.project(project.id().as_str());
+    let whole = folder.join(file_name(Part::All, None));
+    let Some(root) = root else { return Ok((whole, None)) };
+    let known = repository::all(call, project).await?;
+    let name = known.into_iter().find(|row| row.root == root).map(|row| row.name).unwrap_or_default();
+    let own = folder.join(file_name(Part::All, Some(&name)));
+    let (whole, own) = blocking(move || {
+        let exists = whole.is_file();
+        Ok((exists.then_some(whole), own))
+    })
+    .await?;
+    Ok((whole.unwrap_or(own), Some(name)))
+}
+
+/// Asks a file.
+pub(super) async fn ask(
+    call: &Call,
+    file: PathBuf,
+    words_by: WordsBy,
+    mut request: SearchRequest,
+) -> Result<SearchAnswer, Fault> {
+    if words_by == WordsBy::Fts {
+        request.vectors = Vectors::Off;
+    }
+    let app = Arc::clone(&call.app);
+    let embedder = match request.vectors {
+        Vectors::Off => None,
+        Vectors::Auto => {
+            let loaded = app.embedder().await;
+            loaded.inspect_err(|fault| tracing::debug!(%fault, "searching without a model")).ok().cloned()
+        }
+    };
+    let dictionary = app.dictionaries.current().await;
+    let stop = call.cancel.clone();
+    let answer = blocking(move || {
+        let reader = Reader::open(&file, Limits::from(&app.config.portable), words_by, &stop)?;
+        let mut warnings = told(&reader, request.mode);
+        let ranking = Ranking::default();
+        let deps = Deps {
+            embedder: embedder.as_ref(),
+            dictionary: dictionary.as_deref(),
+            settings: &app.config.search,
+            ranking: &ranking,
+            clock: &*app.clock,
+        };
+        let asking = search::search(deps, Index::Portable(Box::new(reader)), &request);
+        let mut answer = tokio::runtime::Handle::current().block_on(asking)?;
+        answer.warnings.append(&mut warnings);
+        Ok(answer)
+    })
+    .await?;
+    tell(call, &answer);
+    Ok(answer)
+}
+
+/// What the file's own making takes from an answer.
+fn told(reader: &Reader, mode: Mode) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let held = reader.meta().mode.as_str();
+    let whole = match mode {
+        Mode::Code => "code",
+        Mode::Records => "records",
+        Mode::ExtractedProse => "extracted-prose",
+        Mode::Prose | Mode::Both | Mode::All => "all",
+    };
+    if held != "all" && held != whole {
+        let message = format!("The file was made with mode `{held}`: what it does not hold is not found.");
+        warnings.push(Warning::new("file_partial", message));
+    }
+    let versions = reader.terms_versions().unwrap_or_default();
+    if versions.iter().any(|version| *version != i64::from(TERMS_VERSION)) {
+        let message =
+            "The file was made by another version of this program: some words may be missed. Build it again.";
+        warnings.push(Warning::new("file_outdated", message));
+    }
+    warnings
+}
