@@ -71,7 +71,7 @@ pub async fn run_records(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
-    let done = run_root(app, project, triage::ROOT, options, cancel, &on_progress).await?;
+    let done = run_root(app, project, triage::ROOT, options.clone(), cancel, &on_progress).await?;
     if !done.attached {
         return Ok(done);
     }

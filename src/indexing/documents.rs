@@ -141,9 +141,11 @@ async fn write_page(
     if due.is_empty() {
         return Ok((0, 0));
     }
-    let settings = run.config.indexing.clone();
+    let (settings, dictionary) = (run.config.indexing.clone(), run.dictionary.clone());
     let preparing = tokio::task::spawn_blocking(move || {
-        due.into_iter().map(|document| of_document(document, &settings)).collect::<Vec<_>>()
+        due.into_iter()
+            .map(|document| of_document(document, &settings, dictionary.as_deref()))
+            .collect::<Vec<_>>()
     });
     let prepared =
         preparing.await.map_err(|error| Fault::internal("Reading the texts failed unexpectedly.", error))?;

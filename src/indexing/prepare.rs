@@ -119,7 +119,11 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWi
 }
 
 /// The rows of a text that is no file.
-pub(super) fn of_document(document: Document, settings: &config::Indexing) -> Prepared {
+pub(super) fn of_document(
+    document: Document,
+    settings: &config::Indexing,
+    dictionary: Option<&Dictionary>,
+) -> Prepared {
     let content_hash = document.content_hash().to_vec();
     let clean = if settings.redact_secrets {
         secrets::redact(&document.text)
@@ -129,7 +133,8 @@ pub(super) fn of_document(document: Document, settings: &config::Indexing) -> Pr
     let language = languages::by_name("markdown");
     let Chunked { chunks, .. } = chunked(&clean.text, language, settings);
     let findings = Findings::default();
-    let rows = chunks.into_iter().map(|chunk| chunk_write(&document.path, chunk, false, &findings));
+    let rows =
+        chunks.into_iter().map(|chunk| chunk_write(&document.path, chunk, false, &findings, dictionary));
     let write = FileWrite {
         chunks: rows.collect(),
         extension: extension(&document.path),
