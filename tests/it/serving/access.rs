@@ -73,6 +73,7 @@ fn outcome(body: &Value) -> &str {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let (served, ours, theirs, repository) = two_projects().await;
     let app = &served.app;

@@ -65,6 +65,7 @@ fn words_folder() -> String {
 }
 
 /// The calls, for a project that holds `root` and one that does not exist.
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn table(root: &str, ours: &str, absent: &str) -> Vec<Case> {
     let everywhere: Vec<(&'static str, Value, End)> = vec![
         ("search", json!({ "query": "where are coins counted", "project_id": ours }), Good),
