@@ -286,7 +286,10 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
 }
 
 /// Brings the project's portable file up to date.
-async fn export(
+///
+/// # Errors
+/// As [`portable::build`].
+pub async fn export(
     app: &App,
     store: &Store,
     project: &Project,

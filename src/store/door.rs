@@ -21,8 +21,6 @@ pub enum Access {
     Search,
     /// Reads and writes, on the write pool.
     Write,
-    /// Reads all of it as one moment saw it, on the write pool, since it takes long.
-    Snapshot,
 }
 
 impl Store {
@@ -93,7 +91,6 @@ impl ProjectTx {
         let mut tx = match access {
             Access::Search => store.db.begin_read_only(Pool::Search).await?,
             Access::Write => store.db.begin(Pool::Write).await?,
-            Access::Snapshot => store.db.begin_read_only(Pool::Write).await?,
         };
         if let Some(role) = project.role() {
             tx.execute(sql(format!("SET LOCAL ROLE {}", quoted_role(role)))).await?;

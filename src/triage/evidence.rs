@@ -9,7 +9,7 @@ use crate::postgres::retry_stale_plan;
 use crate::search::{
     self, Deps, Mode, Output, Parts, ScoreType, SearchAnswer, SearchRequest, Vectors, present,
 };
-use crate::store::Index;
+use crate::store::{Index, Project, Store};
 
 /// Where it is looked.
 const MODES: [Mode; 3] = [Mode::Code, Mode::Prose, Mode::ExtractedProse];
@@ -100,7 +100,8 @@ pub struct EvidenceOptions {
 
 /// Asks every question in every mode. One that fails is a warning.
 pub(super) async fn evidence(
-    index: Index<'_>,
+    store: &Store,
+    project: &Project,
     deps: Deps<'_>,
     finding: &StoredRecord,
     options: EvidenceOptions,
@@ -116,7 +117,7 @@ pub(super) async fn evidence(
                 vectors: options.vectors,
                 ..SearchRequest::default()
             };
-            match retry_stale_plan(|| search::search(deps, index.clone(), &request)).await {
+            match retry_stale_plan(|| search::search(deps, Index::Postgres(store, project), &request)).await {
                 Ok(answer) => found.queries.push(Asked { query: query.clone(), mode, hits: hits(&answer) }),
                 Err(fault) => warnings.push(PackWarning::of("search", Some((mode, query.clone())), &fault)),
             }

@@ -9,7 +9,7 @@ use crate::clock::iso_millis;
 use crate::contract::Fault;
 use crate::search::Deps;
 use crate::store::triage;
-use crate::store::{Access, Index, Project, ProjectTx, Store};
+use crate::store::{Access, Project, ProjectTx, Store};
 
 /// A context pack.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -43,7 +43,7 @@ pub async fn context_pack(
         warnings.push(PackWarning::of("history", None, &fault));
         Vec::new()
     });
-    let repo_evidence = evidence(Index::Postgres(store, project), deps, &finding, options, &mut warnings).await;
+    let repo_evidence = evidence(store, project, deps, &finding, options, &mut warnings).await;
     ContextPack {
         record_id: finding.record_id.clone(),
         generated_at: iso_millis(deps.clock.now()),

@@ -1,14 +1,15 @@
 //! `bootstrap`: everything a fresh machine or project needs, step by step, each step told (T §6.5.2).
 
+use std::path::Path;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::app::{Bulkhead, blocking};
+use crate::app::{Bulkhead, blocking, index_job};
 use crate::config::Enabled;
 use crate::contract::Fault;
-use crate::indexing::Options;
+use crate::indexing::{Options, RestoredArtifacts};
 use crate::tenancy::Scope;
 use crate::tools::index::job;
 use crate::tools::spec::typed;
@@ -99,10 +100,14 @@ enum State {
 /// How a step ended, and what there is to say of it.
 type Ended = (State, Option<String>);
 
+/// The folder of a repository in which CI leaves portable files.
+const ARTIFACTS: &str = "ci-artifacts";
 /// The word list that the product brings.
 const BUILT_IN: &str = "en";
 /// What was asked not to be done, or nobody asked for.
 const NOT_ASKED: &str = "not asked for";
+/// What takes another scope.
+const NOT_INDEXING: &str = "your key lacks the scope `index`";
 /// What only the operator may do.
 const NOT_YOURS: &str = "only the operator may change what all projects share";
 
@@ -110,56 +115,60 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let project_id = input.project_id.as_deref();
     call.require_allowed(project_id).await?;
     let operator = call.require_operator().is_ok();
-    let mut steps = Steps { call: &call, done: Vec::new() };
     let machine = |skip: bool| if skip { Some(NOT_ASKED) } else { (!operator).then_some(NOT_YOURS) };
-    steps.step("install", machine(input.skip_install), install(&call)).await;
-    steps.step("dictionaries", machine(input.skip_dicts), dictionaries(&call)).await;
-    steps.step("tooling", input.skip_tooling.then_some(NOT_ASKED), tooling(&call)).await;
-    let named = input.repo_path.is_some() || call.caller.directory.is_some();
-    let indexes = match () {
+    let mut steps = vec![
+        timed(&call, "install", machine(input.skip_install), install(&call)).await,
+        timed(&call, "dictionaries", machine(input.skip_dicts), dictionaries(&call)).await,
+        timed(&call, "tooling", input.skip_tooling.then_some(NOT_ASKED), tooling(&call)).await,
+    ];
+    let artifacts = if input.skip_artifacts { None } else { artifacts(&call, &input).await };
+    let without = match (&artifacts, input.skip_artifacts) {
+        (_, true) => Some(NOT_ASKED),
+        (None, _) => Some("the repository has no ci-artifacts"),
+        (Some(_), _) => None,
+    };
+    let unindexed = match () {
         () if input.skip_index => Some(NOT_ASKED),
-        () if !named => Some("no repository was named"),
-        () if !call.caller.principal.may(Scope::Index) => Some("your key lacks the scope `index`"),
+        () if input.repo_path.is_none() && call.caller.directory.is_none() => Some("no repository was named"),
+        () if !call.caller.principal.may(Scope::Index) => Some(NOT_INDEXING),
         () => None,
     };
-    steps.step("index", indexes, index(&call, &input)).await;
+    let mut restored = None;
+    let indexed = timed(&call, "index", unindexed, index(&call, &input, artifacts, &mut restored)).await;
+    // The run takes them before it embeds anything; its own step has the time.
+    let taken =
+        async { Ok(restored.unwrap_or((State::Failed, Some("the index step failed before".to_owned())))) };
+    steps.push(timed(&call, "artifacts", without.or(unindexed), taken).await);
+    steps.push(indexed);
+    let without = match () {
+        () if !input.with_sqlite => Some(NOT_ASKED),
+        () => (!call.caller.principal.may(Scope::Index)).then_some(NOT_INDEXING),
+    };
+    steps.push(timed(&call, "sqlite", without, sqlite(&call, project_id)).await);
     Ok(Output {
+        complete: steps.iter().all(|step| step.state != State::Failed),
         project_id: input.project_id.filter(|id| id != "default"),
-        complete: steps.done.iter().all(|step| step.state != State::Failed),
-        steps: steps.done,
+        steps,
     })
 }
 
-/// The steps so far.
-struct Steps<'a> {
-    call: &'a Call,
-    done: Vec<Step>,
-}
-
-impl Steps<'_> {
-    /// Runs a step, unless there is a reason not to. What fails is told, and the next one still runs.
-    async fn step(
-        &mut self,
-        step: &'static str,
-        skipped: Option<&str>,
-        work: impl Future<Output = Result<Ended, Fault>> + Send,
-    ) {
-        if let Some(reason) = skipped {
-            self.done.push(Step { step, state: State::Skipped, reason: Some(reason.to_owned()), ms: 0 });
-            return;
-        }
-        let clock = &self.call.app.clock;
-        let started = clock.instant();
-        let (state, reason) = match work.await {
-            Ok(ended) => ended,
-            Err(fault) => {
-                let hint = fault.hint.map(|hint| format!(" {hint}")).unwrap_or_default();
-                (State::Failed, Some(format!("{}: {}{hint}", fault.code, fault.message)))
-            }
-        };
-        let ms = u64::try_from(clock.instant().duration_since(started).as_millis()).unwrap_or(u64::MAX);
-        self.done.push(Step { step, state, reason, ms });
+/// Runs a step, unless there is a reason not to. What fails is told, and the next one still runs.
+async fn timed(
+    call: &Call,
+    step: &'static str,
+    skipped: Option<&str>,
+    work: impl Future<Output = Result<Ended, Fault>> + Send,
+) -> Step {
+    if let Some(reason) = skipped {
+        return Step { step, state: State::Skipped, reason: Some(reason.to_owned()), ms: 0 };
     }
+    let started = call.app.clock.instant();
+    let (state, reason) = work.await.unwrap_or_else(|fault| {
+        let hint = fault.hint.map(|hint| format!(" {hint}")).unwrap_or_default();
+        (State::Failed, Some(format!("{}: {}{hint}", fault.code, fault.message)))
+    });
+    let ms = u64::try_from(call.app.clock.instant().duration_since(started).as_millis()).unwrap_or(u64::MAX);
+    Step { step, state, reason, ms }
 }
 
 /// Runtime files: what is damaged is brought again, what is missing is brought.
@@ -216,11 +225,35 @@ async fn tooling(call: &Call) -> Result<Ended, Fault> {
     }
 }
 
-async fn index(call: &Call, input: &Input) -> Result<Ended, Fault> {
-    let options = Options { full: !input.incremental.unwrap_or(true), ..Options::default() };
+/// Indexes; `restored` hears what came of the vectors that CI left.
+async fn index(
+    call: &Call,
+    input: &Input,
+    artifacts: Option<String>,
+    restored: &mut Option<Ended>,
+) -> Result<Ended, Fault> {
+    let options = Options { full: !input.incremental.unwrap_or(true), artifacts, ..Options::default() };
     let (project_id, repo) = (input.project_id.as_deref(), input.repo_path.as_deref());
-    let report = job::run(call, &job::Wanted { project_id, repo, options, ..job::Wanted::default() }).await?.report;
+    let wanted = job::Wanted { project_id, repo, options, ..job::Wanted::default() };
+    let report = job::run(call, &wanted).await?.report;
+    if let Some(RestoredArtifacts { files, vectors }) = report.restored_artifacts {
+        let state = if vectors > 0 { State::Done } else { State::Present };
+        *restored = Some((state, Some(format!("{vectors} vectors of {files} files"))));
+    }
     let changed = report.files_changed + report.files_removed + report.vectors_embedded > 0;
     let found = format!("{} files, {} chunks", report.files, report.chunks);
     Ok((if changed { State::Done } else { State::Present }, Some(found)))
+}
+
+/// Where CI left portable files, if it did and the caller may index there.
+async fn artifacts(call: &Call, input: &Input) -> Option<String> {
+    let folder = job::artifacts(call, input.repo_path.as_deref(), ARTIFACTS).await.ok()?;
+    Path::new(&folder).is_dir().then_some(folder)
+}
+
+/// Brings the project's portable file up to date.
+async fn sqlite(call: &Call, project_id: Option<&str>) -> Result<Ended, Fault> {
+    let project = call.project(project_id).await?;
+    let file = index_job::export(&call.app, call.app.store().await?, &project, &call.cancel).await?;
+    Ok((State::Done, Some(format!("{}, {} bytes", file.name, file.bytes))))
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::redact::redacted;
 use crate::app::{Bulkhead, blocking};
+use crate::config::Enabled;
 use crate::contract::{ErrorCode, Fault};
 use crate::store::Project;
 use crate::tenancy::Scope;
@@ -121,6 +122,13 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let mut warnings = Vec::new();
     warn_of_database(&call, &project, operator, &mut warnings).await?;
     warn_of_model(&call, &project, &assets, &mut warnings).await;
+    if operator
+        && call.app.config.dictionaries.enabled != Enabled::Off
+        && call.app.dictionaries.current().await.is_none()
+    {
+        let message = "No word list is installed; names such as `getusername` are not split. Run `download_dictionaries`.";
+        warnings.push(Warned { code: "dictionary_missing", message: message.to_owned() });
+    }
     let facts = call.app.store().await?.database();
     let database = Database {
         kind: if facts.is_external() { "external" } else { "embedded" },

@@ -104,7 +104,11 @@ fn named(call: &Call, repo: Option<&str>) -> Result<PathBuf, Fault> {
 }
 
 /// A folder in the repository, or elsewhere where the caller could index it; it need not exist.
-pub(super) async fn artifacts(call: &Call, repo: Option<&str>, folder: &str) -> Result<String, Fault> {
+pub(in crate::tools) async fn artifacts(
+    call: &Call,
+    repo: Option<&str>,
+    folder: &str,
+) -> Result<String, Fault> {
     let (repo, folder) = (named(call, repo)?, PathBuf::from(folder));
     let (operator, local) = (call.caller.principal.is_operator(), call.caller.principal.is_local);
     let roots = call.app.config.indexing.roots.clone();

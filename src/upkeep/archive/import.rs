@@ -151,7 +151,7 @@ fn manifest(archive: &mut Archive) -> Result<Manifest, Fault> {
         Err(error) => return Err(unreadable(error)),
     };
     let mut text = Vec::new();
-    entry.take(MANIFEST_BYTES_MAX + 1).read_to_end(&mut text).map_err(|error| damaged(error))?;
+    entry.take(MANIFEST_BYTES_MAX + 1).read_to_end(&mut text).map_err(damaged)?;
     if text.len() as u64 > MANIFEST_BYTES_MAX {
         return Err(too_large(MANIFEST_BYTES_MAX));
     }
@@ -185,7 +185,7 @@ fn verify(archive: &mut Archive, table: &Table, place: &str) -> Result<(), Fault
     let entry = archive.by_name(place).map_err(unreadable)?;
     // One byte more than promised is enough to know; a bomb gets no further.
     let mut hashed = Hashed::new(entry.take(table.bytes.saturating_add(1)));
-    io::copy(&mut hashed, &mut io::sink()).map_err(|error| damaged(error))?;
+    io::copy(&mut hashed, &mut io::sink()).map_err(damaged)?;
     if hashed.bytes > table.bytes {
         return Err(too_large(table.bytes));
     }
@@ -212,11 +212,7 @@ fn take(
                 ));
             }
             let mut piece = Vec::with_capacity(PIECE_BYTES);
-            entry
-                .by_ref()
-                .take(PIECE_BYTES as u64)
-                .read_to_end(&mut piece)
-                .map_err(|error| damaged(error))?;
+            entry.by_ref().take(PIECE_BYTES as u64).read_to_end(&mut piece).map_err(damaged)?;
             if piece.is_empty() || to.blocking_send(Ok(piece)).is_err() {
                 return Ok(());
             }

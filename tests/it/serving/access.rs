@@ -108,6 +108,7 @@ async fn what_all_projects_share_is_changed_by_operators_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let (served, ours, theirs, repository) = two_projects().await;
     let app = &served.app;

@@ -83,6 +83,7 @@ fn of_models(root: &str, ours: &str, absent: &str) -> Vec<(&'static str, Value, 
 }
 
 /// The calls, for a project that holds `root` and a finding, and one that does not exist.
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn table(root: &str, ours: &str, absent: &str, finding: &str) -> Vec<Case> {
     let everywhere: Vec<(&'static str, Value, End)> = vec![
         ("search", json!({ "query": "where are coins counted", "project_id": ours }), Good),

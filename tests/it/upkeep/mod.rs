@@ -2,6 +2,7 @@
 //!
 //! Each test keeps a second project beside the one it works on, and looks that nothing of it changed.
 
+mod bootstrapping;
 mod cleaning;
 mod collecting;
 mod deleting;

@@ -166,6 +166,7 @@ fn write(file: &Path, entries: &BTreeMap<String, Vec<u8>>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "one table of cases")]
 async fn nothing_in_an_archive_is_taken_on_trust() {
     let two = Two::new().await;
     let folder = tempfile::tempdir().unwrap();
