@@ -5,8 +5,8 @@
 //! and the next call tries again.
 
 mod audit;
-pub mod freshness;
 mod dictionaries;
+pub mod freshness;
 pub mod index_job;
 mod limits;
 mod models;
@@ -35,8 +35,8 @@ use crate::tenancy::Workflow;
 use crate::upkeep::assets::{self, Installed, Wanted};
 
 pub use audit::Audit;
-pub use freshness::Freshness;
 pub use dictionaries::Dictionaries;
+pub use freshness::Freshness;
 pub use limits::Limits;
 pub use queue::{Admission, Bulkhead, Queues};
 

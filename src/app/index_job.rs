@@ -198,7 +198,8 @@ pub async fn ask_if_due(
     root: &RepositoryRoot,
     after_ms: u64,
 ) -> Result<Option<Enqueued>, Fault> {
-    jobs::enqueue_if_due(app.store().await?, &job(project, root.as_str(), &Options::default())?, after_ms).await
+    jobs::enqueue_if_due(app.store().await?, &job(project, root.as_str(), &Options::default())?, after_ms)
+        .await
 }
 
 /// Sees a run through that nobody waits for: here if it is free, else by waiting for who has it. When this process

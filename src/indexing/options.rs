@@ -31,9 +31,11 @@ impl Options {
         let modes = self.mode == Mode::All || self.mode.of_files() == other.mode.of_files();
         let reads = other.vectors_only || (!self.vectors_only && modes);
         let beside = other.artifacts.is_none() || self.artifacts == other.artifacts;
-        reads && beside && [(self.full, other.full), (self.force, other.force), (self.sqlite, other.sqlite)]
-            .into_iter()
-            .all(|(ours, theirs)| ours || !theirs)
+        reads
+            && beside
+            && [(self.full, other.full), (self.force, other.force), (self.sqlite, other.sqlite)]
+                .into_iter()
+                .all(|(ours, theirs)| ours || !theirs)
     }
 }
 

@@ -143,7 +143,8 @@ pub(super) fn of_document(
     let language = languages::by_name("markdown");
     let Chunked { chunks, .. } = chunked(&clean.text, language, settings);
     let findings = Findings::default();
-    let rows = chunks.into_iter().map(|chunk| chunk_write(&document.path, chunk, false, &findings, dictionary));
+    let rows =
+        chunks.into_iter().map(|chunk| chunk_write(&document.path, chunk, false, &findings, dictionary));
     let write = FileWrite {
         chunks: rows.collect(),
         extension: extension(&document.path),

@@ -7,7 +7,8 @@ mod run;
 pub use lease::{ClaimedJob, LeaseSettings};
 pub use progress::{Phase, Progress, ProgressSender};
 pub use run::{
-    Finished, RunningJob, Until, WhenStopped, enqueue, enqueue_if_due, run_now, run_or_attach, see_through, work_once,
+    Finished, RunningJob, Until, WhenStopped, enqueue, enqueue_if_due, run_now, run_or_attach, see_through,
+    work_once,
 };
 
 pub use crate::store::{Enqueued, Job, JobState, NewJob};

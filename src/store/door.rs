@@ -19,6 +19,8 @@ pub struct Store {
 pub enum Access {
     /// Reads, on the search pool with its short timeout; the server refuses writes.
     Search,
+    /// Reads of all of it as one moment saw it, on the write pool, since it takes long.
+    Snapshot,
     /// Reads and writes, on the write pool.
     Write,
 }
@@ -90,6 +92,7 @@ impl ProjectTx {
     pub async fn begin(store: &Store, project: &Project, access: Access) -> Result<Self, Fault> {
         let mut tx = match access {
             Access::Search => store.db.begin_read_only(Pool::Search).await?,
+            Access::Snapshot => store.db.begin_read_only(Pool::Write).await?,
             Access::Write => store.db.begin(Pool::Write).await?,
         };
         if let Some(role) = project.role() {

@@ -7,8 +7,6 @@ pub mod assets;
 pub mod dictionaries;
 pub mod extensions;
 
-pub mod portable;
-
 pub mod folder;
 pub mod removal;
 

@@ -96,7 +96,7 @@ pub(crate) fn app_with_model() -> Arc<App> {
 }
 
 /// An application over a home of the test's own, with its assets and its database.
-pub(crate) fn app_at(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
+pub(crate) fn app_in(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
     let mut config = settings(home);
     change(&mut config);
     Arc::new(bare_app(config, home))
@@ -104,7 +104,7 @@ pub(crate) fn app_at(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> 
 
 /// The same over the shared home, with the real model.
 pub(crate) fn app_with_model_and(change: impl FnOnce(&mut Config)) -> Arc<App> {
-    app_at(home(), change)
+    app_in(home(), change)
 }
 
 fn bare_app(config: Config, home: &Path) -> App {

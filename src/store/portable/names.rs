@@ -23,16 +23,19 @@ impl Reader {
     }
 
     pub(in crate::store) fn chunks_with(&self, ids: &[i64], flows: bool) -> Result<Vec<i64>, Fault> {
-        let mut text =
-            "SELECT chunk_id FROM chunk_facts WHERE name_id IN (SELECT value FROM json_each(?1))".to_owned();
+        let of = |table: &str| {
+            // Each id is looked up; the other way round, every row would be compared.
+            let text =
+                format!("SELECT k.chunk_id FROM json_each(?1) w CROSS JOIN {table} k ON k.name_id = w.value");
+            self.rows(&text, [json(&ids)?], |row| row.get(0))
+        };
+        let mut chunks: Vec<i64> = of("chunk_facts")?;
         if flows {
-            text.push_str(
-                " UNION SELECT chunk_id FROM chunk_flows WHERE name_id IN (SELECT value FROM json_each(?1))",
-            );
-        } else {
-            text.push_str(" GROUP BY chunk_id");
+            chunks.extend(of("chunk_flows")?);
         }
-        self.rows(&text, [json(&ids)?], |row| row.get(0))
+        chunks.sort_unstable();
+        chunks.dedup();
+        Ok(chunks)
     }
 
     pub(in crate::store) fn names_of_chunks(&self, ids: &[i64]) -> Result<Vec<(i64, i16, String)>, Fault> {

@@ -10,8 +10,8 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::bars::Bar;
-use super::project_model;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
+use super::project_model;
 use super::session::{Exit, Ran, Session, StopSignal, Stopped};
 use crate::clock::iso_millis;
 use crate::contract::{ErrorCode, Fault, ProjectId, visible_line};

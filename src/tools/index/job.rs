@@ -54,7 +54,8 @@ pub(in crate::tools) struct Begun {
 pub(in crate::tools) async fn run(call: &Call, wanted: &Wanted<'_>) -> Result<Finished, Fault> {
     let (project, root) = prepare(call, wanted).await?;
     let on_progress = |progress: &Progress| call.progress.report(update(progress));
-    let done = index_job::run(&call.app, &project, &root, wanted.options.clone(), &call.cancel, on_progress).await?;
+    let done =
+        index_job::run(&call.app, &project, &root, wanted.options.clone(), &call.cancel, on_progress).await?;
     let report = serde_json::from_value(done.result)
         .map_err(|e| Fault::internal("The run's report could not be read.", e))?;
     Ok(Finished { project, job_id: done.job_id, attached: done.attached, report })

@@ -89,7 +89,8 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         vectors: if input.ann == Some(false) { Vectors::Off } else { Vectors::Auto },
         hits_max: app.config.triage.evidence_hits_max.clamp(1, app.config.search.top_max),
     };
-    let pack = triage::context_pack(store, &project, deps, finding, app.config.triage.history_max, options).await;
+    let pack =
+        triage::context_pack(store, &project, deps, finding, app.config.triage.history_max, options).await;
     let (history_count, evidence_queries) = (pack.history.len(), pack.repo_evidence.queries.len());
     let (warnings, out_path) = (pack.warnings.len(), place.named.clone());
     let json = serde_json::to_vec_pretty(&pack)

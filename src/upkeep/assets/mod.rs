@@ -33,7 +33,9 @@ mod unpack_foreign;
 
 pub use install::{EmbeddingAssets, Installed, Wanted, install, installed};
 pub use mend::{Mended, mend};
-pub use models::{Installing, ModelReport, ModelState, configured_model, install_model, installed_model, models};
+pub use models::{
+    Installing, ModelReport, ModelState, configured_model, install_model, installed_model, models,
+};
 pub use progress::AssetEvent;
 pub use single::{InstalledAsset, Single, install_single};
 pub use survey::{AssetReport, AssetState, discard_damaged, survey};

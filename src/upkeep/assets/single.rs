@@ -59,9 +59,9 @@ pub fn install_single(
     let manifest = Manifest::builtin()?;
     let named = target_platform.unwrap_or(&own);
     let platform = named.to_owned();
-    let asset = manifest.known(single.id()).ok_or_else(|| {
-        Fault::internal("The manifest lacks an asset.", single.id())
-    })?;
+    let asset = manifest
+        .known(single.id())
+        .ok_or_else(|| Fault::internal("The manifest lacks an asset.", single.id()))?;
     let wheel = asset.wheel(named)?;
     let looking = Installer::looking(&manifest, layout, settings);
     let installer = Installer { platform, from, may_fetch: true, on_event, ..looking };
@@ -71,7 +71,8 @@ pub fn install_single(
         target.dir = layout.runtime().join(format!("{}-{}-{named}", single.id(), asset.version));
     }
     if anew {
-        let _lock = installer.lock(Reporter { asset: single.id(), on_event, cancelled: installer.cancelled })?;
+        let _lock =
+            installer.lock(Reporter { asset: single.id(), on_event, cancelled: installer.cancelled })?;
         fetch::remove_folder(&target.dir).map_err(|e| faults::io("remove an installed file", e))?;
         if from.is_none() {
             // That it was never downloaded is fine; what cannot be removed is checked like any other.

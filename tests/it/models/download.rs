@@ -10,11 +10,11 @@ use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
 use serde_json::{Value, json};
 
 use super::{MINILM, both_variants, build, shop, wheels};
-use crate::harness::{app_at, app_with_model_and, error, project, result};
+use crate::harness::{app_in, app_with_model_and, error, project, result};
 
 /// An installation without anything.
 fn empty(home: &Path) -> Arc<App> {
-    app_at(home, |config| {
+    app_in(home, |config| {
         config.assets.python = "no-such-python".to_owned();
         config.assets.variant = Variant::Int8;
     })

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use super::{ask, build, shop, status};
 use crate::file_server::{FileServer, Page};
-use crate::harness::{app_at, error, new_home, project, result};
+use crate::harness::{app_in, error, new_home, project, result};
 
 const ID: &str = "house-model";
 
@@ -75,7 +75,7 @@ impl House {
     fn app(&self, home: &Path) -> Arc<App> {
         let manifest = self.folder.path().join("models.toml");
         let dylib = assets(Variant::Int8).ort_dylib;
-        app_at(home, |config| {
+        app_in(home, |config| {
             config.assets.manifest = Some(manifest);
             config.assets.ort_dylib_path = Some(dylib);
             config.assets.variant = Variant::Fp32;

@@ -80,7 +80,7 @@ async fn damaged_foreign_and_linked_artifacts_are_notes() {
     let folder = repository.path().join("ci-artifacts");
     let good = std::fs::read(folder.join("index.sqlite")).unwrap();
     std::fs::write(folder.join("index.sqlite"), &good[..good.len() / 2]).unwrap();
-    std::fs::write(folder.join("letter.sqlite"), "Dear reader").unwrap();
+    std::fs::write(folder.join("letter.sqlite"), b"\0Dear reader").unwrap();
     let elsewhere = tempfile::tempdir().unwrap();
     std::fs::write(elsewhere.path().join("other.sqlite"), &good).unwrap();
     std::os::unix::fs::symlink(elsewhere.path().join("other.sqlite"), folder.join("link.sqlite")).unwrap();
