@@ -17,7 +17,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "build_index",
     title: "Build index",
     description: "Build or refresh the search index of a repository; unchanged files cost nothing, a second call joins the running \
-        one. Long runs: wait=false returns the job at once and `index_status` shows its progress; searching works meanwhile.",
+        one. Long runs: wait=false, then `index_status`; searching works meanwhile.",
     toolset: Toolset::Index,
     effects: Effects::WRITES,
     scope: Scope::Index,
@@ -32,7 +32,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 pub(crate) const OLDER_NAME: ToolSpec = ToolSpec {
     name: "index_build",
     title: "Build index (older name)",
-    description: "The older name of `build_index`, with the same arguments and the same answer.",
+    description: "The older name of `build_index`: same arguments, same answer.",
     input: input_of_older_name,
     ..TOOL
 };
@@ -51,18 +51,18 @@ fn input_of_older_name() -> Map<String, Value> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Input {
-    /// Absolute path of the repository on the server; default: where the client works.
+    /// Absolute path on the server; default: where the client works.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,
-    /// Default true. false: every file is read and chunked again; vectors of unchanged text are kept.
+    /// Default true. false: every file is read again; vectors of unchanged text stay.
     incremental: Option<bool>,
     /// Default true. false: answer at once with the job's id.
     wait: Option<bool>,
-    /// Let a run remove more than half of the files.
+    /// Let it remove more than half of the files.
     force: Option<bool>,
     /// Only files of this mode; default all.
     mode: Option<Mode>,
@@ -70,11 +70,11 @@ struct Input {
     model: Option<String>,
     /// Let it replace another one: all is embedded again.
     confirm_reembed: Option<bool>,
-    /// Try out without a model: word-hash vectors.
+    /// Try out without a model.
     stub_embeddings: Option<bool>,
     /// Refresh the project's portable file, too.
     sqlite: Option<bool>,
-    /// First take vectors from portable files in `artifactsDir`.
+    /// First take vectors from files in `artifactsDir`.
     use_artifacts: Option<bool>,
     /// Default `ci-artifacts` in the repository.
     #[schemars(length(min = 1, max = 4096))]

@@ -13,8 +13,8 @@ use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_repository",
     title: "Index a repository",
-    description: "Index a code repository into the project's isolated workspace, made on first use, and wait until it is searchable. A \
-        second call handles only what changed. For a large first run prefer `build_index` with wait=false.",
+    description: "Index a code repository into the project's isolated workspace, made on first use, and wait until it is searchable. Later \
+        calls handle what changed. For a large first run prefer `build_index` with wait=false.",
     toolset: Toolset::Index,
     effects: Effects::WRITES,
     scope: Scope::Index,

@@ -61,19 +61,19 @@ fn field_schema(field: &FilterField) -> Value {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Input {
-    /// A question in plain words, a name, or filters such as `type:function async:true`.
+    /// A question, a name, or filters such as `type:function async:true`.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
-    /// Only this repository: its absolute path, or its name as `index_status` lists it. Default: all of the project.
+    /// Only this repository: its absolute path, or its name in `index_status`.
     #[schemars(length(min = 1, max = 4096))]
     pub(super) repo_path: Option<String>,
-    /// Project to search; null or omitted: the default workspace.
+    /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     pub(super) project_id: Option<String>,
-    /// code; prose (documents and comments); extracted-prose (comments); records; both (default: code and prose); all.
+    /// code; prose (documents, comments); extracted-prose (comments); records; both (default: code, prose); all.
     mode: Option<Mode>,
-    /// postgres (default), or the file of `build_sqlite_index`: sqlite, sqlite-fts (words alone).
+    /// postgres (default); the file of `build_sqlite_index`: sqlite, sqlite-fts (words).
     pub(super) backend: Option<String>,
     /// Whether vectors are compared as well; default true.
     pub(super) ann: Option<bool>,
@@ -86,7 +86,7 @@ pub(super) struct Input {
     /// Lines shown before and after each hit, 0 to 50; default 0.
     #[schemars(range(min = 0, max = 50))]
     context: Option<usize>,
-    /// compact (default): a few lines a hit. full: whole chunks and all that is known of them. json: full with statistics.
+    /// compact (default): a few lines a hit; full: whole chunks and facts; json: full with statistics.
     pub(super) output: Option<Output>,
     /// Adds every part of each score and how the question was read.
     pub(super) explain: Option<bool>,

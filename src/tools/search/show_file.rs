@@ -37,10 +37,10 @@ const LINES_DEFAULT: usize = 400;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Input {
-    /// Path relative to the repository, as search hits give it in `file`.
+    /// Path in the repository, as hits give it in `file`.
     #[schemars(length(min = 1, max = 4096))]
     path: String,
-    /// The repository: its absolute path, or its name as `index_status` lists it. Needed only where several hold the path.
+    /// The repository, as in `search`; needed only where several hold the path.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
