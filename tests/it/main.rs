@@ -3,6 +3,7 @@
 
 mod contracts;
 mod documents;
+mod effects;
 mod file_server;
 mod harness;
 mod loopback;

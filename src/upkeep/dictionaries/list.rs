@@ -64,7 +64,7 @@ mod tests {
             (b"", "no word"),
             (b"# only this\n12 13\n", "no word"),
             (b"a\nb\nc\nd\ne\n", "more than 4 lines"),
-            (b"user\nnamenamenamenamename\n", "more than 20 bytes"),
+            (b"user\nnamenamenamenamenames\n", "more than 20 bytes"),
         ] {
             let said = of(bytes).unwrap_err();
             assert!(said.contains(why), "{said}");
