@@ -171,10 +171,11 @@ pub async fn begin(
     options: Options,
 ) -> Result<Enqueued, Fault> {
     let asked = jobs::enqueue(app.store().await?, &job(project.id(), root.as_str(), &options)?).await?;
-    let app = Arc::clone(app);
+    let (app, own) = (Arc::clone(app), asked.clone());
     tokio::spawn(async move {
-        if let Err(fault) = work_once(&app).await {
-            tracing::warn!("an index job could not be started: {fault}");
+        // This one, and not whichever job waits longest: nobody else may be there to do it.
+        if let Err(fault) = see_through(&app, own).await {
+            tracing::info!("an index job that nobody waits for ended: {fault}");
         }
     });
     Ok(asked)

@@ -123,12 +123,35 @@ async fn wanted(call: &Call, input: &Input) -> Result<(String, Vec<ModelName>), 
             ids.dedup();
             Ok((ALL.to_owned(), ids.into_iter().map(|id| ModelName { id, precision }).collect()))
         }
-        Some(id) => Ok(one(id.to_owned(), precision)),
+        Some(id) => {
+            require_known(call, id).await?;
+            Ok(one(id.to_owned(), precision))
+        }
         None => match of_project(call, input).await? {
             Some(pinned) => Ok(one(pinned.id, precision.or(pinned.precision))),
             None => Ok(one(call.app.config.assets.model.clone(), precision)),
         },
     }
+}
+
+/// Refuses a name that no manifest has. A project may still be pinned to a model that left its manifest: that one is
+/// missing, not misspelt.
+pub(in crate::tools) async fn require_known(call: &Call, id: &str) -> Result<(), Fault> {
+    let (layout, settings) = (call.app.layout.clone(), call.app.config.assets.clone());
+    let mut known: Vec<String> = blocking(move || assets::models(&layout, &settings, false))
+        .await?
+        .into_iter()
+        .map(|model| model.id)
+        .collect();
+    if known.iter().any(|known| known == id) {
+        return Ok(());
+    }
+    known.dedup();
+    Err(Fault::new(ErrorCode::InvalidRequest, format!("There is no model `{}`.", id.escape_debug()))
+        .with_hint(format!(
+            "Name one of: {}; or add yours to the file of assets.manifest.",
+            known.join(", ")
+        )))
 }
 
 /// The model of the project that the call names, or that its repository names.

@@ -10,6 +10,7 @@ use crate::contract::{ErrorCode, Fault};
 use crate::embedding::{ModelName, StubEmbedder};
 use crate::indexing::{Mode, Options, RunReport};
 use crate::tenancy::Scope;
+use crate::tools::artifacts::download_models::require_known;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
@@ -113,7 +114,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
             sqlite: input.sqlite.unwrap_or(false),
             artifacts: artifacts(&call, &input).await?,
         },
-        model: model(&input)?,
+        model: model(&call, &input).await?,
         confirmed: input.confirm_reembed.unwrap_or(false),
     };
     if input.wait.unwrap_or(true) {
@@ -125,7 +126,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
 }
 
 /// The model that the call asks for, if it does.
-fn model(input: &Input) -> Result<Option<ModelName>, Fault> {
+async fn model(call: &Call, input: &Input) -> Result<Option<ModelName>, Fault> {
     let invalid = |message: &str, hint: &str| Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint);
     match (&input.model, input.stub_embeddings.unwrap_or(false)) {
         (Some(_), true) => {
@@ -133,7 +134,14 @@ fn model(input: &Input) -> Result<Option<ModelName>, Fault> {
         }
         (None, true) => Ok(ModelName::parse(StubEmbedder::ID)),
         (Some(name), false) => match ModelName::parse(name) {
-            Some(name) => Ok(Some(name)),
+            Some(name) => {
+                // A model may be the operator's own folder, which no manifest lists.
+                let loaded = call.app.embedder().await.is_ok_and(|loaded| loaded.model().id == name.id);
+                if !loaded && name.id != StubEmbedder::ID {
+                    require_known(call, &name.id).await?;
+                }
+                Ok(Some(name))
+            }
             None => Err(invalid("`model` is no model's name.", "Write an id, or id:int8 or id:fp32.")),
         },
         (None, false) if input.confirm_reembed.is_some() => Err(invalid(

@@ -105,11 +105,14 @@ fn unpack_tar(open: &dyn Fn() -> Opened, limits: Limits, into: &Path) -> Result<
     )
 }
 
+/// An entry of somebody's archive.
+type Foreign<'a, 'r> = tar::Entry<'a, &'r mut (dyn Read + 'r)>;
+
 /// Calls `visit` with each entry, and never reads more than the limits leave room for.
 fn each(
     open: &dyn Fn() -> Opened,
     limits: Limits,
-    visit: &mut dyn FnMut(usize, &mut tar::Entry<'_, &mut dyn Read>) -> Result<(), Fault>,
+    visit: &mut dyn FnMut(usize, &mut Foreign<'_, '_>) -> Result<(), Fault>,
 ) -> Result<(), Fault> {
     let overhead = ENTRY_OVERHEAD_BYTES.saturating_mul(limits.entries_max as u64 + 1);
     let mut bounded = open()?.take(limits.bytes_max.saturating_add(overhead));

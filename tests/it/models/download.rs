@@ -82,7 +82,7 @@ async fn what_cannot_be_had_is_named_and_paths_are_whole() {
     assert_eq!(lacking["code"], "CAPABILITY_MISSING");
     assert!(lacking["hint"].as_str().unwrap().contains(".whl"), "{lacking:#}");
     let unknown = error(&app, "download_models", json!({ "model": "gpt" })).await;
-    assert_eq!(unknown["code"], "CAPABILITY_MISSING");
+    assert_eq!(unknown["code"], "INVALID_REQUEST");
     assert!(unknown["hint"].as_str().unwrap().contains(MINILM), "{unknown:#}");
     for field in ["from", "cacheDir", "repoPath"] {
         let refused = error(&app, "download_models", json!({ field: "relative/folder" })).await;

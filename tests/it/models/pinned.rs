@@ -41,7 +41,7 @@ async fn projects_of_two_variants_are_searched_side_by_side_whatever_the_default
         }
     }
     let unknown = build_error(&real, &repository, &exact, json!({ "model": "no-such-model" })).await;
-    assert_eq!(unknown["code"], "CAPABILITY_MISSING", "{unknown:#}");
+    assert_eq!(unknown["code"], "INVALID_REQUEST", "{unknown:#}");
     for bad in [json!({ "model": "m:fp16" }), json!({ "confirmReembed": true })] {
         assert_eq!(build_error(&real, &repository, &exact, bad).await["code"], "INVALID_REQUEST");
     }

@@ -27,7 +27,7 @@ fn alter(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     std::fs::write(file, bytes).unwrap();
 }
 
-fn by_stock(file: &Path, script: &str) {
+pub(super) fn by_stock(file: &Path, script: &str) {
     let python = "import sqlite3, sys\nfile = sqlite3.connect(sys.argv[1])\nfile.executescript(sys.argv[2])\nfile.commit()\n";
     let done =
         std::process::Command::new("python3").args(["-c", python]).arg(file).arg(script).output().unwrap();

@@ -5,6 +5,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use super::foreign::by_stock;
 use super::{export, exported_shop, file_of};
 use crate::filters::shop::{Shop, shown};
 use crate::harness::{PROGRAM, Repository, app, app_with_model, project, result};
@@ -53,9 +54,9 @@ async fn a_file_answers_without_a_database_and_without_a_model() {
         assert!(!shown(&expected).is_empty(), "{flags:?}");
         assert_eq!(found["result"]["hits"], expected["hits"], "{flags:?}: {found:#}");
     }
-    let without_model = search(home.path(), &moved, &["order"]);
-    assert_eq!(warnings(&without_model), ["no_model"], "{without_model:#}");
-    assert!(!shown(&without_model["result"]).is_empty());
+    // The vectors of words' hashes, with which the shop is indexed, need nothing installed.
+    let with_stub = search(home.path(), &moved, &["order"]);
+    assert_eq!(with_stub["result"]["vectors"], "exact", "{with_stub:#}");
     let name = shop.main.path().file_name().unwrap().to_string_lossy().into_owned();
     let of_one = search(home.path(), &moved, &["order", "--repo", &name, "--no-ann", "--output", "full"]);
     assert!(of_one["result"]["hits"].as_array().unwrap().iter().all(|hit| hit["repo"] == name), "{of_one:#}");
@@ -86,9 +87,17 @@ async fn with_the_model_meaning_counts_and_another_model_is_said() {
     assert_eq!(found["result"]["hits"], expected["hits"]);
     assert_eq!(shown(&expected)[0], "a.py");
 
-    // The stub is another model than the one that made the file.
-    let (stub, _) = exported_shop(crate::harness::app(), "offline-stub").await;
-    let other = search(crate::harness::home(), &file_of(&stub.project), &["order"]);
+    let bare = tempfile::tempdir().unwrap();
+    let without_model = search(bare.path(), &file, &["refresh", "session"]);
+    assert_eq!(without_model["result"]["vectors"], "none", "{without_model:#}");
+    assert_eq!(warnings(&without_model), ["no_model"]);
+    assert_eq!(shown(&without_model["result"])[0], "a.py");
+
+    // A model of the same name that is not the one that is installed.
+    let moved = bare.path().join("other.sqlite");
+    std::fs::copy(&file, &moved).unwrap();
+    by_stock(&moved, "UPDATE meta SET value = 'aa' WHERE key = 'modelHash'");
+    let other = search(crate::harness::home(), &moved, &["refresh", "session"]);
     assert_eq!(other["result"]["vectors"], "none", "{other:#}");
     assert_eq!(warnings(&other), ["model_mismatch"]);
 }

@@ -148,6 +148,13 @@ async fn every_answer_is_what_the_document_says() {
         }
         "/tools/triage_decision" => json!({ "finding": finding, "status": "fix", "project_id": ours }),
         "/tools/triage_context_pack" => json!({ "recordId": finding, "project_id": ours }),
+        "/tools/clean_artifacts" => json!({ "all": true, "dryRun": true, "project_id": ours }),
+        "/tools/download_models" => json!({ "model": "all-minilm-l6-v2" }),
+        "/tools/download_dictionaries" => json!({ "lang": "", "project_id": ours }),
+        "/tools/download_extensions" | "/tools/verify_extensions" => json!({ "provider": "pgvector" }),
+        "/tools/bootstrap" => {
+            json!({ "skipInstall": true, "skipDicts": true, "repoPath": repository.root(), "project_id": ours })
+        }
         path if path.contains("search") => json!({ "query": "drawer", "project_id": ours }),
         _ => json!({ "project_id": ours }),
     };

@@ -31,8 +31,9 @@ const MASKED: &[&str] = &[
     "/result/duration_seconds",
     "/result/report/seconds",
     "/result/report/lexicalSeconds",
-    "/result/jobId",    // each surface's run is a job of its own
-    "/result/uptimeMs", // of the process that answers
+    "/result/jobId",          // each surface's run is a job of its own
+    "/result/uptimeMs",       // of the process that answers
+    "/result/files/0/sha256", // of a file that says when it was made
     // Other tests work beside this one.
     "/result/machine",
     "/result/config", // each process has settings of its own
@@ -74,7 +75,7 @@ fn of_models(root: &str, ours: &str, absent: &str) -> Vec<(&'static str, Value, 
     vec![
         ("download_models", json!({ "project_id": ours }), Good),
         ("download_models", json!({ "project_id": absent }), Failed("NO_INDEX")),
-        ("download_models", json!({ "model": "no-such" }), Failed("CAPABILITY_MISSING")),
+        ("download_models", json!({ "model": "no-such" }), Failed("INVALID_REQUEST")),
         ("download_models", json!({ "variant": "fp16" }), Refused("INVALID_REQUEST")),
         ("build_index", index(("mode", "prose".into())), Good),
         ("build_index", index(("mode", "tests".into())), Refused("INVALID_REQUEST")),

@@ -41,7 +41,9 @@ async fn headers_and_paths_narrow_the_tools() {
     let searching = seen("/mcp/x/search", &[]).await;
     assert!(searching.contains(&"search".to_owned()) && !searching.contains(&"build_index".to_owned()));
     assert_eq!(seen("/mcp", &[("X-MCP-Toolsets", "search")]).await, searching);
-    assert_eq!(seen("/mcp/x/search,index", &[]).await, all);
+    assert_eq!(seen("/mcp/x/search,index,artifacts,triage,admin", &[]).await, all);
+    let usual = seen("/mcp/x/search,index", &[]).await;
+    assert!(usual.contains(&"build_index".to_owned()) && !usual.contains(&"triage_ingest".to_owned()));
     assert_eq!(
         seen("/mcp/x/index", &[("X-MCP-Toolsets", "search")]).await,
         Vec::<String>::new(),

@@ -74,9 +74,17 @@ async fn a_second_ingestion_updates_in_place() {
     let same = ingest(&app, &project, "dependabot", DEPENDABOT, json!({})).await;
     assert_eq!((counts(&same), &same["recordIds"]), ([2, 0, 0, 2, 0], &first["recordIds"]));
     assert_eq!((&same["index"]["changed"], &same["index"]["unchanged"]), (&json!(0), &json!(2)));
+    let dates = async || {
+        let of = json!({ "recordId": id(&first, 0), "project_id": project });
+        let packed = result(&app, "triage_context_pack", of).await;
+        ["createdAt", "updatedAt"].map(|date| packed["pack"]["finding"][date].as_str().unwrap().to_owned())
+    };
+    let [created, updated] = dates().await;
     let changed = DEPENDABOT.replace("\"high\"", "\"low\"");
     let third = ingest(&app, &project, "dependabot", &changed, json!({})).await;
     assert_eq!((counts(&third), &third["recordIds"]), ([2, 0, 1, 1, 0], &first["recordIds"]));
+    let [still_created, then_updated] = dates().await;
+    assert!(still_created == created && then_updated > updated, "{updated} {then_updated}");
     let shown = text(&app, &project, &id(&first, 0)).await;
     assert!(shown.contains("- Severity: low") && !shown.contains("high"), "{shown}");
     assert_eq!(with_meta(&app, &project, json!("recordType")).await.len(), 2);
