@@ -91,7 +91,7 @@ async fn indexed(app: &App) -> Result<Vec<Kept>, Fault> {
         let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
         let rows = repositories::list(&mut tx).await?;
         tx.commit().await?;
-        let complete = rows.into_iter().filter(|row| row.indexed_ms.is_some());
+        let complete = rows.into_iter().filter(|row| row.indexed_ms.is_some() && row.is_folder());
         found.extend(complete.map(|row| Kept { project: summary.id.clone(), root: row.root.into() }));
     }
     Ok(found)
