@@ -18,6 +18,8 @@ const WAITING_MAX: usize = 8192;
 const BATCH: usize = 256;
 /// Between attempts while the database is away.
 const RETRY: Duration = Duration::from_secs(2);
+/// Between looks, while the server stops, whether calls still run.
+const LAST_LOOKS: Duration = Duration::from_millis(50);
 /// Between looks for entries that are too old to keep.
 const PRUNE: Duration = Duration::from_secs(3600);
 
@@ -72,14 +74,28 @@ pub(super) async fn write(app: Arc<App>) {
         }
         batch.clear();
     }
+    finish(&app, receiver).await;
     app.audit.writing.store(false, Ordering::Release);
-    while receiver.recv_many(&mut batch, BATCH).await > 0 && append(&app, &batch).await {
-        batch.clear();
-        if receiver.is_empty() {
+}
+
+/// Writes down what waits, and what calls that still run come to.
+async fn finish(app: &App, mut receiver: mpsc::Receiver<AuditEntry>) {
+    let mut batch = Vec::with_capacity(BATCH);
+    loop {
+        // Looked at first: what the last call noted is then among what waits.
+        let running = app.calls.load(Ordering::Acquire) > 0;
+        while !receiver.is_empty() {
+            receiver.recv_many(&mut batch, BATCH).await;
+            if !append(app, &batch).await {
+                return lost(app, batch.len() + receiver.len());
+            }
+            batch.clear();
+        }
+        if !running {
             return;
         }
+        tokio::time::sleep(LAST_LOOKS).await;
     }
-    lost(&app, batch.len() + receiver.len());
 }
 
 async fn append(app: &App, batch: &[AuditEntry]) -> bool {

@@ -12,6 +12,16 @@ use crate::indexing;
 const NOT_PAIRS: &[&str] = &["parseWarnings", "raw", "meta"];
 const NOT_PAIRS_OF_VULN: &[&str] = &["title", "description", "references"];
 
+/// Names without a dot for what is asked for most.
+const SHORT: &[(&str, [&str; 2])] = &[
+    ("vulnId", ["vuln", "vulnId"]),
+    ("cve", ["vuln", "cve"]),
+    ("severity", ["vuln", "severity"]),
+    ("packageName", ["package", "name"]),
+    ("packageEcosystem", ["package", "ecosystem"]),
+    ("assetId", ["asset", "assetId"]),
+];
+
 /// The record's fields as `key=value` with dotted keys; what the caller said of it stands at the top as well, where the
 /// record has no field of that name.
 pub(super) fn pairs(stored: &StoredRecord) -> Vec<String> {
@@ -25,6 +35,12 @@ pub(super) fn pairs(stored: &StoredRecord) -> Vec<String> {
     }
     if let Some(Value::Object(decision)) = fields.get_mut("decision") {
         decision.shift_remove("justification");
+    }
+    for (short, [part, field]) in SHORT {
+        let value = fields.get(*part).and_then(|part| part.get(field)).filter(|value| !value.is_null());
+        if let Some(value) = value.cloned() {
+            fields.insert((*short).to_owned(), value);
+        }
     }
     for (name, value) in &stored.record.meta {
         fields.entry(name.clone()).or_insert_with(|| value.clone());
@@ -247,9 +263,16 @@ mod tests {
         );
         assert!(!page.contains("## Decision") && !page.contains("## Asset"), "{page}");
         let pairs = pairs(&stored(record));
-        for pair in
-            ["recordtype=finding", "status=open", "ticket=t-1", "meta.status=mine", "package.name=lodash"]
-        {
+        for pair in [
+            "recordtype=finding",
+            "status=open",
+            "ticket=t-1",
+            "meta.status=mine",
+            "package.name=lodash",
+            "packagename=lodash",
+            "severity=high",
+            "vuln.severity=high",
+        ] {
             assert!(pairs.contains(&pair.to_owned()), "{pair} in {pairs:?}");
         }
         assert!(!pairs.iter().any(|pair| pair.contains("heading")), "{pairs:?}");

