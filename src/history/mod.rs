@@ -5,6 +5,7 @@
 
 mod repository;
 
+mod checkout;
 mod line_diff;
 
 mod files;
@@ -13,5 +14,6 @@ mod lines;
 #[cfg(test)]
 mod tests;
 
+pub use checkout::checkout;
 pub use files::{FileHistories, FileHistory};
 pub use repository::{Head, History, Limits};

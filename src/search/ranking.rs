@@ -1,7 +1,10 @@
 //! Every constant of the order of results, in one value: what ships is its `Default`, and a trial varies one field.
 
+use serde::{Deserialize, Serialize};
+
 /// Weights of the signals. A boost is a share of the best fused score; a factor multiplies a chunk's score.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Ranking {
     /// Share of the dense leg in the fused score; the rest is lexical.
     pub dense_weight: f32,

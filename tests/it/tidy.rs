@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// Module layers, top row first; modules of one row do not use one another (ARCHITECTURE.md).
 const ROWS: &[&[&str]] = &[
     &["surfaces"],
+    &["bench"],
     &["tools"],
     &["app"],
     &["upkeep", "triage"],

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use clap::{ArgAction, Parser, Subcommand};
 
 use super::{
-    bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models, projects,
-    quickstart, search, serve, tools, triage, watch,
+    bench, bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models,
+    projects, quickstart, search, serve, tools, triage, watch,
 };
 use crate::config::Overrides;
 
@@ -84,6 +84,8 @@ pub(super) enum Command {
     Doctor(doctor::Args),
     /// Ask a running server whether it can answer; exits 0 if so
     Health(health::Args),
+    /// Measure quality and speed on repositories with known answers
+    Bench(bench::Args),
     /// Print a completion script for a shell
     Completions(completions::Args),
 }

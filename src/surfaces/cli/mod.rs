@@ -14,6 +14,7 @@ mod hits;
 mod install;
 mod output;
 
+mod bench;
 mod bootstrap;
 mod call;
 mod completions;
@@ -96,6 +97,7 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Keys(args) => keys::run(&session, args).await,
         Command::Projects(args) => projects::run(&session, args).await,
         Command::Models(args) => models::run(&session, args).await,
+        Command::Bench(args) => bench::run(&session, args).await,
         Command::Doctor(_) => doctor::run(&session).await,
         Command::Completions(args) => Ok(completions::run(&args)),
     };

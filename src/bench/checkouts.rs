@@ -1,0 +1,127 @@
+//! Repositories at a pinned commit, copied out of a folder of checkouts that is only read.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::contract::Fault;
+use crate::history::checkout;
+
+/// Holds the name of the state that a copy was made of, beside the copy.
+const STAMP: &str = "commit";
+
+/// What is wanted.
+pub(super) struct Wanted<'a> {
+    /// How the benchmark calls it; a folder of this name comes first.
+    pub(super) name: &'a str,
+    /// `owner/name`.
+    pub(super) repository: &'a str,
+    pub(super) commit: &'a str,
+    pub(super) root: Option<&'a str>,
+}
+
+/// Copies what is wanted below `copies` and gives the copy's folder; none where `corpus` does not have it.
+///
+/// `corpus` may hold it as `NAME`, `owner/name`, `owner__name`, `owner+name` or `name`, each as a work tree, as a bare
+/// repository (also in a folder `repo` of it), or as plain files of the right state.
+///
+/// # Errors
+/// What the file system says.
+pub(super) fn copy(corpus: &Path, wanted: &Wanted<'_>, copies: &Path) -> Result<Option<PathBuf>, Fault> {
+    let into = copies.join(wanted.name);
+    let (files, stamp) = (into.join("files"), into.join(STAMP));
+    let state = format!("{} {}", wanted.commit, wanted.root.unwrap_or("."));
+    if fs::read_to_string(&stamp).is_ok_and(|made_of| made_of == state) {
+        return Ok(Some(files));
+    }
+    for from in places(corpus, wanted) {
+        let made = remove(&into).and_then(|()| copy_one(&from, wanted, &files));
+        if made.map_err(|error| failed(&from, error))? {
+            fs::write(&stamp, &state).map_err(|error| failed(&stamp, error))?;
+            return Ok(Some(files));
+        }
+    }
+    Ok(None)
+}
+
+fn places(corpus: &Path, wanted: &Wanted<'_>) -> Vec<PathBuf> {
+    let (owner, name) = wanted.repository.split_once('/').unwrap_or(("", wanted.repository));
+    let names = [
+        wanted.name.to_owned(),
+        wanted.repository.to_owned(),
+        format!("{owner}__{name}"),
+        format!("{owner}+{name}"),
+        name.to_owned(),
+    ];
+    let with = |name: String| {
+        [corpus.join(&name).join("repo"), corpus.join(format!("{name}.git")), corpus.join(name)]
+    };
+    names.into_iter().flat_map(with).filter(|folder| folder.is_dir()).collect()
+}
+
+fn copy_one(from: &Path, wanted: &Wanted<'_>, into: &Path) -> io::Result<bool> {
+    if from.join(".git").exists() || (from.join("HEAD").is_file() && from.join("objects").is_dir()) {
+        return checkout(from, wanted.commit, wanted.root, into);
+    }
+    let root = wanted.root.unwrap_or("");
+    let folder = from.join(root);
+    if !folder.is_dir() {
+        return Ok(false);
+    }
+    copy_folder(&folder, &into.join(root)).map(|()| true)
+}
+
+fn copy_folder(from: &Path, into: &Path) -> io::Result<()> {
+    fs::create_dir_all(into)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (kind, target) = (entry.file_type()?, into.join(entry.file_name()));
+        if kind.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else if kind.is_file() {
+            fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
+
+fn remove(folder: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+fn failed(path: &Path, error: io::Error) -> Fault {
+    Fault::internal(format!("The checkout {} could not be copied.", path.display()), error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_files_are_copied_once_and_only_below_the_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let corpus = folder.path().join("corpus");
+        fs::create_dir_all(corpus.join("lib/src")).unwrap();
+        fs::write(corpus.join("lib/src/a.rs"), "a").unwrap();
+        fs::write(corpus.join("lib/README"), "r").unwrap();
+        let wanted = Wanted { name: "lib", repository: "who/lib", commit: "c1", root: Some("src") };
+        let copies = folder.path().join("copies");
+        let copied = copy(&corpus, &wanted, &copies).unwrap().unwrap();
+        assert!(copied.join("src/a.rs").is_file() && !copied.join("README").exists());
+        fs::write(copied.join("src/b.rs"), "kept").unwrap();
+        copy(&corpus, &wanted, &copies).unwrap();
+        assert!(copied.join("src/b.rs").exists(), "the same state is not copied again");
+        copy(&corpus, &Wanted { commit: "c2", ..wanted }, &copies).unwrap();
+        assert!(!copied.join("src/b.rs").exists(), "another state is");
+    }
+
+    #[test]
+    fn what_is_not_there_is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let wanted = Wanted { name: "lib", repository: "who/lib", commit: "c1", root: None };
+        assert_eq!(copy(folder.path(), &wanted, &folder.path().join("copies")).unwrap(), None);
+    }
+}

@@ -1,0 +1,21 @@
+//! Measuring: questions with known answers, and the clock.
+//!
+//! Everything works in a home of its own (`HOME/bench`) with an embedded database of its own; repositories are only
+//! read. [`quality`] and [`issues`] ask what search answers, [`variant`] changes the ranking so that one command tells
+//! what a signal is worth.
+
+mod lab;
+mod score;
+mod tokens;
+
+mod answers;
+mod checkouts;
+mod memo;
+mod questions;
+pub mod variant;
+
+pub mod issues;
+pub mod quality;
+
+pub use lab::Lab;
+pub use variant::Variant;

@@ -1,0 +1,68 @@
+//! The files of a commit, written into a folder: what a benchmark indexes of a repository at a pinned state.
+
+use std::fs;
+use std::path::{Component, Path};
+
+use gix::bstr::ByteSlice;
+use gix::object::tree::EntryKind;
+use gix::objs::tree::EntryMode;
+
+/// Writes the regular files of `commit` below its folder `root` (all of it where none) into `into`, with their paths in
+/// the repository. `git_dir` may be a work tree or a bare repository; it is only read. Links and submodules are left out.
+///
+/// False where there is no such repository, commit or folder.
+///
+/// # Errors
+/// What the file system says.
+pub fn checkout(git_dir: &Path, commit: &str, root: Option<&str>, into: &Path) -> std::io::Result<bool> {
+    let Ok(repository) = gix::open_opts(git_dir, gix::open::Options::isolated()) else { return Ok(false) };
+    let tree = repository.rev_parse_single(commit).ok().and_then(|id| id.object().ok()?.peel_to_tree().ok());
+    let Some(tree) = tree else { return Ok(false) };
+    let Some(root) = root else { return write_tree(&tree, into).map(|()| true) };
+    let Ok(Some(entry)) = tree.lookup_entry_by_path(root) else { return Ok(false) };
+    let Some(tree) = entry.object().ok().and_then(|object| object.try_into_tree().ok()) else {
+        return Ok(false);
+    };
+    write_tree(&tree, &into.join(root)).map(|()| true)
+}
+
+fn write_tree(tree: &gix::Tree<'_>, into: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(into)?;
+    for entry in tree.iter() {
+        let entry = entry.map_err(std::io::Error::other)?;
+        let Some(name) = plain_name(entry.filename().to_str().ok()) else { continue };
+        let path = into.join(name);
+        match EntryMode::kind(&entry.mode()) {
+            EntryKind::Tree => {
+                let object = entry.object().map_err(std::io::Error::other)?;
+                write_tree(&object.try_into_tree().map_err(std::io::Error::other)?, &path)?;
+            }
+            EntryKind::Blob | EntryKind::BlobExecutable => {
+                fs::write(path, &entry.object().map_err(std::io::Error::other)?.data)?;
+            }
+            EntryKind::Link | EntryKind::Commit => {}
+        }
+    }
+    Ok(())
+}
+
+/// A name that stays in its folder; trees written by others may hold `..`.
+fn plain_name(name: Option<&str>) -> Option<&str> {
+    let name = name?;
+    let mut components = Path::new(name).components();
+    let plain = matches!((components.next(), components.next()), (Some(Component::Normal(_)), None));
+    plain.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain_name;
+
+    #[test]
+    fn names_stay_in_their_folder() {
+        assert_eq!(plain_name(Some("a.rs")), Some("a.rs"));
+        for name in ["..", ".", "/etc", "a/b", ""] {
+            assert_eq!(plain_name(Some(name)), None, "{name}");
+        }
+    }
+}
