@@ -108,7 +108,7 @@ pub async fn measure(lab: &Lab, options: &Options, tell: &(dyn Fn(&str) + Sync))
 async fn indexed(lab: &Lab, options: &Options, issue: &Issue) -> Result<Option<(Project, u64)>, Fault> {
     let wanted = Wanted { name: &issue.id, repository: &issue.repository, commit: &issue.commit, root: None };
     let Some(files) = checkouts::copy(&options.corpus, &wanted, &lab.copies())? else { return Ok(None) };
-    let id = format!("issue-{}", issue.id.to_lowercase().replace("__", "-").replace(['_', '.'], "-"));
+    let id = lab.project_id("issue", &issue.id).await?;
     let report = lab.index(&id, &files).await?;
     Ok(Some((lab.project(&id).await?, report.chunks)))
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::memo::Memo;
 use super::variant::Variant;
+use super::vectors;
 use crate::app::App;
 use crate::clock::SystemClock;
 use crate::config::{Config, Layout};
@@ -59,12 +60,13 @@ impl Lab {
         Self { app: Arc::new(app), home }
     }
 
-    /// The same with an embedder that makes no vector twice, from one run to the next.
+    /// The same with the vectors that `named` names ([`vectors::named`]), none of which is made twice, from one run to
+    /// the next.
     ///
     /// # Errors
-    /// `CAPABILITY_MISSING` when no model is installed.
-    pub async fn remembering(self, program: PathBuf) -> Result<Self, Fault> {
-        let embedder = Arc::clone(self.app.embedder().await?);
+    /// `CAPABILITY_MISSING` when no model is installed; `INVALID_REQUEST` for another name.
+    pub async fn remembering(self, named: &str, program: PathBuf) -> Result<Self, Fault> {
+        let embedder = vectors::named(named, Arc::clone(self.app.embedder().await?))?;
         let memo = Memo::open(embedder, &self.home)?;
         Ok(self.with_embedder(Arc::new(memo), program))
     }
@@ -140,6 +142,18 @@ impl Lab {
     pub async fn model(&self) -> Result<String, Fault> {
         let model = self.app.embedder().await?.model();
         Ok(format!("{} {}", model.id, model.variant))
+    }
+
+    /// A project's id for vectors of this model: those of different models lie in different projects.
+    ///
+    /// # Errors
+    /// `CAPABILITY_MISSING` when no model is installed.
+    pub async fn project_id(&self, kind: &str, name: &str) -> Result<String, Fault> {
+        let hash = blake3::Hash::from(self.app.embedder().await?.model().hash).to_hex();
+        let name: String =
+            name.to_lowercase().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+        let words: Vec<&str> = name.split('-').filter(|word| !word.is_empty()).collect();
+        Ok(format!("{kind}-{}-{}", words.join("-"), &hash[..6]))
     }
 
     /// Leaves the database; it ends once nobody uses it.

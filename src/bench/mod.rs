@@ -13,6 +13,7 @@ mod checkouts;
 mod memo;
 mod questions;
 pub mod variant;
+pub mod vectors;
 
 pub mod issues;
 pub mod quality;

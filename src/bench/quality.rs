@@ -163,7 +163,7 @@ async fn indexed(
         root: repository.root.as_deref(),
     };
     let Some(files) = checkouts::copy(&options.corpus, &wanted, &lab.copies())? else { return Ok(None) };
-    let id = format!("quality-{}", repository.name.replace('.', "-"));
+    let id = lab.project_id("quality", &repository.name).await?;
     let report = lab.index(&id, &files).await?;
     Ok(Some((lab.project(&id).await?, report.chunks)))
 }

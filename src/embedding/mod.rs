@@ -1,10 +1,11 @@
 //! Text to vectors.
 //!
 //! Indexing and search know the [`Embedder`] trait only. [`OnnxEmbedder`] runs a transformer on the
-//! CPU; [`StubEmbedder`] hashes words and needs no model, for tests. [`export`] makes the graph
+//! CPU; [`StaticTable`] looks tokens up, for comparison; [`StubEmbedder`] hashes words and needs no model, for tests. [`export`] makes the graph
 //! that runs from a model's weights, at install time.
 
 mod embedder;
+mod static_table;
 mod stub;
 
 mod onnx_embedder;
@@ -20,4 +21,5 @@ pub mod export;
 pub use embedder::{Embedder, ModelIdentity};
 pub use model_files::{ModelFiles, ModelName, Pooling, Precision};
 pub use onnx_embedder::OnnxEmbedder;
+pub use static_table::StaticTable;
 pub use stub::StubEmbedder;

@@ -17,12 +17,15 @@ use super::request::{
 };
 use super::retrieve::{by_meaning, by_words, complete};
 use super::scope::{Scope, count};
-use super::shape::Shape;
+use super::shape::{Shape, subject};
 use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning};
 use crate::embedding::Embedder;
-use crate::languages::{Dictionary, terms::query_terms};
+use crate::languages::{
+    Dictionary,
+    terms::{QueryTerm, query_terms},
+};
 use crate::store::{ChunkRow, Index, ModelFacts, Reads, Within, Words};
 
 /// Candidates of a question that pages beyond the first ones, as a multiple of the usual number.
@@ -219,8 +222,7 @@ async fn ranked(
 ) -> Result<Found, Fault> {
     // The words of a chunk whose like is wanted say nothing about paths and definitions.
     let shape = Shape::of(&question.ranking_text());
-    let dense_weight =
-        shape.sentence * deps.ranking.dense_weight + shape.symbol * deps.ranking.dense_weight_symbol;
+    let dense_weight = dense_weight(&shape, deps.ranking);
     let fused = fuse(&legs.words, &legs.meaning, dense_weight);
     let candidates: Vec<i64> = fused.iter().map(|fused| fused.chunk_id).collect();
     let rows = reads.hydrate(&candidates).await?;
@@ -242,6 +244,23 @@ async fn ranked(
     Ok(Found { ranked, rows, total, vectors_found, dense_weight, shape })
 }
 
+fn dense_weight(shape: &Shape, ranking: &Ranking) -> f32 {
+    let sentence = (1.0 - shape.issue) * ranking.dense_weight + shape.issue * ranking.dense_weight_issue;
+    shape.sentence * sentence + shape.symbol * ranking.dense_weight_symbol
+}
+
+/// The terms of a question; those of its subject line weigh more.
+fn terms_of(text: &str, deps: Deps<'_>) -> Vec<QueryTerm> {
+    let mut terms = query_terms(text, deps.dictionary);
+    if let Some(subject) = subject(text) {
+        let said: HashSet<i32> = query_terms(subject, deps.dictionary).iter().map(|term| term.id).collect();
+        for term in terms.iter_mut().filter(|term| said.contains(&term.id)) {
+            term.weight *= deps.ranking.subject_factor;
+        }
+    }
+    terms
+}
+
 async fn make_plan(
     reads: &mut Reads,
     scope: &Scope,
@@ -249,7 +268,7 @@ async fn make_plan(
     embedded: bool,
     deps: Deps<'_>,
 ) -> Result<Plan, Fault> {
-    let terms = query_terms(text, deps.dictionary);
+    let terms = terms_of(text, deps);
     let ids: Vec<i32> = terms.iter().map(|term| term.id).collect();
     let rows = reads.document_frequencies(&ids).await?;
     let frequencies: HashMap<i32, u64> = rows.into_iter().map(|(id, chunks)| (id, count(chunks))).collect();

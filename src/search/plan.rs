@@ -104,6 +104,8 @@ fn lexical(
         same
     });
     weighted.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.id.cmp(&b.id)));
+    // What no chunk says takes nobody's place.
+    weighted.sort_by_key(|term| term.chunks == 0);
     weighted.truncate(ranking.terms_max);
 
     let common = share_of(statistics_chunks, ranking.common_share);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::affinity::{Name, path_affinity};
+use super::affinity::{Name, path_affinity, place_affinity, stem_affinity};
 use super::fuse::Fused;
 use super::ranking::Ranking;
 use super::role::Role;
@@ -74,10 +74,14 @@ pub fn rank(shape: &Shape, candidates: &[Fused], facts: &[Facts], ranking: &Rank
     let names: Vec<Name> = shape.names.iter().map(|name| Name::of(name)).collect();
     for row in &mut rows {
         row.parts.definition = best * definition(shape, &names, row.facts, ranking);
-        row.parts.path = best * shape.sentence * path_affinity(&shape.words, &row.facts.path, ranking);
+        let path = &row.facts.path;
+        let named = ranking.place_boost * place_affinity(&shape.places, path);
+        let of_sentence = shape.sentence * path_affinity(&shape.words, path, ranking);
+        let of_symbol = shape.symbol * ranking.stem_boost_symbol * stem_affinity(&shape.words, path);
+        row.parts.path = best * (of_sentence + of_symbol + named);
         row.score += row.parts.definition + row.parts.path;
     }
-    add_coherence(&mut rows, ranking);
+    add_coherence(&mut rows, shape, ranking);
     for row in &mut rows {
         row.parts.role = Role::of(&row.facts.path).factor(shape, ranking);
         row.score *= row.parts.role;
@@ -141,7 +145,7 @@ fn definition(shape: &Shape, names: &[Name], facts: &Facts, ranking: &Ranking) -
 }
 
 /// A file's best chunk gains by what the whole file collected, in proportion to the file that collected most.
-fn add_coherence(rows: &mut [Row<'_>], ranking: &Ranking) {
+fn add_coherence(rows: &mut [Row<'_>], shape: &Shape, ranking: &Ranking) {
     let mut files: HashMap<i64, (f32, usize)> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         let (sum, best) = files.entry(row.facts.file_id).or_insert((0.0, at));
@@ -155,8 +159,9 @@ fn add_coherence(rows: &mut [Row<'_>], ranking: &Ranking) {
     if best_sum <= 0.0 {
         return;
     }
+    let boost = ranking.coherence_boost + shape.issue * ranking.coherence_boost_issue;
     for (sum, best) in files.into_values() {
-        rows[best].parts.coherence = ranking.coherence_boost * best_score * sum / best_sum;
+        rows[best].parts.coherence = boost * best_score * sum / best_sum;
         rows[best].score += rows[best].parts.coherence;
     }
 }

@@ -10,6 +10,10 @@ pub struct Ranking {
     pub dense_weight: f32,
     /// Share of the dense leg when the question is one symbol, which words match better than meanings.
     pub dense_weight_symbol: f32,
+    /// Share of the dense leg when the question is a long text such as an issue.
+    pub dense_weight_issue: f32,
+    /// A term of a text's subject line weighs this much of itself.
+    pub subject_factor: f32,
     /// Terms of a question that are looked up, the weightiest by idf; long texts have more.
     pub terms_max: usize,
     /// Terms in more than this share of all chunks do not choose candidates; they only score them.
@@ -24,10 +28,16 @@ pub struct Ranking {
     pub embedded_name_boost: f32,
     /// Words of a sentence stand in the file's stem; full when stem and sentence agree in every word.
     pub stem_boost: f32,
+    /// Words of a symbol stand in the file's stem.
+    pub stem_boost_symbol: f32,
     /// Words of a sentence stand in the parent directory's name.
     pub parent_boost: f32,
+    /// The question names the file by its path or module; full when every part of the path is named.
+    pub place_boost: f32,
     /// Further evidence in the same file supports its best chunk.
     pub coherence_boost: f32,
+    /// … and this much more where the question is a long text.
+    pub coherence_boost_issue: f32,
     /// How much the dense leg's share bends a chunk's score where it is evidence for its file: power 1 + this · share.
     pub coherence_bend: f32,
     /// Each further chunk of a file counts this much of the one before.
@@ -44,6 +54,10 @@ pub struct Ranking {
     pub reexport_factor: f32,
     /// Prose and data beside the code, unless asked for.
     pub prose_factor: f32,
+    /// Code for one platform that the question does not name, beside that for others.
+    pub platform_factor: f32,
+    /// In long texts these factors count to the power of 1 + this.
+    pub role_bend_issue: f32,
 }
 
 impl Default for Ranking {
@@ -51,6 +65,8 @@ impl Default for Ranking {
         Self {
             dense_weight: 0.5,
             dense_weight_symbol: 0.15,
+            dense_weight_issue: 0.5,
+            subject_factor: 1.0,
             terms_max: 48,
             common_share: 0.05,
             lexical_exact_rows: 20,
@@ -58,8 +74,11 @@ impl Default for Ranking {
             definition_stem_factor: 1.5,
             embedded_name_boost: 0.4,
             stem_boost: 1.0,
+            stem_boost_symbol: 0.0,
             parent_boost: 0.3,
+            place_boost: 0.0,
             coherence_boost: 0.4,
+            coherence_boost_issue: 0.0,
             coherence_bend: 4.0,
             saturation: 0.5,
             test_factor: 0.5,
@@ -68,6 +87,8 @@ impl Default for Ranking {
             stub_factor: 0.7,
             reexport_factor: 0.5,
             prose_factor: 0.5,
+            platform_factor: 1.0,
+            role_bend_issue: 0.0,
         }
     }
 }

@@ -20,6 +20,8 @@ pub(super) enum Role {
     Reexport,
     /// Prose and data.
     Prose,
+    /// For one platform among several.
+    Platform,
 }
 
 const TEST_WORDS: &[&str] = &["test", "tests", "spec"];
@@ -48,6 +50,10 @@ const PROSE_EXTENSIONS: &[&str] = &[
     "lock",
 ];
 
+/// Directories of code for a platform that few develop on: its twin for the usual ones says the same.
+const PLATFORM_DIRECTORIES: &[&str] =
+    &["win", "win32", "windows", "aix", "os390", "ibmi", "sunos", "solaris", "haiku", "cygwin", "qnx"];
+
 impl Role {
     /// Judges a repository-relative path.
     #[must_use]
@@ -74,6 +80,8 @@ impl Role {
             Self::Reexport
         } else if PROSE_EXTENSIONS.contains(&extension) {
             Self::Prose
+        } else if lies_in(PLATFORM_DIRECTORIES) || PLATFORM_DIRECTORIES.contains(&stem) {
+            Self::Platform
         } else {
             Self::Source
         }
@@ -112,8 +120,9 @@ impl Role {
                     "manifest",
                 ],
             ),
+            Self::Platform => (ranking.platform_factor, PLATFORM_DIRECTORIES),
         };
-        if shape.mentions(asked) { 1.0 } else { factor }
+        if shape.mentions(asked) { 1.0 } else { factor.powf(1.0 + shape.issue * ranking.role_bend_issue) }
     }
 }
 

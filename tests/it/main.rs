@@ -10,6 +10,7 @@ mod loopback;
 mod tidy;
 
 mod artifacts;
+mod bench;
 mod client_setup;
 mod clients;
 mod deploy;

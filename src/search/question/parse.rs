@@ -31,7 +31,7 @@ impl Question {
     #[must_use]
     pub fn parse(text: &str, fields: &dyn Fn(&str) -> Option<&'static str>) -> Parsed {
         let Some(lexemes) = typed_lexemes(text, fields) else {
-            let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+            let text = lines_kept(text);
             return Parsed { question: Question { text, ..Question::default() }, malformed: None };
         };
         match Parser::new(text, &lexemes).question() {
@@ -43,6 +43,12 @@ impl Question {
             }
         }
     }
+}
+
+/// A pasted text with single spaces and without empty lines: its first line is its subject.
+fn lines_kept(text: &str) -> String {
+    let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// The tokens of a text that somebody typed; none when it was pasted.

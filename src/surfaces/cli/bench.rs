@@ -45,6 +45,9 @@ struct Asked {
     /// Ask also without each signal of the ranking, one after the other
     #[arg(long)]
     ablation: bool,
+    /// Vectors: shipped; none, path or path-name (as much of the header); stub (word hashes); static:DIR; mixed:DIR
+    #[arg(long, value_name = "VECTORS", default_value = "shipped")]
+    vectors: String,
     /// Tell each question
     #[arg(long)]
     details: bool,
@@ -65,40 +68,41 @@ impl Asked {
 
 /// Runs the command.
 pub(super) async fn run(session: &Session, args: Args) -> Ran {
-    install(session, None, false).await?;
-    let program = std::env::current_exe()
-        .map_err(|error| Fault::internal("The program does not find its own file.", error))?;
-    let lab = Lab::open(session.app.config.clone(), &session.app.layout, program.clone())?;
-    let tell = |line: &str| session.output.note(&visible_line(line));
+    // What is wrong with the arguments is said before anything is installed or indexed.
     match args.what {
         What::Quality(asked) => {
-            let lab = lab.remembering(program).await?;
-            let options = quality::Options {
-                variants: asked.variants()?,
-                questions: asked.questions,
-                corpus: asked.corpus,
-                only: asked.only,
-                details: asked.details,
-            };
-            let report = quality::measure(&lab, &options, &tell).await?;
+            let variants = asked.variants()?;
+            let lab = lab(session).await?.remembering(&asked.vectors, program()?).await?;
+            let Asked { questions, corpus, only, details, .. } = asked;
+            let options = quality::Options { questions, corpus, only, variants, details };
+            let report = quality::measure(&lab, &options, &|line| tell(session, line)).await?;
             print(session, &report, tables::quality);
             lab.close().await;
         }
         What::Issues(asked) => {
-            let lab = lab.remembering(program).await?;
-            let options = issues::Options {
-                variants: asked.variants()?,
-                questions: asked.questions,
-                corpus: asked.corpus,
-                only: asked.only,
-                details: asked.details,
-            };
-            let report = issues::measure(&lab, &options, &tell).await?;
+            let variants = asked.variants()?;
+            let lab = lab(session).await?.remembering(&asked.vectors, program()?).await?;
+            let Asked { questions, corpus, only, details, .. } = asked;
+            let options = issues::Options { questions, corpus, only, variants, details };
+            let report = issues::measure(&lab, &options, &|line| tell(session, line)).await?;
             print(session, &report, tables::issues);
             lab.close().await;
         }
     }
     Ok(Exit::Ok)
+}
+
+async fn lab(session: &Session) -> Result<Lab, Fault> {
+    install(session, None, false).await?;
+    Lab::open(session.app.config.clone(), &session.app.layout, program()?)
+}
+
+fn program() -> Result<PathBuf, Fault> {
+    std::env::current_exe().map_err(|error| Fault::internal("The program does not find its own file.", error))
+}
+
+fn tell(session: &Session, line: &str) {
+    session.output.note(&visible_line(line));
 }
 
 fn print<T: Serialize>(session: &Session, report: &T, table: impl FnOnce(&T) -> String) {
