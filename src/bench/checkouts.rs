@@ -29,9 +29,11 @@ pub(super) struct Wanted<'a> {
 /// What the file system says.
 pub(super) fn copy(corpus: &Path, wanted: &Wanted<'_>, copies: &Path) -> Result<Option<PathBuf>, Fault> {
     let into = copies.join(wanted.name);
-    let (files, stamp) = (into.join("files"), into.join(STAMP));
+    // An index names a repository as its folder.
+    let (files, stamp) =
+        (into.join(wanted.repository.rsplit('/').next().unwrap_or_default()), into.join(STAMP));
     let state = format!("{} {}", wanted.commit, wanted.root.unwrap_or("."));
-    if fs::read_to_string(&stamp).is_ok_and(|made_of| made_of == state) {
+    if files.is_dir() && fs::read_to_string(&stamp).is_ok_and(|made_of| made_of == state) {
         return Ok(Some(files));
     }
     for from in places(corpus, wanted) {

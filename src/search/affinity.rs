@@ -34,12 +34,6 @@ pub(super) fn path_affinity(words: &[String], path: &str, ranking: &Ranking) -> 
     ranking.stem_boost * agreement(words, stem) + ranking.parent_boost * agreement(words, parent)
 }
 
-/// How well the file's name agrees with the words of a question.
-#[must_use]
-pub(super) fn stem_affinity(words: &[String], path: &str) -> f32 {
-    agreement(words, names(path).0)
-}
-
 /// What the file is called, and the directory it lies in. A module's root file is called as its directory.
 fn names(path: &str) -> (&str, &str) {
     let place = PathWords::of(path);
@@ -49,31 +43,6 @@ fn names(path: &str) -> (&str, &str) {
     } else {
         (place.stem, directory(0))
     }
-}
-
-/// How much of a path the text names: the longest of the places whose parts are the last ones of the path or go beyond
-/// it, as a share of the path's own parts; a lone file name counts half.
-#[must_use]
-pub(super) fn place_affinity(places: &[Vec<String>], path: &str) -> f32 {
-    if places.is_empty() {
-        return 0.0;
-    }
-    let path = path.to_lowercase();
-    let place = PathWords::of(&path);
-    let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
-    let parts: Vec<&str> = folders.split('/').filter(|part| !part.is_empty()).chain([place.stem]).collect();
-    let one = |named: &Vec<String>| {
-        let shared = named.iter().rev().zip(parts.iter().rev()).take_while(|(a, b)| *a == *b).count();
-        // Neither may say something else than the other: `other/util.py` is not `lib/util.py`.
-        let contradicts = shared < named.len().min(parts.len());
-        match shared {
-            0 => 0.0,
-            _ if contradicts && shared < 2 => 0.0,
-            1 if parts.len() > 1 => 0.5,
-            shared => share(shared, parts.len().min(named.len())),
-        }
-    };
-    places.iter().map(one).fold(0.0, f32::max)
 }
 
 fn agreement(words: &[String], name: &str) -> f32 {

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::affinity::{Name, path_affinity, place_affinity, stem_affinity};
+use super::affinity::{Name, path_affinity};
 use super::fuse::Fused;
 use super::ranking::Ranking;
 use super::role::Role;
@@ -74,11 +74,7 @@ pub fn rank(shape: &Shape, candidates: &[Fused], facts: &[Facts], ranking: &Rank
     let names: Vec<Name> = shape.names.iter().map(|name| Name::of(name)).collect();
     for row in &mut rows {
         row.parts.definition = best * definition(shape, &names, row.facts, ranking);
-        let path = &row.facts.path;
-        let named = ranking.place_boost * place_affinity(&shape.places, path);
-        let of_sentence = shape.sentence * path_affinity(&shape.words, path, ranking);
-        let of_symbol = shape.symbol * ranking.stem_boost_symbol * stem_affinity(&shape.words, path);
-        row.parts.path = best * (of_sentence + of_symbol + named);
+        row.parts.path = best * shape.sentence * path_affinity(&shape.words, &row.facts.path, ranking);
         row.score += row.parts.definition + row.parts.path;
     }
     add_coherence(&mut rows, shape, ranking);

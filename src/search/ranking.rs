@@ -28,12 +28,8 @@ pub struct Ranking {
     pub embedded_name_boost: f32,
     /// Words of a sentence stand in the file's stem; full when stem and sentence agree in every word.
     pub stem_boost: f32,
-    /// Words of a symbol stand in the file's stem.
-    pub stem_boost_symbol: f32,
     /// Words of a sentence stand in the parent directory's name.
     pub parent_boost: f32,
-    /// The question names the file by its path or module; full when every part of the path is named.
-    pub place_boost: f32,
     /// Further evidence in the same file supports its best chunk.
     pub coherence_boost: f32,
     /// … and this much more where the question is a long text.
@@ -56,7 +52,7 @@ pub struct Ranking {
     pub prose_factor: f32,
     /// Code for one platform that the question does not name, beside that for others.
     pub platform_factor: f32,
-    /// In long texts these factors count to the power of 1 + this.
+    /// In long texts tests, examples and prose, which a fix seldom is about, count to the power of 1 + this.
     pub role_bend_issue: f32,
 }
 
@@ -72,12 +68,10 @@ impl Default for Ranking {
             lexical_exact_rows: 20,
             definition_boost: 1.5,
             definition_stem_factor: 1.5,
-            embedded_name_boost: 0.4,
-            stem_boost: 1.0,
-            stem_boost_symbol: 0.0,
-            parent_boost: 0.3,
-            place_boost: 0.0,
-            coherence_boost: 0.4,
+            embedded_name_boost: 0.3,
+            stem_boost: 0.8,
+            parent_boost: 0.45,
+            coherence_boost: 0.5,
             coherence_boost_issue: 0.0,
             coherence_bend: 4.0,
             saturation: 0.5,
@@ -85,10 +79,10 @@ impl Default for Ranking {
             example_factor: 0.5,
             compat_factor: 0.5,
             stub_factor: 0.7,
-            reexport_factor: 0.5,
+            reexport_factor: 0.6,
             prose_factor: 0.5,
-            platform_factor: 1.0,
-            role_bend_issue: 0.0,
+            platform_factor: 0.7,
+            role_bend_issue: 3.0,
         }
     }
 }

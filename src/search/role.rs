@@ -50,6 +50,8 @@ const PROSE_EXTENSIONS: &[&str] = &[
     "lock",
 ];
 
+/// What templates append to the name of what they become.
+const TEMPLATE_ENDINGS: &[&str] = &[".in", ".tmpl", ".tpl", ".j2", ".jinja", ".erb"];
 /// Directories of code for a platform that few develop on: its twin for the usual ones says the same.
 const PLATFORM_DIRECTORIES: &[&str] =
     &["win", "win32", "windows", "aix", "os390", "ibmi", "sunos", "solaris", "haiku", "cygwin", "qnx"];
@@ -61,7 +63,12 @@ impl Role {
         let camel_test = camel_test(path);
         let path = path.to_lowercase();
         let (directories, name) = path.rsplit_once('/').unwrap_or(("", &path));
-        let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+        let (stem, extension) = TEMPLATE_ENDINGS
+            .iter()
+            .find_map(|ending| name.strip_suffix(ending))
+            .unwrap_or(name)
+            .rsplit_once('.')
+            .unwrap_or((name, ""));
         let lies_in = |names: &[&str]| directories.split('/').any(|directory| names.contains(&directory));
         let mut words = stem.split(['_', '.', '-']);
         // `router_test.go`, `app.spec.ts`, `test_app.py`.
@@ -122,7 +129,11 @@ impl Role {
             ),
             Self::Platform => (ranking.platform_factor, PLATFORM_DIRECTORIES),
         };
-        if shape.mentions(asked) { 1.0 } else { factor.powf(1.0 + shape.issue * ranking.role_bend_issue) }
+        let bend = match self {
+            Self::Test | Self::Example | Self::Prose => shape.issue * ranking.role_bend_issue,
+            _ => 0.0,
+        };
+        if shape.mentions(asked) { 1.0 } else { factor.powf(1.0 + bend) }
     }
 }
 

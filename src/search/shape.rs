@@ -1,14 +1,12 @@
 //! What kind of question it is, as continuous numbers: no signal is switched, each is weighed.
 
-use crate::languages::terms::{is_identifier, is_stop_word, paths_in, squash, words};
+use crate::languages::terms::{is_identifier, is_stop_word, squash, words};
 
 /// Words from which a text begins to be an issue rather than a question, and from which it is wholly one.
 const ISSUE_WORDS: (f32, f32) = (40.0, 160.0);
 
 /// Telling words from which the first line of a text counts as its subject.
 const SUBJECT_WORDS_MIN: usize = 2;
-/// Places of a text that are looked at.
-const PLACES_MAX: usize = 64;
 
 /// How a question looks.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -23,8 +21,6 @@ pub struct Shape {
     pub words: Vec<String>,
     /// Names of the code in it, squashed, each once; for a symbol question its last segment first.
     pub names: Vec<String>,
-    /// Files and modules it names (`a/b.py`, `a.b.f`) as the parts of their paths, lower-cased, the file's stem last.
-    pub places: Vec<Vec<String>>,
 }
 
 impl Shape {
@@ -59,7 +55,7 @@ impl Shape {
         let (from, to) = ISSUE_WORDS;
         let issue = ((ratio(all.len(), 1) - from) / (to - from)).clamp(0.0, 1.0);
         let symbol = symbol.clamp(0.0, 1.0);
-        Self { symbol, sentence: 1.0 - symbol, issue, words: told, names, places: places(text) }
+        Self { symbol, sentence: 1.0 - symbol, issue, words: told, names }
     }
 
     /// Whether the question says one of these words itself, in this form or as a part of a name.
@@ -77,33 +73,6 @@ pub fn subject(text: &str) -> Option<&str> {
     let start = text.len() - text.trim_start().len();
     let telling = words(first).filter(|word| !is_stop_word(word.text)).count();
     (telling >= SUBJECT_WORDS_MIN).then(|| &text[..start + first.len()])
-}
-
-/// What the text names by a path, or by dotted parts as modules are.
-fn places(text: &str) -> Vec<Vec<String>> {
-    let mut found: Vec<Vec<String>> = Vec::new();
-    let mut add = |parts: Vec<String>| {
-        if !parts.is_empty() && found.len() < PLACES_MAX && !found.contains(&parts) {
-            found.push(parts);
-        }
-    };
-    for path in paths_in(text).filter(|path| path.contains('/')) {
-        let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
-        let parts = folders.split('/').chain([stem]).filter(|part| !part.is_empty() && *part != ".");
-        add(parts.map(str::to_lowercase).collect());
-    }
-    for dotted in text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '.')) {
-        let parts: Vec<String> = dotted.trim_matches('.').split('.').map(str::to_lowercase).collect();
-        if parts.len() > 1
-            && parts.iter().all(|part| part.starts_with(|c: char| c.is_alphabetic() || c == '_'))
-        {
-            // The last part may be the module or something in it.
-            add(parts[..parts.len() - 1].to_vec());
-            add(parts);
-        }
-    }
-    found
 }
 
 fn push_new(list: &mut Vec<String>, item: String) {
