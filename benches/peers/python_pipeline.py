@@ -114,11 +114,12 @@ def index(folder, embed, connection):
     rows = [(path, *chunk) for path, text in files for chunk in corpus.chunks(text, CHUNK_CHARS)]
     rows.sort(key=lambda row: len(row[3]))
     cut = time.perf_counter()
-    embedding = writing = 0.0
+    embedding = embedding_cpu = writing = 0.0
     for page in (rows[at : at + PAGE] for at in range(0, len(rows), PAGE)):
-        begun = time.perf_counter()
+        begun, begun_cpu = time.perf_counter(), time.process_time()
         vectors = embed([row[3] for row in page])
         embedded = time.perf_counter()
+        embedding_cpu += time.process_time() - begun_cpu
         statement = "COPY peer_chunks (path, first, last, body, vector) FROM STDIN WITH (FORMAT BINARY)"
         with connection.cursor().copy(statement) as copy:
             copy.set_types(["text", "int4", "int4", "text", "vector"])
@@ -140,6 +141,7 @@ def index(folder, embed, connection):
         "tokens": tokens,
         "chunk_seconds": round(cut - started, 3),
         "embed_seconds": round(embedding, 3),
+        "embed_cpu_seconds": round(embedding_cpu, 3),
         "write_seconds": round(writing + ended - begun, 3),
         "total_seconds": round(ended - started, 3),
         "chunks_per_second": round(len(rows) / embedding, 2),

@@ -22,7 +22,7 @@ if ! cmp -s "$here/requirements.txt" "$cache/venv/requirements.txt"; then
     "$python" -m pip install --quiet --requirement "$here/requirements.txt"
     cp "$here/requirements.txt" "$cache/venv/requirements.txt"
 fi
-"$python" "$here/models.py" "$cache"
+"$python" -W ignore "$here/models.py" "$cache"
 
 parts=$(mktemp -d)
 trap 'rm -rf "$parts"' EXIT
