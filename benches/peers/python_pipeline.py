@@ -5,6 +5,8 @@ pgvector and a text index; then ask: dense top 10, and dense and words fused by 
 agree with each other to seven digits: fp32, 256 tokens, mean over the tokens, normalised.
 """
 
+import signal
+import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -168,6 +170,8 @@ def main():
     parser.add_argument("--hnsw", action="store_true", help="adds an HNSW index (below 20,000 chunks a scan does)")
     options = parser.parse_args()
     measure.bound(options.threads)
+    # Ended from outside, it still stops the Postgres that it started.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     import corpus
 
     with ExitStack() as stack:
