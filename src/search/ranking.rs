@@ -62,7 +62,7 @@ impl Default for Ranking {
             dense_weight: 0.5,
             dense_weight_symbol: 0.15,
             dense_weight_issue: 0.5,
-            subject_factor: 1.0,
+            subject_factor: 1.5,
             terms_max: 48,
             common_share: 0.05,
             lexical_exact_rows: 20,
