@@ -70,7 +70,8 @@ pub async fn search(
 
     let model = usable_model(deps.embedder, index.model(), request.vectors, &mut warnings);
     let embeds = question.similar_to.is_none() && !text.is_empty();
-    let embedding = model.filter(|_| embeds).map(|model| begin_embedding(model, &text));
+    let embedding =
+        model.filter(|_| embeds).map(|model| begin_embedding(model, subject(&text).unwrap_or(&text)));
 
     let backend = Backend::of(&index);
     let mut open = index.begin().await?;
@@ -370,7 +371,8 @@ fn usable_model<'a>(
     Some(embedder)
 }
 
-/// Embeds the question while the index is looked at.
+/// Embeds the question while the index is looked at. A long text is what its subject line says: the model reads the first
+/// few hundred tokens only, and traces and listings are not what it is about.
 fn begin_embedding(
     model: &Arc<dyn Embedder>,
     text: &str,

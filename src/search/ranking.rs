@@ -61,7 +61,7 @@ impl Default for Ranking {
         Self {
             dense_weight: 0.5,
             dense_weight_symbol: 0.15,
-            dense_weight_issue: 0.5,
+            dense_weight_issue: 0.2,
             subject_factor: 1.5,
             terms_max: 48,
             common_share: 0.05,
