@@ -26,6 +26,7 @@ mod models;
 mod oauth;
 mod portable;
 mod processes;
+mod ranking;
 mod resources;
 mod searching;
 mod serving;
