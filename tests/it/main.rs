@@ -26,6 +26,7 @@ mod oauth;
 mod portable;
 mod processes;
 mod resources;
+mod scale;
 mod searching;
 mod serving;
 mod storage;
