@@ -12,9 +12,11 @@ const WORD_CHARS_MIN: usize = 5;
 const SHARED_BEYOND: usize = 100;
 /// One of so many of the other words is another one in a copy.
 const CHANGED_ONE_OF: u8 = 4;
-/// How far a copy's vector lies from the original's: this share of the way between two other texts, which keeps the
-/// copies within the directions that real texts have.
-const DRIFT: f32 = 0.45;
+/// How far the texts of a copied file move together, and each by itself: this share of the way between two other texts,
+/// which keeps copies within the directions that real texts have. Moving together keeps what lies close together close,
+/// the near duplicates above all: they are what makes real texts hard for an index.
+const DRIFT_OF_FILE: f32 = 0.5;
+const DRIFT_OF_TEXT: f32 = 0.1;
 
 /// Words of a corpus that a copy may change.
 #[derive(Debug, Default)]
@@ -127,24 +129,27 @@ fn words_of(document: &Document<'_>) -> WordsWrite {
     WordsWrite { terms: row.terms, weights: row.weights }
 }
 
-/// The vector of the text `at` in the copy `number`.
-pub(super) fn vector(originals: &[Vec<f32>], at: usize, number: u32) -> Vec<f32> {
-    let original = &originals[at];
+/// The vector of the text `at` of the file `file` in the copy `number`.
+pub(super) fn vector(originals: &[Vec<f32>], (file, at): (usize, usize), number: u32) -> Vec<f32> {
+    let mut vector = originals[at].clone();
     if number == 0 {
-        return original.clone();
+        return vector;
     }
-    let draw = draw(number, &at.to_le_bytes());
-    let other = |from: usize| {
-        let mut eight = [0; 8];
-        eight.copy_from_slice(&draw[from..from + 8]);
-        &originals[usize::try_from(u64::from_le_bytes(eight) % originals.len() as u64).unwrap_or(0)]
-    };
-    let (from, to) = (other(0), other(8));
-    let moved = original.iter().zip(from).zip(to).map(|((here, from), to)| here + DRIFT * (to - from));
-    let mut moved: Vec<f32> = moved.collect();
-    let length = moved.iter().map(|x| x * x).sum::<f32>().sqrt();
-    moved.iter_mut().for_each(|x| *x /= length);
-    moved
+    for (what, drift) in [(format!("file {file}"), DRIFT_OF_FILE), (format!("text {at}"), DRIFT_OF_TEXT)] {
+        let draw = draw(number, what.as_bytes());
+        let (from, to) = (drawn(originals, &draw[..8]), drawn(originals, &draw[8..16]));
+        vector.iter_mut().zip(from).zip(to).for_each(|((here, from), to)| *here += drift * (to - from));
+    }
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    vector.iter_mut().for_each(|x| *x /= length);
+    vector
+}
+
+/// One of the vectors, chosen by eight bytes.
+fn drawn<'v>(originals: &'v [Vec<f32>], bits: &[u8]) -> &'v [f32] {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(bits);
+    &originals[usize::try_from(u64::from_le_bytes(eight) % originals.len() as u64).unwrap_or(0)]
 }
 
 /// Bits that are the same for the same thing in the same copy.
@@ -258,13 +263,13 @@ mod tests {
         let axis = |at: usize| (0..32).map(|i| f32::from(u8::from(i == at))).collect::<Vec<f32>>();
         let originals: Vec<_> = (0..32).map(axis).collect();
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-        assert_eq!(vector(&originals, 5, 0), originals[5]);
+        assert_eq!(vector(&originals, (1, 5), 0), originals[5]);
         for number in 1..9 {
-            let copied = vector(&originals, 5, number);
+            let copied = vector(&originals, (1, 5), number);
             assert!((dot(&copied, &copied) - 1.0).abs() < 1e-5);
             assert!(dot(&copied, &originals[5]) > 0.7);
         }
-        assert_ne!(vector(&originals, 5, 1), vector(&originals, 5, 2));
+        assert_ne!(vector(&originals, (1, 5), 1), vector(&originals, (1, 5), 2));
     }
 
     #[test]

@@ -7,12 +7,15 @@ use super::copies;
 use crate::contract::Fault;
 use crate::embedding::{Embedder, ModelIdentity};
 
+/// The copy, and the places of the original's file and text.
+type Place = (u32, usize, usize);
+
 /// An embedder that knows which text of which copy it was given, and asks the model about all others.
 pub(super) struct Drawn {
     pub(super) model: Arc<dyn Embedder>,
     originals: Vec<Vec<f32>>,
-    /// By hash of the text: the copy, and the place of the original.
-    known: Mutex<HashMap<[u8; 32], (u32, usize)>>,
+    /// By hash of the text.
+    known: Mutex<HashMap<[u8; 32], Place>>,
 }
 
 impl Drawn {
@@ -22,7 +25,7 @@ impl Drawn {
     }
 
     /// Notes texts of a copy; the first copy of a text is what its vector is made of.
-    pub(super) fn note(&self, texts: impl IntoIterator<Item = ([u8; 32], (u32, usize))>) {
+    pub(super) fn note(&self, texts: impl IntoIterator<Item = ([u8; 32], Place)>) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         texts.into_iter().for_each(|(hash, place)| _ = known.entry(hash).or_insert(place));
     }
@@ -32,7 +35,7 @@ impl Drawn {
         *self.known.lock().unwrap_or_else(PoisonError::into_inner) = HashMap::new();
     }
 
-    fn place(&self, passage: &str) -> Option<(u32, usize)> {
+    fn place(&self, passage: &str) -> Option<Place> {
         // Before the first line break stands the header.
         let (_, text) = passage.split_once('\n')?;
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,12 +49,12 @@ impl Embedder for Drawn {
     }
 
     fn embed_passages(&self, texts: &[String], cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, Fault> {
-        let places: Vec<Option<(u32, usize)>> = texts.iter().map(|text| self.place(text)).collect();
+        let places: Vec<Option<Place>> = texts.iter().map(|text| self.place(text)).collect();
         let others = texts.iter().zip(&places).filter(|(_, place)| place.is_none());
         let others: Vec<String> = others.map(|(text, _)| text.clone()).collect();
         let mut embedded = self.model.embed_passages(&others, cancelled)?.into_iter();
-        let vector = |place: Option<(u32, usize)>| match place {
-            Some((copy, at)) => Some(copies::vector(&self.originals, at, copy)),
+        let vector = |place: Option<Place>| match place {
+            Some((copy, file, at)) => Some(copies::vector(&self.originals, (file, at), copy)),
             None => embedded.next(),
         };
         Ok(places.into_iter().filter_map(vector).collect())
@@ -72,7 +75,7 @@ mod tests {
         let model = Arc::new(StubEmbedder::default());
         let originals = model.embed_passages(&["a b".to_owned(), "c d".to_owned()], &|| false).unwrap();
         let drawn = Drawn::new(model.clone(), originals.clone());
-        drawn.note([(*blake3::hash(b"copied\ntext").as_bytes(), (0, 1))]);
+        drawn.note([(*blake3::hash(b"copied\ntext").as_bytes(), (0, 0, 1))]);
         let texts = ["x.rs\nother", "copy_0000/x.rs\ncopied\ntext"].map(String::from);
         let vectors = drawn.embed_passages(&texts, &|| false).unwrap();
         assert_eq!(vectors[0], model.embed_query("x.rs\nother").unwrap());

@@ -81,7 +81,7 @@ pub(super) async fn grow(
 ) -> Result<(Project, Grown), Fault> {
     let id = format!("scale-{wanted}");
     let record = lab.home().join(format!("{id}.json"));
-    let made_of = format!("{} 1", corpus.fingerprint);
+    let made_of = format!("{} 2", corpus.fingerprint);
     let text = std::fs::read_to_string(&record).unwrap_or_default();
     if let Ok(grown) = serde_json::from_str::<Grown>(&text)
         && grown.made_of == made_of
@@ -263,7 +263,7 @@ fn copied(corpus: &Corpus, drawn: &Drawn, places: &[Place]) -> Vec<FileWrite> {
         let file = copy.file(&corpus.files[place.file]);
         let first = corpus.first[place.file];
         let hashes = file.chunks.iter().enumerate();
-        drawn.note(hashes.map(|(at, chunk)| (chunk.content_hash, (place.copy, first + at))));
+        drawn.note(hashes.map(|(at, chunk)| (chunk.content_hash, (place.copy, place.file, first + at))));
         file
     };
     places.iter().map(copy).collect()
