@@ -10,7 +10,7 @@ use super::variant::Variant;
 use super::vectors;
 use crate::app::App;
 use crate::clock::SystemClock;
-use crate::config::{Config, Layout};
+use crate::config::{Config, Layout, Search};
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::embedding::Embedder;
 use crate::indexing::RunReport;
@@ -71,6 +71,12 @@ impl Lab {
         Ok(self.with_embedder(Arc::new(memo), program))
     }
 
+    /// Its home.
+    #[must_use]
+    pub fn home(&self) -> &Path {
+        &self.home
+    }
+
     /// A folder for copies of checkouts.
     #[must_use]
     pub fn copies(&self) -> PathBuf {
@@ -122,17 +128,37 @@ impl Lab {
         request: &SearchRequest,
         variant: &Variant,
     ) -> Result<SearchAnswer, Fault> {
+        self.ask_with(project, request, variant, &self.app.config.search).await
+    }
+
+    /// The same with other limits.
+    ///
+    /// # Errors
+    /// As [`search::search`].
+    pub async fn ask_with(
+        &self,
+        project: &Project,
+        request: &SearchRequest,
+        variant: &Variant,
+        settings: &Search,
+    ) -> Result<SearchAnswer, Fault> {
         let embedder = self.app.embedder_for(project.model()).await?;
         let dictionary = self.app.dictionaries.current().await;
-        let deps = Deps {
-            embedder: Some(&embedder),
-            dictionary: dictionary.as_deref(),
+        let deps = Deps { dictionary: dictionary.as_deref(), settings, ..self.deps(&embedder, variant) };
+        let request = SearchRequest { vectors: variant.vectors, ..request.clone() };
+        search::search(deps, Index::Postgres(self.app.store().await?, project), &request).await
+    }
+
+    /// What a search needs, without word lists.
+    #[must_use]
+    pub fn deps<'a>(&'a self, embedder: &'a Arc<dyn Embedder>, variant: &'a Variant) -> Deps<'a> {
+        Deps {
+            embedder: Some(embedder),
+            dictionary: None,
             settings: &self.app.config.search,
             ranking: &variant.ranking,
             clock: &*self.app.clock,
-        };
-        let request = SearchRequest { vectors: variant.vectors, ..request.clone() };
-        search::search(deps, Index::Postgres(self.app.store().await?, project), &request).await
+        }
     }
 
     /// The model that makes the vectors.

@@ -25,14 +25,18 @@ mod options;
 mod report;
 mod run;
 
+mod folder;
+
 mod documents;
 mod watch;
 
 pub use documents::{Document, Documents, run_documents};
 pub use file::{Kind, ReadLimits, Root, SkipReason};
+pub use folder::read_folder;
 pub use front_matter::pairs;
 pub use options::{Mode, Options};
 pub use report::{RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{Run, embed, require_files, run};
 pub use secrets::redact;
+pub use vectors::passage;
 pub use watch::{Changes, Look, Watch};

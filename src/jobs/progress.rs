@@ -67,7 +67,9 @@ impl Progress {
 pub struct ProgressSender(watch::Sender<Progress>);
 
 impl ProgressSender {
-    pub(super) fn new() -> Self {
+    /// A sender whose snapshot nobody reads but through itself.
+    #[must_use]
+    pub fn new() -> Self {
         Self(watch::Sender::new(Progress::default()))
     }
 

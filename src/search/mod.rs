@@ -13,6 +13,7 @@ mod regex_filter;
 mod resolve;
 mod scope;
 
+mod nearest;
 pub mod plan;
 mod ranking;
 mod retrieve;
@@ -29,6 +30,7 @@ mod surroundings;
 
 pub use ask::{Deps, search};
 pub use given::{Given, GivenValue, given};
+pub use nearest::nearest;
 pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, present};
 pub use rank::{Facts, Parts, Ranked};
 pub use ranking::Ranking;

@@ -140,7 +140,8 @@ impl LexicalPlan {
     }
 }
 
-fn vector_path(counts: Counts, settings: &config::Search) -> VectorPath {
+/// Chooses how vectors are compared.
+pub(super) fn vector_path(counts: Counts, settings: &config::Search) -> VectorPath {
     if !counts.embedded || counts.vectors_in_filter == 0 {
         VectorPath::None
     } else if counts.vectors_in_filter <= settings.exact_rows_max || !counts.vectors_indexed {

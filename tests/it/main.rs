@@ -28,6 +28,7 @@ mod portable;
 mod processes;
 mod ranking;
 mod resources;
+mod scale;
 mod searching;
 mod serving;
 mod storage;

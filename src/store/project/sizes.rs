@@ -85,6 +85,28 @@ pub async fn database(door: &mut ControlTx) -> Result<u64, Fault> {
     Ok(row.try_get::<i64, _>(0)?.unsigned_abs())
 }
 
+/// Bytes of the system catalogs, which grow with every table.
+///
+/// # Errors
+/// Storage faults.
+pub async fn catalogs(door: &mut ControlTx) -> Result<u64, Fault> {
+    let query = sql("SELECT sum(pg_total_relation_size(oid))::int8 FROM pg_catalog.pg_class \
+         WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind = 'r'");
+    Ok(door.tx.one(query).await?.try_get::<i64, _>(0)?.unsigned_abs())
+}
+
+/// Processes of the server: their ids, with the name that a client gave or what else they are for.
+///
+/// # Errors
+/// Storage faults.
+pub async fn processes(door: &mut ControlTx) -> Result<Vec<(i32, String)>, Fault> {
+    let query = sql(
+        "SELECT pid, coalesce(nullif(application_name, ''), backend_type) FROM pg_catalog.pg_stat_activity",
+    );
+    let rows = door.tx.all(query).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
 /// Gives the room of removed rows back: to the disk where it lies at the end of a table, else to rows to come.
 /// Searches go on meanwhile.
 ///

@@ -6,7 +6,8 @@ use serde::Serialize;
 
 use super::install::install;
 use super::session::{Exit, Ran, Session};
-use crate::bench::{Lab, Variant, issues, quality};
+use crate::bench::{Lab, Variant, issues, quality, scale};
+use crate::config::Config;
 use crate::contract::{Fault, visible_line};
 use crate::surfaces::answer;
 
@@ -25,6 +26,44 @@ enum What {
     Quality(Asked),
     /// Issue texts and the files of their fixes: Acc@1, @5, @10
     Issues(Asked),
+    /// What size costs: one project of many chunks, and many projects
+    Scale(Grown),
+}
+
+/// Arguments of `scale`.
+#[derive(Debug, clap::Args)]
+struct Grown {
+    /// Folder of real files that growth is made of; they are only read
+    folder: PathBuf,
+    /// Sizes of one project
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000,100000,1000000")]
+    chunks: Vec<usize>,
+    /// Numbers of projects
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,10,100,1000")]
+    projects: Vec<usize>,
+    /// Questions at each size
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    questions: usize,
+    /// Of these, questions whose answers are compared with the exact ones
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    recalled: usize,
+}
+
+impl From<Grown> for scale::Options {
+    fn from(grown: Grown) -> Self {
+        let sizes = |mut sizes: Vec<usize>| {
+            sizes.retain(|size| *size > 0);
+            sizes.sort_unstable();
+            sizes
+        };
+        Self {
+            folder: grown.folder,
+            chunks: sizes(grown.chunks),
+            projects: sizes(grown.projects),
+            questions: grown.questions,
+            recalled: grown.recalled,
+        }
+    }
 }
 
 /// What both kinds of questions take.
@@ -88,13 +127,22 @@ pub(super) async fn run(session: &Session, args: Args) -> Ran {
             print(session, &report, tables::issues);
             lab.close().await;
         }
+        What::Scale(grown) => {
+            let lab = lab_with(session, scale::configured).await?;
+            let report = scale::measure(lab, &grown.into(), program()?, &|line| tell(session, line)).await?;
+            print(session, &report, tables::scale);
+        }
     }
     Ok(Exit::Ok)
 }
 
 async fn lab(session: &Session) -> Result<Lab, Fault> {
+    lab_with(session, |config| config).await
+}
+
+async fn lab_with(session: &Session, change: impl FnOnce(Config) -> Config) -> Result<Lab, Fault> {
     install(session, None, false).await?;
-    Lab::open(session.app.config.clone(), &session.app.layout, program()?)
+    Lab::open(change(session.app.config.clone()), &session.app.layout, program()?)
 }
 
 fn program() -> Result<PathBuf, Fault> {

@@ -1,0 +1,288 @@
+//! Growth out of real files: copies whose words and vectors differ a little from the original's. All of it is a pure
+//! function of the original and the copy's number.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::languages::terms::{self, Document, is_stop_word};
+use crate::store::{ChunkWrite, CommentWrite, FileWrite, WordsWrite};
+
+/// Shorter words are seldom names of one project alone.
+const WORD_CHARS_MIN: usize = 5;
+/// Words in more than one of so many chunks are those of the language, which all projects share.
+const SHARED_BEYOND: usize = 100;
+/// One of so many of the other words is another one in a copy.
+const CHANGED_ONE_OF: u8 = 4;
+/// How far the texts of a copied file move together, and each by itself: this share of the way between two other texts,
+/// which keeps copies within the directions that real texts have. Moving together keeps what lies close together close,
+/// the near duplicates above all: they are what makes real texts hard for an index.
+const DRIFT_OF_FILE: f32 = 0.5;
+const DRIFT_OF_TEXT: f32 = 0.1;
+
+/// Words of a corpus that a copy may change.
+#[derive(Debug, Default)]
+pub(super) struct Vocabulary(HashSet<String>);
+
+impl Vocabulary {
+    /// The words of `texts` that few of them say.
+    pub(super) fn of<'t>(texts: impl Iterator<Item = &'t str> + Clone) -> Self {
+        let mut said: HashMap<&str, usize> = HashMap::new();
+        for text in texts.clone() {
+            let words: HashSet<&str> = terms::words(text).map(|word| word.text).collect();
+            words
+                .into_iter()
+                .filter(|word| may_change(word))
+                .for_each(|word| *said.entry(word).or_default() += 1);
+        }
+        let most = texts.count() / SHARED_BEYOND;
+        Self(
+            said.into_iter().filter(|(_, chunks)| *chunks <= most).map(|(word, _)| word.to_owned()).collect(),
+        )
+    }
+}
+
+fn may_change(word: &str) -> bool {
+    word.len() >= WORD_CHARS_MIN && word.chars().any(char::is_alphabetic) && !is_stop_word(word)
+}
+
+/// A copy of a corpus; the one with the number 0 says what the original says.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Copy<'v> {
+    pub(super) number: u32,
+    pub(super) vocabulary: &'v Vocabulary,
+}
+
+impl Copy<'_> {
+    /// Where a file of the original stands in the copy.
+    pub(super) fn path(&self, path: &str) -> String {
+        format!("{}/{path}", folder(self.number))
+    }
+
+    /// What the copy says where the original says `text`: some words are other ones, everywhere the same.
+    pub(super) fn text(&self, text: &str) -> String {
+        let mut changed = String::with_capacity(text.len() + text.len() / 16);
+        let mut at = 0;
+        for word in terms::words(text) {
+            if let Some(ending) = self.ending(word.text) {
+                changed.push_str(&text[at..word.end()]);
+                changed.push_str(&ending);
+                at = word.end();
+            }
+        }
+        changed.push_str(&text[at..]);
+        changed
+    }
+
+    /// What makes another word of `word`; none where it stays.
+    fn ending(&self, word: &str) -> Option<String> {
+        if self.number == 0 || !self.vocabulary.0.contains(word) {
+            return None;
+        }
+        let draw = draw(self.number, word.as_bytes());
+        (draw[0] % CHANGED_ONE_OF == 0).then(|| syllables(&draw[1..3]))
+    }
+
+    /// The copy of a file.
+    pub(super) fn file(&self, file: &FileWrite) -> FileWrite {
+        let path = self.path(&file.path);
+        let chunks = file.chunks.iter().map(|chunk| self.chunk(&path, chunk)).collect();
+        let content_hash = draw(self.number, &file.content_hash).to_vec();
+        FileWrite { path, chunks, content_hash, ..file.clone() }
+    }
+
+    fn chunk(&self, path: &str, chunk: &ChunkWrite) -> ChunkWrite {
+        let mut content = self.text(&chunk.content);
+        if self.number > 0 && content == chunk.content {
+            // Without a word of its own: a text of its own it is all the same.
+            content.push('\n');
+            content.push_str(&syllables(&draw(self.number, b"")[..4]));
+        }
+        let defines: Vec<String> = chunk.defines.iter().map(|name| self.text(name)).collect();
+        let signature = chunk.signature.as_deref().map(|signature| self.text(signature));
+        let document = Document { path, defines: &defines, signature: signature.as_deref(), text: &content };
+        let words = words_of(&document);
+        let comment = chunk.comment.as_ref().map(|comment| {
+            let content = self.text(&comment.content);
+            let words = words_of(&Document { path, defines: &defines, signature: None, text: &content });
+            CommentWrite { content, words, ..comment.clone() }
+        });
+        ChunkWrite {
+            content_hash: *blake3::hash(content.as_bytes()).as_bytes(),
+            name: chunk.name.as_deref().map(|name| self.text(name)),
+            facts: chunk.facts.iter().map(|(field, value)| (*field, self.text(value))).collect(),
+            content,
+            defines,
+            signature,
+            words,
+            comment,
+            ..chunk.clone()
+        }
+    }
+}
+
+/// The folder of a copy.
+pub(super) fn folder(number: u32) -> String {
+    format!("copy_{number:04}")
+}
+
+fn words_of(document: &Document<'_>) -> WordsWrite {
+    let row = terms::document(document, None);
+    WordsWrite { terms: row.terms, weights: row.weights }
+}
+
+/// The vector of the text `at` of the file `file` in the copy `number`.
+pub(super) fn vector(originals: &[Vec<f32>], (file, at): (usize, usize), number: u32) -> Vec<f32> {
+    let mut vector = originals[at].clone();
+    if number == 0 {
+        return vector;
+    }
+    for (what, drift) in [(format!("file {file}"), DRIFT_OF_FILE), (format!("text {at}"), DRIFT_OF_TEXT)] {
+        let draw = draw(number, what.as_bytes());
+        let (from, to) = (drawn(originals, &draw[..8]), drawn(originals, &draw[8..16]));
+        vector.iter_mut().zip(from).zip(to).for_each(|((here, from), to)| *here += drift * (to - from));
+    }
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    vector.iter_mut().for_each(|x| *x /= length);
+    vector
+}
+
+/// One of the vectors, chosen by eight bytes.
+fn drawn<'v>(originals: &'v [Vec<f32>], bits: &[u8]) -> &'v [f32] {
+    let mut eight = [0; 8];
+    eight.copy_from_slice(bits);
+    &originals[usize::try_from(u64::from_le_bytes(eight) % originals.len() as u64).unwrap_or(0)]
+}
+
+/// Bits that are the same for the same thing in the same copy.
+fn draw(number: u32, what: &[u8]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&number.to_le_bytes()).update(what);
+    *hasher.finalize().as_bytes()
+}
+
+/// Something that could be part of a word.
+fn syllables(bits: &[u8]) -> String {
+    const STARTS: [&str; 16] =
+        ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "tr", "st"];
+    const ENDS: [&str; 16] =
+        ["a", "e", "i", "o", "u", "an", "en", "in", "on", "un", "ar", "er", "or", "al", "el", "is"];
+    bits.iter().flat_map(|byte| [STARTS[usize::from(byte & 15)], ENDS[usize::from(byte >> 4)]]).collect()
+}
+
+/// A file of a copy, and the repository that it goes to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) copy: u32,
+    /// Of the original.
+    pub(super) file: usize,
+    /// From 0 on.
+    pub(super) repository: usize,
+}
+
+/// Repositories of a grown project, each with the same share of the chunks.
+pub(super) const REPOSITORIES: usize = 100;
+
+/// Copies of all files, in order, until there are about `wanted` chunks; of the last copy a sample of the files.
+/// `files` has the path of each file and its chunks.
+pub(super) fn places(files: &[(&str, usize)], wanted: usize) -> Vec<Place> {
+    let whole: usize = files.iter().map(|(_, chunks)| chunks).sum();
+    let (mut places, mut chunks) = (Vec::new(), 0);
+    for copy in 0.. {
+        if chunks >= wanted || whole == 0 {
+            break;
+        }
+        let left = wanted - chunks;
+        for (file, (path, size)) in files.iter().enumerate() {
+            if left < whole && !sampled(path, left, whole) {
+                continue;
+            }
+            let repository = (chunks * REPOSITORIES / wanted).min(REPOSITORIES - 1);
+            places.push(Place { copy, file, repository });
+            chunks += size;
+        }
+        if left < whole {
+            break;
+        }
+    }
+    places
+}
+
+/// Whether a file belongs to the sample of `of` files that has `share` of them.
+fn sampled(path: &str, share: usize, of: usize) -> bool {
+    let draw = draw(0, path.as_bytes());
+    let place = usize::from(u16::from_le_bytes([draw[0], draw[1]]));
+    place * of < share << 16
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chunk(content: &str, defines: &str) -> ChunkWrite {
+        ChunkWrite { content: content.to_owned(), defines: vec![defines.to_owned()], ..ChunkWrite::default() }
+    }
+
+    fn vocabulary() -> Vocabulary {
+        // `shared` stands in all of 200 texts, each other word in one.
+        let texts: Vec<String> = (0..200).map(|i| format!("shared fn parse_thing{i} handler{i}")).collect();
+        Vocabulary::of(texts.iter().map(String::as_str))
+    }
+
+    #[test]
+    fn a_copy_changes_some_words_and_says_each_alike_everywhere() {
+        let vocabulary = vocabulary();
+        let text: String = (0..200).map(|i| format!("shared handler{i} (handler{i});\n")).collect();
+        let copy = |number| Copy { number, vocabulary: &vocabulary }.text(&text);
+        assert_eq!(copy(0), text);
+        assert_ne!(copy(1), copy(2));
+        assert_eq!(copy(1), copy(1));
+        assert_eq!(copy(1).matches("shared ").count(), 200);
+        let changed = copy(1).lines().zip(text.lines()).filter(|(a, b)| a != b).count();
+        assert!((25..75).contains(&changed), "{changed} of 200, one of four");
+        let alike =
+            |line: &str| line["shared ".len()..].split_once(" (").map(|(a, b)| b.trim_end_matches(");") == a);
+        assert!(copy(1).lines().all(|line| alike(line) == Some(true)));
+    }
+
+    #[test]
+    fn a_copied_file_has_another_path_other_texts_and_words_that_fit_them() {
+        let vocabulary = vocabulary();
+        let chunks = vec![chunk("shared", "shared"), chunk("fn handler7() {}", "handler7")];
+        let file = FileWrite { path: "src/a.rs".into(), chunks, ..FileWrite::default() };
+        let copied = Copy { number: 3, vocabulary: &vocabulary }.file(&file);
+        assert_eq!(copied.path, "copy_0003/src/a.rs");
+        for (copied, original) in copied.chunks.iter().zip(&file.chunks) {
+            assert_ne!(copied.content, original.content);
+            assert!(copied.content.starts_with("shared\n") || copied.content.contains(&copied.defines[0]));
+            let word = terms::whole_word(&copied.defines[0]).unwrap();
+            assert!(copied.words.terms.contains(&word));
+        }
+    }
+
+    #[test]
+    fn a_copied_vector_is_near_its_original_and_of_unit_length() {
+        let axis = |at: usize| (0..32).map(|i| f32::from(u8::from(i == at))).collect::<Vec<f32>>();
+        let originals: Vec<_> = (0..32).map(axis).collect();
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+        assert_eq!(vector(&originals, (1, 5), 0), originals[5]);
+        for number in 1..9 {
+            let copied = vector(&originals, (1, 5), number);
+            assert!((dot(&copied, &copied) - 1.0).abs() < 1e-5);
+            assert!(dot(&copied, &originals[5]) > 0.7);
+        }
+        assert_ne!(vector(&originals, (1, 5), 1), vector(&originals, (1, 5), 2));
+    }
+
+    #[test]
+    fn places_reach_the_wanted_number_in_whole_copies_and_a_sample() {
+        let names: Vec<String> = (0..1000).map(|i| format!("f{i}")).collect();
+        let files: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 3)).collect();
+        for wanted in [300, 3000, 10_000] {
+            let places = places(&files, wanted);
+            let chunks = places.len() * 3;
+            assert!(chunks.abs_diff(wanted) < wanted / 10, "{chunks} for {wanted}");
+            assert!(places.windows(2).all(|pair| pair[0].repository <= pair[1].repository));
+            assert!(places.iter().all(|place| place.repository < REPOSITORIES));
+        }
+        assert!(places(&[], 10).is_empty());
+    }
+}
