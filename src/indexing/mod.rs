@@ -35,4 +35,5 @@ pub use options::{Mode, Options};
 pub use report::{RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{Run, embed, require_files, run};
 pub use secrets::redact;
+pub use vectors::passage;
 pub use watch::{Changes, Look, Watch};
