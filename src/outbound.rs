@@ -77,14 +77,26 @@ impl Outbound {
     /// # Errors
     /// When TLS cannot be set up at all.
     pub fn new(budget: Duration) -> Result<Self, Problem> {
+        // Calls are minutes apart; a connection kept for the next one would be a dead one.
+        Self::keeping(budget, 0)
+    }
+
+    /// The same for calls in a row, which share a connection.
+    ///
+    /// # Errors
+    /// As [`Outbound::new`].
+    pub fn for_many_calls(budget: Duration) -> Result<Self, Problem> {
+        Self::keeping(budget, 1)
+    }
+
+    fn keeping(budget: Duration, connections: usize) -> Result<Self, Problem> {
         let client = reqwest::Client::builder()
             .tls_backend_preconfigured(tls().map_err(|error| Problem::Unreachable(error.to_string()))?)
             .timeout(budget)
             .connect_timeout(budget)
             .redirect(Policy::none())
             .no_proxy()
-            // Calls are minutes apart; a connection kept for the next one would be a dead one.
-            .pool_max_idle_per_host(0)
+            .pool_max_idle_per_host(connections)
             .user_agent(format!("pairofcleats/{TOOLING_VERSION}"))
             .build()?;
         Ok(Self { client })
@@ -95,19 +107,31 @@ impl Outbound {
     /// # Errors
     /// Anything but a whole JSON document with status 200 is a [`Problem`].
     pub async fn get_json(&self, url: &Url, bytes_max: usize) -> Result<Value, Problem> {
-        let mut answer = self.client.get(url.clone()).header("accept", "application/json").send().await?;
-        if answer.status() != reqwest::StatusCode::OK {
-            return Err(Problem::Status(answer.status().as_u16()));
-        }
-        let mut body = Vec::new();
-        while let Some(part) = answer.chunk().await? {
-            if body.len() + part.len() > bytes_max {
-                return Err(Problem::TooLarge(bytes_max));
-            }
-            body.extend_from_slice(&part);
-        }
-        serde_json::from_slice(&body).map_err(|error| Problem::Malformed(error.to_string()))
+        json_of(self.client.get(url.clone()).header("accept", "application/json").send().await?, bytes_max)
+            .await
     }
+
+    /// What `url` answers to `body`, at most `bytes_max` of JSON.
+    ///
+    /// # Errors
+    /// As [`Outbound::get_json`].
+    pub async fn post_json(&self, url: &Url, body: &Value, bytes_max: usize) -> Result<Value, Problem> {
+        json_of(self.client.post(url.clone()).json(body).send().await?, bytes_max).await
+    }
+}
+
+async fn json_of(mut answer: reqwest::Response, bytes_max: usize) -> Result<Value, Problem> {
+    if answer.status() != reqwest::StatusCode::OK {
+        return Err(Problem::Status(answer.status().as_u16()));
+    }
+    let mut body = Vec::new();
+    while let Some(part) = answer.chunk().await? {
+        if body.len() + part.len() > bytes_max {
+            return Err(Problem::TooLarge(bytes_max));
+        }
+        body.extend_from_slice(&part);
+    }
+    serde_json::from_slice(&body).map_err(|error| Problem::Malformed(error.to_string()))
 }
 
 /// An address over HTTP or HTTPS.

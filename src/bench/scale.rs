@@ -91,13 +91,11 @@ pub struct Size {
     pub program_mb: u64,
 }
 
-/// The configuration that is measured: the given one, but every question is embedded, and exact answers, which are only
-/// for comparison, may take their time.
-#[must_use]
-pub fn configured(mut config: Config) -> Config {
+/// Changes the configuration to what is measured: every question is embedded, and exact answers, which are only for
+/// comparison, may take their time.
+pub fn configure(config: &mut Config) {
     config.embedding.query_cache_entries = 0;
     config.database.search_statement_timeout_ms = 120_000;
-    config
 }
 
 /// Grows and measures.

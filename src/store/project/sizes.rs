@@ -107,6 +107,15 @@ pub async fn processes(door: &mut ControlTx) -> Result<Vec<(i32, String)>, Fault
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
+/// The process of the server that answers this transaction.
+///
+/// # Errors
+/// Storage faults.
+pub async fn backend(door: &mut ControlTx) -> Result<u32, Fault> {
+    let row = door.tx.one(sql("SELECT pg_backend_pid()")).await?;
+    Ok(row.try_get::<i32, _>(0)?.unsigned_abs())
+}
+
 /// Gives the room of removed rows back: to the disk where it lies at the end of a table, else to rows to come.
 /// Searches go on meanwhile.
 ///

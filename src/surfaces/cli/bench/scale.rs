@@ -1,60 +1,59 @@
-//! Results as people read them.
+//! `bench scale`: what size costs.
 
 use std::fmt::Write;
+use std::path::PathBuf;
 
-use crate::bench::{issues, quality, scale};
+use super::{lab, print, program, tell};
+use crate::bench::scale;
+use crate::contract::Fault;
+use crate::surfaces::cli::session::Session;
 
-/// A line a variant, then the first one by category and language.
-pub(super) fn quality(report: &quality::Report) -> String {
-    let mut text = format!(
-        "{} repositories, {} chunks, {}\n\n{:<38} {:>7} {:>7}  {:>7} {:>7}\n",
-        report.repositories, report.chunks, report.model, "NDCG@10", "list", "files", "@2k", "compact"
-    );
-    missing(&mut text, &report.missing);
-    for measured in &report.variants {
-        let recall = |name: &str| {
-            measured.token_recall.get(name).and_then(|at| at.get(&2_000)).copied().unwrap_or(0.0)
+/// Arguments of `scale`.
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Folder of real files that growth is made of; they are only read
+    folder: PathBuf,
+    /// Sizes of one project
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000,100000,1000000")]
+    chunks: Vec<usize>,
+    /// Numbers of projects
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,10,100,1000")]
+    projects: Vec<usize>,
+    /// Questions at each size
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    questions: usize,
+    /// Of these, questions whose answers are compared with the exact ones
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    recalled: usize,
+}
+
+impl From<Args> for scale::Options {
+    fn from(args: Args) -> Self {
+        let sizes = |mut sizes: Vec<usize>| {
+            sizes.retain(|size| *size > 0);
+            sizes.sort_unstable();
+            sizes
         };
-        line(
-            &mut text,
-            &measured.variant,
-            &measured.all,
-            &format!("  {:>7.4} {:>7.4}", recall("chunks"), recall("compact")),
-        );
+        Self {
+            folder: args.folder,
+            chunks: sizes(args.chunks),
+            projects: sizes(args.projects),
+            questions: args.questions,
+            recalled: args.recalled,
+        }
     }
-    let Some(first) = report.variants.first() else { return text };
-    for group in [&first.categories, &first.languages] {
-        text.push('\n');
-        group.iter().for_each(|(name, figures)| {
-            line(&mut text, name, figures, &format!("  {:>4}", figures.questions))
-        });
-    }
-    text
 }
 
-fn line(text: &mut String, name: &str, figures: &quality::Figures, more: &str) {
-    let _ = writeln!(text, "{name:<38} {:>7.4} {:>7.4}{more}", figures.ndcg10, figures.ndcg10_files);
-}
-
-/// A line a variant.
-pub(super) fn issues(report: &issues::Report) -> String {
-    let mut text = format!(
-        "{} issues, {} chunks, {}\n\n{:<38} {:>7} {:>7} {:>7} {:>9}\n",
-        report.issues, report.chunks, report.model, "", "Acc@1", "Acc@5", "Acc@10", "p50 ms"
-    );
-    missing(&mut text, &report.missing);
-    for measured in &report.variants {
-        let _ = writeln!(
-            text,
-            "{:<38} {:>7.1} {:>7.1} {:>7.1} {:>9.1}",
-            measured.variant, measured.acc1, measured.acc5, measured.acc10, measured.p50_ms
-        );
-    }
-    text
+/// Measures.
+pub(super) async fn run(session: &Session, args: Args) -> Result<(), Fault> {
+    let lab = lab(session, scale::configure).await?;
+    let report = scale::measure(lab, &args.into(), program()?, &|line| tell(session, line)).await?;
+    print(session, &report, table);
+    Ok(())
 }
 
 /// A line a condition and size, then a line a number of projects.
-pub(super) fn scale(report: &scale::Report) -> String {
+fn table(report: &scale::Report) -> String {
     let settings = &report.settings;
     let mut text = format!(
         "{} real chunks, {}, shared_buffers {} MB, maintenance_work_mem {} MB\n",
@@ -157,10 +156,5 @@ fn many(text: &mut String, projects: &[scale::Many]) {
             many.start_seconds
         );
     }
-}
-
-fn missing(text: &mut String, missing: &[String]) {
-    if !missing.is_empty() {
-        let _ = writeln!(text, "not in the corpus: {}", missing.join(", "));
-    }
+    text
 }

@@ -1,0 +1,126 @@
+//! The files that are measured: a copy that may be edited.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::contract::{ErrorCode, Fault};
+
+/// A copy of a folder, without what git keeps.
+#[derive(Debug)]
+pub(super) struct Corpus {
+    pub(super) root: PathBuf,
+    /// Relative to the root, sorted.
+    pub(super) files: Vec<PathBuf>,
+    pub(super) bytes: u64,
+}
+
+/// Copies at most `files_max` files, spread evenly over all of them, in the place of what `into` held.
+///
+/// # Errors
+/// `INVALID_INPUT` for a folder without files; what the file system says.
+pub(super) fn copy(folder: &Path, into: &Path, files_max: Option<usize>) -> Result<Corpus, Fault> {
+    let copied = || -> io::Result<Corpus> {
+        match fs::remove_dir_all(into) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut corpus = Corpus { root: into.to_owned(), files: Vec::new(), bytes: 0 };
+        for file in spread(list(folder)?, files_max) {
+            let target = into.join(&file);
+            if let Some(parent) = target.parent() {
+                fs::create_dir_all(parent)?;
+            }
+            corpus.bytes += fs::copy(folder.join(&file), target)?;
+            corpus.files.push(file);
+        }
+        Ok(corpus)
+    };
+    let corpus = copied()
+        .map_err(|error| Fault::internal(format!("{} could not be copied.", folder.display()), error))?;
+    if corpus.files.is_empty() {
+        return Err(Fault::new(ErrorCode::InvalidInput, format!("{} holds no files.", folder.display())));
+    }
+    Ok(corpus)
+}
+
+/// Files below a folder, relative to it, sorted.
+fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let (mut files, mut open) = (Vec::new(), vec![PathBuf::new()]);
+    while let Some(below) = open.pop() {
+        for entry in fs::read_dir(folder.join(&below))? {
+            let entry = entry?;
+            let (kind, path) = (entry.file_type()?, below.join(entry.file_name()));
+            if kind.is_dir() && entry.file_name() != ".git" {
+                open.push(path);
+            } else if kind.is_file() {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// At most `most` of `all`, from its beginning to its end.
+fn spread<T>(all: Vec<T>, most: Option<usize>) -> Vec<T> {
+    let (count, most) = (all.len(), most.unwrap_or(all.len()).min(all.len()));
+    let taken = |at: usize| (at + 1) * most / count > at * most / count;
+    all.into_iter().enumerate().filter(|(at, _)| taken(*at)).map(|(_, one)| one).collect()
+}
+
+impl Corpus {
+    /// The text of a file; empty where it has none.
+    pub(super) fn text(&self, file: &Path) -> String {
+        fs::read_to_string(self.root.join(file)).unwrap_or_default()
+    }
+
+    /// The folder that holds about `share` of the files, with a `/` at its end.
+    pub(super) fn folder_with(&self, share: f64) -> Option<String> {
+        let mut folders = std::collections::BTreeMap::<&Path, usize>::new();
+        for file in &self.files {
+            for folder in file.ancestors().skip(1).filter(|folder| !folder.as_os_str().is_empty()) {
+                *folders.entry(folder).or_default() += 1;
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "counts of files")]
+        let distance = |files: usize| (files as f64 / self.files.len() as f64 / share).ln().abs();
+        let nearest = folders.into_iter().min_by(|a, b| distance(a.1).total_cmp(&distance(b.1)));
+        nearest.map(|(folder, _)| format!("{}/", folder.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_of_the_files_comes_from_all_of_them() {
+        assert_eq!(spread((0..10).collect(), Some(5)), [1, 3, 5, 7, 9]);
+        assert_eq!(spread((0..10).collect(), Some(3)).len(), 3);
+        assert_eq!(spread((0..3).collect(), Some(9)), [0, 1, 2]);
+        assert_eq!(spread((0..3).collect(), None), [0, 1, 2]);
+        assert!(spread(Vec::<u8>::new(), Some(1)).is_empty());
+    }
+
+    #[test]
+    fn a_copy_leaves_git_out_and_replaces_the_one_before() {
+        let place = tempfile::tempdir().unwrap();
+        let (from, into) = (place.path().join("from"), place.path().join("into"));
+        for (file, text) in [("a/one.rs", "1"), ("a/two.rs", "22"), ("b/c/three.rs", "333"), (".git/x", "")] {
+            fs::create_dir_all(from.join(file).parent().unwrap()).unwrap();
+            fs::write(from.join(file), text).unwrap();
+        }
+        fs::create_dir_all(&into).unwrap();
+        fs::write(into.join("old.rs"), "old").unwrap();
+        let corpus = copy(&from, &into, None).unwrap();
+        assert_eq!((corpus.files.len(), corpus.bytes), (3, 6));
+        assert!(!into.join("old.rs").exists() && !into.join(".git").exists());
+        assert_eq!(corpus.text(Path::new("a/two.rs")), "22");
+        assert_eq!(corpus.folder_with(0.6).as_deref(), Some("a/"));
+        assert_eq!(
+            copy(&into.join("b/c/none"), &from.join("d"), None).unwrap_err().code,
+            ErrorCode::Internal
+        );
+    }
+}
