@@ -108,7 +108,7 @@ pub async fn measure(
     program: PathBuf,
     tell: &(dyn Fn(&str) + Sync),
 ) -> Result<Report, Fault> {
-    let lab = lab.remembering(program.clone()).await?;
+    let lab = lab.remembering("shipped", program.clone()).await?;
     let corpus = Arc::new(Corpus::read(&lab, options.folder.clone(), tell).await?);
     let drawn = Arc::new(Drawn::new(Arc::clone(lab.app.embedder().await?), corpus.vectors.clone()));
     let lab = lab.with_embedder(Arc::clone(&drawn) as _, program.clone());

@@ -156,5 +156,4 @@ fn many(text: &mut String, projects: &[scale::Many]) {
             many.start_seconds
         );
     }
-    text
 }
