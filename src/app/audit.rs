@@ -16,6 +16,8 @@ use crate::store::audit::{self, AuditEntry};
 const WAITING_MAX: usize = 8192;
 /// Entries a statement.
 const BATCH: usize = 256;
+/// How long an entry waits for others: a transaction each would cost the database as much as a small search.
+const GATHER: Duration = Duration::from_millis(100);
 /// Between attempts while the database is away.
 const RETRY: Duration = Duration::from_secs(2);
 /// Between looks, while the server stops, whether calls still run.
@@ -56,7 +58,7 @@ pub(super) async fn write(app: Arc<App>) {
     loop {
         tokio::select! {
             biased;
-            _ = receiver.recv_many(&mut batch, BATCH) => {}
+            _ = receiver.recv_many(&mut batch, BATCH) => gather(&app, &mut receiver, &mut batch).await,
             _ = prune.tick() => {
                 drop_old(&app).await;
                 continue;
@@ -76,6 +78,19 @@ pub(super) async fn write(app: Arc<App>) {
     }
     finish(&app, receiver).await;
     app.audit.writing.store(false, Ordering::Release);
+}
+
+/// Waits for more, unless the batch is full or the server stops.
+async fn gather(app: &App, receiver: &mut mpsc::Receiver<AuditEntry>, batch: &mut Vec<AuditEntry>) {
+    tokio::select! {
+        () = tokio::time::sleep(GATHER) => {}
+        () = app.shutdown.cancelled() => {}
+    }
+    while batch.len() < BATCH
+        && let Ok(entry) = receiver.try_recv()
+    {
+        batch.push(entry);
+    }
 }
 
 /// Writes down what waits, and what calls that still run come to.

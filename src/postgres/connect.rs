@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sqlx::postgres::PgConnectOptions;
+use sqlx::postgres::{PgConnectOptions, PgRow};
 use sqlx::{ConnectOptions, Connection, PgConnection, Row};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -109,12 +109,37 @@ impl Database {
         Tx::begin(self.pools.get(pool), "BEGIN").await
     }
 
+    /// The same with a statement right behind, which costs no further round trip.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`]; `STORAGE_UNAVAILABLE` when no connection comes in time.
+    pub async fn begin_with(&self, pool: Pool, then: &str) -> Result<Tx, Fault> {
+        Tx::begin(self.pools.get(pool), &format!("BEGIN; {then}")).await
+    }
+
     /// Begins a transaction that the server keeps from writing.
     ///
     /// # Errors
-    /// `STORAGE_UNAVAILABLE` when no connection comes in time.
+    /// As [`Database::begin`].
     pub async fn begin_read_only(&self, pool: Pool) -> Result<Tx, Fault> {
-        Tx::begin(self.pools.get(pool), "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await
+        self.begin_read_only_with(pool, "").await
+    }
+
+    /// The same, `then` as with [`Database::begin_with`].
+    ///
+    /// # Errors
+    /// As [`Database::begin_with`].
+    pub async fn begin_read_only_with(&self, pool: Pool, then: &str) -> Result<Tx, Fault> {
+        let how = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {then}");
+        Tx::begin(self.pools.get(pool), &how).await
+    }
+
+    /// The first row of one statement outside of a transaction, on the pool of questions.
+    ///
+    /// # Errors
+    /// As [`Database::begin_with`].
+    pub async fn glance(&self, query: impl Fn() -> Query<'static> + Send) -> Result<Option<PgRow>, Fault> {
+        Tx::glance(self.pools.get(Pool::Search), query).await
     }
 
     /// Runs one statement that the server takes outside of transactions only, such as VACUUM.
@@ -140,9 +165,7 @@ impl Database {
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when it does not.
     pub async fn ping(&self) -> Result<(), Fault> {
-        let mut tx = self.begin_read_only(Pool::Search).await?;
-        tx.execute(sql("SELECT 1")).await?;
-        tx.commit().await
+        self.glance(|| sql("SELECT 1")).await.map(|_| ())
     }
 
     /// Closes every pool. Waits for connections in use, but not for ever: the process may be ending

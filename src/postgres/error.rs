@@ -71,6 +71,17 @@ pub(crate) fn is_stale_plan(error: &sqlx::Error) -> bool {
     })
 }
 
+/// Whether the connection had died before it was used: broken off, or ended by the server.
+pub(super) fn is_gone(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Database(database) => {
+            database.code().is_some_and(|code| code.starts_with("57P") || code.starts_with("08"))
+        }
+        _ => false,
+    }
+}
+
 /// Runs a unit of work, and once more if it met a stale plan. Every connection keeps its own plans,
 /// and a transaction that fails drops its connection, so the second run gets a fresh one in the end.
 ///

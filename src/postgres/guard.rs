@@ -8,12 +8,13 @@
 use std::time::Duration;
 
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::{AssertSqlSafe, Postgres};
+use sqlx::{AssertSqlSafe, Executor, Postgres};
 use tokio::sync::mpsc;
 
-use super::error::is_stale_plan;
+use super::error::{is_gone, is_stale_plan};
 use crate::contract::{ErrorCode, Fault};
 
 /// A statement with its values.
@@ -33,14 +34,38 @@ pub struct Tx {
 }
 
 impl Tx {
-    /// Takes a connection of `pool` and begins.
+    /// Takes a connection of `pool` and begins: `how` is one or several statements, sent in one message.
     ///
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when no connection comes in time.
-    pub(super) async fn begin(pool: &sqlx::PgPool, how: &'static str) -> Result<Self, Fault> {
-        let mut tx = Self { connection: Some(pool.acquire().await?) };
-        tx.execute(sql(how)).await?;
-        Ok(tx)
+    pub(super) async fn begin(pool: &sqlx::PgPool, how: &str) -> Result<Self, Fault> {
+        let mut attempts = Attempts::of(pool);
+        loop {
+            let mut tx = Self { connection: Some(pool.acquire().await?) };
+            let said = tx.connection()?.execute(sqlx::raw_sql(AssertSqlSafe(how)));
+            if attempts.answered(said).await?.is_some() {
+                return Ok(tx);
+            }
+        }
+    }
+
+    /// The first row of one statement outside of a transaction, where nothing else has to be of the same moment.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`]; `STORAGE_UNAVAILABLE` when no connection comes in time.
+    pub(super) async fn glance(
+        pool: &sqlx::PgPool,
+        query: impl Fn() -> Query<'static> + Send,
+    ) -> Result<Option<PgRow>, Fault> {
+        let mut attempts = Attempts::of(pool);
+        loop {
+            let mut bare = Self { connection: Some(pool.acquire().await?) };
+            let said = bare.connection()?.fetch_optional(query());
+            if let Some(row) = attempts.answered(said).await? {
+                bare.put_back();
+                return Ok(row);
+            }
+        }
     }
 
     /// Runs one statement that the server takes outside of transactions only, however long it takes.
@@ -48,8 +73,7 @@ impl Tx {
     /// # Errors
     /// As [`Tx::execute`].
     pub(super) async fn outside(pool: &sqlx::PgPool, statement: Query<'_>) -> Result<(), Fault> {
-        let mut bare = Self { connection: Some(pool.acquire().await?) };
-        bare.execute(sql("SET statement_timeout = 0")).await?;
+        let mut bare = Self::begin(pool, "SET statement_timeout = 0").await?;
         bare.execute(statement).await?;
         bare.finish("RESET statement_timeout").await
     }
@@ -62,6 +86,16 @@ impl Tx {
         let connection = self.connection()?;
         let result = query.execute(&mut **connection).await;
         Ok(self.checked(result)?.rows_affected())
+    }
+
+    /// Runs statements without values, sent in one message.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
+    pub async fn batch(&mut self, text: &str) -> Result<(), Fault> {
+        let connection = self.connection()?;
+        let result = connection.execute(sqlx::raw_sql(AssertSqlSafe(text))).await;
+        self.checked(result).map(|_| ())
     }
 
     /// All rows of a query.
@@ -161,9 +195,13 @@ impl Tx {
 
     async fn finish(mut self, how: &'static str) -> Result<(), Fault> {
         self.execute(sql(how)).await?;
-        // Back to the pool: nothing is open and nothing is in flight.
-        drop(self.connection.take());
+        self.put_back();
         Ok(())
+    }
+
+    /// Back to the pool: nothing is open and nothing is in flight.
+    fn put_back(&mut self) {
+        drop(self.connection.take());
     }
 
     fn connection(&mut self) -> Result<&mut PoolConnection<Postgres>, Fault> {
@@ -184,6 +222,35 @@ impl Tx {
     fn drop_connection(&mut self) {
         if let Some(connection) = self.connection.take() {
             drop(connection.detach());
+        }
+    }
+}
+
+/// A pooled connection may have died unnoticed. The first thing said over it finds out, so that none has to be sent only to
+/// ask; then the next connection is taken.
+struct Attempts {
+    /// More than can be idle, so that one of them is new.
+    left: u32,
+    patience: Duration,
+}
+
+impl Attempts {
+    fn of(pool: &sqlx::PgPool) -> Self {
+        Self { left: pool.options().get_max_connections(), patience: pool.options().get_acquire_timeout() }
+    }
+
+    /// What the server answers to the first thing said; none when the connection was dead.
+    async fn answered<T>(
+        &mut self,
+        said: BoxFuture<'_, Result<T, sqlx::Error>>,
+    ) -> Result<Option<T>, sqlx::Error> {
+        match tokio::time::timeout(self.patience, said).await {
+            Ok(Err(error)) if is_gone(&error) && self.left > 0 => {
+                self.left -= 1;
+                Ok(None)
+            }
+            Ok(answer) => answer.map(Some),
+            Err(_late) => Err(sqlx::Error::PoolTimedOut),
         }
     }
 }

@@ -49,6 +49,8 @@ impl Pools {
                 .max_connections(connections)
                 .acquire_timeout(Duration::from_millis(settings.acquire_timeout_ms))
                 .max_lifetime(LIFETIME_MAX)
+                // The first statement finds out ([`super::guard`]); asking before would cost each search a round trip.
+                .test_before_acquire(false)
                 .connect_lazy_with(options)
         };
         Self {

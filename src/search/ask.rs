@@ -22,10 +22,8 @@ use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning};
 use crate::embedding::Embedder;
-use crate::languages::{
-    Dictionary,
-    terms::{QueryTerm, query_terms},
-};
+use crate::languages::Dictionary;
+use crate::languages::terms::{QueryTerm, query_terms};
 use crate::store::{ChunkRow, Index, ModelFacts, Reads, Within, Words};
 
 /// Candidates of a question that pages beyond the first ones, as a multiple of the usual number.
@@ -76,13 +74,19 @@ pub async fn search(
     let backend = Backend::of(&index);
     let mut open = index.begin().await?;
     let reads = &mut open;
-    let scope = Scope::read(reads, request, &question, deps.settings, deps.clock, &mut warnings).await?;
+    let mut terms = terms_of(&text, deps);
+    let mut opening = reads.opening(&ids_of(&terms)).await?;
+    let mut frequencies = std::mem::take(&mut opening.frequencies);
+    let scope =
+        Scope::read(reads, opening, request, &question, deps.settings, deps.clock, &mut warnings).await?;
     scope.warn(reads, &mut warnings).await?;
     let mut vector = None;
     if let Some(chunk_id) = question.similar_to {
         vector = likeness(reads, chunk_id, &mut text).await?.filter(|_| model.is_some());
+        terms = query_terms(&text, deps.dictionary);
+        frequencies = reads.document_frequencies(&ids_of(&terms)).await?;
     }
-    let mut plan = make_plan(reads, &scope, &text, embedding.is_some() || vector.is_some(), deps).await?;
+    let mut plan = make_plan(&scope, &terms, frequencies, embedding.is_some() || vector.is_some(), deps);
     if request.offset + request.top > plan.candidates {
         plan.candidates *= PAGING_FACTOR;
     }
@@ -104,20 +108,24 @@ pub async fn search(
             None => Leg::new(),
         };
         near.extend(ids(&meaning).take(deps.settings.candidates));
-        let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
-        complete(reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
         took.timings.dense_ms = took.lap();
         for leg in [&mut words, &mut meaning] {
             leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
         }
-        ranked(reads, &question, &Legs { words, meaning, near }, deps, &mut took).await?
+        let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
+        let rows =
+            complete(reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
+        took.timings.hydrate_ms = took.lap();
+        let found = ranked(&question, &Legs { words, meaning, near }, rows, deps);
+        took.timings.rank_ms = took.lap();
+        found
     };
     let Found { ranked, rows, total, vectors_found, dense_weight, shape } = ranked;
     let explain = explain(&shape, dense_weight, &plan, &scope);
     let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
     let shown = Shown { scope: &scope, request, comments: scope.comments.is_some() };
     let hits = shown.hits(reads, page, rows).await?;
-    open.end().await?;
+    open.end();
     took.timings.content_ms = took.lap();
     let took = took.stop(started);
     Ok(SearchAnswer {
@@ -214,23 +222,14 @@ fn ids(leg: &Leg) -> impl Iterator<Item = i64> {
     leg.iter().map(|(chunk_id, _)| *chunk_id)
 }
 
-async fn ranked(
-    reads: &mut Reads,
-    question: &Question,
-    legs: &Legs,
-    deps: Deps<'_>,
-    took: &mut Stopwatch<'_>,
-) -> Result<Found, Fault> {
+fn ranked(question: &Question, legs: &Legs, rows: Vec<ChunkRow>, deps: Deps<'_>) -> Found {
     // The words of a chunk whose like is wanted say nothing about paths and definitions.
     let shape = Shape::of(&question.ranking_text());
     let dense_weight = dense_weight(&shape, deps.ranking);
     let fused = fuse(&legs.words, &legs.meaning, dense_weight);
-    let candidates: Vec<i64> = fused.iter().map(|fused| fused.chunk_id).collect();
-    let rows = reads.hydrate(&candidates).await?;
-    took.timings.hydrate_ms = took.lap();
     let facts: Vec<Facts> = rows.iter().map(facts_of).collect();
     let mut ranked = rank(&shape, &fused, &facts, deps.ranking);
-    if candidates.iter().any(|chunk_id| !legs.near.contains(chunk_id)) {
+    if fused.iter().any(|fused| !legs.near.contains(&fused.chunk_id)) {
         // The first pages keep the order that they had without the further candidates, which follow.
         let near = |leg: &Leg| -> Leg {
             leg.iter().filter(|(chunk_id, _)| legs.near.contains(chunk_id)).copied().collect()
@@ -240,9 +239,8 @@ async fn ranked(
         ranked.retain(|ranked| !legs.near.contains(&ranked.chunk_id));
         ranked.splice(0..0, first);
     }
-    took.timings.rank_ms = took.lap();
     let (total, vectors_found) = (ranked.len(), !legs.meaning.is_empty());
-    Ok(Found { ranked, rows, total, vectors_found, dense_weight, shape })
+    Found { ranked, rows, total, vectors_found, dense_weight, shape }
 }
 
 fn dense_weight(shape: &Shape, ranking: &Ranking) -> f32 {
@@ -262,17 +260,19 @@ fn terms_of(text: &str, deps: Deps<'_>) -> Vec<QueryTerm> {
     terms
 }
 
-async fn make_plan(
-    reads: &mut Reads,
+fn ids_of(terms: &[QueryTerm]) -> Vec<i32> {
+    terms.iter().map(|term| term.id).collect()
+}
+
+fn make_plan(
     scope: &Scope,
-    text: &str,
+    terms: &[QueryTerm],
+    frequencies: Vec<(i32, i32)>,
     embedded: bool,
     deps: Deps<'_>,
-) -> Result<Plan, Fault> {
-    let terms = terms_of(text, deps);
-    let ids: Vec<i32> = terms.iter().map(|term| term.id).collect();
-    let rows = reads.document_frequencies(&ids).await?;
-    let frequencies: HashMap<i32, u64> = rows.into_iter().map(|(id, chunks)| (id, count(chunks))).collect();
+) -> Plan {
+    let frequencies: HashMap<i32, u64> =
+        frequencies.into_iter().map(|(id, chunks)| (id, count(chunks))).collect();
     let counts = Counts {
         statistics_chunks: count(scope.state.statistics_chunks),
         vectors_in_filter: scope.rows,
@@ -280,7 +280,7 @@ async fn make_plan(
         embedded,
     };
     let frequency = |id: i32| frequencies.get(&id).copied().unwrap_or(0);
-    Ok(plan(&terms, &frequency, counts, deps.settings, deps.ranking))
+    plan(terms, &frequency, counts, deps.settings, deps.ranking)
 }
 
 fn explain(shape: &Shape, dense_weight: f32, plan: &Plan, scope: &Scope) -> Explain {

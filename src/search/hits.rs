@@ -69,16 +69,17 @@ impl Shown<'_> {
         ids: &[i64],
         rows: &HashMap<i64, ChunkRow>,
     ) -> Result<LookedUp, Fault> {
-        let mut found =
-            LookedUp { texts: reads.contents(ids).await?.into_iter().collect(), ..LookedUp::default() };
+        let mut found = LookedUp::default();
+        for shown in reads.shown(ids).await? {
+            let own = shown.detail.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+            let flows = shown.flows.and_then(|json| serde_json::from_str(&json).ok());
+            found.details.insert(shown.id, (own, flows));
+            found.texts.insert(shown.id, shown.content);
+        }
         if self.comments {
             for (id, first, last, text) in reads.comments(ids).await? {
                 found.comments.insert(id, (line(first), line(last), text));
             }
-        }
-        for (id, own, flows) in reads.details(ids).await? {
-            let own = own.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
-            found.details.insert(id, (own, flows.and_then(|json| serde_json::from_str(&json).ok())));
         }
         found.callers = callers(reads, rows).await?;
         if self.request.in_full {
@@ -109,9 +110,9 @@ impl Shown<'_> {
                 calls.push(pair.callee.clone());
             }
         }
+        let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
         let known = self.request.in_full.then(|| {
             let file = found.files.get(&row.file_id).cloned().unwrap_or_default();
-            let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
             let (branch, commit) = repository.map_or((None, None), |r| (r.branch.clone(), r.commit.clone()));
             Known {
                 facts: found.facts.remove(&row.id).unwrap_or_default(),
@@ -124,7 +125,7 @@ impl Shown<'_> {
         Some(Hit {
             chunk_id: row.id,
             file_id: row.file_id,
-            repository: row.repository_name,
+            repository: repository.map(|repository| repository.name.clone()).unwrap_or_default(),
             path: row.path,
             language: row.language,
             mode,

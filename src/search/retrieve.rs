@@ -6,7 +6,7 @@ use super::fuse::Leg;
 use super::plan::{LexicalPlan, VectorPath};
 use super::ranking::Ranking;
 use crate::contract::Fault;
-use crate::store::{LexicalHit, LexicalQuery, Reads, VectorHit, Within, Words};
+use crate::store::{ChunkRow, Completion, LexicalHit, LexicalQuery, Reads, VectorHit, Within, Words};
 
 /// The best chunks by BM25. Terms that stand in many chunks do not choose at first; when that could have cost
 /// a good candidate, all terms choose.
@@ -63,8 +63,8 @@ pub(super) async fn by_meaning(
     Ok(hits.iter().map(vector_score).collect())
 }
 
-/// Gives each candidate of one leg its score in the other: being absent from a list of 200 is not being unlike. The
-/// first of `sources` that has words of a chunk speaks for it.
+/// The rows of all candidates; and each candidate of one leg gets its score in the other: being absent from a list of 200
+/// is not being unlike. The first of `sources` that has words of a chunk speaks for it.
 pub(super) async fn complete(
     reads: &mut Reads,
     plan: &LexicalPlan,
@@ -72,28 +72,51 @@ pub(super) async fn complete(
     question: Option<&[f32]>,
     words: &mut Leg,
     meaning: &mut Leg,
-) -> Result<(), Fault> {
-    let Some(question) = question.filter(|_| !meaning.is_empty()) else { return Ok(()) };
-    let mut only_meaning = absent(meaning, words);
-    let only_words = absent(words, meaning);
-    for source in sources {
-        if !only_meaning.is_empty() && !plan.terms.is_empty() {
-            let scores = reads.word_scores(*source, &lexical_query(plan), &only_meaning).await?;
-            only_meaning.retain(|id| scores.iter().all(|score| score.chunk_id != *id));
-            words.extend(scores.iter().map(lexical_score));
-        }
+) -> Result<Vec<ChunkRow>, Fault> {
+    // With one leg alone there is nothing to complete.
+    let question = question.filter(|_| !meaning.is_empty());
+    let wanted = Wanted::of(words, meaning, question.is_some(), !plan.terms.is_empty());
+    if wanted.ids.is_empty() {
+        return Ok(Vec::new());
     }
-    if !only_words.is_empty() {
-        let scores = reads.similarities(question, &only_words).await?;
-        meaning.extend(scores.iter().map(vector_score));
+    let completion = Completion {
+        ids: &wanted.ids,
+        by_words: &wanted.by_words,
+        by_meaning: &wanted.by_meaning,
+        sources,
+        words: &lexical_query(plan),
+        question,
+    };
+    let candidates = reads.candidates(&completion).await?;
+    for candidate in &candidates {
+        let (chunk_id, file_id) = (candidate.chunk.id, candidate.chunk.file_id);
+        words.extend(candidate.lexical.map(|score| lexical_score(&LexicalHit { chunk_id, file_id, score })));
+        let near = candidate.similarity.map(|similarity| VectorHit { chunk_id, file_id, similarity });
+        meaning.extend(near.as_ref().map(vector_score));
     }
-    Ok(())
+    Ok(candidates.into_iter().map(|candidate| candidate.chunk).collect())
 }
 
-/// Chunks of `leg` that `other` does not have.
-fn absent(leg: &Leg, other: &Leg) -> Vec<i64> {
-    let known: HashSet<i64> = other.iter().map(|(chunk_id, _)| *chunk_id).collect();
-    leg.iter().map(|(chunk_id, _)| *chunk_id).filter(|chunk_id| !known.contains(chunk_id)).collect()
+/// All candidates, and which of them lack the score of a leg; parallel lists.
+#[derive(Debug, PartialEq)]
+struct Wanted {
+    ids: Vec<i64>,
+    by_words: Vec<bool>,
+    by_meaning: Vec<bool>,
+}
+
+impl Wanted {
+    fn of(words: &Leg, meaning: &Leg, completed: bool, has_words: bool) -> Self {
+        let ids = |leg: &Leg| leg.iter().map(|(chunk_id, _)| *chunk_id).collect::<HashSet<i64>>();
+        let (said, near) = (ids(words), ids(meaning));
+        let mut all: Vec<i64> = said.union(&near).copied().collect();
+        all.sort_unstable();
+        Self {
+            by_words: all.iter().map(|id| completed && has_words && !said.contains(id)).collect(),
+            by_meaning: all.iter().map(|id| completed && !near.contains(id)).collect(),
+            ids: all,
+        }
+    }
 }
 
 fn lexical_query(plan: &LexicalPlan) -> LexicalQuery {
@@ -118,4 +141,21 @@ fn vector_score(hit: &VectorHit) -> (i64, f32) {
 
 fn sql_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_leg_lacks_is_asked_for_where_both_answer() {
+        let (words, meaning) = (vec![(3, 1.0), (1, 0.5)], vec![(2, 0.9), (3, 0.8)]);
+        let both = Wanted::of(&words, &meaning, true, true);
+        assert_eq!(both.ids, [1, 2, 3]);
+        assert_eq!((both.by_words, both.by_meaning), (vec![false, true, false], vec![true, false, false]));
+        let silent = Wanted::of(&Leg::new(), &meaning, true, false);
+        assert_eq!((silent.ids, silent.by_words), (vec![2, 3], vec![false; 2]));
+        let alone = Wanted::of(&words, &Leg::new(), false, true);
+        assert_eq!((alone.ids, alone.by_meaning), (vec![1, 3], vec![false; 2]));
+    }
 }

@@ -8,7 +8,7 @@ use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning};
 use crate::languages::{self, terms};
-use crate::store::{Filter, IndexState, Reads, RepositoryRow, RepositoryState, Test, Within, Words};
+use crate::store::{Filter, IndexState, Opening, Reads, RepositoryRow, RepositoryState, Test, Within, Words};
 
 /// What is asked, and where.
 pub(super) struct Scope {
@@ -25,17 +25,17 @@ pub(super) struct Scope {
 }
 
 impl Scope {
-    /// Reads the state of the index and resolves everything that narrows the question.
+    /// Resolves everything that narrows the question.
     pub(super) async fn read(
         reads: &mut Reads,
+        opening: Opening,
         request: &SearchRequest,
         question: &Question,
         settings: &config::Search,
         clock: &dyn Clock,
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Fault> {
-        let state = reads.state().await?;
-        let mut repositories = reads.repositories().await?;
+        let Opening { state, mut repositories, any_records, .. } = opening;
         if let Some(root) = &request.repository_root {
             repositories.retain(|repository| repository.root == *root);
         }
@@ -71,7 +71,7 @@ impl Scope {
             filter = filter.and(Test::Repositories(ids).into());
         }
         unknown_facts(reads, &used, &repositories, warnings).await?;
-        let sides = Sides::of(request.mode, reads, filter).await?;
+        let sides = Sides::of(request.mode, any_records, filter);
         let rows_max = settings.filter_rows_max;
         let chunks = match &sides.chunks {
             Some(filter) => Some(reads.within(filter, rows_max).await?),
@@ -145,14 +145,14 @@ struct Sides {
 }
 
 impl Sides {
-    async fn of(mode: Mode, reads: &mut Reads, filter: Filter) -> Result<Self, Fault> {
+    fn of(mode: Mode, any_records: bool, filter: Filter) -> Self {
         let modes =
             |modes: &[&str]| Filter::from(Test::Modes(modes.iter().map(|m| (*m).to_owned()).collect()));
         let chunks = |more: Filter| Self { chunks: Some(filter.clone().and(more)), comments: None };
-        Ok(match mode {
+        match mode {
             Mode::All => Self { chunks: Some(filter), comments: None },
             // Most projects hold no records; then nothing has to be left out.
-            Mode::Both if !reads.any_records().await? => Self { chunks: Some(filter), comments: None },
+            Mode::Both if !any_records => Self { chunks: Some(filter), comments: None },
             Mode::Both => chunks(modes(&["code", "prose"])),
             Mode::Code => chunks(modes(&["code"])),
             Mode::Records => chunks(modes(&["records"])),
@@ -163,7 +163,7 @@ impl Sides {
             Mode::ExtractedProse => {
                 Self { chunks: None, comments: Some(filter.and(Test::HasComments.into())) }
             }
-        })
+        }
     }
 
     fn either(&self) -> Filter {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::single_flight::SingleFlight;
 use super::workspace::Project;
 use crate::contract::Fault;
-use crate::postgres::{Database, Pool, Query, Tx, sql};
+use crate::postgres::{Database, Pool, Query, Tx};
 
 /// The database as the rest of the program sees it. Cheap to clone.
 #[derive(Clone)]
@@ -85,19 +85,19 @@ pub struct ProjectTx {
 }
 
 impl ProjectTx {
-    /// Begins. Every setting is its own statement and ends with the transaction (storage.md, rule 2).
+    /// Begins. Every setting is its own statement and ends with the transaction (storage.md, rule 2); they go to the
+    /// server in one message.
     ///
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when no connection comes in time.
     pub async fn begin(store: &Store, project: &Project, access: Access) -> Result<Self, Fault> {
-        let mut tx = match access {
-            Access::Search => store.db.begin_read_only(Pool::Search).await?,
-            Access::Snapshot => store.db.begin_read_only(Pool::Write).await?,
-            Access::Write => store.db.begin(Pool::Write).await?,
+        let role = project.role().map(|role| format!("SET LOCAL ROLE {}", quoted_role(role)));
+        let role = role.as_deref().unwrap_or_default();
+        let tx = match access {
+            Access::Search => store.db.begin_read_only_with(Pool::Search, role).await?,
+            Access::Snapshot => store.db.begin_read_only_with(Pool::Write, role).await?,
+            Access::Write => store.db.begin_with(Pool::Write, role).await?,
         };
-        if let Some(role) = project.role() {
-            tx.execute(sql(format!("SET LOCAL ROLE {}", quoted_role(role)))).await?;
-        }
         Ok(Self { tx, project: project.clone() })
     }
 

@@ -23,7 +23,7 @@ pub use control::mcp_sessions;
 pub use control::modules;
 pub use control::projects::{self, ProjectSummary};
 pub use door::{Access, ControlTx, ProjectTx, Store};
-pub use project::chunks::{self, ChunkRow, ChunkSpan};
+pub use project::chunks::{self, Candidate, ChunkRow, ChunkSpan, Completion, Shown};
 pub use project::files::{self, FileRow, ListedFile, Totals};
 pub use project::filter::{Counted, Filter, Test, Within, listed, within};
 pub use project::flows::{self, FlowWrite};
@@ -31,6 +31,7 @@ pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHis
 pub use project::index_state::{self, Fence, IndexState};
 pub use project::lexical::{self, LexicalHit, LexicalQuery, Words};
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
+pub use project::opening::{self, Opening};
 pub use project::pages::{self, Part};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::sizes::{self, Measured, TableSize};

@@ -1,10 +1,10 @@
 //! What search reads, from whichever holds it: a project's schema in Postgres, or a portable file.
 
 use super::portable::Reader;
-use super::project::{chunks, files, filter, history, index_state, lexical, names, repositories, vectors};
+use super::project::{chunks, files, filter, history, index_state, lexical, names, opening, vectors};
 use super::{
-    Access, ChunkRow, ChunkSpan, FileFacts, Filter, IndexState, LexicalHit, LexicalQuery, ModelFacts,
-    Project, ProjectTx, RepositoryRow, Store, VectorHit, Within, Words,
+    Access, Candidate, ChunkRow, ChunkSpan, Completion, FileFacts, Filter, IndexState, LexicalHit,
+    LexicalQuery, ModelFacts, Opening, Project, ProjectTx, Shown, Store, VectorHit, Within, Words,
 };
 use crate::contract::Fault;
 
@@ -71,14 +71,12 @@ macro_rules! reads {
 reads! {
     /// How far the index is.
     state() -> IndexState: index_state::read, state;
-    /// All repositories.
-    repositories() -> Vec<RepositoryRow>: repositories::list, repositories;
+    /// What every question asks first.
+    opening(terms: &[i32]) -> Opening: opening::read, opening;
     /// How many chunks there are.
     count_chunks() -> i64: chunks::count, count;
     /// How many texts lack a vector.
     pending_count() -> i64: vectors::pending_count, pending_count;
-    /// Whether there are files whose mode is `records`.
-    any_records() -> bool: files::any_records, any_records;
     /// Chunks of repositories by language, most first.
     languages(repository_ids: &[i64]) -> Vec<(Option<String>, i64)>: files::languages, languages;
 
@@ -93,23 +91,21 @@ reads! {
     document_frequencies(terms: &[i32]) -> Vec<(i32, i32)>: lexical::document_frequencies, document_frequencies;
     /// The best chunks by words.
     by_words(words: Words, within: &Within, query: &LexicalQuery, limit: i64) -> Vec<LexicalHit>: lexical::candidates, candidates;
-    /// Scores of chunks by words.
-    word_scores(words: Words, query: &LexicalQuery, chunk_ids: &[i64]) -> Vec<LexicalHit>: lexical::scores, scores;
     /// The nearest chunks, each vector compared.
     by_meaning(within: &Within, question: &[f32], limit: i64) -> Vec<VectorHit>: vectors::candidates_exact, candidates_exact;
-    /// The likeness of chunks.
-    similarities(question: &[f32], chunk_ids: &[i64]) -> Vec<VectorHit>: vectors::similarities, similarities;
     /// The vector of a chunk, and whether there is such a chunk.
     vector_of(chunk_id: i64) -> (bool, Option<Vec<f32>>): vectors::of_chunk, of_chunk;
 
     /// Chunks with where they come from.
     hydrate(ids: &[i64]) -> Vec<ChunkRow>: chunks::hydrate, hydrate;
+    /// Chunks that may answer, with the scores that one leg lacks.
+    candidates(wanted: &Completion<'_>) -> Vec<Candidate>: chunks::candidates, completed;
+    /// What is shown of chunks.
+    shown(ids: &[i64]) -> Vec<Shown>: chunks::shown, shown;
     /// Texts of chunks.
     contents(ids: &[i64]) -> Vec<(i64, String)>: chunks::contents, contents;
     /// Comments of chunks.
     comments(ids: &[i64]) -> Vec<(i64, i32, i32, String)>: chunks::comments, comments;
-    /// What is shown of chunks besides.
-    details(ids: &[i64]) -> Vec<(i64, Option<String>, Option<String>)>: chunks::details, details;
     /// The chunks of a file.
     by_file(file_id: i64) -> Vec<ChunkSpan>: chunks::by_file, by_file;
     /// What chunks have.
@@ -150,13 +146,15 @@ impl Reads {
     }
 
     /// Ends reading.
-    ///
-    /// # Errors
-    /// Storage faults.
-    pub async fn end(self) -> Result<(), Fault> {
+    pub fn end(self) {
         match self {
-            Self::Postgres(tx) => tx.commit().await,
-            Self::Portable(_) => Ok(()),
+            // Nothing was written: who asked need not wait until the server knows that it is over.
+            Self::Postgres(tx) => drop(tokio::spawn(async move {
+                if let Err(fault) = tx.commit().await {
+                    tracing::debug!(%fault, "a search was not ended well");
+                }
+            })),
+            Self::Portable(_) => {}
         }
     }
 }

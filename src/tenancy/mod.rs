@@ -27,10 +27,7 @@ pub use workflow::Workflow;
 /// # Errors
 /// `ILLEGAL_STATE` for a project that a newer program wrote; storage faults.
 pub async fn open(store: &Store, id: &ProjectId, decided_by: DecidedBy) -> Result<Option<Project>, Fault> {
-    let mut door = store.control_read().await?;
-    let found = store::projects::find(&mut door, id, decided_by).await?;
-    door.commit().await?;
-    match found {
+    match store::projects::look(store, id, decided_by).await? {
         Some((project, version)) if store::is_outdated(version) => {
             let model = project.model().clone();
             store::provision(store, id, decided_by, &model).await.map(Some)

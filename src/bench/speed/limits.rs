@@ -93,7 +93,7 @@ async fn model_alone(lab: &Lab, project: &Project) -> Result<f64, Fault> {
     let (ids, _) = reads.listed(&Within::Everything, i64::MAX).await?;
     let sample: Vec<i64> = ids.iter().copied().step_by((ids.len() / TEXTS).max(1)).take(TEXTS).collect();
     let texts = passages(&mut reads, &sample).await?;
-    reads.end().await?;
+    reads.end();
     let embedder = lab.app.embedder_for(project.model()).await?;
     let embedded = texts.len();
     let took = blocking(move || {
@@ -148,7 +148,7 @@ async fn dense(lab: &Lab, project: &Project, questions: &[String]) -> Result<(La
             }
         }
     }
-    reads.end().await?;
+    reads.end();
     let hnsw = indexed.then(|| Hnsw {
         latency: Latency::of(near),
         recall_at_10: rounded(recall[0]),

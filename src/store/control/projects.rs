@@ -4,8 +4,8 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::contract::{Fault, ProjectId};
-use crate::postgres::sql;
-use crate::store::door::ControlTx;
+use crate::postgres::{Query, sql};
+use crate::store::door::{ControlTx, Store};
 use crate::store::workspace::{DecidedBy, ModelFacts, Project};
 
 /// A workspace in a list.
@@ -39,10 +39,30 @@ pub async fn find(
     id: &ProjectId,
     decided_by: DecidedBy,
 ) -> Result<Option<(Project, i32)>, Fault> {
+    let row = door.tx.first(ready(id)).await?;
+    row.map(|row| found(&row, id, decided_by)).transpose()
+}
+
+/// The same in one round trip, where nothing else is asked in the same transaction.
+///
+/// # Errors
+/// Storage faults.
+pub async fn look(
+    store: &Store,
+    id: &ProjectId,
+    decided_by: DecidedBy,
+) -> Result<Option<(Project, i32)>, Fault> {
+    let row = store.database().glance(|| ready(id)).await?;
+    row.map(|row| found(&row, id, decided_by)).transpose()
+}
+
+fn ready(id: &ProjectId) -> Query<'static> {
     let text = format!("SELECT {COLUMNS} FROM pairofcleats.projects WHERE id = $1 AND state = 'ready'");
-    let Some(row) = door.tx.first(sql(text).bind(id.as_str())).await? else { return Ok(None) };
-    let project = Project::new(id.clone(), row.try_get(1)?, decided_by, model(&row)?);
-    Ok(Some((project, row.try_get(6)?)))
+    sql(text).bind(id.as_str().to_owned())
+}
+
+fn found(row: &PgRow, id: &ProjectId, decided_by: DecidedBy) -> Result<(Project, i32), Fault> {
+    Ok((Project::new(id.clone(), row.try_get(1)?, decided_by, model(row)?), row.try_get(6)?))
 }
 
 /// All workspaces, by id.

@@ -1,5 +1,6 @@
 //! Reads a portable file: the same questions that search asks of a project's schema, with the same answers.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use rusqlite::{Connection, Params, Row};
@@ -9,7 +10,10 @@ use super::open::{self, Limits, Meta};
 use super::writer::json;
 use crate::contract::Fault;
 use crate::store::workspace::ModelFacts;
-use crate::store::{ChunkRow, ChunkSpan, IndexState, RepositoryRow, RepositoryState, Versions, Within};
+use crate::store::{
+    Candidate, ChunkRow, ChunkSpan, Completion, IndexState, Opening, RepositoryRow, RepositoryState, Shown,
+    Versions, Within,
+};
 
 /// What finds chunks by words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,9 +23,6 @@ pub enum WordsBy {
     /// FTS5, which any SQLite program has.
     Fts,
 }
-
-/// A chunk with what is shown of it, and of flows from elsewhere.
-type Details = (i64, Option<String>, Option<String>);
 
 /// An open file.
 pub struct Reader {
@@ -179,10 +180,45 @@ impl Reader {
         self.rows(text, [file_id], span)
     }
 
-    pub(in crate::store) fn details(&self, ids: &[i64]) -> Result<Vec<Details>, Fault> {
-        let text = "SELECT c.id, c.detail, w.detail FROM chunks c LEFT JOIN flows w ON w.chunk_id = c.id \
+    pub(in crate::store) fn shown(&self, ids: &[i64]) -> Result<Vec<Shown>, Fault> {
+        let text = "SELECT c.id, c.content, c.detail, w.detail FROM chunks c LEFT JOIN flows w ON w.chunk_id = c.id \
                     WHERE c.id IN (SELECT value FROM json_each(?1))";
-        self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+        self.rows(text, [json(&ids)?], |row| {
+            Ok(Shown { id: row.get(0)?, content: row.get(1)?, detail: row.get(2)?, flows: row.get(3)? })
+        })
+    }
+
+    /// Chunks with the scores that one leg lacks: the first source that has words of a chunk speaks for it.
+    pub(in crate::store) fn completed(&self, wanted: &Completion<'_>) -> Result<Vec<Candidate>, Fault> {
+        let marked = |marks: &[bool]| -> Vec<i64> {
+            wanted.ids.iter().zip(marks).filter(|(_, marked)| **marked).map(|(id, _)| *id).collect()
+        };
+        let mut lexical = HashMap::new();
+        for source in wanted.sources {
+            for hit in self.scores(*source, wanted.words, &marked(wanted.by_words))? {
+                lexical.entry(hit.chunk_id).or_insert(hit.score);
+            }
+        }
+        let near = match wanted.question {
+            Some(question) => self.similarities(question, &marked(wanted.by_meaning))?,
+            None => Vec::new(),
+        };
+        let near: HashMap<i64, f64> = near.iter().map(|hit| (hit.chunk_id, hit.similarity)).collect();
+        let candidate = |chunk: ChunkRow| Candidate {
+            lexical: lexical.get(&chunk.id).copied(),
+            similarity: near.get(&chunk.id).copied(),
+            chunk,
+        };
+        Ok(self.hydrate(wanted.ids)?.into_iter().map(candidate).collect())
+    }
+
+    pub(in crate::store) fn opening(&self, terms: &[i32]) -> Result<Opening, Fault> {
+        Ok(Opening {
+            state: self.state()?,
+            repositories: self.repositories()?,
+            any_records: self.any_records()?,
+            frequencies: self.document_frequencies(terms)?,
+        })
     }
 
     pub(in crate::store) fn comments(&self, ids: &[i64]) -> Result<Vec<(i64, i32, i32, String)>, Fault> {

@@ -1,8 +1,10 @@
 //! `chunks`: what is found.
 
+use pgvector::HalfVector;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::lexical::{LexicalQuery, Words, sparse};
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::ProjectTx;
@@ -82,6 +84,81 @@ pub async fn hydrate(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkRow>, F
         .collect()
 }
 
+/// A chunk that may answer, with what each leg would say of it where it was asked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Candidate {
+    /// The chunk; its repository is named by id alone.
+    pub chunk: ChunkRow,
+    /// BM25.
+    pub lexical: Option<f64>,
+    /// Likeness to the question.
+    pub similarity: Option<f64>,
+}
+
+/// What is asked of candidates besides their rows, in one statement: what is absent from a leg's list is scored all the
+/// same.
+#[derive(Debug, Clone, Copy)]
+pub struct Completion<'a> {
+    /// Chunks, each once.
+    pub ids: &'a [i64],
+    /// Whether words are to score the chunk; parallel to `ids`.
+    pub by_words: &'a [bool],
+    /// Whether its vector is.
+    pub by_meaning: &'a [bool],
+    /// Whose words, the first that has some speaks.
+    pub sources: &'a [Words],
+    /// The question's words.
+    pub words: &'a LexicalQuery,
+    /// The question's vector; none: no likeness.
+    pub question: Option<&'a [f32]>,
+}
+
+/// The chunks of `wanted.ids`, in no order; an id that is gone is left out.
+///
+/// # Errors
+/// Storage faults.
+pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<Vec<Candidate>, Fault> {
+    // Subqueries are run for the rows that want them alone.
+    let said: Vec<String> = wanted
+        .sources
+        .iter()
+        .map(|source| {
+            format!("(SELECT l.weights <#> $4 FROM {} l WHERE l.chunk_id = c.id)", tx.table(source.table()))
+        })
+        .collect();
+    let said =
+        if said.is_empty() { "NULL::float8".to_owned() } else { format!("coalesce({})", said.join(", ")) };
+    let text = format!(
+        "SELECT {SPAN}, c.file_id, c.repository_id, f.path, f.language, f.mode, CASE WHEN w.said THEN {said} END, \
+         CASE WHEN w.meant THEN (SELECT v.embedding <#> $5 FROM {vectors} v WHERE v.hash = c.content_hash) END \
+         FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) JOIN {chunks} c ON c.id = w.id \
+         JOIN {files} f ON f.id = c.file_id",
+        vectors = tx.table("vectors"),
+        chunks = tx.table("chunks"),
+        files = tx.table("files"),
+    );
+    let vector = wanted.question.map(HalfVector::from_f32_slice);
+    let query = sql(text).bind(wanted.ids).bind(wanted.by_words).bind(wanted.by_meaning);
+    let rows = tx.tx.all(query.bind(sparse(&wanted.words.terms, &wanted.words.weights)).bind(vector)).await?;
+    rows.iter()
+        .map(|row| {
+            let distance = |at: usize| row.try_get::<Option<f64>, _>(at).map(|d| d.map(|distance| -distance));
+            let chunk = ChunkRow {
+                id: row.try_get(0)?,
+                file_id: row.try_get(7)?,
+                repository_id: row.try_get(8)?,
+                repository_root: String::new(),
+                repository_name: String::new(),
+                path: row.try_get(9)?,
+                language: row.try_get(10)?,
+                mode: row.try_get(11)?,
+                span: span(row)?,
+            };
+            Ok(Candidate { chunk, lexical: distance(12)?, similarity: distance(13)? })
+        })
+        .collect()
+}
+
 /// The texts of chunks, in the order of `ids`; an id that is gone is left out.
 ///
 /// # Errors
@@ -106,21 +183,36 @@ pub async fn by_file(tx: &mut ProjectTx, file_id: i64) -> Result<Vec<ChunkSpan>,
     rows.iter().map(span).collect()
 }
 
-/// What is shown of chunks besides their text: JSON of the chunk itself and of flows from other chunks.
+/// What is shown of a chunk.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The chunk.
+    pub id: i64,
+    /// Its text.
+    pub content: String,
+    /// What the chunk itself does, as JSON.
+    pub detail: Option<String>,
+    /// Flows from other chunks, as JSON.
+    pub flows: Option<String>,
+}
+
+/// What is shown of chunks, in no order; an id that is gone is left out.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn details(
-    tx: &mut ProjectTx,
-    ids: &[i64],
-) -> Result<Vec<(i64, Option<String>, Option<String>)>, Fault> {
+pub async fn shown(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<Shown>, Fault> {
     let text = format!(
-        "SELECT c.id, c.detail, w.detail FROM {} c LEFT JOIN {} w ON w.chunk_id = c.id WHERE c.id = ANY($1)",
+        "SELECT c.id, c.content, c.detail, w.detail FROM {} c LEFT JOIN {} w ON w.chunk_id = c.id WHERE c.id = ANY($1)",
         tx.table("chunks"),
         tx.table("flows")
     );
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
+    rows.iter()
+        .map(|row| {
+            let (content, detail) = (row.try_get(1)?, row.try_get(2)?);
+            Ok(Shown { id: row.try_get(0)?, content, detail, flows: row.try_get(3)? })
+        })
+        .collect()
 }
 
 /// The comments of chunks: first line, last line and text, in no order; a chunk without is left out.

@@ -235,15 +235,6 @@ pub async fn languages(
     rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
 }
 
-/// Whether the project holds files whose mode is `records`.
-///
-/// # Errors
-/// Storage faults.
-pub async fn any_records(tx: &mut ProjectTx) -> Result<bool, Fault> {
-    let text = format!("SELECT EXISTS (SELECT 1 FROM {} WHERE mode = 'records')", tx.table("files"));
-    Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
-}
-
 /// Sums over the project or one repository.
 ///
 /// # Errors

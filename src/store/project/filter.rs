@@ -106,6 +106,15 @@ impl Filter {
         matches!(self, Self::All(all) if all.iter().all(Self::is_empty))
     }
 
+    /// Whether files alone decide.
+    fn is_of_files(&self) -> bool {
+        match self {
+            Self::All(filters) | Self::Any(filters) => filters.iter().all(Self::is_of_files),
+            Self::Not(filter) => filter.is_of_files(),
+            Self::Is(test) => test.is_of_files(),
+        }
+    }
+
     /// The shortest list of chunks that must hold what passes, if there is one.
     fn shortest_list(&self) -> Option<&[i64]> {
         match self {
@@ -124,6 +133,33 @@ impl Filter {
                 Self::All(all)
             }
             one => Self::All(vec![one, other]),
+        }
+    }
+}
+
+impl Test {
+    /// Whether it looks at files alone.
+    fn is_of_files(&self) -> bool {
+        match self {
+            Self::Repositories(_)
+            | Self::Modes(_)
+            | Self::Languages(_)
+            | Self::Extensions(_)
+            | Self::Paths(_)
+            | Self::FileNames(_)
+            | Self::Imports(_)
+            | Self::LastAuthors(_)
+            | Self::ModifiedFrom(_)
+            | Self::ChurnFrom(_)
+            | Self::Meta { .. } => true,
+            Self::Facts(_)
+            | Self::Chunks(_)
+            | Self::Authors { .. }
+            | Self::AtLeast(..)
+            | Self::Signature(_)
+            | Self::Says(_)
+            | Self::Text(_)
+            | Self::HasComments => false,
         }
     }
 }
@@ -148,6 +184,8 @@ enum Value<'v> {
 pub(super) struct Condition<'v> {
     /// SQL.
     pub(super) text: String,
+    /// Whether it speaks of facts at all; else they need not be joined.
+    pub(super) of_facts: bool,
     values: Vec<Value<'v>>,
     first: usize,
 }
@@ -155,9 +193,16 @@ pub(super) struct Condition<'v> {
 impl<'v> Condition<'v> {
     /// Writes the condition; its places are numbered from `$first` on.
     pub(super) fn of(filter: &'v Filter, tx: &ProjectTx, first: usize) -> Self {
-        let mut condition = Self { text: String::new(), values: Vec::new(), first };
+        let mut condition =
+            Self { text: String::new(), of_facts: !filter.is_of_files(), values: Vec::new(), first };
         condition.text = condition.written(filter, tx);
         condition
+    }
+
+    /// What joins the facts `k` of a chunk, where the condition speaks of them.
+    pub(super) fn joined_facts(&self, tx: &ProjectTx, chunk_id: &str) -> String {
+        let join = || format!("JOIN {} k ON k.chunk_id = {chunk_id}", tx.table("facts"));
+        if self.of_facts { join() } else { String::new() }
     }
 
     /// Binds the values.
@@ -313,6 +358,7 @@ pub async fn within(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Res
         _ if estimated(tx, filter).await? > rows_max.saturating_mul(ESTIMATE_FACTOR) => {
             return Ok(Within::Where(filter.clone()));
         }
+        _ if filter.is_of_files() => return within_files(tx, filter, limit).await,
         _ => {
             let condition = Condition::of(filter, tx, 2);
             let (from, condition_text) = (chunks_with_facts(tx), &condition.text);
@@ -325,6 +371,26 @@ pub async fn within(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Res
     }
     let ids = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<i64>, Fault>>()?;
     Ok(Within::These(ids))
+}
+
+/// The same where files alone decide: they know how many chunks they have, so that each is looked at once.
+async fn within_files(tx: &mut ProjectTx, filter: &Filter, limit: i64) -> Result<Within, Fault> {
+    let condition = Condition::of(filter, tx, 2);
+    let text = format!(
+        "WITH passing AS MATERIALIZED (SELECT f.id, f.chunks FROM {files} f WHERE f.chunks > 0 AND {condition}), \
+         counted AS MATERIALIZED (SELECT coalesce(sum(chunks), 0) < $1 AS few FROM passing) \
+         SELECT few, NULL::int8 FROM counted UNION ALL \
+         SELECT true, k.chunk_id FROM passing p JOIN {facts} k ON k.file_id = p.id WHERE (SELECT few FROM counted)",
+        files = tx.table("files"),
+        facts = tx.table("facts"),
+        condition = condition.text,
+    );
+    let rows = tx.tx.all(condition.bind(sql(text).bind(limit))).await?;
+    if !rows.first().map_or(Ok(true), |row| row.try_get(0))? {
+        return Ok(Within::Where(filter.clone()));
+    }
+    let ids = rows.iter().map(|row| row.try_get::<Option<i64>, _>(1));
+    Ok(Within::These(ids.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()))
 }
 
 /// How far off the planner's estimate may be.

@@ -1,6 +1,7 @@
 //! `index_state`: the one row that says how far a project's index is, and who may write.
 
 use sqlx::Row;
+use sqlx::postgres::PgRow;
 
 use crate::contract::{ErrorCode, Fault};
 use crate::postgres::{SchemaName, sql};
@@ -37,12 +38,16 @@ pub struct IndexState {
 /// # Errors
 /// Storage faults.
 pub async fn read(tx: &mut ProjectTx) -> Result<IndexState, Fault> {
-    let text = format!(
-        "SELECT generation, chunks, files, statistics_chunks, changed_since_statistics, \
-         terms_indexed, vectors_indexed, (extract(epoch FROM updated_at) * 1000)::int8 FROM {} WHERE id = 1",
-        tx.table("index_state")
-    );
-    let row = tx.tx.one(sql(text)).await?;
+    let text = format!("SELECT {COLUMNS} FROM {} s WHERE s.id = 1", tx.table("index_state"));
+    decode(&tx.tx.one(sql(text)).await?)
+}
+
+/// The state, of the row `s`.
+pub(super) const COLUMNS: &str = "s.generation, s.chunks, s.files, s.statistics_chunks, s.changed_since_statistics, \
+    s.terms_indexed, s.vectors_indexed, (extract(epoch FROM s.updated_at) * 1000)::int8";
+
+/// Of a row that begins with [`COLUMNS`].
+pub(super) fn decode(row: &PgRow) -> Result<IndexState, Fault> {
     Ok(IndexState {
         generation: row.try_get(0)?,
         chunks: row.try_get(1)?,

@@ -59,7 +59,7 @@ pub enum Words {
 }
 
 impl Words {
-    fn table(self) -> &'static str {
+    pub(super) fn table(self) -> &'static str {
         match self {
             Self::Chunks => "lexical",
             Self::Comments => "comments",
@@ -93,10 +93,13 @@ pub async fn candidates(
         }
         Within::Where(filter) => {
             let condition = Condition::of(filter, tx, 4);
+            // Best first, each tested until enough have passed: most filters of this kind let most chunks through. OFFSET 0
+            // keeps the order and the test what they are; as a join the planner would test all of them before it sorts.
             let text = format!(
-                "{select} JOIN {facts} k ON k.chunk_id = l.chunk_id JOIN {files} f ON f.id = l.file_id \
-                 WHERE l.terms && $2 AND {condition} {order}",
-                facts = tx.table("facts"),
+                "SELECT b.chunk_id, b.file_id, b.distance FROM ({select} WHERE l.terms && $2 ORDER BY distance, l.chunk_id OFFSET 0) b \
+                 WHERE EXISTS (SELECT 1 FROM {files} f {facts} WHERE f.id = b.file_id AND {condition} OFFSET 0) \
+                 ORDER BY b.distance, b.chunk_id LIMIT $3",
+                facts = condition.joined_facts(tx, "b.chunk_id"),
                 files = tx.table("files"),
                 condition = condition.text,
             );

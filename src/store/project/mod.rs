@@ -6,6 +6,8 @@ pub mod chunks;
 pub mod files;
 pub mod repositories;
 
+pub mod opening;
+
 pub(super) mod filter;
 pub mod names;
 

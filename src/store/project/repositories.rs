@@ -99,6 +99,11 @@ impl RepositoryState {
 const COLUMNS: &str = "id, root, name, state, generation, files, chunks, (extract(epoch FROM indexed_at) * 1000)::int8, report::text, \
      chunker_version, terms_version, facts_version, rules, branch, commit_id, dictionary";
 
+/// The same of the row `r`, without the report, which may be long.
+pub(super) const WITHOUT_REPORT: &str = "r.id, r.root, r.name, r.state, r.generation, r.files, r.chunks, \
+     (extract(epoch FROM r.indexed_at) * 1000)::int8, NULL::text, \
+     r.chunker_version, r.terms_version, r.facts_version, r.rules, r.branch, r.commit_id, r.dictionary";
+
 /// The repository at `root`, made if it is new; `versions` are those of the code that will fill it.
 ///
 /// # Errors
@@ -133,7 +138,7 @@ pub async fn ensure(
 pub async fn get(tx: &mut ProjectTx, root: &str) -> Result<Option<RepositoryRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM {} WHERE root = $1", tx.table("repositories"));
     let row = tx.tx.first(sql(text).bind(root)).await?;
-    row.as_ref().map(decode).transpose()
+    row.as_ref().map(|row| decode(row, 0)).transpose()
 }
 
 /// All repositories, by root.
@@ -143,7 +148,7 @@ pub async fn get(tx: &mut ProjectTx, root: &str) -> Result<Option<RepositoryRow>
 pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM {} ORDER BY root", tx.table("repositories"));
     let rows = tx.tx.all(sql(text)).await?;
-    rows.iter().map(decode).collect()
+    rows.iter().map(|row| decode(row, 0)).collect()
 }
 
 /// Notes how far a repository is.
@@ -242,26 +247,27 @@ pub async fn delete(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fau
     Ok(())
 }
 
-fn decode(row: &PgRow) -> Result<RepositoryRow, Fault> {
-    let report: Option<String> = row.try_get(8)?;
+/// A repository whose columns begin at `first`.
+pub(super) fn decode(row: &PgRow, first: usize) -> Result<RepositoryRow, Fault> {
+    let report: Option<String> = row.try_get(first + 8)?;
     Ok(RepositoryRow {
-        id: row.try_get(0)?,
-        root: row.try_get(1)?,
-        name: row.try_get(2)?,
-        state: RepositoryState::parse(row.try_get(3)?),
-        generation: row.try_get(4)?,
+        id: row.try_get(first)?,
+        root: row.try_get(first + 1)?,
+        name: row.try_get(first + 2)?,
+        state: RepositoryState::parse(row.try_get(first + 3)?),
+        generation: row.try_get(first + 4)?,
         versions: Versions {
-            chunker: row.try_get(9)?,
-            terms: row.try_get(10)?,
-            facts: row.try_get(11)?,
-            rules: row.try_get::<Vec<u8>, _>(12)?.try_into().unwrap_or_default(),
-            dictionary: row.try_get::<Vec<u8>, _>(15)?.try_into().unwrap_or_default(),
+            chunker: row.try_get(first + 9)?,
+            terms: row.try_get(first + 10)?,
+            facts: row.try_get(first + 11)?,
+            rules: row.try_get::<Vec<u8>, _>(first + 12)?.try_into().unwrap_or_default(),
+            dictionary: row.try_get::<Vec<u8>, _>(first + 15)?.try_into().unwrap_or_default(),
         },
-        branch: row.try_get(13)?,
-        commit: row.try_get(14)?,
-        files: row.try_get(5)?,
-        chunks: row.try_get(6)?,
-        indexed_ms: row.try_get(7)?,
+        branch: row.try_get(first + 13)?,
+        commit: row.try_get(first + 14)?,
+        files: row.try_get(first + 5)?,
+        chunks: row.try_get(first + 6)?,
+        indexed_ms: row.try_get(first + 7)?,
         report: report.and_then(|text| serde_json::from_str(&text).ok()),
     })
 }

@@ -289,8 +289,9 @@ pub async fn candidates_hnsw(
         Within::These(_) => return candidates_exact(tx, within, question, limit).await,
     };
     let ef_search = ef_search.clamp(*EF_SEARCH.start(), *EF_SEARCH.end());
-    tx.execute(sql("SET LOCAL hnsw.iterative_scan = relaxed_order")).await?;
-    tx.execute(sql(format!("SET LOCAL hnsw.ef_search = {ef_search}"))).await?;
+    let settings =
+        format!("SET LOCAL hnsw.iterative_scan = relaxed_order; SET LOCAL hnsw.ef_search = {ef_search}");
+    tx.tx.batch(&settings).await?;
     let (chunks, vectors) = (tx.table("chunks"), tx.table("vectors"));
     let nearest = HalfVector::from_f32_slice(question);
     let rows = if filter.is_empty() {
@@ -304,8 +305,8 @@ pub async fn candidates_hnsw(
     } else {
         let condition = Condition::of(filter, tx, 3);
         let fulfilled = format!(
-            "{chunks} c JOIN {facts} k ON k.chunk_id = c.id JOIN {files} f ON f.id = c.file_id",
-            facts = tx.table("facts"),
+            "{chunks} c {facts} JOIN {files} f ON f.id = c.file_id",
+            facts = condition.joined_facts(tx, "c.id"),
             files = tx.table("files"),
         );
         // OFFSET 0 keeps EXISTS a check on each row the index yields; as a join it would lose the index.

@@ -37,7 +37,7 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Listens on a free port.
+    /// Listens on a free port, with all that a server does beside answering.
     ///
     /// # Errors
     /// As [`listen`].
@@ -46,6 +46,7 @@ impl Server {
         let unusable = |problem| Fault::internal("The server to be measured cannot be asked.", problem);
         let search = http_url(&format!("http://{}/search", listening.address())).map_err(unusable)?;
         let client = Outbound::for_many_calls(BUDGET).map_err(unusable)?;
+        app.start_background();
         let app = Arc::clone(app);
         Ok(Self { serving: tokio::spawn(async move { listening.serve(&app).await }), search, client })
     }
@@ -73,5 +74,6 @@ impl Server {
         if let Err(error) = self.serving.await {
             tracing::warn!(%error, "the measured server did not end well");
         }
+        app.stopped().await;
     }
 }
