@@ -29,7 +29,10 @@ pub async fn nearest(
     let vector = vector.map_err(|error| Fault::internal("Embedding the question broke off.", error))??;
     let mut reads = index.begin().await?;
     let mut warnings = Vec::new();
-    let scope = Scope::read(&mut reads, request, &question, deps.settings, deps.clock, &mut warnings).await?;
+    let opening = reads.opening(&[]).await?;
+    let scope =
+        Scope::read(&mut reads, opening, request, &question, deps.settings, deps.clock, &mut warnings)
+            .await?;
     let counts = Counts {
         statistics_chunks: 0,
         vectors_in_filter: scope.rows,
@@ -38,6 +41,6 @@ pub async fn nearest(
     };
     let path = if exact { VectorPath::Exact } else { vector_path(counts, deps.settings) };
     let found = by_meaning(&mut reads, &scope.vectors, path, &vector, deps.settings.candidates).await?;
-    reads.end().await?;
+    reads.end();
     Ok(found)
 }
