@@ -77,7 +77,9 @@ pub(super) fn conditions(files: &[FileWrite], places: &[Place]) -> Result<Vec<Co
         best.map_or_else(Default::default, |(value, chunks)| (value.clone(), *chunks))
     };
     let languages = languages.into_iter().map(|(language, chunks)| (language.to_owned(), chunks)).collect();
-    let repository = REPOSITORIES / 2;
+    // The middle one that holds something: a small project does not fill all.
+    let filled = (0..REPOSITORIES).filter(|at| repositories[*at] > 0);
+    let repository = filled.min_by_key(|at| at.abs_diff(REPOSITORIES / 2)).unwrap_or_default();
     let filtered = |name, field: &str, (value, chunks): (String, usize)| {
         let arguments = json!({ field: value });
         let given = search::given(arguments.as_object().unwrap_or(&serde_json::Map::new()))?;
