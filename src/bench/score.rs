@@ -61,7 +61,6 @@ pub(super) fn all_within(ranks: &[Option<usize>], k: usize) -> bool {
 }
 
 /// The mean; 0 of nothing.
-#[expect(clippy::cast_precision_loss, reason = "counts of questions")]
 pub(super) fn mean(numbers: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) = numbers.into_iter().fold((0.0, 0), |(sum, count), number| (sum + number, count + 1));
     if count == 0 { 0.0 } else { sum / f64::from(count) }

@@ -93,7 +93,7 @@ impl ClaimedJob {
     fn held(store: &Store, job: Job, settings: LeaseSettings) -> Option<Self> {
         let fence = job.fence?;
         let (progress, cancel, lost) =
-            (ProgressSender::new(), CancellationToken::new(), CancellationToken::new());
+            (ProgressSender::default(), CancellationToken::new(), CancellationToken::new());
         let beats = tokio::spawn(beat(
             store.clone(),
             job.id.clone(),

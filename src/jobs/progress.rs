@@ -66,13 +66,14 @@ impl Progress {
 #[derive(Debug, Clone)]
 pub struct ProgressSender(watch::Sender<Progress>);
 
-impl ProgressSender {
+impl Default for ProgressSender {
     /// A sender whose snapshot nobody reads but through itself.
-    #[must_use]
-    pub fn new() -> Self {
+    fn default() -> Self {
         Self(watch::Sender::new(Progress::default()))
     }
+}
 
+impl ProgressSender {
     /// Changes the snapshot.
     pub fn update(&self, change: impl FnOnce(&mut Progress)) {
         self.0.send_modify(change);

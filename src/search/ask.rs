@@ -95,30 +95,8 @@ pub async fn search(
     let ranked = if text.is_empty() {
         list(reads, &scope, &plan).await?
     } else {
-        let mut near = HashSet::new();
-        let mut words = said(reads, &scope, &plan, deps, &mut near).await?;
-        took.timings.lexical_ms = took.lap();
-        if vector.is_none() {
-            let wait = Duration::from_millis(deps.settings.embed_wait_ms);
-            vector = question_vector(embedding, wait, &mut warnings).await?;
-        }
-        took.timings.embed_ms = took.lap();
-        let mut meaning = match &vector {
-            Some(vector) => by_meaning(reads, &scope.vectors, plan.vector, vector, plan.candidates).await?,
-            None => Leg::new(),
-        };
-        near.extend(ids(&meaning).take(deps.settings.candidates));
-        took.timings.dense_ms = took.lap();
-        for leg in [&mut words, &mut meaning] {
-            leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
-        }
-        let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
-        let rows =
-            complete(reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
-        took.timings.hydrate_ms = took.lap();
-        let found = ranked(&question, &Legs { words, meaning, near }, rows, deps);
-        took.timings.rank_ms = took.lap();
-        found
+        let sought = Sought { question: &question, scope: &scope, plan: &plan, embedding, vector };
+        sought.found(reads, deps, &mut took, &mut warnings).await?
     };
     let Found { ranked, rows, total, vectors_found, dense_weight, shape } = ranked;
     let explain = explain(&shape, dense_weight, &plan, &scope);
@@ -140,6 +118,53 @@ pub async fn search(
         took,
         warnings,
     })
+}
+
+/// A question that has words, with all that is known before candidates are looked for.
+struct Sought<'a> {
+    question: &'a Question,
+    scope: &'a Scope,
+    plan: &'a Plan,
+    /// Under way, unless `vector` is there already.
+    embedding: Option<tokio::task::JoinHandle<Result<Vec<f32>, Fault>>>,
+    vector: Option<Vec<f32>>,
+}
+
+impl Sought<'_> {
+    /// The candidates of both legs, ranked.
+    async fn found(
+        self,
+        reads: &mut Reads,
+        deps: Deps<'_>,
+        took: &mut Stopwatch<'_>,
+        warnings: &mut Vec<Warning>,
+    ) -> Result<Found, Fault> {
+        let Self { question, scope, plan, embedding, mut vector } = self;
+        let mut near = HashSet::new();
+        let mut words = said(reads, scope, plan, deps, &mut near).await?;
+        took.timings.lexical_ms = took.lap();
+        if vector.is_none() {
+            let wait = Duration::from_millis(deps.settings.embed_wait_ms);
+            vector = question_vector(embedding, wait, warnings).await?;
+        }
+        took.timings.embed_ms = took.lap();
+        let mut meaning = match &vector {
+            Some(vector) => by_meaning(reads, &scope.vectors, plan.vector, vector, plan.candidates).await?,
+            None => Leg::new(),
+        };
+        near.extend(ids(&meaning).take(deps.settings.candidates));
+        took.timings.dense_ms = took.lap();
+        for leg in [&mut words, &mut meaning] {
+            leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
+        }
+        let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
+        let rows =
+            complete(reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
+        took.timings.hydrate_ms = took.lap();
+        let found = ranked(question, &Legs { words, meaning, near }, rows, deps);
+        took.timings.rank_ms = took.lap();
+        Ok(found)
+    }
 }
 
 /// What is found by words in all that is asked; the ids of what a first page would have seen join `near`.

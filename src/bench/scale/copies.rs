@@ -78,7 +78,7 @@ impl Copy<'_> {
             return None;
         }
         let draw = draw(self.number, word.as_bytes());
-        (draw[0] % CHANGED_ONE_OF == 0).then(|| syllables(&draw[1..3]))
+        draw[0].is_multiple_of(CHANGED_ONE_OF).then(|| syllables(&draw[1..3]))
     }
 
     /// The copy of a file.

@@ -244,7 +244,7 @@ impl Growing<'_> {
             config: &config,
             clock: &*app.clock,
             cancel: &CancellationToken::new(),
-            progress: &ProgressSender::new(),
+            progress: &ProgressSender::default(),
         };
         indexing::embed(&run).await?;
         Ok(())

@@ -12,6 +12,7 @@ use super::corpus::Corpus;
 use super::latency::{Latency, rounded};
 use super::profile::{Profile, Server};
 use crate::bench::Lab;
+use crate::clock::Clock;
 use crate::contract::Fault;
 use crate::indexing::RunReport;
 
@@ -94,7 +95,7 @@ pub(super) async fn edit(
     // The first one loads what the others find loaded.
     for edit in 0..=edits {
         let file = &corpus.files[edit * 7919 % corpus.files.len()];
-        let Some(name) = inserted(&corpus.root.join(file), edit) else { continue };
+        let Some(name) = inserted(&*lab.app.clock, &corpus.root.join(file), edit) else { continue };
         let started = Instant::now();
         let run = async {
             lab.index(PROJECT, &corpus.root).await?;
@@ -113,11 +114,10 @@ pub(super) async fn edit(
 }
 
 /// Writes a name into a file that no other file has; none where the file is no text.
-fn inserted(file: &Path, edit: usize) -> Option<String> {
+fn inserted(clock: &dyn Clock, file: &Path, edit: usize) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
-    let name = format!("zanzibarquux{edit}");
-    let begun = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).ok()?.as_nanos();
-    let name = format!("{name}v{begun}");
+    // Also none that an earlier run left in the index.
+    let name = format!("zanzibarquux{edit}v{}", clock.now().as_nanosecond());
     fs::write(file, format!("{text}\n// {name} was here\n")).ok()?;
     Some(name)
 }
@@ -139,13 +139,15 @@ async fn found(lab: &Lab, name: &str, started: Instant) -> Result<Duration, Faul
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::SystemClock;
 
     #[test]
     fn an_edit_adds_a_name_that_was_never_there() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.rs");
         fs::write(&file, "fn a() {}").unwrap();
-        let (first, second) = (inserted(&file, 1).unwrap(), inserted(&file, 1).unwrap());
+        let (first, second) =
+            (inserted(&SystemClock, &file, 1).unwrap(), inserted(&SystemClock, &file, 1).unwrap());
         let text = fs::read_to_string(&file).unwrap();
         assert!(
             first != second
@@ -154,6 +156,6 @@ mod tests {
                 && text.contains(&second)
         );
         fs::write(&file, [0xff, 0xfe]).unwrap();
-        assert_eq!(inserted(&file, 2), None);
+        assert_eq!(inserted(&SystemClock, &file, 2), None);
     }
 }

@@ -50,8 +50,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Result<(), Fault> {
 
 /// Runs, questions, limits.
 fn table(report: &speed::Report) -> String {
-    let speed::Report { indexed, edited, stages, limits, memory, .. } = report;
-    let megabytes = |bytes: u64| bytes / 1_000_000;
+    let indexed = &report.indexed;
     let mut text = format!(
         "{} files, {} MB, {} chunks, {} vectors, {}, {} cores\n\n",
         indexed.files,
@@ -61,13 +60,21 @@ fn table(report: &speed::Report) -> String {
         report.model,
         report.cores
     );
+    runs(&mut text, report);
+    questions(&mut text, report);
+    limits(&mut text, report);
+    text
+}
+
+fn runs(text: &mut String, report: &speed::Report) {
+    let speed::Report { indexed, edited, limits, .. } = report;
     let _ = writeln!(
         text,
         "{:<22} {:>9} {:>7} {:>9} {:>9} {:>9}",
         "", "seconds", "own", "Postgres", "read MB", "written"
     );
     for (name, profile) in [("first run", &indexed.first), ("unchanged", &indexed.unchanged)] {
-        profiled(&mut text, name, profile);
+        profiled(text, name, profile);
     }
     let _ = writeln!(
         text,
@@ -82,13 +89,16 @@ fn table(report: &speed::Report) -> String {
         "one file: searchable after {:.0} ms (p95 {:.0}), complete after {:.0} ms ({} edits)\n",
         edited.searchable.p50_ms, edited.searchable.p95_ms, edited.complete.p50_ms, edited.searchable.count
     );
+}
+
+fn questions(text: &mut String, report: &speed::Report) {
     let _ = writeln!(
         text,
         "{:<22} {:>7} {:>7} {:>7} {:>7} {:>7}  {:<6} {:>5} {:>9}",
         "ms", "p50", "p95", "p99", "max", "mean", "", "own", "Postgres"
     );
     for asked in &report.asked {
-        timed(&mut text, asked.kind, &asked.latency);
+        timed(text, asked.kind, &asked.latency);
         let _ = writeln!(
             text,
             "  {:<6} {:>4.0}% {:>8.0}%",
@@ -97,7 +107,7 @@ fn table(report: &speed::Report) -> String {
             asked.profile.postgres_cores * 100.0
         );
     }
-    let mean = &stages.mean;
+    let (stages, mean) = (&report.stages, &report.stages.mean);
     let _ = writeln!(
         text,
         "stages, means: plan {:.1}, words {:.1}, embedding {:.1}, vectors {:.1} ({}), facts {:.1}, ranking {:.1}, contents {:.1}: {:.1} ms\n",
@@ -111,14 +121,18 @@ fn table(report: &speed::Report) -> String {
         mean.content_ms,
         mean.total_ms
     );
-    timed(&mut text, "vectors, exact", &limits.exact);
+}
+
+fn limits(text: &mut String, report: &speed::Report) {
+    let speed::Report { limits, memory, .. } = report;
+    timed(text, "vectors, exact", &limits.exact);
     let _ = writeln!(
         text,
         "  {:.1} GB/s of the {:.1} that one core sums up",
         limits.exact_gb_per_second, limits.memory_gb_per_second
     );
     if let Some(hnsw) = &limits.hnsw {
-        timed(&mut text, "vectors, HNSW", &hnsw.latency);
+        timed(text, "vectors, HNSW", &hnsw.latency);
         let _ = writeln!(text, "  recall@10 {:.3}, recall@200 {:.3}", hnsw.recall_at_10, hnsw.recall_at_200);
     }
     let _ = writeln!(
@@ -128,7 +142,10 @@ fn table(report: &speed::Report) -> String {
         memory.postgres_mb,
         megabytes(report.project_bytes)
     );
-    text
+}
+
+fn megabytes(bytes: u64) -> u64 {
+    bytes / 1_000_000
 }
 
 fn profiled(text: &mut String, name: &str, profile: &speed::Profile) {
