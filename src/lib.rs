@@ -6,7 +6,7 @@
 //! | module | what it answers |
 //! |---|---|
 //! | [`surfaces`] | how clients reach us: CLI, MCP, HTTP. Decode, call, encode |
-//! | [`bench`] | how well and how fast: questions with known answers, and the clock |
+//! | [`mod@bench`] | how well and how fast: questions with known answers, and the clock |
 //! | [`tools`] | what clients can do: one list, one entry and one file an operation |
 //! | [`app`] | what is built once, and its start and stop |
 //! | [`upkeep`] | runtime assets, word lists, extensions; room on disk, the end and the moving of a project |
