@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use super::fields;
 use super::fuse::{Leg, fuse};
-use super::hits::Shown;
+use super::hits::Page;
 use super::plan::{Counts, Plan, VectorPath, plan};
 use super::question::Question;
 use super::rank::{Facts, Parts, Ranked, rank};
@@ -24,7 +24,7 @@ use crate::contract::{ErrorCode, Fault, Warning};
 use crate::embedding::Embedder;
 use crate::languages::Dictionary;
 use crate::languages::terms::{QueryTerm, query_terms};
-use crate::store::{ChunkRow, Index, ModelFacts, Reads, Within, Words};
+use crate::store::{Candidate, Index, ModelFacts, Reads, Within, Words};
 
 /// Candidates of a question that pages beyond the first ones, as a multiple of the usual number.
 const PAGING_FACTOR: usize = 5;
@@ -98,11 +98,11 @@ pub async fn search(
         let sought = Sought { question: &question, scope: &scope, plan: &plan, embedding, vector };
         sought.found(reads, deps, &mut took, &mut warnings).await?
     };
-    let Found { ranked, rows, total, vectors_found, dense_weight, shape } = ranked;
+    let Found { ranked, total, vectors_found, dense_weight, shape } = ranked;
     let explain = explain(&shape, dense_weight, &plan, &scope);
     let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
-    let shown = Shown { scope: &scope, request, comments: scope.comments.is_some() };
-    let hits = shown.hits(reads, page, rows).await?;
+    let shown = Page { scope: &scope, request, comments: scope.comments.is_some() };
+    let hits = shown.hits(reads, page).await?;
     open.end();
     took.timings.content_ms = took.lap();
     let took = took.stop(started);
@@ -158,10 +158,10 @@ impl Sought<'_> {
             leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
         }
         let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
-        let rows =
+        let candidates =
             complete(reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
         took.timings.hydrate_ms = took.lap();
-        let found = ranked(question, &Legs { words, meaning, near }, rows, deps);
+        let found = ranked(question, &Legs { words, meaning, near }, candidates, deps);
         took.timings.rank_ms = took.lap();
         Ok(found)
     }
@@ -187,7 +187,6 @@ async fn said(
 /// Everything of a question's candidates.
 struct Found {
     ranked: Vec<Ranked>,
-    rows: Vec<ChunkRow>,
     total: usize,
     vectors_found: bool,
     dense_weight: f32,
@@ -223,11 +222,9 @@ async fn likeness(reads: &mut Reads, chunk_id: i64, text: &mut String) -> Result
 async fn list(reads: &mut Reads, scope: &Scope, plan: &Plan) -> Result<Found, Fault> {
     let limit = i64::try_from(plan.candidates).unwrap_or(i64::MAX);
     let (ids, total) = reads.listed(&scope.vectors, limit).await?;
-    let rows = reads.hydrate(&ids).await?;
     let ranked = ids.into_iter().map(|chunk_id| Ranked { chunk_id, score: 0.0, parts: Parts::default() });
     Ok(Found {
         ranked: ranked.collect(),
-        rows,
         total: usize::try_from(total).unwrap_or(0),
         vectors_found: false,
         dense_weight: 0.0,
@@ -247,12 +244,12 @@ fn ids(leg: &Leg) -> impl Iterator<Item = i64> {
     leg.iter().map(|(chunk_id, _)| *chunk_id)
 }
 
-fn ranked(question: &Question, legs: &Legs, rows: Vec<ChunkRow>, deps: Deps<'_>) -> Found {
+fn ranked(question: &Question, legs: &Legs, candidates: Vec<Candidate>, deps: Deps<'_>) -> Found {
     // The words of a chunk whose like is wanted say nothing about paths and definitions.
     let shape = Shape::of(&question.ranking_text());
     let dense_weight = dense_weight(&shape, deps.ranking);
     let fused = fuse(&legs.words, &legs.meaning, dense_weight);
-    let facts: Vec<Facts> = rows.iter().map(facts_of).collect();
+    let facts: Vec<Facts> = candidates.into_iter().map(facts_of).collect();
     let mut ranked = rank(&shape, &fused, &facts, deps.ranking);
     if fused.iter().any(|fused| !legs.near.contains(&fused.chunk_id)) {
         // The first pages keep the order that they had without the further candidates, which follow.
@@ -265,7 +262,7 @@ fn ranked(question: &Question, legs: &Legs, rows: Vec<ChunkRow>, deps: Deps<'_>)
         ranked.splice(0..0, first);
     }
     let (total, vectors_found) = (ranked.len(), !legs.meaning.is_empty());
-    Found { ranked, rows, total, vectors_found, dense_weight, shape }
+    Found { ranked, total, vectors_found, dense_weight, shape }
 }
 
 fn dense_weight(shape: &Shape, ranking: &Ranking) -> f32 {
@@ -432,14 +429,14 @@ async fn question_vector(
     }
 }
 
-fn facts_of(row: &ChunkRow) -> Facts {
+fn facts_of(candidate: Candidate) -> Facts {
     Facts {
-        chunk_id: row.id,
-        file_id: row.file_id,
-        repository_id: row.repository_id,
-        path: row.path.clone(),
-        start_line: u32::try_from(row.span.start_line).unwrap_or(0),
-        defines: row.span.defines.clone(),
+        chunk_id: candidate.id,
+        file_id: candidate.file_id,
+        repository_id: candidate.repository_id,
+        path: candidate.path,
+        start_line: u32::try_from(candidate.start_line).unwrap_or(0),
+        defines: candidate.defines,
     }
 }
 

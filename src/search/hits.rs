@@ -9,7 +9,7 @@ use super::surroundings::{Piece, surroundings};
 use crate::clock::iso_seconds;
 use crate::contract::Fault;
 use crate::languages::facts::{CallPair, Detail, Field};
-use crate::store::{ChunkRow, FileFacts, Reads, fact_id, names};
+use crate::store::{ChunkRow, FileFacts, Reads, Shown, fact_id, names};
 
 /// Callees and callers named with a hit.
 const CALLS_MAX: usize = 12;
@@ -17,7 +17,7 @@ const CALLS_MAX: usize = 12;
 const HOLDERS_MAX: i64 = 12;
 
 /// What a page is shown with.
-pub(super) struct Shown<'a> {
+pub(super) struct Page<'a> {
     pub(super) scope: &'a Scope,
     pub(super) request: &'a SearchRequest,
     /// Chunks of code are there for their comments.
@@ -27,31 +27,23 @@ pub(super) struct Shown<'a> {
 /// What was looked up for a page, by chunk or by file.
 #[derive(Default)]
 struct LookedUp {
-    texts: HashMap<i64, String>,
     comments: HashMap<i64, (u32, u32, String)>,
-    details: HashMap<i64, (Detail, Option<serde_json::Value>)>,
     callers: HashMap<i64, Vec<String>>,
     facts: HashMap<i64, BTreeMap<String, Vec<String>>>,
     files: HashMap<i64, FileFacts>,
 }
 
-impl Shown<'_> {
+impl Page<'_> {
     /// The hits of a page, in its order; a chunk that is gone is left out.
-    pub(super) async fn hits(
-        &self,
-        reads: &mut Reads,
-        page: Vec<Ranked>,
-        rows: Vec<ChunkRow>,
-    ) -> Result<Vec<Hit>, Fault> {
+    pub(super) async fn hits(&self, reads: &mut Reads, page: Vec<Ranked>) -> Result<Vec<Hit>, Fault> {
         let ids: Vec<i64> = page.iter().map(|ranked| ranked.chunk_id).collect();
-        let mut rows: HashMap<i64, ChunkRow> =
-            rows.into_iter().filter(|row| ids.contains(&row.id)).map(|row| (row.id, row)).collect();
-        let mut found = self.look_up(reads, &ids, &rows).await?;
+        let shown = reads.shown(&ids).await?;
+        let mut shown: HashMap<i64, Shown> = shown.into_iter().map(|one| (one.chunk.id, one)).collect();
+        let mut found = self.look_up(reads, &ids, &shown).await?;
         let mut hits = Vec::with_capacity(page.len());
         for ranked in page {
-            if let Some(row) = rows.remove(&ranked.chunk_id)
-                && let Some(mut hit) = self.hit(ranked, row, &mut found)
-            {
+            if let Some(shown) = shown.remove(&ranked.chunk_id) {
+                let mut hit = self.hit(ranked, shown, &mut found);
                 if let Ok(count) = u32::try_from(self.request.context_lines)
                     && count > 0
                 {
@@ -67,35 +59,30 @@ impl Shown<'_> {
         &self,
         reads: &mut Reads,
         ids: &[i64],
-        rows: &HashMap<i64, ChunkRow>,
+        shown: &HashMap<i64, Shown>,
     ) -> Result<LookedUp, Fault> {
         let mut found = LookedUp::default();
-        for shown in reads.shown(ids).await? {
-            let own = shown.detail.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
-            let flows = shown.flows.and_then(|json| serde_json::from_str(&json).ok());
-            found.details.insert(shown.id, (own, flows));
-            found.texts.insert(shown.id, shown.content);
-        }
         if self.comments {
             for (id, first, last, text) in reads.comments(ids).await? {
                 found.comments.insert(id, (line(first), line(last), text));
             }
         }
-        found.callers = callers(reads, rows).await?;
+        found.callers = callers(reads, shown).await?;
         if self.request.in_full {
             for (id, code, name) in reads.names_of(ids).await? {
                 let Some(field) = Field::ALL.iter().find(|field| **field as i16 == code) else { continue };
                 let of_chunk = found.facts.entry(id).or_default();
                 of_chunk.entry(field.name().to_owned()).or_default().push(name);
             }
-            let files: Vec<i64> = rows.values().map(|row| row.file_id).collect();
+            let files: Vec<i64> = shown.values().map(|one| one.chunk.file_id).collect();
             found.files = reads.history_of(&files).await?.into_iter().collect();
         }
         Ok(found)
     }
 
-    fn hit(&self, ranked: Ranked, row: ChunkRow, found: &mut LookedUp) -> Option<Hit> {
-        let mut content = found.texts.remove(&row.id)?;
+    fn hit(&self, ranked: Ranked, shown: Shown, found: &mut LookedUp) -> Hit {
+        let Shown { chunk: row, mut content, detail, flows } = shown;
+        let detail: Detail = detail.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
         let (mut start_line, mut end_line) = (line(row.span.start_line), line(row.span.end_line));
         let mut mode = Mode::of_file(&row.mode);
         if mode == Mode::Code
@@ -103,29 +90,28 @@ impl Shown<'_> {
         {
             (start_line, end_line, content, mode) = (first, last, text, Mode::ExtractedProse);
         }
-        let (detail, elsewhere) = found.details.remove(&row.id).unwrap_or_default();
         let mut calls: Vec<String> = Vec::new();
         for pair in &detail.calls {
             if !calls.contains(&pair.callee) && calls.len() < CALLS_MAX {
                 calls.push(pair.callee.clone());
             }
         }
-        let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
         let known = self.request.in_full.then(|| {
             let file = found.files.get(&row.file_id).cloned().unwrap_or_default();
+            let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
             let (branch, commit) = repository.map_or((None, None), |r| (r.branch.clone(), r.commit.clone()));
             Known {
                 facts: found.facts.remove(&row.id).unwrap_or_default(),
                 detail,
                 meta: file.meta.clone().unwrap_or_default(),
                 history: commit.is_some().then(|| history_of(file, branch, commit)),
-                risk_from_elsewhere: elsewhere,
+                risk_from_elsewhere: flows.and_then(|json| serde_json::from_str(&json).ok()),
             }
         });
-        Some(Hit {
+        Hit {
             chunk_id: row.id,
             file_id: row.file_id,
-            repository: repository.map(|repository| repository.name.clone()).unwrap_or_default(),
+            repository: row.repository_name,
             path: row.path,
             language: row.language,
             mode,
@@ -142,7 +128,7 @@ impl Shown<'_> {
             calls,
             called_by: found.callers.remove(&row.id).unwrap_or_default(),
             known,
-        })
+        }
     }
 }
 
@@ -160,14 +146,12 @@ fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -
 
 /// Names of functions that call what chunks define. Names are all that is compared, so another function of the same
 /// name is a caller's callee as well.
-async fn callers(
-    reads: &mut Reads,
-    rows: &HashMap<i64, ChunkRow>,
-) -> Result<HashMap<i64, Vec<String>>, Fault> {
+async fn callers(reads: &mut Reads, shown: &HashMap<i64, Shown>) -> Result<HashMap<i64, Vec<String>>, Fault> {
+    let rows = || shown.values().map(|one| &one.chunk);
     let call = |name: &String| fact_id(Field::Call as i16, name);
     let callable = |row: &&ChunkRow| matches!(row.span.kind.as_str(), "function" | "method");
     let mut ids: Vec<i64> =
-        rows.values().filter(callable).flat_map(|row| row.span.defines.iter().map(call)).collect();
+        rows().filter(callable).flat_map(|row| row.span.defines.iter().map(call)).collect();
     ids.sort_unstable();
     ids.dedup();
     let mut callers: HashMap<i64, Vec<String>> = HashMap::new();
@@ -175,7 +159,7 @@ async fn callers(
         return Ok(callers);
     }
     let holders = reads.holders(&ids, HOLDERS_MAX).await?;
-    for row in rows.values().filter(callable) {
+    for row in rows().filter(callable) {
         let elsewhere = holders.iter().filter(|holder| holder.chunk_id != row.id);
         let called = elsewhere.flat_map(|holder| {
             let named = row.span.defines.iter().filter(|name| call(name) == holder.id);

@@ -6,7 +6,7 @@ use super::fuse::Leg;
 use super::plan::{LexicalPlan, VectorPath};
 use super::ranking::Ranking;
 use crate::contract::Fault;
-use crate::store::{ChunkRow, Completion, LexicalHit, LexicalQuery, Reads, VectorHit, Within, Words};
+use crate::store::{Candidate, Completion, LexicalHit, LexicalQuery, Reads, VectorHit, Within, Words};
 
 /// The best chunks by BM25. Terms that stand in many chunks do not choose at first; when that could have cost
 /// a good candidate, all terms choose.
@@ -63,7 +63,7 @@ pub(super) async fn by_meaning(
     Ok(hits.iter().map(vector_score).collect())
 }
 
-/// The rows of all candidates; and each candidate of one leg gets its score in the other: being absent from a list of 200
+/// What the ranking knows of all candidates; and each candidate of one leg gets its score in the other: being absent from a list of 200
 /// is not being unlike. The first of `sources` that has words of a chunk speaks for it.
 pub(super) async fn complete(
     reads: &mut Reads,
@@ -72,7 +72,7 @@ pub(super) async fn complete(
     question: Option<&[f32]>,
     words: &mut Leg,
     meaning: &mut Leg,
-) -> Result<Vec<ChunkRow>, Fault> {
+) -> Result<Vec<Candidate>, Fault> {
     // With one leg alone there is nothing to complete.
     let question = question.filter(|_| !meaning.is_empty());
     let wanted = Wanted::of(words, meaning, question.is_some(), !plan.terms.is_empty());
@@ -89,12 +89,12 @@ pub(super) async fn complete(
     };
     let candidates = reads.candidates(&completion).await?;
     for candidate in &candidates {
-        let (chunk_id, file_id) = (candidate.chunk.id, candidate.chunk.file_id);
+        let (chunk_id, file_id) = (candidate.id, candidate.file_id);
         words.extend(candidate.lexical.map(|score| lexical_score(&LexicalHit { chunk_id, file_id, score })));
         let near = candidate.similarity.map(|similarity| VectorHit { chunk_id, file_id, similarity });
         meaning.extend(near.as_ref().map(vector_score));
     }
-    Ok(candidates.into_iter().map(|candidate| candidate.chunk).collect())
+    Ok(candidates)
 }
 
 /// All candidates, and which of them lack the score of a leg; parallel lists.

@@ -183,9 +183,15 @@ impl Reader {
     pub(in crate::store) fn shown(&self, ids: &[i64]) -> Result<Vec<Shown>, Fault> {
         let text = "SELECT c.id, c.content, c.detail, w.detail FROM chunks c LEFT JOIN flows w ON w.chunk_id = c.id \
                     WHERE c.id IN (SELECT value FROM json_each(?1))";
-        self.rows(text, [json(&ids)?], |row| {
-            Ok(Shown { id: row.get(0)?, content: row.get(1)?, detail: row.get(2)?, flows: row.get(3)? })
-        })
+        let texts = self.rows(text, [json(&ids)?], |row| {
+            Ok((row.get::<_, i64>(0)?, (row.get(1)?, row.get(2)?, row.get(3)?)))
+        })?;
+        let mut texts: HashMap<i64, (String, Option<String>, Option<String>)> = texts.into_iter().collect();
+        let shown = self.hydrate(ids)?.into_iter().filter_map(|chunk| {
+            let (content, detail, flows) = texts.remove(&chunk.id)?;
+            Some(Shown { chunk, content, detail, flows })
+        });
+        Ok(shown.collect())
     }
 
     /// Chunks with the scores that one leg lacks: the first source that has words of a chunk speaks for it.
@@ -205,9 +211,14 @@ impl Reader {
         };
         let near: HashMap<i64, f64> = near.iter().map(|hit| (hit.chunk_id, hit.similarity)).collect();
         let candidate = |chunk: ChunkRow| Candidate {
+            id: chunk.id,
+            file_id: chunk.file_id,
+            repository_id: chunk.repository_id,
+            path: chunk.path,
+            start_line: chunk.span.start_line,
+            defines: chunk.span.defines,
             lexical: lexical.get(&chunk.id).copied(),
             similarity: near.get(&chunk.id).copied(),
-            chunk,
         };
         Ok(self.hydrate(wanted.ids)?.into_iter().map(candidate).collect())
     }

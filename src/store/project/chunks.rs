@@ -53,42 +53,41 @@ pub struct ChunkSpan {
 
 const SPAN: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature";
 
+/// A chunk `c` with its file `f` and its repository `r`.
+const ROW: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, \
+    c.file_id, c.repository_id, r.root, r.name, f.path, f.language, f.mode";
+
 /// The chunks with these ids, in the order of `ids`; an id that is gone is left out.
 ///
 /// # Errors
 /// Storage faults.
 pub async fn hydrate(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {
     let text = format!(
-        "SELECT {SPAN}, c.file_id, c.repository_id, r.root, r.name, f.path, f.language, f.mode \
-         FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, place) JOIN {chunks} c ON c.id = wanted.id \
+        "SELECT {ROW} FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, place) JOIN {chunks} c ON c.id = wanted.id \
          JOIN {files} f ON f.id = c.file_id JOIN {repositories} r ON r.id = c.repository_id ORDER BY wanted.place",
         chunks = tx.table("chunks"),
         files = tx.table("files"),
         repositories = tx.table("repositories"),
     );
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(ChunkRow {
-                id: row.try_get(0)?,
-                file_id: row.try_get(7)?,
-                repository_id: row.try_get(8)?,
-                repository_root: row.try_get(9)?,
-                repository_name: row.try_get(10)?,
-                path: row.try_get(11)?,
-                language: row.try_get(12)?,
-                mode: row.try_get(13)?,
-                span: span(row)?,
-            })
-        })
-        .collect()
+    rows.iter().map(chunk).collect()
 }
 
-/// A chunk that may answer, with what each leg would say of it where it was asked.
+/// A chunk that may answer: what the ranking knows of it, and what each leg says of it where it was asked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// The chunk; its repository is named by id alone.
-    pub chunk: ChunkRow,
+    /// Row id.
+    pub id: i64,
+    /// The file.
+    pub file_id: i64,
+    /// The repository.
+    pub repository_id: i64,
+    /// Relative to the root.
+    pub path: String,
+    /// 1-based.
+    pub start_line: i32,
+    /// Simple names defined in it.
+    pub defines: Vec<String>,
     /// BM25.
     pub lexical: Option<f64>,
     /// Likeness to the question.
@@ -129,7 +128,7 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
     let said =
         if said.is_empty() { "NULL::float8".to_owned() } else { format!("coalesce({})", said.join(", ")) };
     let text = format!(
-        "SELECT {SPAN}, c.file_id, c.repository_id, f.path, f.language, f.mode, CASE WHEN w.said THEN {said} END, \
+        "SELECT c.id, c.file_id, c.repository_id, f.path, c.start_line, c.defines, CASE WHEN w.said THEN {said} END, \
          CASE WHEN w.meant THEN (SELECT v.embedding <#> $5 FROM {vectors} v WHERE v.hash = c.content_hash) END \
          FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) JOIN {chunks} c ON c.id = w.id \
          JOIN {files} f ON f.id = c.file_id",
@@ -142,19 +141,17 @@ pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<V
     let rows = tx.tx.all(query.bind(sparse(&wanted.words.terms, &wanted.words.weights)).bind(vector)).await?;
     rows.iter()
         .map(|row| {
-            let distance = |at: usize| row.try_get::<Option<f64>, _>(at).map(|d| d.map(|distance| -distance));
-            let chunk = ChunkRow {
+            let score = |at: usize| row.try_get::<Option<f64>, _>(at).map(|d| d.map(|distance| -distance));
+            Ok(Candidate {
                 id: row.try_get(0)?,
-                file_id: row.try_get(7)?,
-                repository_id: row.try_get(8)?,
-                repository_root: String::new(),
-                repository_name: String::new(),
-                path: row.try_get(9)?,
-                language: row.try_get(10)?,
-                mode: row.try_get(11)?,
-                span: span(row)?,
-            };
-            Ok(Candidate { chunk, lexical: distance(12)?, similarity: distance(13)? })
+                file_id: row.try_get(1)?,
+                repository_id: row.try_get(2)?,
+                path: row.try_get(3)?,
+                start_line: row.try_get(4)?,
+                defines: row.try_get(5)?,
+                lexical: score(6)?,
+                similarity: score(7)?,
+            })
         })
         .collect()
 }
@@ -187,7 +184,7 @@ pub async fn by_file(tx: &mut ProjectTx, file_id: i64) -> Result<Vec<ChunkSpan>,
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
     /// The chunk.
-    pub id: i64,
+    pub chunk: ChunkRow,
     /// Its text.
     pub content: String,
     /// What the chunk itself does, as JSON.
@@ -202,15 +199,18 @@ pub struct Shown {
 /// Storage faults.
 pub async fn shown(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<Shown>, Fault> {
     let text = format!(
-        "SELECT c.id, c.content, c.detail, w.detail FROM {} c LEFT JOIN {} w ON w.chunk_id = c.id WHERE c.id = ANY($1)",
-        tx.table("chunks"),
-        tx.table("flows")
+        "SELECT {ROW}, c.content, c.detail, w.detail FROM {chunks} c JOIN {files} f ON f.id = c.file_id \
+         JOIN {repositories} r ON r.id = c.repository_id LEFT JOIN {flows} w ON w.chunk_id = c.id WHERE c.id = ANY($1)",
+        chunks = tx.table("chunks"),
+        files = tx.table("files"),
+        repositories = tx.table("repositories"),
+        flows = tx.table("flows"),
     );
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
     rows.iter()
         .map(|row| {
-            let (content, detail) = (row.try_get(1)?, row.try_get(2)?);
-            Ok(Shown { id: row.try_get(0)?, content, detail, flows: row.try_get(3)? })
+            let (content, detail, flows) = (row.try_get(14)?, row.try_get(15)?, row.try_get(16)?);
+            Ok(Shown { chunk: chunk(row)?, content, detail, flows })
         })
         .collect()
 }
@@ -237,6 +237,22 @@ pub async fn count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
 }
 
+/// Of a row that begins with [`ROW`].
+fn chunk(row: &PgRow) -> Result<ChunkRow, Fault> {
+    Ok(ChunkRow {
+        id: row.try_get(0)?,
+        file_id: row.try_get(7)?,
+        repository_id: row.try_get(8)?,
+        repository_root: row.try_get(9)?,
+        repository_name: row.try_get(10)?,
+        path: row.try_get(11)?,
+        language: row.try_get(12)?,
+        mode: row.try_get(13)?,
+        span: span(row)?,
+    })
+}
+
+/// Of a row that begins with [`SPAN`].
 fn span(row: &PgRow) -> Result<ChunkSpan, Fault> {
     Ok(ChunkSpan {
         id: row.try_get(0)?,
