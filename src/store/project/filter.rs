@@ -386,7 +386,7 @@ async fn within_files(tx: &mut ProjectTx, filter: &Filter, limit: i64) -> Result
         condition = condition.text,
     );
     let rows = tx.tx.all(condition.bind(sql(text).bind(limit))).await?;
-    if !rows.first().map_or(Ok(true), |row| row.try_get(0))? {
+    if rows.iter().any(|row| !row.try_get(0).unwrap_or(true)) {
         return Ok(Within::Where(filter.clone()));
     }
     let ids = rows.iter().map(|row| row.try_get::<Option<i64>, _>(1));
@@ -445,4 +445,19 @@ fn counted(rows: &[sqlx::postgres::PgRow]) -> Result<(Vec<i64>, i64), Fault> {
 /// Facts `k` with their files `f`: what a condition speaks of.
 pub(super) fn chunks_with_facts(tx: &ProjectTx) -> String {
     format!("{} k JOIN {} f ON f.id = k.file_id", tx.table("facts"), tx.table("files"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_alone_decide_where_no_part_looks_at_chunks() {
+        let language = || Filter::from(Test::Languages(vec!["rust".into()]));
+        let path = Filter::Not(Box::new(Test::Paths(vec!["^src/".into()]).into()));
+        assert!(language().and(path.clone()).is_of_files());
+        assert!(Filter::Any(vec![path, language()]).is_of_files());
+        assert!(!language().and(Test::HasComments.into()).is_of_files());
+        assert!(!Filter::Not(Box::new(Test::Facts(vec![1]).into())).is_of_files());
+    }
 }

@@ -109,24 +109,6 @@ pub async fn candidates(
     rows.iter().map(hit).collect()
 }
 
-/// The scores of given chunks, in no order; a chunk that is gone is left out.
-///
-/// # Errors
-/// Storage faults.
-pub async fn scores(
-    tx: &mut ProjectTx,
-    words: Words,
-    query: &LexicalQuery,
-    chunk_ids: &[i64],
-) -> Result<Vec<LexicalHit>, Fault> {
-    let text = format!(
-        "SELECT l.chunk_id, l.file_id, l.weights <#> $1 FROM {} l WHERE l.chunk_id = ANY($2)",
-        tx.table(words.table())
-    );
-    let rows = tx.tx.all(sql(text).bind(sparse(&query.terms, &query.weights)).bind(chunk_ids)).await?;
-    rows.iter().map(hit).collect()
-}
-
 fn hit(row: &sqlx::postgres::PgRow) -> Result<LexicalHit, Fault> {
     let distance: f64 = row.try_get(2)?;
     Ok(LexicalHit { chunk_id: row.try_get(0)?, file_id: row.try_get(1)?, score: -distance })

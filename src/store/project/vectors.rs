@@ -328,25 +328,6 @@ pub async fn candidates_hnsw(
     rows.iter().map(hit).collect()
 }
 
-/// The likeness of given chunks, in no order; a chunk without a vector is left out.
-///
-/// # Errors
-/// Storage faults.
-pub async fn similarities(
-    tx: &mut ProjectTx,
-    question: &[f32],
-    chunk_ids: &[i64],
-) -> Result<Vec<VectorHit>, Fault> {
-    let text = format!(
-        "SELECT c.id, c.file_id, (v.embedding <#> $1) + 0 FROM {chunks} c JOIN {vectors} v ON v.hash = c.content_hash \
-         WHERE c.id = ANY($2)",
-        chunks = tx.table("chunks"),
-        vectors = tx.table("vectors"),
-    );
-    let rows = tx.tx.all(sql(text).bind(HalfVector::from_f32_slice(question)).bind(chunk_ids)).await?;
-    rows.iter().map(hit).collect()
-}
-
 /// The likeness of files: inner product with the mean of their chunks' vectors, as (file, similarity), in no order.
 ///
 /// # Errors

@@ -45,6 +45,25 @@ async fn a_query_dropped_midway_costs_the_pool_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn connections_that_died_while_idle_are_replaced_unseen() {
+    let fresh = Fresh::with(&narrow()).await;
+    let database = fresh.store.database();
+    let mut raw = fresh.raw().await;
+    let kill = "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity \
+                WHERE application_name = 'pairofcleats search' AND datname = current_database()";
+    for _ in 0..3 {
+        let both = tokio::join!(answer(database, Pool::Search), answer(database, Pool::Search));
+        assert_eq!((both.0.unwrap(), both.1.unwrap()), (42, 42));
+        assert!(crate::storage::database::number(&mut raw, kill).await > 0);
+        assert_eq!(answer(database, Pool::Search).await.unwrap(), 42, "a transaction");
+        crate::storage::database::number(&mut raw, kill).await;
+        database.ping().await.unwrap();
+    }
+    drop(raw);
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_unfinished_transaction_is_rolled_back_and_not_inherited() {
     let fresh = Fresh::with(&narrow()).await;
     let database = fresh.store.database();

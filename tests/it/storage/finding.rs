@@ -165,12 +165,22 @@ async fn everything_scored(
     hits: &[store::LexicalHit],
 ) -> HashMap<i64, f64> {
     let ids: Vec<i64> = hits.iter().map(|hit| hit.chunk_id).collect();
-    store::lexical::scores(tx, Words::Chunks, query, &ids)
-        .await
-        .unwrap()
-        .iter()
-        .map(|hit| (hit.chunk_id, hit.score))
-        .collect()
+    let found = completed(tx, &ids, query, None).await;
+    assert!(found.iter().all(|candidate| candidate.similarity.is_none()));
+    found.iter().filter_map(|candidate| Some((candidate.id, candidate.lexical?))).collect()
+}
+
+/// Candidates scored by words, and by meaning where there is a question.
+async fn completed(
+    tx: &mut ProjectTx,
+    ids: &[i64],
+    words: &LexicalQuery,
+    question: Option<&[f32]>,
+) -> Vec<store::Candidate> {
+    let (yes, meant) = (vec![true; ids.len()], vec![question.is_some(); ids.len()]);
+    let sources = &[Words::Comments, Words::Chunks];
+    let wanted = store::Completion { ids, by_words: &yes, by_meaning: &meant, sources, words, question };
+    store::chunks::candidates(tx, &wanted).await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -199,6 +209,10 @@ async fn filters_count_and_select_the_same_rows() {
     for (filter, rule) in cases {
         let expected: BTreeSet<i64> =
             all.iter().filter(|(_, _, path, _)| rule(path)).map(|(id, ..)| *id).collect();
+        if expected.len() > 1 && !filter.is_empty() {
+            let many = store::within(&mut tx, &filter, 1).await.unwrap();
+            assert_eq!(many, Within::Where(filter.clone()), "too many to be listed");
+        }
         let within = store::within(&mut tx, &filter, 10_000).await.unwrap();
         let (listed, total) = store::listed(&mut tx, &within, 10_000).await.unwrap();
         assert_eq!(listed.iter().copied().collect::<BTreeSet<_>>(), expected, "{filter:?}");
@@ -286,11 +300,10 @@ async fn vector_candidates_are_the_nearest() {
         found += hnsw.iter().filter(|hit| exact_ids.contains(&hit.chunk_id)).count();
         assert!(hnsw.windows(2).all(|pair| pair[0].similarity >= pair[1].similarity));
         let ids: Vec<i64> = exact.iter().map(|hit| hit.chunk_id).collect();
-        let again: HashMap<i64, f64> = store::vectors::similarities(&mut tx, &question, &ids)
+        let again: HashMap<i64, f64> = completed(&mut tx, &ids, &LexicalQuery::default(), Some(&question))
             .await
-            .unwrap()
             .iter()
-            .map(|hit| (hit.chunk_id, hit.similarity))
+            .map(|candidate| (candidate.id, candidate.similarity.unwrap()))
             .collect();
         assert!(exact.iter().all(|hit| (again[&hit.chunk_id] - hit.similarity).abs() < 1e-9));
     }
