@@ -21,8 +21,8 @@ const WITHOUT: &[(&str, &str)] = &[
     ("definitions", "definition_boost=0,embedded_name_boost=0"),
     ("file named after the symbol", "definition_stem_factor=1"),
     ("names in a sentence", "embedded_name_boost=0"),
-    ("path", "stem_boost=0,parent_boost=0"),
-    ("file's name", "stem_boost=0"),
+    ("path", "stem_boost=0,stem_boost_meant=0,parent_boost=0"),
+    ("file's name", "stem_boost=0,stem_boost_meant=0"),
     ("directory's name", "parent_boost=0"),
     ("coherence of files", "coherence_boost=0"),
     ("saturation of files", "saturation=1"),
@@ -76,7 +76,7 @@ impl Variant {
     /// Never, unless the list above names a field that is gone.
     pub fn ablation() -> Result<Vec<Self>, Fault> {
         let one = |(name, fields): &(&str, &str)| Self::parse(&format!("without {name}:{fields}"));
-        let flat = "definition_boost=0,embedded_name_boost=0,stem_boost=0,parent_boost=0,coherence_boost=0,saturation=1,\
+        let flat = "definition_boost=0,embedded_name_boost=0,stem_boost=0,stem_boost_meant=0,parent_boost=0,coherence_boost=0,saturation=1,\
                     test_factor=1,example_factor=1,compat_factor=1,stub_factor=1,reexport_factor=1,prose_factor=1";
         let bare = [
             Self::words(),

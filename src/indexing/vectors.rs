@@ -28,6 +28,7 @@ pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
         return Ok(Embedded { pending, ..done });
     };
     if pending == 0 {
+        note_complete(run).await?;
         return Ok(done);
     }
     run.progress.update(|progress| {
@@ -37,7 +38,10 @@ pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
     let mut after: Option<Vec<u8>> = None;
     loop {
         let page = fetch(run, after.as_deref()).await?;
-        let Some(last) = page.last() else { return Ok(done) };
+        let Some(last) = page.last() else {
+            note_complete(run).await?;
+            return Ok(done);
+        };
         after = Some(last.hash.clone());
         for part in page.chunks(PART) {
             let vectors = embed(run, embedder, part).await?;
@@ -63,7 +67,7 @@ const PART: usize = 128;
 pub(super) async fn bound_orphans(run: &Run<'_>, chunks: i64) -> Result<(), Fault> {
     const KEPT_ANYWAY: i64 = 10_000;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    if vectors::count(&mut tx).await? > 2 * chunks + KEPT_ANYWAY {
+    if vectors::are_more_than(&mut tx, 2 * chunks + KEPT_ANYWAY).await? {
         let removed = vectors::remove_orphans(&mut tx, run.fence).await?;
         tracing::info!(removed, "removed vectors of texts that are gone");
     }
@@ -85,6 +89,12 @@ async fn count_pending(run: &Run<'_>) -> Result<u64, Fault> {
     let count = vectors::pending_count(&mut tx).await?;
     tx.commit().await?;
     Ok(count.unsigned_abs())
+}
+
+async fn note_complete(run: &Run<'_>) -> Result<(), Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    vectors::note_complete(&mut tx, run.fence).await?;
+    tx.commit().await
 }
 
 /// Texts that lack a vector, after `after`.

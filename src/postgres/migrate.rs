@@ -22,6 +22,7 @@ pub const SEARCH: &[Migration] = &[
     Migration { version: 1, text: include_str!("../../migrations/project/search/0001_init.sql") },
     Migration { version: 2, text: include_str!("../../migrations/project/search/0002_facts.sql") },
     Migration { version: 3, text: include_str!("../../migrations/project/search/0003_dictionary.sql") },
+    Migration { version: 4, text: include_str!("../../migrations/project/search/0004_embedded.sql") },
 ];
 
 /// The tables that migrations make, in the order in which they make them.

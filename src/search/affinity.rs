@@ -24,14 +24,42 @@ impl Name {
     }
 }
 
-/// How well stem and parent directory agree with the words of a question, as a share of the best score.
-///
-/// The stem's share is the part of the question's words that it says, times the part of the stem that the
-/// question says, so that `client` prefers `client.rs` to `client_pool_metrics.rs`.
-#[must_use]
-pub(super) fn path_affinity(words: &[String], path: &str, ranking: &Ranking) -> f32 {
-    let (stem, parent) = names(path);
-    ranking.stem_boost * agreement(words, stem) + ranking.parent_boost * agreement(words, parent)
+/// The words of a question, taken apart once for all paths that they are held against.
+#[derive(Debug)]
+pub(super) struct Asked(Vec<String>);
+
+impl Asked {
+    /// Takes them apart.
+    #[must_use]
+    pub(super) fn of(words: &[String]) -> Self {
+        Self(words.iter().flat_map(|word| parts(word)).collect())
+    }
+
+    /// How well a path's stem and parent directory agree with the words, as a share of the best score.
+    ///
+    /// The stem's share is the part of the question's words that it says, times the part of the stem that the
+    /// question says, so that `client` prefers `client.rs` to `client_pool_metrics.rs`. It counts for less the more
+    /// vectors say (`dense_weight`, their share of the score): they have read the path, too.
+    #[must_use]
+    pub(super) fn affinity(&self, path: &str, dense_weight: f32, ranking: &Ranking) -> f32 {
+        let (stem, parent) = names(path);
+        let stem_boost = ranking.stem_boost - dense_weight * ranking.stem_boost_meant;
+        stem_boost * self.agreement(stem) + ranking.parent_boost * self.agreement(parent)
+    }
+
+    fn agreement(&self, name: &str) -> f32 {
+        let (asked, name_parts) = (&self.0, parts(name));
+        if name_parts.is_empty() || asked.is_empty() {
+            return 0.0;
+        }
+        let glued = squash(name);
+        let said = asked
+            .iter()
+            .filter(|word| name_parts.iter().any(|part| same_word(word, part)) || **word == glued);
+        let heard = name_parts.iter().filter(|part| asked.iter().any(|word| same_word(word, part)));
+        share(said.count(), asked.len()).sqrt()
+            * share(heard.count().max(usize::from(asked.contains(&glued))), name_parts.len())
+    }
 }
 
 /// What the file is called, and the directory it lies in. A module's root file is called as its directory.
@@ -43,20 +71,6 @@ fn names(path: &str) -> (&str, &str) {
     } else {
         (place.stem, directory(0))
     }
-}
-
-fn agreement(words: &[String], name: &str) -> f32 {
-    let name_parts = parts(name);
-    let asked: Vec<String> = words.iter().flat_map(|word| parts(word)).collect();
-    if name_parts.is_empty() || asked.is_empty() {
-        return 0.0;
-    }
-    let glued = squash(name);
-    let said =
-        asked.iter().filter(|word| name_parts.iter().any(|part| same_word(word, part)) || **word == glued);
-    let heard = name_parts.iter().filter(|part| asked.iter().any(|word| same_word(word, part)));
-    share(said.count(), asked.len()).sqrt()
-        * share(heard.count().max(usize::from(asked.contains(&glued))), name_parts.len())
 }
 
 /// Whether two lower-case words are forms of one: equal, or one starts with nearly all of the other.
@@ -91,10 +105,11 @@ mod tests {
     #[test]
     fn the_fuller_agreement_wins() {
         let words: Vec<String> = ["client", "pool"].map(str::to_owned).into();
-        let of = |path: &str| path_affinity(&words, path, &Ranking::default());
+        let of = |path: &str| Asked::of(&words).affinity(path, 0.5, &Ranking::default());
         assert!(of("src/client_pool.rs") > of("src/client.rs"));
         assert!(of("src/client.rs") > of("src/client_http_metrics.rs"));
         assert!(of("client/a.rs") > of("src/a.rs"));
         assert!(of("src/other.rs").abs() < f32::EPSILON);
+        assert!(of("src/client.rs") < Asked::of(&words).affinity("src/client.rs", 0.0, &Ranking::default()));
     }
 }

@@ -26,8 +26,6 @@ use crate::languages::Dictionary;
 use crate::languages::terms::{QueryTerm, query_terms};
 use crate::store::{Candidate, Index, ModelFacts, Reads, Within, Words};
 
-/// Candidates of a question that pages beyond the first ones, as a multiple of the usual number.
-const PAGING_FACTOR: usize = 5;
 /// Bytes of a chunk whose words stand for it in a search for its like.
 const LIKENESS_BYTES_MAX: usize = 4096;
 
@@ -88,7 +86,7 @@ pub async fn search(
     }
     let mut plan = make_plan(&scope, &terms, frequencies, embedding.is_some() || vector.is_some(), deps);
     if request.offset + request.top > plan.candidates {
-        plan.candidates *= PAGING_FACTOR;
+        plan.candidates = plan.candidates.max(deps.settings.offset_max + deps.settings.top_max);
     }
     took.timings.plan_ms = took.lap();
 
@@ -298,6 +296,7 @@ fn make_plan(
     let counts = Counts {
         statistics_chunks: count(scope.state.statistics_chunks),
         vectors_in_filter: scope.rows,
+        vectors: count(scope.state.chunks),
         vectors_indexed: scope.state.vectors_indexed && !matches!(scope.vectors, Within::These(_)),
         embedded,
     };

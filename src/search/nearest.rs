@@ -5,7 +5,7 @@ use super::plan::{Counts, VectorPath, vector_path};
 use super::question::Question;
 use super::request::SearchRequest;
 use super::retrieve::by_meaning;
-use super::scope::Scope;
+use super::scope::{Scope, count};
 use crate::contract::{ErrorCode, Fault};
 use crate::store::{Index, Within};
 
@@ -36,6 +36,7 @@ pub async fn nearest(
     let counts = Counts {
         statistics_chunks: 0,
         vectors_in_filter: scope.rows,
+        vectors: count(scope.state.chunks),
         vectors_indexed: scope.state.vectors_indexed && !matches!(scope.vectors, Within::These(_)),
         embedded: true,
     };

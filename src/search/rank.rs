@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::affinity::{Name, path_affinity};
+use super::affinity::{Asked, Name};
 use super::fuse::Fused;
 use super::ranking::Ranking;
 use super::role::Role;
@@ -72,9 +72,10 @@ pub fn rank(shape: &Shape, candidates: &[Fused], facts: &[Facts], ranking: &Rank
     rows.sort_by(|a, b| a.facts.place().cmp(&b.facts.place()));
     let best = rows.iter().map(|row| row.score).fold(0.0, f32::max);
     let names: Vec<Name> = shape.names.iter().map(|name| Name::of(name)).collect();
+    let asked = Asked::of(&shape.words);
     for row in &mut rows {
         row.parts.definition = best * definition(shape, &names, row.facts, ranking);
-        row.parts.path = best * shape.sentence * path_affinity(&shape.words, &row.facts.path, ranking);
+        row.parts.path = best * shape.sentence * asked.affinity(&row.facts.path, row.dense_weight, ranking);
         row.score += row.parts.definition + row.parts.path;
     }
     add_coherence(&mut rows, shape, ranking);

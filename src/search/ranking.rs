@@ -28,6 +28,8 @@ pub struct Ranking {
     pub embedded_name_boost: f32,
     /// Words of a sentence stand in the file's stem; full when stem and sentence agree in every word.
     pub stem_boost: f32,
+    /// … and this much less, times the vectors' share of the score.
+    pub stem_boost_meant: f32,
     /// Words of a sentence stand in the parent directory's name.
     pub parent_boost: f32,
     /// Further evidence in the same file supports its best chunk.
@@ -69,7 +71,8 @@ impl Default for Ranking {
             definition_boost: 1.5,
             definition_stem_factor: 1.5,
             embedded_name_boost: 0.3,
-            stem_boost: 0.8,
+            stem_boost: 1.0,
+            stem_boost_meant: 0.4,
             parent_boost: 0.45,
             coherence_boost: 0.5,
             coherence_boost_issue: 0.0,

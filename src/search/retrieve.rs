@@ -9,7 +9,7 @@ use crate::contract::Fault;
 use crate::store::{Candidate, Completion, LexicalHit, LexicalQuery, Reads, VectorHit, Within, Words};
 
 /// The best chunks by BM25. Terms that stand in many chunks do not choose at first; when that could have cost
-/// a good candidate, all terms choose.
+/// a good candidate, more terms choose.
 pub(super) async fn by_words(
     reads: &mut Reads,
     words: Words,
@@ -34,7 +34,8 @@ pub(super) async fn by_words(
     if plan.is_exact(&scores, ranking.lexical_exact_rows) {
         return Ok(found);
     }
-    let hits = reads.by_words(words, within, &lexical_query(&plan.with_all_terms()), limit).await?;
+    let Some(more) = plan.with_more_terms() else { return Ok(found) };
+    let hits = reads.by_words(words, within, &lexical_query(&more), limit).await?;
     Ok(hits.iter().map(lexical_score).collect())
 }
 

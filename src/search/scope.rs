@@ -87,10 +87,15 @@ impl Scope {
             _ => reads.within(&sides.either(), rows_max).await?,
         };
         let rows = match &vectors {
-            Within::These(ids) => ids.len() as u64,
+            Within::These(ids) => Some(ids.len() as u64),
+            Within::Where(filter) => filter.files().map(|(_, chunks)| chunks),
+            Within::Everything => None,
+        };
+        let rows = match rows {
+            Some(rows) => rows,
             // The published count is 0 until the first run ends.
-            _ if state.chunks == 0 => count(reads.count_chunks().await?),
-            _ => count(state.chunks),
+            None if state.chunks == 0 => count(reads.count_chunks().await?),
+            None => count(state.chunks),
         };
         Ok(Self { state, repositories, chunks, comments, vectors, rows })
     }

@@ -183,7 +183,7 @@ impl Arrival {
     /// Storage faults.
     pub async fn settle(mut self) -> Result<Project, Fault> {
         let text = format!(
-            "UPDATE {} SET fence = 0, terms_indexed = false, vectors_indexed = false WHERE id = 1",
+            "UPDATE {} SET fence = 0, terms_indexed = false, vectors_indexed = false, embedded_to = 0 WHERE id = 1",
             self.schema.table("index_state")
         );
         if self.door.tx.execute(sql(text)).await? != 1 {

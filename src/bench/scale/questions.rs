@@ -67,7 +67,7 @@ pub(super) fn conditions(files: &[FileWrite], places: &[Place]) -> Result<Vec<Co
         for (at, _) in file.path.match_indices('/') {
             let parent = &file.path[..=at];
             *here.entry(format!("{}/{parent}", folder(place.copy))).or_default() += chunks;
-            *everywhere.entry(format!("/{parent}")).or_default() += chunks;
+            *everywhere.entry(parent.to_owned()).or_default() += chunks;
         }
     }
     languages.remove("");

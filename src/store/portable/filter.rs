@@ -97,6 +97,7 @@ impl Reader {
             }
             Test::Text(pattern) => return self.matching_text(pattern, among),
             Test::HasComments => self.rows("SELECT chunk_id FROM comments", [], |row| row.get(0))?,
+            Test::Files { ids, .. } => self.in_files(ids)?,
             Test::Imports(ids) => {
                 let text = "SELECT c.id FROM chunks c WHERE c.file_id IN \
                             (SELECT file_id FROM file_imports WHERE name_id IN (SELECT value FROM json_each(?1)))";

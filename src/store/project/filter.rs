@@ -2,6 +2,7 @@
 
 use sqlx::Row;
 
+use super::patterns::{escaped, literal};
 use crate::contract::Fault;
 use crate::postgres::{Query, sql};
 use crate::store::door::ProjectTx;
@@ -70,6 +71,13 @@ pub enum Test {
     Text(String),
     /// With comments.
     HasComments,
+    /// In one of these files: what other tests of files come to, so that they are made once.
+    Files {
+        /// Their ids.
+        ids: Vec<i64>,
+        /// How many chunks they have.
+        chunks: u64,
+    },
 }
 
 /// What is counted in a chunk.
@@ -104,6 +112,15 @@ impl Filter {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::All(all) if all.iter().all(Self::is_empty))
+    }
+
+    /// The files that decide alone, and how many chunks they have.
+    #[must_use]
+    pub fn files(&self) -> Option<(&[i64], u64)> {
+        match self {
+            Self::Is(Test::Files { ids, chunks }) => Some((ids, *chunks)),
+            _ => None,
+        }
     }
 
     /// Whether files alone decide.
@@ -151,7 +168,8 @@ impl Test {
             | Self::LastAuthors(_)
             | Self::ModifiedFrom(_)
             | Self::ChurnFrom(_)
-            | Self::Meta { .. } => true,
+            | Self::Meta { .. }
+            | Self::Files { .. } => true,
             Self::Facts(_)
             | Self::Chunks(_)
             | Self::Authors { .. }
@@ -176,6 +194,7 @@ enum Value<'v> {
     Numbers(&'v [i64]),
     Terms(&'v [i32]),
     Text(&'v str),
+    Own(String),
     Texts(Vec<&'v str>),
     Patterns(Vec<String>),
 }
@@ -212,6 +231,7 @@ impl<'v> Condition<'v> {
             Value::Numbers(numbers) => query.bind(*numbers),
             Value::Terms(terms) => query.bind(*terms),
             Value::Text(text) => query.bind(*text),
+            Value::Own(text) => query.bind(text),
             Value::Texts(texts) => query.bind(texts),
             Value::Patterns(patterns) => query.bind(patterns),
         })
@@ -240,7 +260,7 @@ impl<'v> Condition<'v> {
             Test::Modes(modes) => format!("f.mode = ANY({})", self.texts(modes)),
             Test::Languages(ids) => format!("f.language = ANY({})", self.texts(ids)),
             Test::Extensions(extensions) => format!("f.extension = ANY({})", self.texts(extensions)),
-            Test::Paths(patterns) => format!("f.path ~ ANY({})", self.texts(patterns)),
+            Test::Paths(patterns) => self.path(patterns),
             Test::FileNames(patterns) => {
                 format!("substring(f.path from '[^/]*$') ~ ANY({})", self.texts(patterns))
             }
@@ -281,7 +301,18 @@ impl<'v> Condition<'v> {
                 let comments = tx.table("comments");
                 format!("EXISTS (SELECT 1 FROM {comments} m WHERE m.chunk_id = k.chunk_id)")
             }
+            Test::Files { ids, .. } => format!("f.id = ANY({})", self.numbers(ids)),
         }
+    }
+
+    /// A part of the path is looked for as it is: an expression would take eight times as long.
+    fn path(&mut self, patterns: &'v [String]) -> String {
+        let Some(parts) = patterns.iter().map(|pattern| literal(pattern)).collect::<Option<Vec<_>>>() else {
+            return format!("f.path ~ ANY({})", self.texts(patterns));
+        };
+        let mut holds =
+            |part| format!("position({} in lower(f.path)) > 0", self.place(Value::Own(part), "text"));
+        format!("({})", parts.into_iter().map(&mut holds).collect::<Vec<_>>().join(" OR "))
     }
 
     fn last_author(&mut self, names: &'v [String]) -> String {
@@ -314,11 +345,6 @@ impl<'v> Condition<'v> {
         self.values.push(value);
         format!("${}::{kind}", self.first + self.values.len() - 1)
     }
-}
-
-/// A text that stands for itself in a LIKE pattern.
-fn escaped(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
 
 /// The chunks of a filter, in the form that is fastest to ask with.
@@ -354,11 +380,11 @@ pub async fn within(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Res
             );
             tx.tx.all(condition.bind(sql(text).bind(limit).bind(list))).await?
         }
+        None if filter.is_of_files() => return within_files(tx, filter, rows_max).await,
         // Listing what is sure to be too much would be in vain.
         _ if estimated(tx, filter).await? > rows_max.saturating_mul(ESTIMATE_FACTOR) => {
             return Ok(Within::Where(filter.clone()));
         }
-        _ if filter.is_of_files() => return within_files(tx, filter, limit).await,
         _ => {
             let condition = Condition::of(filter, tx, 2);
             let (from, condition_text) = (chunks_with_facts(tx), &condition.text);
@@ -373,24 +399,34 @@ pub async fn within(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Res
     Ok(Within::These(ids))
 }
 
-/// The same where files alone decide: they know how many chunks they have, so that each is looked at once.
-async fn within_files(tx: &mut ProjectTx, filter: &Filter, limit: i64) -> Result<Within, Fault> {
+/// Files up to which they are listed; more are most of a project, and each candidate is tested.
+const FILES_MAX: usize = 20_000;
+
+/// The same where files alone decide: they know how many chunks they have.
+async fn within_files(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Result<Within, Fault> {
     let condition = Condition::of(filter, tx, 2);
     let text = format!(
-        "WITH passing AS MATERIALIZED (SELECT f.id, f.chunks FROM {files} f WHERE f.chunks > 0 AND {condition}), \
-         counted AS MATERIALIZED (SELECT coalesce(sum(chunks), 0) < $1 AS few FROM passing) \
-         SELECT few, NULL::int8 FROM counted UNION ALL \
-         SELECT true, k.chunk_id FROM passing p JOIN {facts} k ON k.file_id = p.id WHERE (SELECT few FROM counted)",
-        files = tx.table("files"),
-        facts = tx.table("facts"),
-        condition = condition.text,
+        "SELECT f.id, f.chunks FROM {} f WHERE f.chunks > 0 AND {} LIMIT $1",
+        tx.table("files"),
+        condition.text
     );
+    let limit = i64::try_from(FILES_MAX + 1).unwrap_or(i64::MAX);
     let rows = tx.tx.all(condition.bind(sql(text).bind(limit))).await?;
-    if rows.iter().any(|row| !row.try_get(0).unwrap_or(true)) {
+    if rows.len() > FILES_MAX {
         return Ok(Within::Where(filter.clone()));
     }
-    let ids = rows.iter().map(|row| row.try_get::<Option<i64>, _>(1));
-    Ok(Within::These(ids.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect()))
+    let (mut ids, mut chunks) = (Vec::with_capacity(rows.len()), 0);
+    for row in rows {
+        ids.push(row.try_get(0)?);
+        chunks += u64::from(row.try_get::<i32, _>(1)?.unsigned_abs());
+    }
+    if chunks > rows_max as u64 {
+        return Ok(Within::Where(Test::Files { ids, chunks }.into()));
+    }
+    let text = format!("SELECT chunk_id FROM {} WHERE file_id = ANY($1)", tx.table("facts"));
+    let rows = tx.tx.all(sql(text).bind(ids)).await?;
+    let ids = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<i64>, Fault>>()?;
+    Ok(Within::These(ids))
 }
 
 /// How far off the planner's estimate may be.

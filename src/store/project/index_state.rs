@@ -95,6 +95,25 @@ pub async fn reserve_ids(tx: &mut ProjectTx, fence: Fence, count: i64) -> Result
     }
 }
 
+/// The last chunk up to which every text has a vector, and the last one that there is or was.
+///
+/// # Errors
+/// Storage faults.
+pub(super) async fn embedded_to(tx: &mut ProjectTx) -> Result<(i64, i64), Fault> {
+    let text = format!("SELECT embedded_to, next_id - 1 FROM {} WHERE id = 1", tx.table("index_state"));
+    let row = tx.tx.one(sql(text)).await?;
+    Ok((row.try_get(0)?, row.try_get(1)?))
+}
+
+/// Notes that every text up to the chunk `last` has a vector.
+///
+/// # Errors
+/// As [`check_fence`].
+pub(super) async fn set_embedded_to(tx: &mut ProjectTx, fence: Fence, last: i64) -> Result<(), Fault> {
+    let text = format!("UPDATE {} SET embedded_to = $2 WHERE id = 1 AND fence = $1", tx.table("index_state"));
+    held(tx.execute(sql(text).bind(fence.0).bind(last)).await?)
+}
+
 /// Publishes a run: counts what is there, notes `changed` chunks, starts a new generation.
 ///
 /// # Errors
@@ -116,7 +135,7 @@ pub async fn publish(tx: &mut ProjectTx, fence: Fence, changed: i64) -> Result<I
 /// For another model: no index on vectors, and every fence token taken up so far is worth nothing.
 pub(in crate::store) async fn begin_anew(door: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
     let text = format!(
-        "UPDATE {} SET vectors_indexed = false, fence = nextval('pairofcleats.fences') WHERE id = 1",
+        "UPDATE {} SET vectors_indexed = false, embedded_to = 0, fence = nextval('pairofcleats.fences') WHERE id = 1",
         schema.table("index_state")
     );
     door.tx.execute(sql(text)).await?;

@@ -91,20 +91,26 @@ pub async fn candidates(
             let text = format!("{select} WHERE l.terms && $2 AND l.chunk_id = ANY($4) {order}");
             tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit).bind(ids)).await?
         }
-        Within::Where(filter) => {
-            let condition = Condition::of(filter, tx, 4);
-            // Best first, each tested until enough have passed: most filters of this kind let most chunks through. OFFSET 0
-            // keeps the order and the test what they are; as a join the planner would test all of them before it sorts.
-            let text = format!(
-                "SELECT b.chunk_id, b.file_id, b.distance FROM ({select} WHERE l.terms && $2 ORDER BY distance, l.chunk_id OFFSET 0) b \
-                 WHERE EXISTS (SELECT 1 FROM {files} f {facts} WHERE f.id = b.file_id AND {condition} OFFSET 0) \
-                 ORDER BY b.distance, b.chunk_id LIMIT $3",
-                facts = condition.joined_facts(tx, "b.chunk_id"),
-                files = tx.table("files"),
-                condition = condition.text,
-            );
-            tx.tx.all(condition.bind(sql(text).bind(vector).bind(&query.keep).bind(limit))).await?
-        }
+        Within::Where(filter) => match filter.files() {
+            Some((files, _)) => {
+                let text = format!("{select} WHERE l.terms && $2 AND l.file_id = ANY($4) {order}");
+                tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit).bind(files)).await?
+            }
+            None => {
+                let condition = Condition::of(filter, tx, 4);
+                // Best first, each tested until enough have passed: most filters of this kind let most chunks through. OFFSET 0
+                // keeps the order and the test what they are; as a join the planner would test all of them before it sorts.
+                let text = format!(
+                    "SELECT b.chunk_id, b.file_id, b.distance FROM ({select} WHERE l.terms && $2 ORDER BY distance, l.chunk_id OFFSET 0) b \
+                     WHERE EXISTS (SELECT 1 FROM {files} f {facts} WHERE f.id = b.file_id AND {condition} OFFSET 0) \
+                     ORDER BY b.distance, b.chunk_id LIMIT $3",
+                    facts = condition.joined_facts(tx, "b.chunk_id"),
+                    files = tx.table("files"),
+                    condition = condition.text,
+                );
+                tx.tx.all(condition.bind(sql(text).bind(vector).bind(&query.keep).bind(limit))).await?
+            }
+        },
     };
     rows.iter().map(hit).collect()
 }

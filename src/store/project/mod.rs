@@ -10,6 +10,7 @@ pub mod opening;
 
 pub(super) mod filter;
 pub mod names;
+mod patterns;
 
 pub mod flows;
 pub mod history;

@@ -57,17 +57,20 @@ pub async fn pending(
     after: Option<&[u8]>,
     limit: i64,
 ) -> Result<Vec<PendingText>, Fault> {
+    let (embedded_to, _) = index_state::embedded_to(tx).await?;
+    // `v.hash > $1` says nothing new; it keeps a page from reading all vectors before it.
     let text = format!(
         "SELECT DISTINCT ON (c.content_hash) c.content_hash, f.path, c.name, c.signature, c.content \
-         FROM {chunks} c JOIN {files} f ON f.id = c.file_id WHERE c.content_hash > $1 \
-         AND NOT EXISTS (SELECT 1 FROM {vectors} v WHERE v.hash = c.content_hash) \
+         FROM {chunks} c JOIN {files} f ON f.id = c.file_id WHERE c.content_hash > $1 AND c.id > $3 \
+         AND NOT EXISTS (SELECT 1 FROM {vectors} v WHERE v.hash = c.content_hash AND v.hash > $1) \
          ORDER BY c.content_hash, f.path, c.repository_id, c.ordinal LIMIT $2",
         chunks = tx.table("chunks"),
         files = tx.table("files"),
         vectors = tx.table("vectors"),
     );
     // The empty string sorts before every hash.
-    let rows = tx.tx.all(sql(text).bind(after.unwrap_or_default()).bind(limit)).await?;
+    let query = sql(text).bind(after.unwrap_or_default()).bind(limit).bind(embedded_to);
+    let rows = tx.tx.all(query).await?;
     rows.iter()
         .map(|row| {
             Ok(PendingText {
@@ -86,13 +89,24 @@ pub async fn pending(
 /// # Errors
 /// Storage faults.
 pub async fn pending_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
+    let (embedded_to, _) = index_state::embedded_to(tx).await?;
     let text = format!(
         "SELECT count(DISTINCT c.content_hash) FROM {chunks} c \
-         WHERE NOT EXISTS (SELECT 1 FROM {vectors} v WHERE v.hash = c.content_hash)",
+         WHERE c.id > $1 AND NOT EXISTS (SELECT 1 FROM {vectors} v WHERE v.hash = c.content_hash)",
         chunks = tx.table("chunks"),
         vectors = tx.table("vectors"),
     );
-    Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
+    Ok(tx.tx.one(sql(text).bind(embedded_to)).await?.try_get(0)?)
+}
+
+/// Notes that no text lacks a vector, so that the next run looks at what it wrote alone. For the one writer, who has just
+/// seen it.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn note_complete(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
+    let (embedded_to, last) = index_state::embedded_to(tx).await?;
+    if embedded_to < last { index_state::set_embedded_to(tx, fence, last).await } else { Ok(()) }
 }
 
 /// How many different texts there are, each of which wants a vector.
@@ -131,6 +145,17 @@ pub async fn insert(
 pub async fn count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     let text = format!("SELECT count(*) FROM {}", tx.table("vectors"));
     Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
+}
+
+/// Whether there are more than `most`; they are counted only where they take enough room for that.
+///
+/// # Errors
+/// Storage faults.
+pub async fn are_more_than(tx: &mut ProjectTx, most: i64) -> Result<bool, Fault> {
+    let bytes_each = i64::try_from(tx.project().model().dimensions * size_of::<half::f16>()).unwrap_or(1);
+    let text = format!("SELECT pg_relation_size('{}') / $1", tx.table("vectors"));
+    let at_most: i64 = tx.tx.one(sql(text).bind(bytes_each.max(1))).await?.try_get(0)?;
+    Ok(at_most > most && count(tx).await? > most)
 }
 
 /// Removes vectors of texts that no chunk has any more; returns how many.
@@ -256,16 +281,27 @@ pub async fn candidates_exact(
             );
             tx.tx.all(sql(text).bind(question).bind(limit).bind(ids)).await?
         }
-        Within::Where(filter) => {
-            let condition = Condition::of(filter, tx, 3);
-            let text = format!(
-                "SELECT k.chunk_id, k.file_id, {compared} FROM {from} JOIN {vectors} v ON v.hash = k.content_hash \
-                 WHERE {condition} ORDER BY distance, k.chunk_id LIMIT $2",
-                from = chunks_with_facts(tx),
-                condition = condition.text,
-            );
-            tx.tx.all(condition.bind(sql(text).bind(question).bind(limit))).await?
-        }
+        Within::Where(filter) => match filter.files() {
+            Some((files, _)) => {
+                // Facts have the hashes, too, and take a third of the room.
+                let text = format!(
+                    "SELECT k.chunk_id, k.file_id, {compared} FROM {facts} k JOIN {vectors} v ON v.hash = k.content_hash \
+                     WHERE k.file_id = ANY($3) ORDER BY distance, k.chunk_id LIMIT $2",
+                    facts = tx.table("facts"),
+                );
+                tx.tx.all(sql(text).bind(question).bind(limit).bind(files)).await?
+            }
+            None => {
+                let condition = Condition::of(filter, tx, 3);
+                let text = format!(
+                    "SELECT k.chunk_id, k.file_id, {compared} FROM {from} JOIN {vectors} v ON v.hash = k.content_hash \
+                     WHERE {condition} ORDER BY distance, k.chunk_id LIMIT $2",
+                    from = chunks_with_facts(tx),
+                    condition = condition.text,
+                );
+                tx.tx.all(condition.bind(sql(text).bind(question).bind(limit))).await?
+            }
+        },
     };
     rows.iter().map(hit).collect()
 }
@@ -294,37 +330,42 @@ pub async fn candidates_hnsw(
     tx.tx.batch(&settings).await?;
     let (chunks, vectors) = (tx.table("chunks"), tx.table("vectors"));
     let nearest = HalfVector::from_f32_slice(question);
-    let rows = if filter.is_empty() {
+    if filter.is_empty() {
         let text = format!(
             "WITH nearest AS MATERIALIZED (SELECT v.hash, v.embedding <#> $1 AS distance FROM {vectors} v \
              ORDER BY v.embedding <#> $1 LIMIT $2) \
              SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {chunks} c ON c.content_hash = n.hash \
              ORDER BY n.distance, c.id LIMIT $2"
         );
-        tx.tx.all(sql(text).bind(nearest).bind(limit)).await?
-    } else {
-        let condition = Condition::of(filter, tx, 3);
-        let fulfilled = format!(
-            "{chunks} c {facts} JOIN {files} f ON f.id = c.file_id",
-            facts = condition.joined_facts(tx, "c.id"),
-            files = tx.table("files"),
-        );
-        // OFFSET 0 keeps EXISTS a check on each row the index yields; as a join it would lose the index.
-        let text = format!(
-            "WITH nearest AS MATERIALIZED (SELECT v.hash, v.embedding <#> $1 AS distance FROM {vectors} v \
-             WHERE EXISTS (SELECT 1 FROM {fulfilled} WHERE c.content_hash = v.hash AND {condition} OFFSET 0) \
-             ORDER BY v.embedding <#> $1 LIMIT $2) \
-             SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {fulfilled} ON c.content_hash = n.hash \
-             WHERE {condition} ORDER BY n.distance, c.id LIMIT $2",
-            condition = condition.text,
-        );
-        let rows = tx.tx.all(condition.bind(sql(text).bind(&nearest).bind(limit))).await?;
-        if rows.len() < usize::try_from(limit).unwrap_or(0) {
-            // The scan gave up (`hnsw.max_scan_tuples`): what passes lies far from the question.
-            return candidates_exact(tx, within, question, limit).await;
-        }
-        rows
+        let rows = tx.tx.all(sql(text).bind(nearest).bind(limit)).await?;
+        return rows.iter().map(hit).collect();
+    }
+    let condition = Condition::of(filter, tx, 3);
+    let (fulfilled, condition_text) = match filter.files() {
+        // A list is hashed once, and neither files nor facts are looked at.
+        Some(_) => (format!("{chunks} c"), "c.file_id = ANY($3)".to_owned()),
+        None => (
+            format!(
+                "{chunks} c {facts} JOIN {files} f ON f.id = c.file_id",
+                facts = condition.joined_facts(tx, "c.id"),
+                files = tx.table("files"),
+            ),
+            condition.text.clone(),
+        ),
     };
+    // OFFSET 0 keeps EXISTS a check on each row the index yields; as a join it would lose the index.
+    let text = format!(
+        "WITH nearest AS MATERIALIZED (SELECT v.hash, v.embedding <#> $1 AS distance FROM {vectors} v \
+         WHERE EXISTS (SELECT 1 FROM {fulfilled} WHERE c.content_hash = v.hash AND {condition_text} OFFSET 0) \
+         ORDER BY v.embedding <#> $1 LIMIT $2) \
+         SELECT c.id, c.file_id, n.distance FROM nearest n JOIN {fulfilled} ON c.content_hash = n.hash \
+         WHERE {condition_text} ORDER BY n.distance, c.id LIMIT $2"
+    );
+    let rows = tx.tx.all(condition.bind(sql(text).bind(&nearest).bind(limit))).await?;
+    if rows.len() < usize::try_from(limit).unwrap_or(0) {
+        // The scan gave up (`hnsw.max_scan_tuples`): what passes lies far from the question.
+        return candidates_exact(tx, within, question, limit).await;
+    }
     rows.iter().map(hit).collect()
 }
 

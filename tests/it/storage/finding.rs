@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use pairofcleats::store::{
-    self, Access, FileWrite, Filter, LexicalQuery, Project, ProjectTx, Store, Test, Within, Words,
+    self, Access, Counted, FileWrite, Filter, LexicalQuery, Project, ProjectTx, Store, Test, Within, Words,
 };
 
 use sqlx::PgConnection;
@@ -192,7 +192,7 @@ async fn filters_count_and_select_the_same_rows() {
     let test = |test: Test| Filter::from(test);
     let not = |filter: Filter| Filter::Not(Box::new(filter));
     let paths = |patterns: &[&str]| Test::Paths(patterns.iter().map(|p| (*p).to_owned()).collect());
-    let cases: [(Filter, Rule); 10] = [
+    let cases: [(Filter, Rule); 12] = [
         (Filter::EVERYTHING, |_| true),
         (Filter::Any(Vec::new()), |_| false),
         (test(Test::Languages(vec!["python".into()])), |p| p.ends_with(".py")),
@@ -200,6 +200,8 @@ async fn filters_count_and_select_the_same_rows() {
         (test(Test::Extensions(vec!["rs".into(), "go".into()])), |p| p.ends_with(".rs")),
         (test(paths(&["^src/"])), |p| p.starts_with("src/")),
         (test(paths(&["^src/f1", "f2"])), |p| p.starts_with("src/f1") || p.contains("f2")),
+        (test(paths(&["(?i)SRC/F1", "(?i)\\.py"])), |p| p.contains("src/f1") || p.contains(".py")),
+        (not(Test::AtLeast(Counted::Loops, 0).into()), |_| true),
         (test(Test::FileNames(vec!["^f1".into()])), |p| p.rsplit('/').next().unwrap().starts_with("f1")),
         (test(Test::Repositories(vec![-1])), |_| false),
         (Filter::Any(vec![paths(&["f3"]).into(), not(paths(&["^src/"]).into())]), |p| {
@@ -211,7 +213,7 @@ async fn filters_count_and_select_the_same_rows() {
             all.iter().filter(|(_, _, path, _)| rule(path)).map(|(id, ..)| *id).collect();
         if expected.len() > 1 && !filter.is_empty() {
             let many = store::within(&mut tx, &filter, 1).await.unwrap();
-            assert_eq!(many, Within::Where(filter.clone()), "too many to be listed");
+            assert!(matches!(many, Within::Where(_)), "too many to be listed: {many:?}");
         }
         let within = store::within(&mut tx, &filter, 10_000).await.unwrap();
         let (listed, total) = store::listed(&mut tx, &within, 10_000).await.unwrap();
@@ -228,7 +230,8 @@ async fn filters_count_and_select_the_same_rows() {
             terms,
             ..LexicalQuery::default()
         };
-        for within in [within, Within::Where(filter.clone())] {
+        let many = store::within(&mut tx, &filter, 0).await.unwrap();
+        for within in [within, many, Within::Where(filter.clone())] {
             let hits =
                 store::lexical::candidates(&mut tx, Words::Chunks, &within, &query, 10_000).await.unwrap();
             assert_eq!(hits.iter().map(|hit| hit.chunk_id).collect::<BTreeSet<_>>(), expected, "{within:?}");
@@ -271,11 +274,20 @@ async fn vector_candidates_are_the_nearest() {
     assert!(store::index_state::read(&mut tx).await.unwrap().vectors_indexed);
     let all = everything(&mut tx, corpus.repo).await;
     let by_path = Filter::from(Test::Paths(vec!["^src/".into()]));
+    let files = store::within(&mut tx, &by_path, 0).await.unwrap();
+    assert!(
+        matches!(&files, Within::Where(filter) if filter.files().is_some()),
+        "files alone decide: {files:?}"
+    );
     let mut dice = Dice(23);
     let (mut found, mut wanted) = (0, 0);
     for round in 0..30 {
         let question = dice.unit_vector(8);
-        let filter = if round % 2 == 0 { Within::Everything } else { Within::Where(by_path.clone()) };
+        let filter = match round % 4 {
+            0 | 2 => Within::Everything,
+            1 => Within::Where(by_path.clone()),
+            _ => files.clone(),
+        };
         let mut expected: Vec<f64> = all
             .iter()
             .filter(|(_, _, path, _)| round % 2 == 0 || path.starts_with("src/"))

@@ -6,7 +6,9 @@ use pairofcleats::contract::ErrorCode;
 use pairofcleats::store::{self, Fence, FileWrite, RepositoryState};
 use serde_json::json;
 
-use crate::storage::database::{Dice, Fresh, VERSIONS, file, repository, searching, term, write, writing};
+use crate::storage::database::{
+    Dice, Fresh, VERSIONS, file, repository, run, searching, term, write, writing,
+};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_replaces_and_keeps_file_ids() {
@@ -280,6 +282,47 @@ async fn a_text_is_embedded_once_under_its_first_path() {
     let mut tx = writing(&fresh.store, &project).await;
     assert_eq!(store::vectors::remove_orphans(&mut tx, fence).await.unwrap(), 1);
     assert_eq!(store::vectors::count(&mut tx).await.unwrap(), 0);
+    tx.commit().await.unwrap();
+    fresh.remove().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn once_every_text_has_a_vector_only_newer_ones_are_looked_at() {
+    let fresh = Fresh::new().await;
+    let project = fresh.project("p").await;
+    let (fence, repo) = repository(&fresh.store, &project).await;
+    write(&fresh.store, &project, fence, repo, &[file("a.rs", &["one", "two"])]).await;
+    let embed_all = async || {
+        let mut tx = writing(&fresh.store, &project).await;
+        let pending = store::vectors::pending(&mut tx, None, 10).await.unwrap();
+        let hashes: Vec<Vec<u8>> = pending.into_iter().map(|text| text.hash).collect();
+        let vectors = vec![Dice(3).unit_vector(8); hashes.len()];
+        store::vectors::insert(&mut tx, fence, &hashes, &vectors).await.unwrap();
+        store::vectors::note_complete(&mut tx, fence).await.unwrap();
+        tx.commit().await.unwrap();
+        hashes.len()
+    };
+    assert_eq!(embed_all().await, 2);
+    let mut raw = fresh.raw().await;
+    run(&mut raw, "DELETE FROM project_p.vectors").await;
+    write(&fresh.store, &project, fence, repo, &[file("b.rs", &["three"])]).await;
+    let mut tx = writing(&fresh.store, &project).await;
+    assert_eq!(
+        store::vectors::pending_count(&mut tx).await.unwrap(),
+        1,
+        "nobody but a writer removes vectors"
+    );
+    let pending = store::vectors::pending(&mut tx, None, 10).await.unwrap();
+    assert_eq!(pending.iter().map(|text| text.content.as_str()).collect::<Vec<_>>(), ["three"]);
+    assert!(!store::vectors::are_more_than(&mut tx, 0).await.unwrap());
+    tx.commit().await.unwrap();
+    assert_eq!(embed_all().await, 1);
+    let mut tx = writing(&fresh.store, &project).await;
+    assert!(store::vectors::are_more_than(&mut tx, 0).await.unwrap());
+    assert!(
+        !store::vectors::are_more_than(&mut tx, 1).await.unwrap(),
+        "counted, for a page has room for more"
+    );
     tx.commit().await.unwrap();
     fresh.remove().await;
 }

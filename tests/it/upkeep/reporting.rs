@@ -90,7 +90,7 @@ async fn what_is_not_well_comes_with_a_command() {
     run(&format!("UPDATE {schema}.repositories SET state = 'failed' WHERE root = '{root}'")).await;
     run(&format!("DELETE FROM {schema}.vectors WHERE hash IN (SELECT content_hash FROM {schema}.chunks)"))
         .await;
-    run(&format!("UPDATE {schema}.index_state SET terms_indexed = false")).await;
+    run(&format!("UPDATE {schema}.index_state SET terms_indexed = false, embedded_to = 0")).await;
     let report = two.result("report_artifacts", json!({})).await;
     let issues = report["issues"].as_array().unwrap();
     assert_eq!(issues.len(), 3, "{report:#}");
