@@ -8,7 +8,8 @@ use gix::object::tree::EntryKind;
 use gix::objs::tree::EntryMode;
 
 /// Writes the regular files of `commit` below its folder `root` (all of it where none) into `into`, with their paths in
-/// the repository. `git_dir` may be a work tree or a bare repository; it is only read. Links and submodules are left out.
+/// the repository. `git_dir` may be a work tree or a bare repository; it is only read. Links and submodules are left out,
+/// and so are files that a partial clone does not have.
 ///
 /// False where there is no such repository, commit or folder.
 ///
@@ -38,7 +39,10 @@ fn write_tree(tree: &gix::Tree<'_>, into: &Path) -> std::io::Result<()> {
                 write_tree(&object.try_into_tree().map_err(std::io::Error::other)?, &path)?;
             }
             EntryKind::Blob | EntryKind::BlobExecutable => {
-                fs::write(path, &entry.object().map_err(std::io::Error::other)?.data)?;
+                match entry.id().try_object().map_err(std::io::Error::other)? {
+                    Some(blob) => fs::write(path, &blob.data)?,
+                    None => tracing::warn!(path = %path.display(), "a partial clone lacks the file"),
+                }
             }
             EntryKind::Link | EntryKind::Commit => {}
         }

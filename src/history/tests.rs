@@ -321,6 +321,23 @@ fn a_clone_without_old_blobs_still_knows_who_and_when() {
 }
 
 #[test]
+fn a_checkout_of_a_partial_clone_has_what_the_clone_has() {
+    let repo = Repo::new();
+    repo.write("lib/small.txt", "1\n");
+    repo.write("lib/large.txt", "1\n".repeat(2000));
+    repo.commit("Ann");
+    repo.git(&["config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{}", repo.path.display());
+    repo.git(&["clone", "--quiet", "--bare", "--filter=blob:limit=1k", &url, "partial"]);
+    let into = repo.path.join("out");
+    assert!(checkout(&repo.path.join("partial"), "HEAD", Some("lib"), &into).unwrap());
+    assert_eq!(fs::read_to_string(into.join("lib/small.txt")).unwrap(), "1\n");
+    assert!(!into.join("lib/large.txt").exists());
+    assert!(checkout(&repo.path, "HEAD", None, &into).unwrap() && into.join("lib/large.txt").exists());
+    assert!(!checkout(&repo.path, "HEAD", Some("nowhere"), &into).unwrap());
+}
+
+#[test]
 fn a_linked_worktree_and_a_commit_graph_are_read_alike() {
     let repo = Repo::new();
     repo.write("a.txt", "one\n");
