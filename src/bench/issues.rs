@@ -1,34 +1,17 @@
 //! Long, noisy texts: which files does the fix of an issue change? Acc@k: all of them are among the first k files.
 
-use std::path::PathBuf;
-
 use serde::Serialize;
 
 use super::checkouts::{self, Wanted};
 use super::questions::{self, Issue};
 use super::score::{all_within, by_file, mean, ranks, rounded};
-use super::{Lab, Variant, answers};
+use super::{Lab, Options, Variant, answers};
 use crate::contract::Fault;
 use crate::search::SearchRequest;
 use crate::store::Project;
 
 /// Hits asked for: enough for ten files.
 const TOP: usize = 100;
-
-/// What is measured.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The file of the issues, or the folder of `instances.json`.
-    pub questions: PathBuf,
-    /// Folder of checkouts.
-    pub corpus: PathBuf,
-    /// Parts of the ids that are asked; all where there are none.
-    pub only: Vec<String>,
-    /// What is asked with.
-    pub variants: Vec<Variant>,
-    /// Tell each issue.
-    pub details: bool,
-}
 
 /// The result.
 #[derive(Debug, Serialize)]

@@ -21,4 +21,5 @@ pub mod scale;
 pub mod speed;
 
 pub use lab::Lab;
+pub use questions::Options;
 pub use variant::Variant;

@@ -2,7 +2,6 @@
 //! repository, and how much of what should be found fits into how many tokens.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
@@ -10,7 +9,7 @@ use serde::Serialize;
 use super::checkouts::{self, Wanted};
 use super::questions::{self, Question, Repository};
 use super::score::{by_file, mean, ndcg, ranks, rounded};
-use super::{Lab, Variant, answers, tokens};
+use super::{Lab, Options, Variant, answers, tokens};
 use crate::contract::Fault;
 use crate::search::{Output, SearchRequest};
 use crate::store::Project;
@@ -23,21 +22,6 @@ const TOP: usize = 50;
 const BUDGETS: [usize; 4] = [500, 1_000, 2_000, 4_000];
 /// Questions under way at once.
 const AT_ONCE: usize = 2;
-
-/// What is measured.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Folder with `repos.json` and `annotations/`.
-    pub questions: PathBuf,
-    /// Folder of checkouts.
-    pub corpus: PathBuf,
-    /// Names of repositories; all where there are none.
-    pub only: Vec<String>,
-    /// What is asked with.
-    pub variants: Vec<Variant>,
-    /// Tell each question.
-    pub details: bool,
-}
 
 /// The result.
 #[derive(Debug, Serialize)]

@@ -1,13 +1,29 @@
 //! Annotated questions, as files tell them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::Variant;
 use super::score::Target;
 use crate::contract::{ErrorCode, Fault};
+
+/// What is asked, of what, and with what.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Folder of the questions: `repos.json` and `annotations/`, or `instances.json` (or that file itself).
+    pub questions: PathBuf,
+    /// Folder of checkouts.
+    pub corpus: PathBuf,
+    /// Names of repositories, or parts of the ids of issues; all where there are none.
+    pub only: Vec<String>,
+    /// What is asked with.
+    pub variants: Vec<Variant>,
+    /// Tell each question.
+    pub details: bool,
+}
 
 /// A repository with a folder of questions about it.
 #[derive(Debug, Clone, Deserialize)]

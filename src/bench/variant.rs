@@ -28,7 +28,8 @@ const WITHOUT: &[(&str, &str)] = &[
     ("saturation of files", "saturation=1"),
     (
         "roles",
-        "test_factor=1,example_factor=1,compat_factor=1,stub_factor=1,reexport_factor=1,prose_factor=1",
+        "test_factor=1,example_factor=1,compat_factor=1,stub_factor=1,reexport_factor=1,prose_factor=1,\
+         platform_factor=1",
     ),
     ("shape of symbols", "dense_weight_symbol=0.5"),
 ];
@@ -76,10 +77,10 @@ impl Variant {
     /// Never, unless the list above names a field that is gone.
     pub fn ablation() -> Result<Vec<Self>, Fault> {
         let one = |(name, fields): &(&str, &str)| Self::parse(&format!("without {name}:{fields}"));
-        let flat = "definition_boost=0,embedded_name_boost=0,stem_boost=0,stem_boost_meant=0,parent_boost=0,coherence_boost=0,saturation=1,\
-                    test_factor=1,example_factor=1,compat_factor=1,stub_factor=1,reexport_factor=1,prose_factor=1";
+        let flat = "definition_boost=0,embedded_name_boost=0,stem_boost=0,stem_boost_meant=0,parent_boost=0,coherence_boost=0,\
+                    saturation=1,test_factor=1,example_factor=1,compat_factor=1,stub_factor=1,reexport_factor=1,prose_factor=1,\
+                    platform_factor=1";
         let bare = [
-            Self::words(),
             Self::parse(&format!("BM25 and vectors alone:{flat}"))?,
             Self::parse(&format!("BM25 alone:{flat},vectors=off"))?,
             Self::parse("vectors with the ranking, no words:dense_weight=1,dense_weight_symbol=1")?,

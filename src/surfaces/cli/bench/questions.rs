@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use super::{lab, print, program, tell};
-use crate::bench::{Variant, issues, quality};
+use crate::bench::{Lab, Options, Variant, issues, quality};
 use crate::contract::Fault;
 use crate::surfaces::cli::session::Session;
 
@@ -45,15 +45,20 @@ impl Args {
         }
         Ok(variants)
     }
+
+    /// Where it is measured, and what.
+    async fn prepared(self, session: &Session) -> Result<(Lab, Options), Fault> {
+        // What is wrong with the arguments is said before anything is installed or indexed.
+        let variants = self.variants()?;
+        let lab = lab(session, |_| ()).await?.remembering(&self.vectors, program()?).await?;
+        let Self { questions, corpus, only, details, .. } = self;
+        Ok((lab, Options { questions, corpus, only, variants, details }))
+    }
 }
 
 /// Measures short questions.
 pub(super) async fn quality(session: &Session, args: Args) -> Result<(), Fault> {
-    // What is wrong with the arguments is said before anything is installed or indexed.
-    let variants = args.variants()?;
-    let lab = lab(session, |_| ()).await?.remembering(&args.vectors, program()?).await?;
-    let Args { questions, corpus, only, details, .. } = args;
-    let options = quality::Options { questions, corpus, only, variants, details };
+    let (lab, options) = args.prepared(session).await?;
     let report = quality::measure(&lab, &options, &|line| tell(session, line)).await?;
     print(session, &report, quality_table);
     lab.close().await;
@@ -62,10 +67,7 @@ pub(super) async fn quality(session: &Session, args: Args) -> Result<(), Fault> 
 
 /// Measures texts of issues.
 pub(super) async fn issues(session: &Session, args: Args) -> Result<(), Fault> {
-    let variants = args.variants()?;
-    let lab = lab(session, |_| ()).await?.remembering(&args.vectors, program()?).await?;
-    let Args { questions, corpus, only, details, .. } = args;
-    let options = issues::Options { questions, corpus, only, variants, details };
+    let (lab, options) = args.prepared(session).await?;
     let report = issues::measure(&lab, &options, &|line| tell(session, line)).await?;
     print(session, &report, issues_table);
     lab.close().await;
