@@ -369,25 +369,6 @@ pub async fn candidates_hnsw(
     rows.iter().map(hit).collect()
 }
 
-/// The likeness of files: inner product with the mean of their chunks' vectors, as (file, similarity), in no order.
-///
-/// # Errors
-/// Storage faults.
-pub async fn file_similarities(
-    tx: &mut ProjectTx,
-    question: &[f32],
-    file_ids: &[i64],
-) -> Result<Vec<(i64, f64)>, Fault> {
-    let text = format!(
-        "SELECT c.file_id, avg(-(v.embedding <#> $1)) FROM {chunks} c JOIN {vectors} v ON v.hash = c.content_hash \
-         WHERE c.file_id = ANY($2) GROUP BY c.file_id",
-        chunks = tx.table("chunks"),
-        vectors = tx.table("vectors"),
-    );
-    let rows = tx.tx.all(sql(text).bind(HalfVector::from_f32_slice(question)).bind(file_ids)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
-}
-
 /// The vector of a chunk, and whether there is such a chunk at all.
 ///
 /// # Errors
