@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use crate::contract::{ErrorCode, Fault};
 use crate::embedding::{Embedder, ModelIdentity, StaticTable, StubEmbedder};
-
-/// Between the parts of the header line that indexing puts before a chunk's text.
-const SEPARATOR: &str = " · ";
+use crate::indexing::HEADER_SEPARATOR;
 
 /// The vectors that `text` names: `shipped`; `none`, `path`, `path-name` (the shipped model with that much of the
-/// header); `stub` (word hashes: where only words are asked, nothing need be embedded); `static:DIR` (a table of token vectors); `mixed:DIR` (the shipped and such a table side by side).
+/// header); `stub` (word hashes: where only words are asked, nothing need be embedded); `static:DIR` (a table of token
+/// vectors); `mixed:DIR` (the shipped and such a table side by side).
 ///
 /// # Errors
 /// `INVALID_REQUEST` for another name; `CAPABILITY_MISSING` for a table that cannot be read.
@@ -47,8 +46,8 @@ impl Headed {
 
     fn text(&self, passage: &str) -> String {
         let (header, text) = passage.split_once('\n').unwrap_or(("", passage));
-        let kept: Vec<&str> = header.splitn(3, SEPARATOR).take(self.parts).collect();
-        if kept.is_empty() { text.to_owned() } else { format!("{}\n{text}", kept.join(SEPARATOR)) }
+        let kept: Vec<&str> = header.splitn(3, HEADER_SEPARATOR).take(self.parts).collect();
+        if kept.is_empty() { text.to_owned() } else { format!("{}\n{text}", kept.join(HEADER_SEPARATOR)) }
     }
 }
 

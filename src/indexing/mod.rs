@@ -38,5 +38,5 @@ pub use options::{Mode, Options};
 pub use report::{RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{Run, embed, require_files, run};
 pub use secrets::redact;
-pub use vectors::passage;
+pub use vectors::{HEADER_SEPARATOR, passage};
 pub use watch::{Changes, Look, Watch};

@@ -55,6 +55,9 @@ pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
     }
 }
 
+/// Between the parts of the header line that stands before a text.
+pub const HEADER_SEPARATOR: &str = " · ";
+
 /// Texts embedded and committed together: about a second of work, so that a crash costs little and
 /// progress moves, and enough that the cores stay busy to the end.
 const PART: usize = 128;
@@ -136,5 +139,5 @@ async fn embed(
 pub fn passage(text: &PendingText) -> String {
     let header = [Some(text.path.as_str()), text.name.as_deref(), text.signature.as_deref()];
     let header: Vec<&str> = header.into_iter().flatten().collect();
-    format!("{}\n{}", header.join(" · "), text.content)
+    format!("{}\n{}", header.join(HEADER_SEPARATOR), text.content)
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 use super::fields;
 use super::fuse::{Leg, fuse};
 use super::hits::Page;
-use super::plan::{Counts, Plan, VectorPath, plan};
+use super::plan::{Plan, VectorPath, plan};
 use super::question::Question;
 use super::rank::{Facts, Parts, Ranked, rank};
 use super::ranking::Ranking;
@@ -66,8 +66,7 @@ pub async fn search(
 
     let model = usable_model(deps.embedder, index.model(), request.vectors, &mut warnings);
     let embeds = question.similar_to.is_none() && !text.is_empty();
-    let embedding =
-        model.filter(|_| embeds).map(|model| begin_embedding(model, subject(&text).unwrap_or(&text)));
+    let embedding = model.filter(|_| embeds).map(|model| begin_embedding(model, &text));
 
     let backend = Backend::of(&index);
     let mut open = index.begin().await?;
@@ -293,15 +292,8 @@ fn make_plan(
 ) -> Plan {
     let frequencies: HashMap<i32, u64> =
         frequencies.into_iter().map(|(id, chunks)| (id, count(chunks))).collect();
-    let counts = Counts {
-        statistics_chunks: count(scope.state.statistics_chunks),
-        vectors_in_filter: scope.rows,
-        vectors: count(scope.state.chunks),
-        vectors_indexed: scope.state.vectors_indexed && !matches!(scope.vectors, Within::These(_)),
-        embedded,
-    };
     let frequency = |id: i32| frequencies.get(&id).copied().unwrap_or(0);
-    plan(terms, &frequency, counts, deps.settings, deps.ranking)
+    plan(terms, &frequency, scope.counts(embedded), deps.settings, deps.ranking)
 }
 
 fn explain(shape: &Shape, dense_weight: f32, plan: &Plan, scope: &Scope) -> Explain {
@@ -394,11 +386,11 @@ fn usable_model<'a>(
 
 /// Embeds the question while the index is looked at. A long text is what its subject line says: the model reads the first
 /// few hundred tokens only, and traces and listings are not what it is about.
-fn begin_embedding(
+pub(super) fn begin_embedding(
     model: &Arc<dyn Embedder>,
     text: &str,
 ) -> tokio::task::JoinHandle<Result<Vec<f32>, Fault>> {
-    let (model, text) = (Arc::clone(model), text.to_owned());
+    let (model, text) = (Arc::clone(model), subject(text).unwrap_or(text).to_owned());
     tokio::task::spawn_blocking(move || model.embed_query(&text))
 }
 

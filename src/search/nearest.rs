@@ -1,13 +1,13 @@
 //! The dense leg by itself, for measuring what it finds against what there is.
 
-use super::ask::Deps;
-use super::plan::{Counts, VectorPath, vector_path};
+use super::ask::{Deps, begin_embedding};
+use super::plan::{VectorPath, vector_path};
 use super::question::Question;
 use super::request::SearchRequest;
 use super::retrieve::by_meaning;
-use super::scope::{Scope, count};
+use super::scope::Scope;
 use crate::contract::{ErrorCode, Fault};
-use crate::store::{Index, Within};
+use crate::store::Index;
 
 /// The chunks nearest to a question with their likeness, best first: found the way a search finds them, or with each
 /// vector within the filter compared.
@@ -20,12 +20,11 @@ pub async fn nearest(
     request: &SearchRequest,
     exact: bool,
 ) -> Result<Vec<(i64, f32)>, Fault> {
-    let Some(embedder) = deps.embedder.cloned() else {
+    let Some(embedder) = deps.embedder else {
         return Err(Fault::new(ErrorCode::CapabilityMissing, "No embedding model is installed."));
     };
     let question = Question::parse(&request.query, &|_| None).question;
-    let text = question.ranking_text();
-    let vector = tokio::task::spawn_blocking(move || embedder.embed_query(&text)).await;
+    let vector = begin_embedding(embedder, &question.ranking_text()).await;
     let vector = vector.map_err(|error| Fault::internal("Embedding the question broke off.", error))??;
     let mut reads = index.begin().await?;
     let mut warnings = Vec::new();
@@ -33,14 +32,7 @@ pub async fn nearest(
     let scope =
         Scope::read(&mut reads, opening, request, &question, deps.settings, deps.clock, &mut warnings)
             .await?;
-    let counts = Counts {
-        statistics_chunks: 0,
-        vectors_in_filter: scope.rows,
-        vectors: count(scope.state.chunks),
-        vectors_indexed: scope.state.vectors_indexed && !matches!(scope.vectors, Within::These(_)),
-        embedded: true,
-    };
-    let path = if exact { VectorPath::Exact } else { vector_path(counts, deps.settings) };
+    let path = if exact { VectorPath::Exact } else { vector_path(scope.counts(true), deps.settings) };
     let found = by_meaning(&mut reads, &scope.vectors, path, &vector, deps.settings.candidates).await?;
     reads.end();
     Ok(found)

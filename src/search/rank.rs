@@ -78,7 +78,7 @@ pub fn rank(shape: &Shape, candidates: &[Fused], facts: &[Facts], ranking: &Rank
         row.parts.path = best * shape.sentence * asked.affinity(&row.facts.path, row.dense_weight, ranking);
         row.score += row.parts.definition + row.parts.path;
     }
-    add_coherence(&mut rows, shape, ranking);
+    add_coherence(&mut rows, ranking);
     for row in &mut rows {
         row.parts.role = Role::of(&row.facts.path).factor(shape, ranking);
         row.score *= row.parts.role;
@@ -142,7 +142,7 @@ fn definition(shape: &Shape, names: &[Name], facts: &Facts, ranking: &Ranking) -
 }
 
 /// A file's best chunk gains by what the whole file collected, in proportion to the file that collected most.
-fn add_coherence(rows: &mut [Row<'_>], shape: &Shape, ranking: &Ranking) {
+fn add_coherence(rows: &mut [Row<'_>], ranking: &Ranking) {
     let mut files: HashMap<i64, (f32, usize)> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         let (sum, best) = files.entry(row.facts.file_id).or_insert((0.0, at));
@@ -156,9 +156,8 @@ fn add_coherence(rows: &mut [Row<'_>], shape: &Shape, ranking: &Ranking) {
     if best_sum <= 0.0 {
         return;
     }
-    let boost = ranking.coherence_boost + shape.issue * ranking.coherence_boost_issue;
     for (sum, best) in files.into_values() {
-        rows[best].parts.coherence = boost * best_score * sum / best_sum;
+        rows[best].parts.coherence = ranking.coherence_boost * best_score * sum / best_sum;
         rows[best].score += rows[best].parts.coherence;
     }
 }

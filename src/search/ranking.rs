@@ -34,8 +34,6 @@ pub struct Ranking {
     pub parent_boost: f32,
     /// Further evidence in the same file supports its best chunk.
     pub coherence_boost: f32,
-    /// … and this much more where the question is a long text.
-    pub coherence_boost_issue: f32,
     /// How much the dense leg's share bends a chunk's score where it is evidence for its file: power 1 + this · share.
     pub coherence_bend: f32,
     /// Each further chunk of a file counts this much of the one before.
@@ -75,7 +73,6 @@ impl Default for Ranking {
             stem_boost_meant: 0.4,
             parent_boost: 0.45,
             coherence_boost: 0.5,
-            coherence_boost_issue: 0.0,
             coherence_bend: 4.0,
             saturation: 0.5,
             test_factor: 0.5,

@@ -64,8 +64,8 @@ pub(super) async fn by_meaning(
     Ok(hits.iter().map(vector_score).collect())
 }
 
-/// What the ranking knows of all candidates; and each candidate of one leg gets its score in the other: being absent from a list of 200
-/// is not being unlike. The first of `sources` that has words of a chunk speaks for it.
+/// What the ranking knows of all candidates; and each candidate of one leg gets its score in the other: being absent from
+/// a list is not being unlike. The first of `sources` that has words of a chunk speaks for it.
 pub(super) async fn complete(
     reads: &mut Reads,
     plan: &LexicalPlan,

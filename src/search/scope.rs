@@ -1,6 +1,7 @@
 //! The part of a project that a question is about, and how far it is indexed.
 
 use super::fields::{FilterField, LooksAt};
+use super::plan::Counts;
 use super::question::Question;
 use super::request::{Mode, SearchRequest};
 use super::resolve::{Resolver, any_in_case};
@@ -98,6 +99,17 @@ impl Scope {
             None => count(state.chunks),
         };
         Ok(Self { state, repositories, chunks, comments, vectors, rows })
+    }
+
+    /// What decides between ways to look, where the question can be embedded or not.
+    pub(super) fn counts(&self, embedded: bool) -> Counts {
+        Counts {
+            statistics_chunks: count(self.state.statistics_chunks),
+            vectors_in_filter: self.rows,
+            vectors: count(self.state.chunks),
+            vectors_indexed: self.state.vectors_indexed && !matches!(self.vectors, Within::These(_)),
+            embedded,
+        }
     }
 
     /// The tables whose words are asked, with the part of each.

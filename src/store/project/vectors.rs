@@ -19,7 +19,7 @@ const EF_SEARCH: std::ops::RangeInclusive<u32> = 1..=1000;
 const LINKS: u32 = 16;
 /// Candidates for the links of a vector. Texts of code have many near duplicates, which link to one another alone unless
 /// enough others are looked at: with 64, recall@10 of questions to 17,000 real chunks was 0.92, and some found nothing that
-/// was right; with 256 it was 0.99, for twice the time to build.
+/// was right; with 200 it is 0.965 there, and 0.996 at 100,000 chunks (docs/benchmarks.md).
 const EF_CONSTRUCTION: u32 = 200;
 
 /// A text that lacks a vector, with what its embedding header is made of.
@@ -281,27 +281,18 @@ pub async fn candidates_exact(
             );
             tx.tx.all(sql(text).bind(question).bind(limit).bind(ids)).await?
         }
-        Within::Where(filter) => match filter.files() {
-            Some((files, _)) => {
-                // Facts have the hashes, too, and take a third of the room.
-                let text = format!(
-                    "SELECT k.chunk_id, k.file_id, {compared} FROM {facts} k JOIN {vectors} v ON v.hash = k.content_hash \
-                     WHERE k.file_id = ANY($3) ORDER BY distance, k.chunk_id LIMIT $2",
-                    facts = tx.table("facts"),
-                );
-                tx.tx.all(sql(text).bind(question).bind(limit).bind(files)).await?
-            }
-            None => {
-                let condition = Condition::of(filter, tx, 3);
-                let text = format!(
-                    "SELECT k.chunk_id, k.file_id, {compared} FROM {from} JOIN {vectors} v ON v.hash = k.content_hash \
-                     WHERE {condition} ORDER BY distance, k.chunk_id LIMIT $2",
-                    from = chunks_with_facts(tx),
-                    condition = condition.text,
-                );
-                tx.tx.all(condition.bind(sql(text).bind(question).bind(limit))).await?
-            }
-        },
+        Within::Where(filter) => {
+            let condition = Condition::of(filter, tx, 3);
+            let (from, held) = match filter.files() {
+                Some(_) => (format!("{} k", tx.table("facts")), "k.file_id = ANY($3)"),
+                None => (chunks_with_facts(tx), condition.text.as_str()),
+            };
+            let text = format!(
+                "SELECT k.chunk_id, k.file_id, {compared} FROM {from} JOIN {vectors} v ON v.hash = k.content_hash \
+                 WHERE {held} ORDER BY distance, k.chunk_id LIMIT $2"
+            );
+            tx.tx.all(condition.bind(sql(text).bind(question).bind(limit))).await?
+        }
     };
     rows.iter().map(hit).collect()
 }
