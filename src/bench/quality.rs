@@ -11,7 +11,7 @@ use super::questions::{self, Question, Repository};
 use super::score::{by_file, mean, ndcg, ranks, rounded};
 use super::{Lab, Options, Variant, answers, tokens};
 use crate::contract::Fault;
-use crate::search::{Output, SearchRequest};
+use crate::search::{Confidence, Evidence, Output, SearchRequest};
 use crate::store::Project;
 
 /// Places of a list that count.
@@ -51,6 +51,9 @@ pub struct Measured {
     pub all: Figures,
     /// Shares of the targets within so many tokens: of whole chunks as listed, and of the compact answer of the tool.
     pub token_recall: BTreeMap<&'static str, BTreeMap<usize, f64>>,
+    /// How many questions got which confidence: those whose right hit is among the first ten of the list, the other ones, and
+    /// those that the repository does not answer.
+    pub confidence: Believed,
     /// By category of the question.
     pub categories: BTreeMap<String, Figures>,
     /// By language of the repository.
@@ -72,6 +75,22 @@ pub struct Figures {
     pub ndcg10: f64,
     /// NDCG@10 of the list with each file once.
     pub ndcg10_files: f64,
+    /// Share of the questions whose first hit is right.
+    pub right_first: f64,
+    /// Share of the questions with a right hit among the first three.
+    pub right_among_three: f64,
+}
+
+/// Questions by the confidence of their answers.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Believed {
+    /// A right hit is among the first ten, or would be if it were shown.
+    pub right: BTreeMap<Confidence, usize>,
+    /// It is not.
+    pub wrong: BTreeMap<Confidence, usize>,
+    /// There is none.
+    pub absent: BTreeMap<Confidence, usize>,
 }
 
 /// One question and where its targets stand.
@@ -90,6 +109,17 @@ pub struct Asked {
     pub ndcg10: f64,
     /// … and with each file once.
     pub ndcg10_files: f64,
+    /// Rank of the first hit that is right; hits that only help do not count.
+    pub right: Option<usize>,
+    /// The same before hits without confidence are left out.
+    #[serde(skip)]
+    kept: Option<usize>,
+    /// How far the answer can be believed.
+    pub confidence: Option<Confidence>,
+    /// What was measured of the answer.
+    pub evidence: Option<Evidence>,
+    /// Whether the repository has nothing that answers; such questions count for the confidence alone.
+    pub absent: bool,
     /// Targets with their ranks in the list.
     pub targets: Vec<(String, Option<usize>)>,
     /// The first ten hits.
@@ -159,11 +189,23 @@ async fn ask(
     question: &Question,
     variant: &Variant,
 ) -> Result<Asked, Fault> {
-    let request = SearchRequest { query: question.query.clone(), top: TOP, ..SearchRequest::default() };
-    let answer = lab.ask(project, &request, variant).await?;
-    let (found, targets) = (answers::found(&answer), question.targets());
+    let request = SearchRequest {
+        query: question.query.clone(),
+        top: TOP,
+        keep_doubtful: true,
+        ..SearchRequest::default()
+    };
+    let mut answer = lab.ask(project, &request, variant).await?;
+    let targets = question.targets();
+    let kept = ranks(&question.right(), &answers::found(&answer)).into_iter().flatten().min();
+    // What follows counts the answer as it ships: without hits that nobody should believe.
+    if answer.confidence == Some(Confidence::None) {
+        answer.hits.clear();
+    }
+    let found = answers::found(&answer);
     let in_list = ranks(&targets, &found);
     let in_files = ranks(&targets, &by_file(&found));
+    let right = ranks(&question.right(), &found).into_iter().flatten().min();
     let costs = [
         ("chunks", answer.hits.iter().map(answers::whole).map(|text| tokens::count(&text)).collect()),
         (
@@ -179,6 +221,11 @@ async fn ask(
         query: question.query.clone(),
         ndcg10: ndcg(&in_list, K),
         ndcg10_files: ndcg(&in_files, K),
+        right,
+        kept,
+        confidence: answer.confidence,
+        evidence: answer.explain.evidence,
+        absent: question.is_absent(),
         targets: targets.into_iter().map(|target| target.path).zip(in_list).collect(),
         hits: found
             .iter()
@@ -201,10 +248,11 @@ fn within_budgets(ranks: &[Option<usize>], costs: &[usize]) -> [f64; BUDGETS.len
 }
 
 impl Measured {
-    fn of(variant: &Variant, asked: Vec<Asked>, details: bool) -> Self {
+    fn of(variant: &Variant, all: Vec<Asked>, details: bool) -> Self {
+        let asked: Vec<&Asked> = all.iter().filter(|asked| !asked.absent).collect();
         let groups = |key: fn(&Asked) -> &String| {
             let mut groups: BTreeMap<String, Vec<&Asked>> = BTreeMap::new();
-            asked.iter().for_each(|asked| groups.entry(key(asked).clone()).or_default().push(asked));
+            asked.iter().for_each(|asked| groups.entry(key(asked).clone()).or_default().push(*asked));
             groups.into_iter().map(|(name, asked)| (name, Figures::of(&asked))).collect()
         };
         let recall = |name: &'static str| -> BTreeMap<usize, f64> {
@@ -214,12 +262,13 @@ impl Measured {
         };
         Self {
             variant: variant.name.clone(),
-            all: Figures::of(&asked.iter().collect::<Vec<_>>()),
+            all: Figures::of(&asked),
             token_recall: ["chunks", "compact"].into_iter().map(|name| (name, recall(name))).collect(),
+            confidence: Believed::of(&all),
             categories: groups(|asked| &asked.category),
             languages: groups(|asked| &asked.language),
             by_repository: groups(|asked| &asked.repository),
-            questions: if details { asked } else { Vec::new() },
+            questions: if details { all } else { Vec::new() },
         }
     }
 }
@@ -230,8 +279,32 @@ impl Figures {
             questions: asked.len(),
             ndcg10: rounded(mean(asked.iter().map(|asked| asked.ndcg10))),
             ndcg10_files: rounded(mean(asked.iter().map(|asked| asked.ndcg10_files))),
+            right_first: share_right(asked, 1),
+            right_among_three: share_right(asked, 3),
         }
     }
+}
+
+impl Believed {
+    fn of(asked: &[Asked]) -> Self {
+        let mut believed = Self::default();
+        for asked in asked {
+            let Some(confidence) = asked.confidence else { continue };
+            let counts = match asked.kept {
+                _ if asked.absent => &mut believed.absent,
+                Some(rank) if rank <= K => &mut believed.right,
+                _ => &mut believed.wrong,
+            };
+            *counts.entry(confidence).or_default() += 1;
+        }
+        believed
+    }
+}
+
+/// The share of questions with a right hit among the first `places`.
+fn share_right(asked: &[&Asked], places: usize) -> f64 {
+    let is_right = |asked: &&Asked| if asked.right.is_some_and(|rank| rank <= places) { 1.0 } else { 0.0 };
+    rounded(mean(asked.iter().map(is_right)))
 }
 
 #[cfg(test)]

@@ -76,6 +76,16 @@ impl Place {
 }
 
 impl Question {
+    /// Whether the repository has nothing that answers.
+    pub(super) fn is_absent(&self) -> bool {
+        self.relevant.is_empty() && self.secondary.is_empty()
+    }
+
+    /// The places that a fair judge calls right.
+    pub(super) fn right(&self) -> Vec<Target> {
+        self.relevant.iter().map(Place::target).collect()
+    }
+
     /// All that should be found, the first-rate and the others alike.
     pub(super) fn targets(&self) -> Vec<Target> {
         self.relevant.iter().chain(&self.secondary).map(Place::target).collect()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use std::time::Instant;
 
+use super::confidence::{Confidence, Evidence, scale};
 use super::fields;
 use super::fuse::{Leg, fuse};
 use super::hits::Page;
@@ -18,6 +19,7 @@ use super::request::{
 use super::retrieve::{by_meaning, by_words, complete};
 use super::scope::{Scope, count};
 use super::shape::{Shape, subject};
+use super::spelling::nearest_names;
 use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning};
@@ -65,6 +67,7 @@ pub async fn search(
     let mut took = Stopwatch::start(deps.clock, started);
 
     let model = usable_model(deps.embedder, index.model(), request.vectors, &mut warnings);
+    let embedding_model = model.map(|model| model.model().id.clone());
     let embeds = question.similar_to.is_none() && !text.is_empty();
     let embedding = model.filter(|_| embeds).map(|model| begin_embedding(model, &text));
 
@@ -95,8 +98,23 @@ pub async fn search(
         let sought = Sought { question: &question, scope: &scope, plan: &plan, embedding, vector };
         sought.found(reads, deps, &mut took, &mut warnings).await?
     };
-    let Found { ranked, total, vectors_found, dense_weight, shape } = ranked;
-    let explain = explain(&shape, dense_weight, &plan, &scope);
+    let Found { mut ranked, mut total, vectors_found, dense_weight, shape, evidence } = ranked;
+    let judged = evidence.filter(|_| backend != Backend::SqliteFts && question.similar_to.is_none()).map(|evidence| {
+        let compared = embedding_model.as_deref().filter(|_| vectors_found);
+        evidence.judge(compared)
+    });
+    scale(&mut ranked, judged.map_or(1.0, |judged| judged.likelihood));
+    let confidence = judged.map(|judged| judged.confidence);
+    let mut did_you_mean = Vec::new();
+    if confidence.is_some_and(|confidence| confidence <= Confidence::Low) {
+        did_you_mean = nearest_names(reads, &plan.lexical).await?;
+    }
+    // Who demands something of each hit is shown what fulfils it.
+    let demands = question.gate.is_some() || request.given.iter().any(|given| !given.field.is_place());
+    if confidence == Some(Confidence::None) && !demands && !request.keep_doubtful {
+        (ranked, total) = (Vec::new(), 0);
+    }
+    let explain = explain(&shape, dense_weight, evidence, &plan, &scope);
     let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
     let shown = Page { scope: &scope, request, comments: scope.comments.is_some() };
     let hits = shown.hits(reads, page).await?;
@@ -108,6 +126,8 @@ pub async fn search(
         hits,
         total,
         offset: request.offset,
+        confidence,
+        did_you_mean,
         query: question.to_string(),
         words: shape.words,
         vectors_used: vectors_used(&plan, vectors_found),
@@ -158,7 +178,7 @@ impl Sought<'_> {
         let candidates =
             complete(reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
         took.timings.hydrate_ms = took.lap();
-        let found = ranked(question, &Legs { words, meaning, near }, candidates, deps);
+        let found = ranked(question, plan, &Legs { words, meaning, near }, candidates, deps);
         took.timings.rank_ms = took.lap();
         Ok(found)
     }
@@ -188,6 +208,8 @@ struct Found {
     vectors_found: bool,
     dense_weight: f32,
     shape: Shape,
+    /// None for a listing, which nothing ranks.
+    evidence: Option<Evidence>,
 }
 
 fn understood(text: &str, warnings: &mut Vec<Warning>) -> Question {
@@ -226,6 +248,7 @@ async fn list(reads: &mut Reads, scope: &Scope, plan: &Plan) -> Result<Found, Fa
         vectors_found: false,
         dense_weight: 0.0,
         shape: Shape::of(""),
+        evidence: None,
     })
 }
 
@@ -241,7 +264,13 @@ fn ids(leg: &Leg) -> impl Iterator<Item = i64> {
     leg.iter().map(|(chunk_id, _)| *chunk_id)
 }
 
-fn ranked(question: &Question, legs: &Legs, candidates: Vec<Candidate>, deps: Deps<'_>) -> Found {
+fn ranked(
+    question: &Question,
+    plan: &Plan,
+    legs: &Legs,
+    candidates: Vec<Candidate>,
+    deps: Deps<'_>,
+) -> Found {
     // The words of a chunk whose like is wanted say nothing about paths and definitions.
     let shape = Shape::of(&question.ranking_text());
     let dense_weight = dense_weight(&shape, deps.ranking);
@@ -259,7 +288,8 @@ fn ranked(question: &Question, legs: &Legs, candidates: Vec<Candidate>, deps: De
         ranked.splice(0..0, first);
     }
     let (total, vectors_found) = (ranked.len(), !legs.meaning.is_empty());
-    Found { ranked, total, vectors_found, dense_weight, shape }
+    let evidence = Some(Evidence::of(&shape, &plan.lexical, &legs.words, &legs.meaning, &ranked));
+    Found { ranked, total, vectors_found, dense_weight, shape, evidence }
 }
 
 fn dense_weight(shape: &Shape, ranking: &Ranking) -> f32 {
@@ -296,7 +326,13 @@ fn make_plan(
     plan(terms, &frequency, scope.counts(embedded), deps.settings, deps.ranking)
 }
 
-fn explain(shape: &Shape, dense_weight: f32, plan: &Plan, scope: &Scope) -> Explain {
+fn explain(
+    shape: &Shape,
+    dense_weight: f32,
+    evidence: Option<Evidence>,
+    plan: &Plan,
+    scope: &Scope,
+) -> Explain {
     let mut terms: Vec<ExplainedTerm> = plan
         .lexical
         .terms
@@ -315,6 +351,7 @@ fn explain(shape: &Shape, dense_weight: f32, plan: &Plan, scope: &Scope) -> Expl
         terms,
         within: within.to_owned(),
         candidates: plan.candidates,
+        evidence,
     }
 }
 

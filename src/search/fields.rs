@@ -89,6 +89,17 @@ pub enum LooksAt {
     Meta,
 }
 
+impl FilterField {
+    /// Whether it says where to look rather than what to find.
+    #[must_use]
+    pub fn is_place(&self) -> bool {
+        matches!(
+            self.looks_at,
+            LooksAt::Path | LooksAt::FileName | LooksAt::Extension | LooksAt::Language | LooksAt::Branch
+        )
+    }
+}
+
 macro_rules! fields {
     ($($name:literal $flag:literal $kind:ident $looks_at:expr, $help:literal;)*) => {
         /// All fields, in the order in which they are shown.

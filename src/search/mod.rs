@@ -19,6 +19,8 @@ mod ranking;
 mod retrieve;
 
 mod affinity;
+mod confidence;
+mod spelling;
 pub mod fuse;
 pub mod rank;
 mod role;
@@ -29,6 +31,7 @@ mod snippet;
 mod surroundings;
 
 pub use ask::{Deps, search};
+pub use confidence::{Confidence, Evidence};
 pub use given::{Given, GivenValue, given};
 pub use nearest::nearest;
 pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, present};

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::confidence::Confidence;
 use super::rank::Parts;
 use super::request::{Backend, Explain, Hit, Known, Mode, Output, SearchAnswer, Timings, VectorsUsed};
 use super::snippet::{SnippetLimits, shorten, snippet};
@@ -26,6 +27,12 @@ pub struct SearchPayload {
     pub backend: Backend,
     /// The question's normal form: words that rank, `"phrases"` and `-words` that gate.
     pub query: String,
+    /// Whether to believe the hits: high, medium, low (probably nothing here answers), none (no hits are shown).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
+    /// Names in the index spelt like unknown words of the query; with low or no confidence.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub did_you_mean: Vec<String>,
     /// Hits, best first.
     pub hits: Vec<PresentedHit>,
     /// Candidates that passed every filter and gate, before the limit.
@@ -102,7 +109,7 @@ pub struct PresentedHit {
     pub name: Option<String>,
     /// Signature, or the first line that says something.
     pub headline: String,
-    /// Larger is better; comparable within one answer only.
+    /// 0 to 1, larger is better; comparable within one answer only.
     pub score: f64,
     /// Name of the repository; where the answer is from more than one, and in `full` and `json`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,6 +182,8 @@ pub fn present(answer: &SearchAnswer, output: Output, explain: bool, bytes_max: 
     SearchPayload {
         backend: answer.backend,
         query: answer.query.clone(),
+        confidence: answer.confidence,
+        did_you_mean: answer.did_you_mean.clone(),
         hits: shown_hits,
         total: answer.total,
         next_offset: (!shown_hits_empty && next < answer.total).then_some(next),
@@ -299,6 +308,8 @@ mod tests {
             offset: 0,
             explain: Explain::default(),
             hits,
+            confidence: Some(Confidence::High),
+            did_you_mean: Vec::new(),
             query: "open store".to_owned(),
             words: vec!["open".to_owned(), "store".to_owned()],
             vectors_used: VectorsUsed::Exact,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::confidence::{Confidence, Evidence};
 use super::given::Given;
 use super::rank::Parts;
 use crate::contract::Warning;
@@ -37,6 +38,8 @@ pub struct SearchRequest {
     pub vectors: Vectors,
     /// Whether all that is known of each hit is looked up.
     pub in_full: bool,
+    /// Whether hits are shown although nothing seems to answer the query: for readers that weigh them themselves.
+    pub keep_doubtful: bool,
 }
 
 /// Whether vectors are used.
@@ -128,6 +131,12 @@ pub struct SearchAnswer {
     pub total: usize,
     /// Hits left out before the first one.
     pub offset: usize,
+    /// How far the answer can be believed; absent where that is not known: a listing, and SQLite's FTS5, whose scores were
+    /// not calibrated.
+    pub confidence: Option<Confidence>,
+    /// Names in the index that are spelt like words of the query that it does not have; only where confidence is low or
+    /// none.
+    pub did_you_mean: Vec<String>,
     /// The question's normal form.
     pub query: String,
     /// Words of the question that name something, lower-case; snippets show where they stand.
@@ -179,7 +188,7 @@ pub struct Hit {
     pub name: Option<String>,
     /// Its signature on one line.
     pub signature: Option<String>,
-    /// What the order is by; comparable within one answer only.
+    /// What the order is by, 0 to 1; comparable within one answer only.
     pub score: f32,
     /// How it came about.
     pub parts: Parts,
@@ -259,6 +268,9 @@ pub struct Explain {
     pub within: String,
     /// Candidates taken from each leg.
     pub candidates: usize,
+    /// What the confidence was told by; absent for a listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Evidence>,
 }
 
 /// A term of the question.

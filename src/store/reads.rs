@@ -82,6 +82,8 @@ reads! {
 
     /// Ids of names that contain one of `texts`.
     find_names(fields: &[i16], texts: &[String], limit: i64) -> Vec<i64>: names::find, find_names;
+    /// Names of some fields by their length in characters.
+    names_of_length(fields: &[i16], length: (i32, i32), limit: i64) -> Vec<String>: names::of_length, names_of_length;
     /// Chunks that have one of these facts.
     chunks_with(ids: &[i64], flows: bool) -> Vec<i64>: names::chunks_with, chunks_with;
     /// The first chunks within, by path, and how many there are.

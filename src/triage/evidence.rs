@@ -115,6 +115,8 @@ pub(super) async fn evidence(
                 mode,
                 top: options.hits_max,
                 vectors: options.vectors,
+                // A pack says what was looked for and what was near; who reads it decides.
+                keep_doubtful: true,
                 ..SearchRequest::default()
             };
             match retry_stale_plan(|| search::search(deps, Index::Postgres(store, project), &request)).await {

@@ -22,6 +22,17 @@ impl Reader {
         self.rows(text, params![json(&fields)?, json(&texts)?, limit], |row| row.get(0))
     }
 
+    pub(in crate::store) fn names_of_length(
+        &self,
+        fields: &[i16],
+        length: (i32, i32),
+        limit: i64,
+    ) -> Result<Vec<String>, Fault> {
+        let text = "SELECT DISTINCT n.name FROM names n WHERE n.field IN (SELECT value FROM json_each(?1)) \
+                    AND length(n.name) BETWEEN ?2 AND ?3 LIMIT ?4";
+        self.rows(text, params![json(&fields)?, length.0, length.1, limit], |row| row.get(0))
+    }
+
     pub(in crate::store) fn chunks_with(&self, ids: &[i64], flows: bool) -> Result<Vec<i64>, Fault> {
         let of = |table: &str| {
             // Each id is looked up; the other way round, every row would be compared.

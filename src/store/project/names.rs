@@ -96,6 +96,24 @@ pub async fn find(
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
+/// Names of some fields whose length in characters is within `length`, both ends included; at most `limit`, each once.
+///
+/// # Errors
+/// Storage faults.
+pub async fn of_length(
+    tx: &mut ProjectTx,
+    fields: &[i16],
+    length: (i32, i32),
+    limit: i64,
+) -> Result<Vec<String>, Fault> {
+    let text = format!(
+        "SELECT DISTINCT n.name FROM {} n WHERE n.field = ANY($1) AND length(n.name) BETWEEN $2 AND $3 LIMIT $4",
+        tx.table("names")
+    );
+    let rows = tx.tx.all(sql(text).bind(fields).bind(length.0).bind(length.1).bind(limit)).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
 /// Chunks that have one of `ids`; with `flows`, also those at an end of such a flow from another file.
 ///
 /// # Errors

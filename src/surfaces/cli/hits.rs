@@ -14,6 +14,9 @@ use crate::contract::{visible, visible_line};
 struct Found {
     hits: Vec<Hit>,
     total: u64,
+    confidence: Option<String>,
+    #[serde(rename = "didYouMean")]
+    did_you_mean: Vec<String>,
     omitted: Option<Omitted>,
 }
 
@@ -47,10 +50,23 @@ struct Hit {
 pub(super) fn render(result: &Value) -> String {
     // A result without hits, or of another shape, reads as no hits.
     let found = Found::deserialize(result).unwrap_or_default();
-    if found.hits.is_empty() {
-        return "No hits.\n".to_owned();
-    }
     let mut shown = String::new();
+    if found.hits.is_empty() {
+        shown.push_str(if found.confidence.as_deref() == Some("none") {
+            "Nothing here answers this.\n"
+        } else {
+            "No hits.\n"
+        });
+    } else if found.confidence.as_deref() == Some("low") {
+        shown.push_str("Probably nothing here answers this; the nearest:\n\n");
+    }
+    if !found.did_you_mean.is_empty() {
+        let names: Vec<String> = found.did_you_mean.iter().map(|name| visible_line(name)).collect();
+        let _ = writeln!(shown, "Did you mean: {}?", names.join(", "));
+    }
+    if found.hits.is_empty() {
+        return shown;
+    }
     for hit in &found.hits {
         hit.write(&mut shown);
     }

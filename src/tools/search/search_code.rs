@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ask::ask;
 use crate::app::Bulkhead;
 use crate::contract::Fault;
-use crate::search::{Hit, SearchRequest};
+use crate::search::{Confidence, Hit, SearchRequest};
 use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -55,6 +55,12 @@ struct Output {
     total_count: usize,
     /// Time of the search, in milliseconds.
     latency_ms: f64,
+    /// Whether to believe the results: high, medium, low (probably nothing here answers), none (no results are shown).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    confidence: Option<Confidence>,
+    /// Names in the index spelt like unknown words of the query; with low or no confidence.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    did_you_mean: Vec<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -69,7 +75,7 @@ struct Found {
     start_line: u32,
     /// Last line, inclusive.
     end_line: u32,
-    /// Larger is better; comparable within one answer only.
+    /// 0 to 1, larger is better; comparable within one answer only.
     similarity_score: f64,
 }
 
@@ -87,6 +93,8 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         schema_name: project.id().schema_name(),
         total_count: answer.total,
         latency_ms: answer.took.total_ms,
+        confidence: answer.confidence,
+        did_you_mean: answer.did_you_mean,
     })
 }
 

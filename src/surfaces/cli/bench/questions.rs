@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::{lab, print, program, tell};
 use crate::bench::{Lab, Options, Variant, issues, quality};
 use crate::contract::Fault;
+use crate::search::Confidence;
 use crate::surfaces::cli::session::Session;
 
 /// Arguments of `quality` and `issues`.
@@ -77,8 +78,8 @@ pub(super) async fn issues(session: &Session, args: Args) -> Result<(), Fault> {
 /// A line a variant, then the first one by category and language.
 fn quality_table(report: &quality::Report) -> String {
     let mut text = format!(
-        "{} repositories, {} chunks, {}\n\n{:<38} {:>7} {:>7}  {:>7} {:>7}\n",
-        report.repositories, report.chunks, report.model, "NDCG@10", "list", "files", "@2k", "compact"
+        "{} repositories, {} chunks, {}\n\n{:<38} {:>7} {:>7} {:>7} {:>7}  {:>7} {:>7}\n",
+        report.repositories, report.chunks, report.model, "NDCG@10", "list", "files", "first", "three", "@2k", "compact"
     );
     missing(&mut text, &report.missing);
     for measured in &report.variants {
@@ -93,6 +94,7 @@ fn quality_table(report: &quality::Report) -> String {
         );
     }
     let Some(first) = report.variants.first() else { return text };
+    text.push_str(&believed(&first.confidence));
     for group in [&first.categories, &first.languages] {
         text.push('\n');
         group.iter().for_each(|(name, figures)| {
@@ -103,7 +105,27 @@ fn quality_table(report: &quality::Report) -> String {
 }
 
 fn line(text: &mut String, name: &str, figures: &quality::Figures, more: &str) {
-    let _ = writeln!(text, "{name:<38} {:>7.4} {:>7.4}{more}", figures.ndcg10, figures.ndcg10_files);
+    let quality::Figures { ndcg10, ndcg10_files, right_first, right_among_three, .. } = figures;
+    let _ = writeln!(
+        text,
+        "{name:<38} {ndcg10:>7.4} {ndcg10_files:>7.4} {right_first:>7.4} {right_among_three:>7.4}{more}"
+    );
+}
+
+/// Questions by the confidence of their answers.
+fn believed(believed: &quality::Believed) -> String {
+    let mut text = format!("\n{:<38} {:>7} {:>7} {:>7} {:>7}\n", "confidence", "high", "medium", "low", "none");
+    let rows = [("right", &believed.right), ("wrong", &believed.wrong), ("absent", &believed.absent)];
+    for (name, counts) in rows.into_iter().filter(|(_, counts)| !counts.is_empty()) {
+        let of = |level| counts.get(&level).copied().unwrap_or(0);
+        let levels = [Confidence::High, Confidence::Medium, Confidence::Low, Confidence::None].map(of);
+        let _ = writeln!(
+            text,
+            "{name:<38} {:>7} {:>7} {:>7} {:>7}",
+            levels[0], levels[1], levels[2], levels[3]
+        );
+    }
+    text
 }
 
 /// A line a variant.

@@ -1,0 +1,195 @@
+//! Whether an answer can be believed: what can be measured of it without knowing the right answer, and how likely it is
+//! right, calibrated on queries with known answers (docs/benchmarks.md, "Nothing found").
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::fuse::Leg;
+use super::plan::LexicalPlan;
+use super::rank::Ranked;
+use super::shape::Shape;
+
+/// Places of the list that are looked at: who reads an answer looks at these first.
+const PLACES: usize = 3;
+
+/// How far an answer can be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Confidence {
+    /// Nothing here answers the query: no hits are shown.
+    None,
+    /// Probably nothing here answers the query.
+    Low,
+    /// The first hits are probably right.
+    Medium,
+    /// The first hits are almost surely right.
+    High,
+}
+
+/// What is measured of an answer. Every number is a property of the query and the first hits alone: BM25 and cosine are
+/// absolute, where the score that orders the hits is relative to the best candidate.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Evidence {
+    /// Largest cosine between the query and one of the first three hits; absent where vectors were not compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub similarity: Option<f32>,
+    /// How far that is above the mean of all candidates, in standard deviations.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prominence: Option<f32>,
+    /// BM25 of the best of the first three hits over the sum of the terms' idf: 1 when a chunk of average length says each
+    /// term once.
+    pub coverage: f32,
+    /// Share of the query's words, by idf, that some chunk says.
+    pub known_words: f32,
+    /// 1 when the first hit defines a name of the query, else 0.
+    pub defines: f32,
+    /// How far the query is the name of something, 0 to 1.
+    pub symbol: f32,
+}
+
+impl Evidence {
+    /// Measures the first hits of `ranked`. `lexical` and `dense` hold the raw scores of all candidates.
+    pub(super) fn of(
+        shape: &Shape,
+        plan: &LexicalPlan,
+        lexical: &Leg,
+        dense: &Leg,
+        ranked: &[Ranked],
+    ) -> Self {
+        let first = &ranked[..ranked.len().min(PLACES)];
+        let best = |leg: &Leg| {
+            let scores: HashMap<i64, f32> = leg.iter().copied().collect();
+            first.iter().filter_map(|hit| scores.get(&hit.chunk_id).copied()).reduce(f32::max)
+        };
+        let all: f32 = plan.terms.iter().map(|term| term.weight).sum();
+        // Pairs of words and fields such as `def:` repeat what the words themselves say.
+        let words = || plan.terms.iter().filter(|term| !term.term.contains([' ', ':']));
+        let known: f32 = words().filter(|term| term.chunks > 0).map(|term| term.weight).sum();
+        let similarity = best(dense);
+        Self {
+            similarity,
+            prominence: similarity.and_then(|best| prominence(best, dense)),
+            coverage: share(best(lexical).unwrap_or(0.0), all),
+            known_words: share(known, words().map(|term| term.weight).sum()),
+            defines: if first.first().is_some_and(|hit| hit.parts.definition > 0.0) { 1.0 } else { 0.0 },
+            symbol: shape.symbol,
+        }
+    }
+}
+
+fn share(part: f32, whole: f32) -> f32 {
+    if whole > 0.0 { (part / whole).clamp(0.0, 2.2) } else { 0.0 }
+}
+
+/// How many standard deviations `best` is above the mean of the leg's scores; none where they do not differ.
+#[expect(clippy::cast_precision_loss, reason = "a few hundred candidates")]
+fn prominence(best: f32, leg: &Leg) -> Option<f32> {
+    let count = leg.len() as f32;
+    let mean = leg.iter().map(|(_, score)| score).sum::<f32>() / count;
+    let variance = leg.iter().map(|(_, score)| (score - mean).powi(2)).sum::<f32>() / count;
+    (variance > 1e-9).then(|| (best - mean) / variance.sqrt())
+}
+
+/// The model whose cosines were calibrated. Other models spread theirs differently: with them, words alone decide, and no
+/// answer is taken for empty.
+const CALIBRATED_MODEL: &str = "all-minilm-l6-v2";
+
+/// A logistic regression over [`Evidence`]: weights of its numbers, and the likelihoods at which levels begin.
+struct Calibration {
+    bias: f32,
+    similarity: f32,
+    prominence: f32,
+    coverage: f32,
+    known_words: f32,
+    defines: f32,
+    symbol: f32,
+    /// From here on `low`; below, `none`.
+    low: f32,
+    medium: f32,
+    high: f32,
+}
+
+/// Words and vectors.
+const HYBRID: Calibration = Calibration {
+    bias: 0.0,
+    similarity: 0.0,
+    prominence: 0.0,
+    coverage: 0.0,
+    known_words: 0.0,
+    defines: 0.0,
+    symbol: 0.0,
+    low: 0.1,
+    medium: 0.3,
+    high: 0.7,
+};
+
+/// Words alone.
+const LEXICAL: Calibration = Calibration {
+    bias: 0.0,
+    similarity: 0.0,
+    prominence: 0.0,
+    coverage: 0.0,
+    known_words: 0.0,
+    defines: 0.0,
+    symbol: 0.0,
+    low: 0.1,
+    medium: 0.3,
+    high: 0.7,
+};
+
+/// How likely an answer is right, and what that is called.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Judgement {
+    pub(super) likelihood: f32,
+    pub(super) confidence: Confidence,
+}
+
+impl Evidence {
+    /// Judges the answer. `model` made the vectors that took part; none: words alone did.
+    pub(super) fn judge(&self, model: Option<&str>) -> Judgement {
+        let calibrated = model == Some(CALIBRATED_MODEL);
+        let calibration = if calibrated && self.similarity.is_some() { &HYBRID } else { &LEXICAL };
+        let likelihood = calibration.likelihood(self);
+        let level = calibration.level(likelihood);
+        // A hit that only an uncalibrated model found can be right although it says no word of the query.
+        let floor = if model.is_some() && !calibrated { Confidence::Low } else { Confidence::None };
+        Judgement { likelihood, confidence: level.max(floor) }
+    }
+}
+
+impl Calibration {
+    fn likelihood(&self, evidence: &Evidence) -> f32 {
+        let sum = self.bias
+            + self.similarity * evidence.similarity.unwrap_or(0.0)
+            + self.prominence * evidence.prominence.unwrap_or(0.0)
+            + self.coverage * evidence.coverage
+            + self.known_words * evidence.known_words
+            + self.defines * evidence.defines
+            + self.symbol * evidence.symbol;
+        1.0 / (1.0 + (-sum).exp())
+    }
+
+    fn level(&self, likelihood: f32) -> Confidence {
+        match likelihood {
+            _ if likelihood >= self.high => Confidence::High,
+            _ if likelihood >= self.medium => Confidence::Medium,
+            _ if likelihood >= self.low => Confidence::Low,
+            _ => Confidence::None,
+        }
+    }
+}
+
+/// Scores from 0 to 1: what the order is by, over the best hit's, times how likely the answer is right. The first hit's
+/// score is thus the likelihood itself, and a page never begins above the one before it.
+pub(super) fn scale(ranked: &mut [Ranked], likelihood: f32) {
+    let best = ranked.iter().map(|hit| hit.score).fold(0.0, f32::max);
+    let mut above = 1.0_f32;
+    for hit in ranked {
+        let share = if best > 0.0 { (hit.score / best).clamp(0.0, 1.0) } else { 1.0 };
+        above = above.min(share);
+        hit.score = likelihood * above;
+    }
+}
