@@ -99,7 +99,9 @@ pub async fn search(
         sought.found(reads, deps, &mut took, &mut warnings).await?
     };
     let Found { mut ranked, mut total, vectors_found, dense_weight, shape, evidence } = ranked;
-    let judged = evidence.filter(|_| backend != Backend::SqliteFts && question.similar_to.is_none()).map(|evidence| {
+    // What was calibrated are queries in a few words, by BM25: neither pasted texts nor the scores of FTS5.
+    let calibrated = backend != Backend::SqliteFts && question.similar_to.is_none() && shape.issue <= 0.0;
+    let judged = evidence.filter(|_| calibrated).map(|evidence| {
         let compared = embedding_model.as_deref().filter(|_| vectors_found);
         evidence.judge(compared)
     });

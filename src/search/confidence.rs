@@ -36,9 +36,6 @@ pub struct Evidence {
     /// Largest cosine between the query and one of the first three hits; absent where vectors were not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f32>,
-    /// How far that is above the mean of all candidates, in standard deviations.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub prominence: Option<f32>,
     /// BM25 of the best of the first three hits over the sum of the terms' idf: 1 when a chunk of average length says each
     /// term once.
     pub coverage: f32,
@@ -68,10 +65,8 @@ impl Evidence {
         // Pairs of words and fields such as `def:` repeat what the words themselves say.
         let words = || plan.terms.iter().filter(|term| !term.term.contains([' ', ':']));
         let known: f32 = words().filter(|term| term.chunks > 0).map(|term| term.weight).sum();
-        let similarity = best(dense);
         Self {
-            similarity,
-            prominence: similarity.and_then(|best| prominence(best, dense)),
+            similarity: best(dense),
             coverage: share(best(lexical).unwrap_or(0.0), all),
             known_words: share(known, words().map(|term| term.weight).sum()),
             defines: if first.first().is_some_and(|hit| hit.parts.definition > 0.0) { 1.0 } else { 0.0 },
@@ -84,24 +79,16 @@ fn share(part: f32, whole: f32) -> f32 {
     if whole > 0.0 { (part / whole).clamp(0.0, 2.2) } else { 0.0 }
 }
 
-/// How many standard deviations `best` is above the mean of the leg's scores; none where they do not differ.
-#[expect(clippy::cast_precision_loss, reason = "a few hundred candidates")]
-fn prominence(best: f32, leg: &Leg) -> Option<f32> {
-    let count = leg.len() as f32;
-    let mean = leg.iter().map(|(_, score)| score).sum::<f32>() / count;
-    let variance = leg.iter().map(|(_, score)| (score - mean).powi(2)).sum::<f32>() / count;
-    (variance > 1e-9).then(|| (best - mean) / variance.sqrt())
-}
-
 /// The model whose cosines were calibrated. Other models spread theirs differently: with them, words alone decide, and no
 /// answer is taken for empty.
 const CALIBRATED_MODEL: &str = "all-minilm-l6-v2";
 
-/// A logistic regression over [`Evidence`]: weights of its numbers, and the likelihoods at which levels begin.
+/// A logistic regression over [`Evidence`]: weights of its numbers, and the likelihoods at which levels begin. Fitted on 125
+/// queries that five repositories answer against 300 that they do not, as if both were equally frequent; on each repository
+/// left out in turn it kept 95 % of the right answers at `medium` while 97 % of what is absent fell below (words alone: 92 %).
 struct Calibration {
     bias: f32,
     similarity: f32,
-    prominence: f32,
     coverage: f32,
     known_words: f32,
     defines: f32,
@@ -114,30 +101,28 @@ struct Calibration {
 
 /// Words and vectors.
 const HYBRID: Calibration = Calibration {
-    bias: 0.0,
-    similarity: 0.0,
-    prominence: 0.0,
-    coverage: 0.0,
-    known_words: 0.0,
-    defines: 0.0,
-    symbol: 0.0,
-    low: 0.1,
-    medium: 0.3,
-    high: 0.7,
+    bias: -5.32,
+    similarity: 3.76,
+    coverage: 3.87,
+    known_words: 3.02,
+    defines: 1.40,
+    symbol: -1.37,
+    low: 0.10,
+    medium: 0.45,
+    high: 0.75,
 };
 
 /// Words alone.
 const LEXICAL: Calibration = Calibration {
-    bias: 0.0,
+    bias: -4.50,
     similarity: 0.0,
-    prominence: 0.0,
-    coverage: 0.0,
-    known_words: 0.0,
-    defines: 0.0,
-    symbol: 0.0,
-    low: 0.1,
-    medium: 0.3,
-    high: 0.7,
+    coverage: 4.41,
+    known_words: 3.46,
+    defines: 1.61,
+    symbol: -1.55,
+    low: 0.12,
+    medium: 0.45,
+    high: 0.75,
 };
 
 /// How likely an answer is right, and what that is called.
@@ -164,7 +149,6 @@ impl Calibration {
     fn likelihood(&self, evidence: &Evidence) -> f32 {
         let sum = self.bias
             + self.similarity * evidence.similarity.unwrap_or(0.0)
-            + self.prominence * evidence.prominence.unwrap_or(0.0)
             + self.coverage * evidence.coverage
             + self.known_words * evidence.known_words
             + self.defines * evidence.defines

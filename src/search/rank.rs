@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::affinity::{Asked, Name};
 use super::fuse::Fused;
 use super::ranking::Ranking;
-use super::role::Role;
+use super::role::{Role, is_manifest};
 use super::shape::Shape;
 use crate::languages::terms::{PathWords, squash};
 
@@ -40,7 +40,7 @@ pub struct Parts {
     pub fused: f32,
     /// Added: the chunk defines the symbol, or a name in the sentence.
     pub definition: f32,
-    /// Added: file or directory are named as the question says.
+    /// Added: file or directory are named as the question says, or the file is the manifest that it asks for.
     pub path: f32,
     /// Added: the rest of the file is about it as well.
     pub coherence: f32,
@@ -76,6 +76,9 @@ pub fn rank(shape: &Shape, candidates: &[Fused], facts: &[Facts], ranking: &Rank
     for row in &mut rows {
         row.parts.definition = best * definition(shape, &names, row.facts, ranking);
         row.parts.path = best * shape.sentence * asked.affinity(&row.facts.path, row.dense_weight, ranking);
+        if shape.manifest > 0.0 && is_manifest(&row.facts.path) {
+            row.parts.path += best * shape.manifest * ranking.manifest_boost;
+        }
         row.score += row.parts.definition + row.parts.path;
     }
     add_coherence(&mut rows, ranking);

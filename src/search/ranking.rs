@@ -50,6 +50,10 @@ pub struct Ranking {
     pub reexport_factor: f32,
     /// Prose and data beside the code, unless asked for.
     pub prose_factor: f32,
+    /// How far documents count fully where the query asks how to use something: 0 not at all, 1 wholly.
+    pub usage_prose: f32,
+    /// The package's manifest, where the query asks for what it declares.
+    pub manifest_boost: f32,
     /// Code for one platform that the question does not name, beside that for others.
     pub platform_factor: f32,
     /// In long texts tests, examples and prose, which a fix seldom is about, count to the power of 1 + this.
@@ -81,6 +85,8 @@ impl Default for Ranking {
             stub_factor: 0.7,
             reexport_factor: 0.6,
             prose_factor: 0.5,
+            usage_prose: 1.0,
+            manifest_boost: 0.6,
             platform_factor: 0.7,
             role_bend_issue: 3.0,
         }

@@ -131,8 +131,8 @@ pub struct SearchAnswer {
     pub total: usize,
     /// Hits left out before the first one.
     pub offset: usize,
-    /// How far the answer can be believed; absent where that is not known: a listing, and SQLite's FTS5, whose scores were
-    /// not calibrated.
+    /// How far the answer can be believed; absent where that is not known: a listing, what is like a chunk,
+    /// a pasted text, and SQLite's FTS5, whose scores were not calibrated.
     pub confidence: Option<Confidence>,
     /// Names in the index that are spelt like words of the query that it does not have; only where confidence is low or
     /// none.

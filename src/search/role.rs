@@ -56,6 +56,36 @@ const TEMPLATE_ENDINGS: &[&str] = &[".in", ".tmpl", ".tpl", ".j2", ".jinja", ".e
 const PLATFORM_DIRECTORIES: &[&str] =
     &["win", "win32", "windows", "aix", "os390", "ibmi", "sunos", "solaris", "haiku", "cygwin", "qnx"];
 
+/// Files in which a package declares its name, its versions and what it depends on.
+const MANIFESTS: &[&str] = &[
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "cargo.toml",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "build.gradle.kts",
+    "gemfile",
+    "composer.json",
+    "mix.exs",
+    "package.swift",
+    "build.sbt",
+    "build.zig.zon",
+    ".tool-versions",
+];
+const MANIFEST_EXTENSIONS: &[&str] = &["gemspec", "csproj", "cabal", "nimble", "rockspec"];
+
+/// Whether a package declares itself in the file; the one at the root of the repository counts for more than those of
+/// examples and tests, which have roles of their own.
+pub(super) fn is_manifest(path: &str) -> bool {
+    let path = path.to_lowercase();
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    MANIFESTS.contains(&name) || MANIFEST_EXTENSIONS.contains(&extension)
+}
+
 impl Role {
     /// Judges a repository-relative path.
     #[must_use]
@@ -132,6 +162,10 @@ impl Role {
         let bend = match self {
             Self::Test | Self::Example | Self::Prose => shape.issue * ranking.role_bend_issue,
             _ => 0.0,
+        };
+        let bend = match self {
+            Self::Prose => bend - shape.usage.max(shape.manifest) * ranking.usage_prose,
+            _ => bend,
         };
         if shape.mentions(asked) { 1.0 } else { factor.powf(1.0 + bend) }
     }

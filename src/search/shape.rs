@@ -19,6 +19,10 @@ pub struct Shape {
     pub issue: f32,
     /// Words that name something, lower-cased, in order, each once; of a text with a subject line those of that line.
     pub words: Vec<String>,
+    /// 0 ..= 1: it asks how to use the thing (`how do I …`), which documents tell better than code.
+    pub usage: f32,
+    /// 0 ..= 1: it asks what the package declares of itself, such as the versions that it needs.
+    pub manifest: f32,
     /// Names of the code in it, squashed, each once; for a symbol question its last segment first.
     pub names: Vec<String>,
 }
@@ -55,7 +59,8 @@ impl Shape {
         let (from, to) = ISSUE_WORDS;
         let issue = ((ratio(all.len(), 1) - from) / (to - from)).clamp(0.0, 1.0);
         let symbol = symbol.clamp(0.0, 1.0);
-        Self { symbol, sentence: 1.0 - symbol, issue, words: told, names }
+        let (usage, manifest) = (asks(asks_usage(text)), asks(asks_manifest(text)));
+        Self { symbol, sentence: 1.0 - symbol, issue, words: told, usage, manifest, names }
     }
 
     /// Whether the question says one of these words itself, in this form or as a part of a name.
@@ -64,6 +69,40 @@ impl Shape {
         self.words.iter().any(|word| wanted.iter().any(|want| word == want))
             || self.words.iter().any(|word| word.split('_').any(|part| wanted.contains(&part)))
     }
+}
+
+fn asks(does: bool) -> f32 {
+    if does { 1.0 } else { 0.0 }
+}
+
+/// How people begin when they want to use something rather than read its code.
+const USAGE_STARTS: &[&str] = &[
+    "how do i ",
+    "how do you ",
+    "how do we ",
+    "how can i ",
+    "how can you ",
+    "how can we ",
+    "how can a user ",
+    "how should i ",
+    "how to ",
+    "can i ",
+    "what is the difference between ",
+];
+
+fn asks_usage(text: &str) -> bool {
+    let text = text.trim_start();
+    // Long enough for the longest start, and bounded for a pasted text.
+    let head: String = text.chars().take(40).flat_map(char::to_lowercase).collect();
+    USAGE_STARTS.iter().any(|start| head.starts_with(start))
+}
+
+/// `minimum Python version`, `which version of Go is required`.
+fn asks_manifest(text: &str) -> bool {
+    let words: Vec<String> = words(text).take(16).map(|word| word.text.to_lowercase()).collect();
+    let says = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    says(&["version", "versions"])
+        && says(&["minimum", "minimal", "required", "requires", "require", "supported", "supports", "needs", "need"])
 }
 
 /// The first line of several, if it says something: an issue's title, a commit's subject.
@@ -118,6 +157,15 @@ mod tests {
         assert!(Shape::of("tests of the router").mentions(&["test", "tests"]));
         assert!(Shape::of("test_client").mentions(&["test"]));
         assert!(!Shape::of("latest contest").mentions(&["test"]));
+    }
+
+    #[test]
+    fn knows_when_documents_or_manifests_are_asked_for() {
+        assert!(Shape::of("How do I send a file?").usage > 0.9);
+        assert!(Shape::of("how are files sent").usage < 0.1);
+        assert!(Shape::of("minimum Python version").manifest > 0.9);
+        assert!(Shape::of("which Node.js version is required").manifest > 0.9);
+        assert!(Shape::of("how nvm detects whether a version is already installed").manifest < 0.1);
     }
 
     proptest! {

@@ -124,6 +124,7 @@ impl Input {
             context_lines: self.context.unwrap_or(0).min(settings.context_lines_max),
             vectors: if self.ann == Some(false) { Vectors::Off } else { Vectors::Auto },
             in_full: self.output.unwrap_or_default() != Output::Compact,
+            keep_doubtful: false,
         })
     }
 }
