@@ -111,9 +111,9 @@ async fn written(
         let seen = page.len() as u64;
         let mut due = page;
         due.retain(|document| {
-            let same = stored.remove(&document.path).is_some_and(|row| {
-                row.content_hash == document.content_hash() && !is_to_be_retried(&row)
-            });
+            let same = stored
+                .remove(&document.path)
+                .is_some_and(|row| row.content_hash == document.content_hash() && !is_to_be_retried(&row));
             !(keeps_same && same)
         });
         report.files_unchanged += seen - due.len() as u64;

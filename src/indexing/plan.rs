@@ -62,8 +62,10 @@ pub(super) fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool, mode: 
             },
             Some(row) => {
                 let content_hash = if full { Vec::new() } else { row.content_hash };
-                let facts_missing = row.facts_missing.filter(|reason| MISSING_FACTS.contains(&reason.as_str()));
-                plan.read.push(ToRead { entry, known: Some(Known { id: row.id, content_hash, facts_missing }) });
+                let facts_missing =
+                    row.facts_missing.filter(|reason| MISSING_FACTS.contains(&reason.as_str()));
+                plan.read
+                    .push(ToRead { entry, known: Some(Known { id: row.id, content_hash, facts_missing }) });
             }
             None => plan.read.push(ToRead { entry, known: None }),
         }

@@ -20,8 +20,8 @@ use crate::embedding::Embedder;
 use crate::jobs::{Phase, ProgressSender};
 use crate::languages::{CHUNKER_VERSION, Dictionary, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use crate::store::{
-    Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, breakdown, files,
-    index_state, lexical, names, repositories,
+    Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, breakdown,
+    files, index_state, lexical, names, repositories,
 };
 
 /// Everything a run needs; it reads nothing else but the repository.

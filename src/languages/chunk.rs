@@ -108,26 +108,26 @@ const PARSED_BYTES_MAX: usize = 2 * 1024 * 1024;
 #[must_use]
 pub fn chunk(text: &str, language: Option<&'static Language>, limits: &ChunkLimits) -> Chunked {
     let lines = Lines::new(text);
-    let parsed =
-        match language.and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar))) {
-            None => Err("no_grammar"),
-            Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
-            Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("hazard"),
-            Some((language, grammar)) => with_stack(text.len(), || {
-                let timeout = limits.parse_timeout;
-                syntax::with_outline(text, language.separator, grammar, timeout, |outline, nodes, deadline| {
-                    let split = split::split(nodes.node(0), outline, &lines, limits);
-                    let pieces = merge::merge(split, outline, &lines, limits);
-                    let mut chunked = Chunked::new(name::chunks(&pieces, outline, &lines), How::Syntax);
-                    if limits.facts {
-                        chunked.facts_missing =
-                            add_facts(&mut chunked, grammar, outline, nodes, deadline).err();
-                    }
-                    chunked
-                })
+    let parsed = match language
+        .and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar)))
+    {
+        None => Err("no_grammar"),
+        Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
+        Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("hazard"),
+        Some((language, grammar)) => with_stack(text.len(), || {
+            let timeout = limits.parse_timeout;
+            syntax::with_outline(text, language.separator, grammar, timeout, |outline, nodes, deadline| {
+                let split = split::split(nodes.node(0), outline, &lines, limits);
+                let pieces = merge::merge(split, outline, &lines, limits);
+                let mut chunked = Chunked::new(name::chunks(&pieces, outline, &lines), How::Syntax);
+                if limits.facts {
+                    chunked.facts_missing = add_facts(&mut chunked, grammar, outline, nodes, deadline).err();
+                }
+                chunked
             })
-            .unwrap_or(Err("parse_failed")),
-        };
+        })
+        .unwrap_or(Err("parse_failed")),
+    };
     parsed.unwrap_or_else(|reason| {
         let pieces = merge::bound(lines.cut(0, lines.last_row(), limits), limits);
         let mut chunked = Chunked::new(name::blocks(&pieces, &lines), How::Lines(reason));
@@ -227,17 +227,21 @@ mod tests {
         let python = by_name("python");
         let limits = ChunkLimits { parse_timeout: Duration::from_nanos(1), ..ChunkLimits::default() };
         let chunked = chunk(&text, python, &limits);
-        assert_eq!((chunked.how, chunked.facts_missing), (How::Lines("parse_timeout"), Some("parse_timeout")));
+        assert_eq!(
+            (chunked.how, chunked.facts_missing),
+            (How::Lines("parse_timeout"), Some("parse_timeout"))
+        );
         assert!(!chunked.chunks.is_empty());
         assert_eq!(chunk("said", None, &limits).facts_missing, None, "nothing was looked for");
         assert_eq!(chunk("said", by_name("dart"), &limits).facts_missing, None, "nor here");
 
         // Past its time after the tree was there.
         let grammar = python.unwrap().grammar.as_ref().unwrap();
-        let outcome = syntax::with_outline(&text, ".", grammar, Duration::from_secs(600), |outline, nodes, _| {
-            let mut chunked = Chunked::new(Vec::new(), How::Syntax);
-            add_facts(&mut chunked, grammar, outline, nodes, Instant::now())
-        });
+        let outcome =
+            syntax::with_outline(&text, ".", grammar, Duration::from_secs(600), |outline, nodes, _| {
+                let mut chunked = Chunked::new(Vec::new(), How::Syntax);
+                add_facts(&mut chunked, grammar, outline, nodes, Instant::now())
+            });
         assert_eq!(outcome, Ok(Err("facts_timeout")));
     }
 }

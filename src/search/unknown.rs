@@ -144,8 +144,15 @@ mod tests {
     #[test]
     fn documents_and_data_are_not_spoken_of() {
         let unknown = LanguageCount { language: None, chunks: 9, facts_missing: 0 };
-        let admitted =
-            [of("python", 10), of("markdown", 99), of("yaml", 5), of("json", 5), of("css", 3), of("xml", 1), unknown];
+        let admitted = [
+            of("python", 10),
+            of("markdown", 99),
+            of("yaml", 5),
+            of("json", 5),
+            of("css", 3),
+            of("xml", 1),
+            unknown,
+        ];
         assert_eq!(said(&["calls", "async", "throws", "lint"], &admitted), None);
         assert_eq!(said(&["calls"], &[of("markdown", 3)]), None);
     }
@@ -154,7 +161,10 @@ mod tests {
     fn one_warning_names_what_is_not_parsed() {
         let admitted = [of("python", 10), of("dart", 3), of("perl", 4), of("markdown", 99)];
         let details = said(&["calls", "throws", "calls"], &admitted).unwrap();
-        assert_eq!(details, serde_json::json!({ "fields": ["calls", "throws"], "languages": ["perl", "dart"] }));
+        assert_eq!(
+            details,
+            serde_json::json!({ "fields": ["calls", "throws"], "languages": ["perl", "dart"] })
+        );
         assert_eq!(said(&["path", "type"], &admitted), None, "these are known everywhere");
     }
 

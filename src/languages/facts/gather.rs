@@ -51,7 +51,10 @@ pub(in crate::languages) fn gather(
         claimed: HashSet::new(),
         facts: chunks
             .iter()
-            .map(|_| Facts { counts: compiled.told.tells(Role::Branch).then(Counts::default), ..Facts::default() })
+            .map(|_| Facts {
+                counts: compiled.told.tells(Role::Branch).then(Counts::default),
+                ..Facts::default()
+            })
             .collect(),
         imports: Vec::new(),
         flow: Flow::default(),

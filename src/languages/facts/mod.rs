@@ -25,5 +25,5 @@ pub use detail::{CallPair, Detail};
 pub use field::{Counts, Facts, Field, Flag, Lint};
 pub use flow::{Assignment, CallSite, Flow, FunctionSpan};
 pub(super) use gather::gather;
-pub use query::{CountKind, Syntax};
 pub(super) use query::{Compiled, FactQuery, items};
+pub use query::{CountKind, Syntax};

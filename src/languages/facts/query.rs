@@ -143,7 +143,8 @@ impl Compiled {
             roles.any(|(at, role)| *role == Some(Role::Lint) && self.query.captures(pattern, at))
         };
         let patterns = (0..self.query.pattern_count()).filter(|pattern| captures(*pattern));
-        let mut rules: Vec<&str> = patterns.filter_map(|pattern| self.query.setting(pattern, "value")).collect();
+        let mut rules: Vec<&str> =
+            patterns.filter_map(|pattern| self.query.setting(pattern, "value")).collect();
         rules.sort_unstable();
         rules.dedup();
         rules
@@ -311,6 +312,7 @@ pub(in crate::languages) fn items<'t, 'q>(
             return Err("too_many_facts");
         }
     }
-    items.sort_by_key(|item: &Item<'_, '_>| (item.node.start_byte(), std::cmp::Reverse(item.node.end_byte())));
+    items
+        .sort_by_key(|item: &Item<'_, '_>| (item.node.start_byte(), std::cmp::Reverse(item.node.end_byte())));
     Ok(Items(items))
 }

@@ -54,7 +54,15 @@ impl<'t> Nodes<'t> {
             if named && let Some(parent) = nodes.get_mut(parent as usize) {
                 parent.last_named_child = at;
             }
-            nodes.push(Placed { node, kind: node.kind_id(), field, named, end: at + 1, parent, last_named_child: 0 });
+            nodes.push(Placed {
+                node,
+                kind: node.kind_id(),
+                field,
+                named,
+                end: at + 1,
+                parent,
+                last_named_child: 0,
+            });
             if cursor.goto_first_child() {
                 parent = at;
                 continue;

@@ -28,7 +28,9 @@ impl Predicate {
             these.map(|captured| text.get(nodes.node(captured.at).byte_range()).unwrap_or_default())
         };
         match &self.test {
-            Test::Among(texts) => of(self.capture).all(|said| texts.iter().any(|text| text == said) == self.is),
+            Test::Among(texts) => {
+                of(self.capture).all(|said| texts.iter().any(|text| text == said) == self.is)
+            }
             Test::Matches(regex) => of(self.capture).all(|said| regex.is_match(said) == self.is),
             Test::Same(other) => {
                 of(self.capture).count() == of(*other).count()

@@ -90,7 +90,8 @@ impl Query {
         let mut reader = Reader { language, text, words: &words, at: 0, captures: Vec::new(), depth: 0 };
         let mut patterns = Vec::new();
         while reader.at < words.len() {
-            patterns.push(reader.pattern().map_err(|error| format!("pattern {}: {error}", patterns.len() + 1))?);
+            patterns
+                .push(reader.pattern().map_err(|error| format!("pattern {}: {error}", patterns.len() + 1))?);
         }
         let mut query = Self {
             patterns,
@@ -120,7 +121,8 @@ impl Query {
 
     /// Whether a pattern can begin at a node of this kind.
     pub(in crate::languages) fn begins_at(&self, kind: u16) -> bool {
-        self.begins_anywhere() || self.by_kind.get(usize::from(kind)).is_some_and(|patterns| !patterns.is_empty())
+        self.begins_anywhere()
+            || self.by_kind.get(usize::from(kind)).is_some_and(|patterns| !patterns.is_empty())
     }
 
     /// Whether a pattern can begin at a node of any kind.
@@ -402,7 +404,8 @@ impl<'a> Reader<'a> {
             ("eq?", [Word::Text(text)]) => Test::Among(vec![text.clone()]),
             ("eq?", [Word::Capture(other)]) => Test::Same(self.capture(other)?),
             ("any-of?", texts) => {
-                let text = |word: &&Word<'_>| if let Word::Text(text) = word { Some(text.clone()) } else { None };
+                let text =
+                    |word: &&Word<'_>| if let Word::Text(text) = word { Some(text.clone()) } else { None };
                 Test::Among(texts.iter().map(text).collect::<Option<_>>().ok_or_else(error)?)
             }
             ("match?", [Word::Text(pattern)]) => {
@@ -443,11 +446,23 @@ impl<'a> Reader<'a> {
             open.extend(kinds.filter(|kind| of.insert(*kind)));
         }
         let listed = self.text.lines().filter_map(|line| line.strip_prefix(";! supertype "));
-        let mut listed = listed.map(str::split_whitespace).filter_map(|mut kinds| (kinds.next() == Some(name)).then_some(kinds));
-        of.extend(listed.by_ref().flatten().map(|kind| self.language.id_for_node_kind(kind, true)).filter(|id| *id != 0));
+        let mut listed = listed
+            .map(str::split_whitespace)
+            .filter_map(|mut kinds| (kinds.next() == Some(name)).then_some(kinds));
+        of.extend(
+            listed
+                .by_ref()
+                .flatten()
+                .map(|kind| self.language.id_for_node_kind(kind, true))
+                .filter(|id| *id != 0),
+        );
         // No node is of a supertype itself.
         of.retain(|kind| !self.language.node_kind_is_supertype(*kind));
-        if of.is_empty() { Err(format!("the grammar does not say what is a `{name}`")) } else { Ok(Kind::Of(of.into_iter().collect())) }
+        if of.is_empty() {
+            Err(format!("the grammar does not say what is a `{name}`"))
+        } else {
+            Ok(Kind::Of(of.into_iter().collect()))
+        }
     }
 
     fn field(&self, name: &str) -> Result<u16, String> {

@@ -59,7 +59,8 @@ pub(in crate::languages) fn capture_names(text: &str) -> Vec<&str> {
 }
 
 fn name(text: &str) -> &str {
-    let end = text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))).unwrap_or(text.len());
+    let end =
+        text.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.'))).unwrap_or(text.len());
     &text[..end]
 }
 

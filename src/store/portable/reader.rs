@@ -11,8 +11,8 @@ use super::writer::json;
 use crate::contract::Fault;
 use crate::store::workspace::ModelFacts;
 use crate::store::{
-    Candidate, ChunkRow, ChunkSpan, Completion, Filter, IndexState, LanguageCount, Opening, RepositoryRow, RepositoryState, Shown,
-    Versions, Within,
+    Candidate, ChunkRow, ChunkSpan, Completion, Filter, IndexState, LanguageCount, Opening, RepositoryRow,
+    RepositoryState, Shown, Versions, Within,
 };
 
 /// What finds chunks by words.
@@ -140,10 +140,7 @@ impl Reader {
         Ok(self.number("SELECT EXISTS (SELECT 1 FROM files WHERE mode = 'records')")? == 1)
     }
 
-    pub(in crate::store) fn languages(
-        &self,
-        filter: &Filter,
-    ) -> Result<Vec<LanguageCount>, Fault> {
+    pub(in crate::store) fn languages(&self, filter: &Filter) -> Result<Vec<LanguageCount>, Fault> {
         let within = match self.within(&filter.of_files())? {
             Within::These(ids) => Some(json(&ids)?),
             _ => None,

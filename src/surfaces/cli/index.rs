@@ -174,8 +174,10 @@ pub(super) fn render(result: &Value) -> String {
     }
     if !report.facts_missing.is_empty() {
         let files: u64 = report.facts_missing.iter().map(|missing| missing.count).sum();
-        let reasons =
-            report.facts_missing.iter().map(|missing| format!("{} {}", missing.count, visible_line(&missing.reason)));
+        let reasons = report
+            .facts_missing
+            .iter()
+            .map(|missing| format!("{} {}", missing.count, visible_line(&missing.reason)));
         let said = format!(
             "facts could not be read of {files} files: {}; what ran out of time is tried again by the next run",
             reasons.collect::<Vec<_>>().join(", ")

@@ -8,7 +8,9 @@ use crate::clock::iso_from_millis;
 use crate::contract::Fault;
 use crate::indexing::{RunReport, SkippedFiles};
 use crate::jobs::Progress;
-use crate::store::{self, Access, Project, ProjectTx, RepositoryRow, breakdown, files, repositories, vectors};
+use crate::store::{
+    self, Access, Project, ProjectTx, RepositoryRow, breakdown, files, repositories, vectors,
+};
 use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;

@@ -43,7 +43,11 @@ async fn a_file_whose_time_ran_out_is_told_and_mended_by_the_next_run() {
 
     let told = json!([{ "reason": "parse_timeout", "count": 1, "examples": ["long.py"] }]);
     assert_eq!(status(&shop).await, told);
-    assert_eq!(files(&shop.ask("parcel calls:wrap", json!({})).await), ["short.py"], "its chunks are known by words");
+    assert_eq!(
+        files(&shop.ask("parcel calls:wrap", json!({})).await),
+        ["short.py"],
+        "its chunks are known by words"
+    );
     assert!(files(&shop.ask("pack_parcel_17", json!({})).await).contains(&"long.py".to_owned()));
     let said = warnings(&shop, "parcel calls:wrap lang:python", json!({})).await;
     assert_eq!(said.len(), 1, "{said:#?}");
@@ -82,7 +86,9 @@ async fn an_index_of_a_version_that_lost_facts_is_mended_by_its_next_run() {
     let report = build(&shop.app, &shop).await;
     assert_eq!(report["filesChanged"], 1, "{report:#}");
     assert_eq!(files(&shop.ask("parcel calls:wrap", json!({})).await), ["lost.py"]);
-    assert!(number(&mut raw, &format!("SELECT max(facts_version)::int8 FROM {schema}.repositories")).await > 1);
+    assert!(
+        number(&mut raw, &format!("SELECT max(facts_version)::int8 FROM {schema}.repositories")).await > 1
+    );
 }
 
 #[test]
