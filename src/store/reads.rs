@@ -1,9 +1,7 @@
 //! What search reads, from whichever holds it: a project's schema in Postgres, or a portable file.
 
 use super::portable::Reader;
-use super::project::{
-    breakdown, chunks, files, filter, history, index_state, lexical, names, opening, vectors,
-};
+use super::project::{breakdown, chunks, filter, history, index_state, lexical, names, opening, vectors};
 use super::{
     Access, Candidate, ChunkRow, ChunkSpan, Completion, FileFacts, Filter, IndexState, LanguageCount,
     LexicalHit, LexicalQuery, ModelFacts, Opening, Project, ProjectTx, Shown, Store, VectorHit, Within,

@@ -10,8 +10,8 @@ use tree_sitter::{Parser, QueryCursor, Tree};
 use super::{Matcher, Nodes, Query, capture_names};
 use crate::languages::{Language, PARSED};
 
-/// A match: its pattern, and its captures by name and range.
-type Match = (usize, Vec<(String, usize, usize, &'static str)>);
+/// A match: its pattern, and its captures by name, range and kind.
+type Match = (usize, Vec<(String, usize, usize, u16)>);
 
 fn tree(language: &Language, text: &str) -> Tree {
     let mut parser = Parser::new();
@@ -27,7 +27,7 @@ fn theirs(query: &tree_sitter::Query, tree: &Tree, text: &str) -> Vec<Match> {
     while let Some(hit) = hits.next() {
         let captures = hit.captures().iter().map(|capture| {
             let name = query.capture_names()[capture.index as usize].to_owned();
-            (name, capture.node.start_byte(), capture.node.end_byte(), capture.node.kind())
+            (name, capture.node.start_byte(), capture.node.end_byte(), capture.node.kind_id())
         });
         found.push((hit.pattern_index, captures.collect()));
     }
@@ -45,7 +45,7 @@ fn ours(query: &Query, tree: &Tree, text: &str) -> Vec<Match> {
         let in_time = matcher.at(at, &mut |hit| {
             let captures = hit.captured.iter().map(|captured| {
                 let (name, node) = (names[usize::from(captured.capture)], nodes.node(captured.at));
-                (name.to_owned(), node.start_byte(), node.end_byte(), node.kind())
+                (name.to_owned(), node.start_byte(), node.end_byte(), node.kind_id())
             });
             found.push((hit.pattern, captures.collect()));
         });

@@ -152,8 +152,9 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let mut listed = Vec::with_capacity(shown.len());
     for row in shown {
         let totals = files::totals(&mut tx, Some(row.id)).await?;
-        let of_this = missing.extract_if(.., |missing| missing.repository_id == row.id);
-        listed.push(Repository::new(row, totals, of_this.map(SkippedFiles::from).collect()));
+        let id = row.id;
+        let of_this = missing.extract_if(.., |missing| missing.repository_id == id).map(SkippedFiles::from);
+        listed.push(Repository::new(row, totals, of_this.collect()));
     }
     tx.commit().await?;
     let jobs = jobs(store, &project, only.as_deref()).await?;
