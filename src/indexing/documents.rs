@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use futures::future::BoxFuture;
 
+use super::plan::is_to_be_retried;
 use super::prepare::{Prepared, of_document};
 use super::report::RunReport;
 use super::run::{self, Repository, Run};
@@ -66,6 +67,7 @@ pub async fn run_documents(run: &Run<'_>, documents: &dyn Documents) -> Result<R
         vectors::ensure_index(run).await?;
         (report.vectors_embedded, report.vectors_pending) = (embedded.embedded, embedded.pending);
         (report.files, report.chunks) = run::totals(run, repository.id).await?;
+        report.facts_missing = run::facts_missing(run, repository.id).await?;
         report.seconds = run::seconds_since(run, started);
         run::close(run, &repository, &report).await?;
         Ok(report)
@@ -109,8 +111,9 @@ async fn written(
         let seen = page.len() as u64;
         let mut due = page;
         due.retain(|document| {
-            let same =
-                stored.remove(&document.path).is_some_and(|row| row.content_hash == document.content_hash());
+            let same = stored
+                .remove(&document.path)
+                .is_some_and(|row| row.content_hash == document.content_hash() && !is_to_be_retried(&row));
             !(keeps_same && same)
         });
         report.files_unchanged += seen - due.len() as u64;

@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use super::options::Mode;
 use super::walk::Entry;
+use crate::languages::MISSING_FACTS;
 use crate::store::FileRow;
 
 /// The work of one run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Plan {
-    /// Files to read: new, or different in size or time, or all of them in a full run; in path order.
+    /// Files to read: new, or different in size or time, or without the facts that another attempt may give, or all of
+    /// them in a full run; in path order.
     pub(super) read: Vec<ToRead>,
     /// Searchable files taken as unchanged by size and time.
     pub(super) unchanged: usize,
@@ -37,6 +39,8 @@ pub(super) struct Known {
     pub(super) id: i64,
     /// blake3 of the bytes; empty when the file was skipped unread.
     pub(super) content_hash: Vec<u8>,
+    /// Why its facts could not be read, where another attempt may have them.
+    pub(super) facts_missing: Option<String>,
 }
 
 /// Compares. Size and time are only a hint: a file that differs in either is read, and its content
@@ -52,13 +56,16 @@ pub(super) fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool, mode: 
                 plan.others += u64::from(row.skipped.is_none());
             }
             None if !mode.may_be(&entry.path) => {}
-            Some(row) if !full && same(&row, &entry) => match row.skipped {
+            Some(row) if !full && same(&row, &entry) && !is_to_be_retried(&row) => match row.skipped {
                 None => plan.unchanged += 1,
                 Some(reason) => plan.still_skipped.push((reason, row.path)),
             },
             Some(row) => {
                 let content_hash = if full { Vec::new() } else { row.content_hash };
-                plan.read.push(ToRead { entry, known: Some(Known { id: row.id, content_hash }) });
+                let facts_missing =
+                    row.facts_missing.filter(|reason| MISSING_FACTS.contains(&reason.as_str()));
+                plan.read
+                    .push(ToRead { entry, known: Some(Known { id: row.id, content_hash, facts_missing }) });
             }
             None => plan.read.push(ToRead { entry, known: None }),
         }
@@ -73,6 +80,11 @@ pub(super) fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool, mode: 
 /// Whether a stored file is of the mode; of what was left out unread nobody knows.
 pub(super) fn is_of(row: &FileRow, mode: Mode) -> bool {
     mode.of_files().is_none_or(|word| row.skipped.is_none() && row.mode == word)
+}
+
+/// Whether its facts are missing for a reason that may be gone.
+pub(super) fn is_to_be_retried(row: &FileRow) -> bool {
+    row.facts_missing.as_deref().is_some_and(|reason| MISSING_FACTS.contains(&reason))
 }
 
 fn same(row: &FileRow, entry: &Entry) -> bool {
@@ -104,6 +116,7 @@ mod tests {
             skipped: None,
             chunks: 1,
             mode: "code".into(),
+            facts_missing: None,
         }
     }
 
@@ -115,6 +128,24 @@ mod tests {
         assert_eq!(plan.unchanged, 1);
         assert_eq!(plan.read.iter().map(|r| r.entry.path.as_str()).collect::<Vec<_>>(), ["b", "d"]);
         assert_eq!(plan.vanished, [3]);
+    }
+
+    #[test]
+    fn what_ran_out_of_time_is_read_again_though_it_is_unchanged() {
+        let missing = |id, path, reason: &str| FileRow {
+            facts_missing: Some(reason.to_owned()),
+            ..row(id, path, 1, 10)
+        };
+        let stored = vec![
+            missing(1, "a", "facts_timeout"),
+            missing(2, "b", "parse_timeout"),
+            missing(3, "c", "hazard"),
+            row(4, "d", 1, 10),
+        ];
+        let entries = ["a", "b", "c", "d"].map(|path| entry(path, 1, 10));
+        let plan = plan(stored, entries.into(), false, Mode::All);
+        assert_eq!(plan.read.iter().map(|read| read.entry.path.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(plan.unchanged, 2, "the others are what they can be");
     }
 
     #[test]

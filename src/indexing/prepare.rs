@@ -30,7 +30,7 @@ pub(super) enum Prepared {
     },
     /// It is of another mode than the run is about, and stays as it is.
     Other,
-    /// The bytes are the stored ones; only size or time differed.
+    /// The bytes are the stored ones, and what is to be known of them is as well; only size or time differed.
     Same {
         /// Row id.
         id: i64,
@@ -84,9 +84,9 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWi
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
     let read = root.read(&entry.path, &limits);
     let content_hash = read.content_hash.map(Vec::from).unwrap_or_default();
-    if let Some(known) = known
-        && !known.content_hash.is_empty()
-        && known.content_hash == content_hash
+    let same = known.filter(|known| !known.content_hash.is_empty() && known.content_hash == content_hash);
+    if let Some(known) = &same
+        && known.facts_missing.is_none()
     {
         return Prepared::Same { id: known.id, modified_ns: entry.modified_ns };
     }
@@ -100,6 +100,7 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWi
         lines: 0,
         mode: "code",
         skipped: None,
+        facts_missing: None,
         imports: Vec::new(),
         meta: None,
         risk_ends: None,
@@ -125,6 +126,13 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWi
             describe(&mut write, &clean.text, language, settings, with);
         }
     }
+    // Another attempt that came no further leaves the rows as they are.
+    if let Some(known) = same
+        && write.facts_missing.is_some()
+        && known.facts_missing.as_deref() == write.facts_missing
+    {
+        return Prepared::Same { id: known.id, modified_ns: entry.modified_ns };
+    }
     Prepared::Changed { file: Box::new(write), redacted }
 }
 
@@ -141,12 +149,13 @@ pub(super) fn of_document(
         Redacted { text: document.text.as_str().into(), count: 0 }
     };
     let language = languages::by_name("markdown");
-    let Chunked { chunks, .. } = chunked(&clean.text, language, settings);
+    let Chunked { chunks, facts_missing, .. } = chunked(&clean.text, language, settings);
     let findings = Findings::default();
     let rows =
         chunks.into_iter().map(|chunk| chunk_write(&document.path, chunk, false, &findings, dictionary));
     let write = FileWrite {
         chunks: rows.collect(),
+        facts_missing,
         extension: extension(&document.path),
         language: language.map(|language| language.id),
         mode: document.mode,
@@ -169,7 +178,8 @@ fn describe(
     settings: &config::Indexing,
     with: &ReadWith,
 ) {
-    let Chunked { chunks, imports, flow, .. } = chunked(text, language, settings);
+    let Chunked { chunks, imports, flow, facts_missing, .. } = chunked(text, language, settings);
+    write.facts_missing = facts_missing;
     let findings = match (with.rules.as_deref(), language) {
         (Some(rules), Some(language)) => analyse(text, language.id, &flow, rules),
         _ => Findings::default(),

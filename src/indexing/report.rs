@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::store::FactsMissing;
+
 /// The result of one run; stored with the repository.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -31,6 +33,10 @@ pub struct RunReport {
     pub secrets_redacted: u64,
     /// Files and folders that are not searchable, by reason.
     pub skipped: Vec<SkippedFiles>,
+    /// Searchable files whose facts, comments and imports could not be read, by reason. What ran out of time is tried
+    /// again by the next run.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub facts_missing: Vec<SkippedFiles>,
     /// What else the reader should know: rules that were left out, and why.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub notes: Vec<String>,
@@ -77,6 +83,12 @@ pub struct SkippedFiles {
     pub count: u64,
     /// The first few, in path order.
     pub examples: Vec<String>,
+}
+
+impl From<FactsMissing> for SkippedFiles {
+    fn from(missing: FactsMissing) -> Self {
+        Self { reason: missing.reason, count: missing.count.unsigned_abs(), examples: missing.paths }
+    }
 }
 
 /// Most examples kept for a reason.

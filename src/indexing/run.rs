@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use super::options::{Mode, Options};
 use super::plan::{self, Plan};
 use super::prepare::ReadWith;
-use super::report::{RunReport, SkipCounter};
+use super::report::{RunReport, SkipCounter, SkippedFiles};
 use super::risk::{self, Rules};
 use super::walk::{self, Walk};
 use super::{artifacts, history, vectors, write};
@@ -20,8 +20,8 @@ use crate::embedding::Embedder;
 use crate::jobs::{Phase, ProgressSender};
 use crate::languages::{CHUNKER_VERSION, Dictionary, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use crate::store::{
-    Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, files,
-    index_state, lexical, names, repositories,
+    Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, breakdown,
+    files, index_state, lexical, names, repositories,
 };
 
 /// Everything a run needs; it reads nothing else but the repository.
@@ -151,6 +151,7 @@ async fn pipeline(
         vectors_pending: embedded.pending,
         secrets_redacted: written.redacted,
         skipped: skips.finish(),
+        facts_missing: facts_missing(run, repository.id).await?,
         notes,
         restored_artifacts: restored,
         sqlite: None,
@@ -393,6 +394,14 @@ pub(super) async fn close(run: &Run<'_>, repository: &Repository, report: &RunRe
         repositories::settle(&mut tx, run.fence).await?;
     }
     tx.commit().await
+}
+
+/// Searchable files whose facts could not be read, by reason.
+pub(super) async fn facts_missing(run: &Run<'_>, repository_id: i64) -> Result<Vec<SkippedFiles>, Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let missing = breakdown::facts_missing(&mut tx, &[repository_id]).await?;
+    tx.commit().await?;
+    Ok(missing.into_iter().map(SkippedFiles::from).collect())
 }
 
 /// A failed first run leaves no empty repository behind; a later one keeps what was searchable.

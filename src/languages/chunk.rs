@@ -7,8 +7,8 @@ use super::facts::{self, Comment, Facts, Flow};
 use super::language::{Grammar, Language};
 use super::lines::Lines;
 use super::syntax::Outline;
+use super::tree_query::Nodes;
 use super::{merge, name, split, syntax};
-use tree_sitter::Node;
 
 /// Bump when the same file gives other chunks; stored with an index so that it is rebuilt.
 pub const CHUNKER_VERSION: i32 = 1;
@@ -48,7 +48,15 @@ pub struct Chunked {
     pub imports: Vec<String>,
     /// How values move in it.
     pub flow: Flow,
+    /// Why its facts, comments and imports were not read although they were looked for. A reason of [`MISSING_FACTS`]
+    /// may be gone another time; the others belong to the text.
+    pub facts_missing: Option<&'static str>,
 }
+
+/// Reasons why a file's facts are missing that another attempt may not meet: its time ran out before there was a tree
+/// (`parse_timeout`) or before the facts were read (`facts_timeout`), it has more of them than are kept
+/// (`too_many_facts`), or its thread failed (`parse_failed`).
+pub const MISSING_FACTS: &[&str] = &["parse_timeout", "facts_timeout", "too_many_facts", "parse_failed"];
 
 /// What the chunk borders follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +76,8 @@ pub struct ChunkLimits {
     pub chars_max: usize,
     /// Most chunks of a file; above, neighbours are joined until it holds.
     pub chunks_max: usize,
-    /// Longest time for parsing and querying one file.
+    /// Longest time for parsing and querying one file. Reading the queries of its language, once a process, does not
+    /// count.
     pub parse_timeout: Duration,
     /// Whether facts are looked for.
     pub facts: bool,
@@ -99,51 +108,55 @@ const PARSED_BYTES_MAX: usize = 2 * 1024 * 1024;
 #[must_use]
 pub fn chunk(text: &str, language: Option<&'static Language>, limits: &ChunkLimits) -> Chunked {
     let lines = Lines::new(text);
-    let parsed =
-        match language.and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar))) {
-            None => Err("no_grammar"),
-            Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
-            Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("hazard"),
-            Some((language, grammar)) => with_stack(text.len(), || {
-                let deadline = Instant::now() + limits.parse_timeout;
-                syntax::with_outline(text, language.separator, grammar, deadline, |outline, root| {
-                    let pieces =
-                        merge::merge(split::split(root, outline, &lines, limits), outline, &lines, limits);
-                    let mut chunked = Chunked::new(name::chunks(&pieces, outline, &lines), How::Syntax);
-                    if limits.facts {
-                        add_facts(&mut chunked, grammar, outline, root, deadline);
-                    }
-                    chunked
-                })
+    let parsed = match language
+        .and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar)))
+    {
+        None => Err("no_grammar"),
+        Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
+        Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("hazard"),
+        Some((language, grammar)) => with_stack(text.len(), || {
+            let timeout = limits.parse_timeout;
+            syntax::with_outline(text, language.separator, grammar, timeout, |outline, nodes, deadline| {
+                let split = split::split(nodes.node(0), outline, &lines, limits);
+                let pieces = merge::merge(split, outline, &lines, limits);
+                let mut chunked = Chunked::new(name::chunks(&pieces, outline, &lines), How::Syntax);
+                if limits.facts {
+                    chunked.facts_missing = add_facts(&mut chunked, grammar, outline, nodes, deadline).err();
+                }
+                chunked
             })
-            .unwrap_or(Err("parse_failed")),
-        };
+        })
+        .unwrap_or(Err("parse_failed")),
+    };
     parsed.unwrap_or_else(|reason| {
         let pieces = merge::bound(lines.cut(0, lines.last_row(), limits), limits);
-        Chunked::new(name::blocks(&pieces, &lines), How::Lines(reason))
+        let mut chunked = Chunked::new(name::blocks(&pieces, &lines), How::Lines(reason));
+        // Of a language without a grammar nothing was looked for.
+        chunked.facts_missing = Some(reason).filter(|reason| *reason != "no_grammar");
+        chunked
     })
 }
 
 impl Chunked {
     fn new(chunks: Vec<Chunk>, how: How) -> Self {
-        Self { chunks, how, imports: Vec::new(), flow: Flow::default() }
+        Self { chunks, how, imports: Vec::new(), flow: Flow::default(), facts_missing: None }
     }
 }
 
-/// Adds what the language's `facts.scm` finds. Where time runs out the chunks stay as they are: a fact that is
-/// not known passes no filter.
+/// Adds what the language's `facts.scm` finds. The error is the reason why that is not to be had: the chunks stay as
+/// they are, and a fact that is not known passes no filter.
 fn add_facts(
     chunked: &mut Chunked,
     grammar: &Grammar,
     outline: &Outline<'_>,
-    root: Node<'_>,
+    nodes: &Nodes<'_>,
     deadline: Instant,
-) {
-    let Ok(compiled) = grammar.facts.compiled(|| (grammar.language)()) else { return };
-    let Ok(items) = facts::items(outline.text, compiled, root, deadline) else { return };
+) -> Result<(), &'static str> {
+    let compiled = grammar.facts().map_err(|_| "bad_query")?;
+    let items = facts::items(outline.text, compiled, nodes, deadline)?;
     let rows = |chunk: &Chunk| (chunk.start_line as usize - 1, chunk.end_line as usize - 1);
     let places: Vec<_> = chunked.chunks.iter().map(rows).collect();
-    let gathered = facts::gather(outline, compiled, items, root, &places);
+    let gathered = facts::gather(outline, compiled, items, nodes.node(0), &places);
     for (chunk, (facts, comments)) in
         chunked.chunks.iter_mut().zip(gathered.facts.into_iter().zip(gathered.comments))
     {
@@ -152,6 +165,7 @@ fn add_facts(
     }
     chunked.imports = gathered.imports;
     chunked.flow = gathered.flow;
+    Ok(())
 }
 
 /// Runs `work` where there is stack enough for a text of `bytes`. Nothing when there is none to be had or the
@@ -165,4 +179,69 @@ fn with_stack<R: Send>(bytes: usize, work: impl FnOnce() -> R + Send) -> Option<
         let worker = thread::Builder::new().name("parse".to_owned()).stack_size(stack);
         worker.spawn_scoped(scope, work).ok()?.join().ok()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+    use crate::languages::by_name;
+    use crate::languages::facts::Field;
+
+    /// A grammar whose first handles, with which the queries are read, take longer than a file may.
+    fn slow() -> tree_sitter::Language {
+        static HANDLES: AtomicU32 = AtomicU32::new(0);
+        if HANDLES.fetch_add(1, Ordering::Relaxed) < 2 {
+            thread::sleep(Duration::from_millis(1500));
+        }
+        tree_sitter_python::LANGUAGE.into()
+    }
+
+    static SLOW: Language = Language {
+        id: "slow",
+        title: "Slow",
+        aliases: &[],
+        extensions: &[],
+        file_names: &[],
+        interpreters: &[],
+        separator: ".",
+        grammar: Some(Grammar::new(
+            slow,
+            include_str!("python/definitions.scm"),
+            include_str!("python/facts.scm"),
+        )),
+    };
+
+    #[test]
+    fn reading_the_queries_takes_nothing_of_a_files_time() {
+        let limits = ChunkLimits { parse_timeout: Duration::from_secs(1), ..ChunkLimits::default() };
+        let chunked = chunk("def send(parcel):\n    wrap(parcel)\n", Some(&SLOW), &limits);
+        assert_eq!((chunked.how, chunked.facts_missing), (How::Syntax, None));
+        assert!(chunked.chunks[0].facts.has(Field::Call, "wrap"), "{chunked:#?}");
+    }
+
+    #[test]
+    fn a_file_says_why_it_has_no_facts() {
+        let text = "def send(parcel):\n    wrap(parcel)\n".repeat(20_000);
+        let python = by_name("python");
+        let limits = ChunkLimits { parse_timeout: Duration::from_nanos(1), ..ChunkLimits::default() };
+        let chunked = chunk(&text, python, &limits);
+        assert_eq!(
+            (chunked.how, chunked.facts_missing),
+            (How::Lines("parse_timeout"), Some("parse_timeout"))
+        );
+        assert!(!chunked.chunks.is_empty());
+        assert_eq!(chunk("said", None, &limits).facts_missing, None, "nothing was looked for");
+        assert_eq!(chunk("said", by_name("dart"), &limits).facts_missing, None, "nor here");
+
+        // Past its time after the tree was there.
+        let grammar = python.unwrap().grammar.as_ref().unwrap();
+        let outcome =
+            syntax::with_outline(&text, ".", grammar, Duration::from_secs(600), |outline, nodes, _| {
+                let mut chunked = Chunked::new(Vec::new(), How::Syntax);
+                add_facts(&mut chunked, grammar, outline, nodes, Instant::now())
+            });
+        assert_eq!(outcome, Ok(Err("facts_timeout")));
+    }
 }

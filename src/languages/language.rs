@@ -3,7 +3,8 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use super::facts::{FactQuery, Syntax};
+use super::facts::{self, CountKind, FactQuery, Syntax};
+use super::plain;
 use super::query::Compiled;
 
 /// One language of the registry. Two are the same when their `id` is.
@@ -36,7 +37,7 @@ pub(super) struct Grammar {
     pub(super) facts: FactQuery,
     /// Tells texts that the grammar's scanner cannot take.
     pub(super) hazard: Option<fn(&str) -> bool>,
-    /// The compiled query, made on first use; an error is a defect of the data and tested against.
+    /// The query of definitions, read on first use; an error is a defect of the data and tested against.
     pub(super) compiled: OnceLock<Result<Compiled, String>>,
 }
 
@@ -62,6 +63,13 @@ impl Grammar {
     }
 }
 
+impl Grammar {
+    /// The query of facts, read once.
+    pub(super) fn facts(&self) -> Result<&facts::Compiled, &str> {
+        self.facts.compiled(self.language)
+    }
+}
+
 impl Language {
     /// Whether files of this language are documents.
     #[must_use]
@@ -69,11 +77,19 @@ impl Language {
         matches!(self.id, "markdown" | "rst" | "asciidoc" | "text" | "latex")
     }
 
-    /// Whether the facts of this language's code say something of the kind.
+    /// Whether the facts of this language's code say something of the kind. Nothing is compiled for it.
     #[must_use]
     pub fn tells(&self, syntax: Syntax) -> bool {
-        let Some(grammar) = &self.grammar else { return false };
-        grammar.facts.compiled(|| (grammar.language)()).is_ok_and(|compiled| compiled.can_tell(syntax))
+        self.grammar.as_ref().is_some_and(|grammar| grammar.facts.told().can_tell(syntax))
+    }
+
+    /// Whether it is written to be run: neither documents nor data nor markup, of which nobody expects calls or types.
+    #[must_use]
+    pub fn is_code(&self) -> bool {
+        match &self.grammar {
+            Some(grammar) => grammar.facts.told().can_tell(Syntax::Counts(CountKind::Branches)),
+            None => !plain::NO_CODE.contains(&self.id),
+        }
     }
 
     /// Whether files of this language are chunked along their syntax.

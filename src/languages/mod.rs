@@ -14,6 +14,7 @@ mod hazard;
 mod lines;
 mod query;
 mod syntax;
+mod tree_query;
 
 mod merge;
 mod name;
@@ -30,7 +31,7 @@ mod properties;
 #[cfg(test)]
 mod samples;
 
-pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, chunk};
+pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, MISSING_FACTS, chunk};
 pub use dictionary::Dictionary;
 pub use facts::Facts;
 pub use language::Language;

@@ -2,6 +2,41 @@
 
 use super::language::Language;
 
+/// Those of them that are documents, data, markup, configuration or templates.
+pub(super) const NO_CODE: &[&str] = &[
+    "asciidoc",
+    "bazel",
+    "cmake",
+    "csv",
+    "diff",
+    "dockerfile",
+    "gettext",
+    "gherkin",
+    "graphql",
+    "handlebars",
+    "hcl",
+    "ini",
+    "jinja",
+    "jupyter",
+    "just",
+    "latex",
+    "liquid",
+    "makefile",
+    "meson",
+    "nix",
+    "prisma",
+    "proto",
+    "pug",
+    "puppet",
+    "rst",
+    "sass",
+    "scss",
+    "text",
+    "thrift",
+    "twig",
+    "xml",
+];
+
 macro_rules! plain {
     ($($id:literal $title:literal aliases $aliases:tt extensions $extensions:tt files $files:tt run $run:tt;)*) => {
         /// Every language without a grammar here, by id.

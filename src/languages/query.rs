@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use streaming_iterator::StreamingIterator;
-use tree_sitter::{Node, Query, QueryCursor, QueryMatch};
+use tree_sitter::Node;
 
 use super::language::Grammar;
 use super::syntax::rows;
+use super::tree_query::{Captured, Hit, Matcher, Nodes, Query};
 
 /// Kinds of definition a query may name (`@definition.<kind>`). `impl` adds to a type and defines nothing itself.
 pub(super) const KINDS: &[&str] = &[
@@ -28,15 +28,10 @@ pub(super) const KINDS: &[&str] = &[
 /// Nodes looked at between two looks at the clock.
 const NODES_A_LOOK: usize = 1024;
 
-/// Unfinished matches of one node's patterns; far above what a sensible pattern needs.
-const MATCHES_MAX: u32 = 4096;
-
-/// A compiled query, what its captures mean, and the kinds of node that a pattern can start at.
+/// A query and what its captures mean.
 pub(super) struct Compiled {
     query: Query,
     roles: Vec<Role>,
-    /// By kind id.
-    roots: Vec<bool>,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -73,27 +68,17 @@ pub(super) struct Finds<'t> {
     pub(super) leading: HashSet<usize>,
 }
 
-/// The query of a grammar, compiled once.
+/// The query of a grammar, read once.
 pub(super) fn compiled(grammar: &Grammar) -> Result<&Compiled, &str> {
     grammar
         .compiled
         .get_or_init(|| {
-            let language = (grammar.language)();
-            let query = Query::new(&language, grammar.definitions).map_err(|error| error.to_string())?;
-            let roles = query.capture_names().iter().map(|name| role(name)).collect::<Result<_, _>>()?;
-            let mut roots = vec![false; language.node_kind_count()];
-            for kind in root_kinds(grammar.definitions) {
-                // One name can have several ids.
-                let ids = (0..=u16::MAX).take(roots.len()).filter(|&id| {
-                    language.node_kind_is_named(id) && language.node_kind_for_id(id) == Some(kind)
-                });
-                let ids: Vec<_> = ids.map(usize::from).collect();
-                if ids.is_empty() {
-                    return Err(format!("no pattern can start at `{kind}`"));
-                }
-                ids.into_iter().for_each(|id| roots[id] = true);
+            let query = Query::new(&(grammar.language)(), grammar.definitions)?;
+            let roles = query.capture_names().map(role).collect::<Result<_, _>>()?;
+            if query.begins_anywhere() {
+                return Err("a pattern can start at any node".to_owned());
             }
-            Ok(Compiled { query, roles, roots })
+            Ok(Compiled { query, roles })
         })
         .as_ref()
         .map_err(String::as_str)
@@ -118,62 +103,32 @@ fn role(capture: &str) -> Result<Role, String> {
     })
 }
 
-/// The kinds of node at the top of a query's patterns: `(kind …)`, or each of `[(kind …) (kind …)]`.
-fn root_kinds(query: &str) -> Vec<&str> {
-    let mut kinds = Vec::new();
-    let mut depth = 0usize;
-    let mut quoted = false;
-    let code = query.lines().filter(|line| !line.trim_start().starts_with(';'));
-    for line in code {
-        for (at, c) in line.char_indices() {
-            match c {
-                '"' => quoted = !quoted,
-                _ if quoted => {}
-                '(' => {
-                    if depth == 0 {
-                        let rest = &line[at + 1..];
-                        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
-                        kinds.push(&rest[..end]);
-                    }
-                    depth += 1;
-                }
-                ')' => depth = depth.saturating_sub(1),
-                _ => {}
-            }
-        }
-    }
-    kinds
-}
-
-/// Finds definitions. The query runs only at nodes where a pattern can start, and the walk does not enter what
-/// stands on one line, unless that is a type, a module or wrapped: expressions are most of a tree, and define
-/// nothing.
+/// Finds definitions. The query is asked only at nodes where a pattern can start, and what stands on one line is not
+/// entered, unless that is a type, a module or wrapped: expressions are most of a tree, and define nothing.
 pub(super) fn find<'t>(
     text: &str,
     compiled: &Compiled,
-    root: Node<'t>,
+    nodes: &Nodes<'t>,
     deadline: Instant,
 ) -> Result<Finds<'t>, &'static str> {
     let mut finds = Finds::default();
-    let mut matcher = QueryCursor::new();
-    matcher.set_max_start_depth(Some(0)).set_match_limit(MATCHES_MAX);
-    let mut walk = root.walk();
+    let mut matcher = Matcher::new(&compiled.query, nodes, text, deadline);
     let mut seen = 0usize;
     // Up to here everything is entered: the end of the last type or module on one line.
     let mut entered_to = 0;
-    loop {
+    let mut at = 0;
+    while at < nodes.len() {
         seen += 1;
         if seen.is_multiple_of(NODES_A_LOOK) && Instant::now() > deadline {
             return Err("parse_timeout");
         }
-        let node = walk.node();
+        let node = nodes.node(at);
         let (first, last) = rows(node);
         let mut enter = seen == 1 || last > first || node.end_byte() <= entered_to;
-        if compiled.roots.get(usize::from(node.kind_id())) == Some(&true) {
+        if compiled.query.begins_at(nodes.kind(at)) {
             let (found, wrapped) = (finds.found.len(), finds.wrappers.len());
-            let mut matches = matcher.matches(&compiled.query, node, text.as_bytes());
-            while let Some(hit) = matches.next() {
-                take(hit, compiled, &mut finds);
+            if !matcher.at(at, &mut |hit| take(&hit, nodes, compiled, &mut finds)) {
+                return Err("parse_timeout");
             }
             let is_function = |found: &Found<'_>| matches!(found.kind, "function" | "method");
             let holds = finds.wrappers.len() > wrapped
@@ -183,33 +138,27 @@ pub(super) fn find<'t>(
             }
             enter = last > first || holds || (enter && finds.found.len() == found);
         }
-        if enter && walk.goto_first_child() {
-            continue;
-        }
-        while !walk.goto_next_sibling() {
-            if !walk.goto_parent() {
-                return Ok(finds);
-            }
-        }
+        at = if enter { at + 1 } else { nodes.end(at) };
     }
+    Ok(finds)
 }
 
-fn take<'t>(hit: &QueryMatch<'_, 't>, compiled: &Compiled, finds: &mut Finds<'t>) {
-    let of =
-        |role: Role| hit.captures().iter().find(|c| compiled.roles[c.index as usize] == role).map(|c| c.node);
-    for capture in hit.captures() {
-        match compiled.roles[capture.index as usize] {
-            Role::Leading => _ = finds.leading.insert(capture.node.id()),
+fn take<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, finds: &mut Finds<'t>) {
+    let role_of = |captured: &Captured| compiled.roles[usize::from(captured.capture)];
+    let of = |role: Role| hit.captured.iter().find(|c| role_of(c) == role).map(|c| nodes.node(c.at));
+    for captured in hit.captured {
+        let node = nodes.node(captured.at);
+        match role_of(captured) {
+            Role::Leading => _ = finds.leading.insert(node.id()),
             Role::Wrapped => {
                 if let Some(wrapper) = of(Role::Wrapper) {
-                    finds.wrappers.insert(capture.node.id(), wrapper);
+                    finds.wrappers.insert(node.id(), wrapper);
                 }
             }
             Role::Definition(kind) => {
                 if let Some(name) = of(Role::Name) {
                     let (receiver, body) = (of(Role::Receiver), of(Role::Body));
-                    let (pattern, node) = (hit.pattern_index, capture.node);
-                    finds.found.push(Found { pattern, kind, node, name, receiver, body });
+                    finds.found.push(Found { pattern: hit.pattern, kind, node, name, receiver, body });
                 }
             }
             _ => {}

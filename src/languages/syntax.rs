@@ -3,13 +3,14 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use super::chunk::ChunkLimits;
 use super::language::Grammar;
 use super::query::{self, Compiled, Found, Wrappers};
+use super::tree_query::Nodes;
 
 /// A name longer than this is cut: headings and CSS selectors have no bound of their own.
 const NAME_CHARS_MAX: usize = 120;
@@ -75,19 +76,23 @@ thread_local! {
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
 }
 
-/// Parses `text` and hands the outline and the tree's root to `then`, all before `deadline`.
-/// An error is the reason why there is no tree.
+/// Parses `text` and hands the outline and the tree's nodes to `then`, with the time at
+/// which `timeout` is over. It begins when the language's queries have been read. An error is the reason why there is no tree.
 pub(super) fn with_outline<R>(
     text: &str,
     separator: &'static str,
     grammar: &Grammar,
-    deadline: Instant,
-    then: impl FnOnce(&Outline<'_>, Node<'_>) -> R,
+    timeout: Duration,
+    then: impl FnOnce(&Outline<'_>, &Nodes<'_>, Instant) -> R,
 ) -> Result<R, &'static str> {
     let compiled = query::compiled(grammar).map_err(|_| "bad_query")?;
+    // A query that is a defect of the data is no reason to do without the tree.
+    let _ = grammar.facts();
+    let deadline = Instant::now() + timeout;
     let tree = parse(text, grammar, deadline)?;
-    let outline = outline(text, separator, compiled, &tree, deadline)?;
-    Ok(then(&outline, tree.root_node()))
+    let nodes = Nodes::new(tree.root_node(), deadline).ok_or("parse_timeout")?;
+    let outline = outline(text, separator, compiled, &nodes, deadline)?;
+    Ok(then(&outline, &nodes, deadline))
 }
 
 fn parse(text: &str, grammar: &Grammar, deadline: Instant) -> Result<Tree, &'static str> {
@@ -112,10 +117,10 @@ fn outline<'t>(
     text: &'t str,
     separator: &str,
     compiled: &Compiled,
-    tree: &Tree,
+    nodes: &Nodes<'t>,
     deadline: Instant,
 ) -> Result<Outline<'t>, &'static str> {
-    let finds = query::find(text, compiled, tree.root_node(), deadline)?;
+    let finds = query::find(text, compiled, nodes, deadline)?;
     let definitions = nest(unwrapped(text, separator, finds.found, &finds.wrappers), separator);
     Ok(Outline { text, definitions, leading: finds.leading })
 }

@@ -12,6 +12,7 @@ mod pattern;
 mod regex_filter;
 mod resolve;
 mod scope;
+mod unknown;
 
 mod nearest;
 pub mod plan;

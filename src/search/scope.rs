@@ -1,14 +1,14 @@
 //! The part of a project that a question is about, and how far it is indexed.
 
-use super::fields::{FilterField, LooksAt};
 use super::plan::Counts;
 use super::question::Question;
 use super::request::{Mode, SearchRequest};
 use super::resolve::{Resolver, any_in_case};
+use super::unknown;
 use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning};
-use crate::languages::{self, terms};
+use crate::languages::terms;
 use crate::store::{Filter, IndexState, Opening, Reads, RepositoryRow, RepositoryState, Test, Within, Words};
 
 /// What is asked, and where.
@@ -71,7 +71,7 @@ impl Scope {
             let ids = repositories.iter().map(|repository| repository.id).collect();
             filter = filter.and(Test::Repositories(ids).into());
         }
-        unknown_facts(reads, &used, &repositories, warnings).await?;
+        unknown::say(reads, &used, &repositories, (request.mode, &filter), warnings).await?;
         let sides = Sides::of(request.mode, any_records, filter);
         let rows_max = settings.filter_rows_max;
         let chunks = match &sides.chunks {
@@ -193,77 +193,6 @@ fn exact_words(question: &Question) -> Filter {
     let telling = terms::words(&question.text).filter(|word| !terms::is_stop_word(word.text));
     let words: Vec<String> = telling.map(|word| word.text.to_owned()).collect();
     if words.is_empty() { Filter::EVERYTHING } else { any_in_case(&words) }
-}
-
-/// Says which languages cannot pass a filter because nothing is known of such facts in them, and which
-/// repositories because git knows nothing of them.
-async fn unknown_facts(
-    reads: &mut Reads,
-    used: &[&'static FilterField],
-    repositories: &[RepositoryRow],
-    warnings: &mut Vec<Warning>,
-) -> Result<(), Fault> {
-    let of_history = |field: &&&FilterField| {
-        matches!(
-            field.looks_at,
-            LooksAt::LastAuthor
-                | LooksAt::LineAuthors
-                | LooksAt::Churn
-                | LooksAt::ModifiedAfter
-                | LooksAt::ModifiedSince
-        )
-    };
-    let without: Vec<&str> = repositories
-        .iter()
-        .filter(|r| r.commit.is_none() && r.is_folder())
-        .map(|r| r.name.as_str())
-        .collect();
-    if !without.is_empty() {
-        for field in used.iter().filter(of_history) {
-            let message =
-                format!("`{}` is not known of {}: no git history was read.", field.name, without.join(", "));
-            warnings.push(Warning::new("history_unknown", message));
-        }
-    }
-    let of_syntax: Vec<_> = used.iter().filter_map(|field| Some((field, field.looks_at.syntax()?))).collect();
-    if of_syntax.is_empty() {
-        return Ok(());
-    }
-    let unread: Vec<&str> =
-        repositories.iter().filter(|r| r.versions.facts == 0).map(|r| r.name.as_str()).collect();
-    if !unread.is_empty() {
-        let message = format!(
-            "What code does was not read of {}: it cannot pass. `build_index` reads it, unless `indexing.facts` is off.",
-            unread.join(", ")
-        );
-        warnings.push(Warning::new("fact_unknown", message));
-    }
-    let ids: Vec<i64> = repositories.iter().map(|repository| repository.id).collect();
-    let breakdown = reads.languages(&ids).await?;
-    for (field, syntax) in of_syntax {
-        let blind: Vec<(&str, i64)> = breakdown
-            .iter()
-            .filter(|(language, _)| {
-                !language
-                    .as_deref()
-                    .and_then(languages::by_name)
-                    .is_some_and(|language| language.tells(syntax))
-            })
-            .map(|(language, chunks)| (language.as_deref().unwrap_or("other"), *chunks))
-            .collect();
-        if blind.is_empty() {
-            continue;
-        }
-        let named: Vec<String> =
-            blind.iter().take(5).map(|(language, chunks)| format!("{language} ({chunks})")).collect();
-        let more = if blind.len() > 5 { " and others" } else { "" };
-        let message =
-            format!("`{}` is not known in {}{more}: these chunks cannot pass.", field.name, named.join(", "));
-        let languages: Vec<&str> = blind.iter().map(|(language, _)| *language).collect();
-        let details = Some(serde_json::json!({ "field": field.name, "languages": languages }));
-        warnings.push(Warning { details, ..Warning::new("fact_unknown", message) });
-    }
-    Ok(())
 }
 
 /// A count from the database, never negative there.

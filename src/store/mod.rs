@@ -23,6 +23,7 @@ pub use control::mcp_sessions;
 pub use control::modules;
 pub use control::projects::{self, ProjectSummary};
 pub use door::{Access, ControlTx, ProjectTx, Store};
+pub use project::breakdown::{self, FactsMissing, LanguageCount};
 pub use project::chunks::{self, Candidate, ChunkRow, ChunkSpan, Completion, Shown};
 pub use project::files::{self, FileRow, ListedFile, Totals};
 pub use project::filter::{Counted, Filter, Test, Within, listed, within};

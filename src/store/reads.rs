@@ -1,10 +1,11 @@
 //! What search reads, from whichever holds it: a project's schema in Postgres, or a portable file.
 
 use super::portable::Reader;
-use super::project::{chunks, files, filter, history, index_state, lexical, names, opening, vectors};
+use super::project::{breakdown, chunks, filter, history, index_state, lexical, names, opening, vectors};
 use super::{
-    Access, Candidate, ChunkRow, ChunkSpan, Completion, FileFacts, Filter, IndexState, LexicalHit,
-    LexicalQuery, ModelFacts, Opening, Project, ProjectTx, Shown, Store, VectorHit, Within, Words,
+    Access, Candidate, ChunkRow, ChunkSpan, Completion, FileFacts, Filter, IndexState, LanguageCount,
+    LexicalHit, LexicalQuery, ModelFacts, Opening, Project, ProjectTx, Shown, Store, VectorHit, Within,
+    Words,
 };
 use crate::contract::Fault;
 
@@ -77,8 +78,8 @@ reads! {
     count_chunks() -> i64: chunks::count, count;
     /// How many texts lack a vector.
     pending_count() -> i64: vectors::pending_count, pending_count;
-    /// Chunks of repositories by language, most first.
-    languages(repository_ids: &[i64]) -> Vec<(Option<String>, i64)>: files::languages, languages;
+    /// Chunks by language in the files that pass what a filter asks of files, most first.
+    languages(filter: &Filter) -> Vec<LanguageCount>: breakdown::languages, languages;
 
     /// Ids of names that contain one of `texts`.
     find_names(fields: &[i16], texts: &[String], limit: i64) -> Vec<i64>: names::find, find_names;

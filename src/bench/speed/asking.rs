@@ -13,7 +13,7 @@ use super::{OverHttp, PROJECT};
 use crate::bench::{Lab, Variant};
 use crate::contract::Fault;
 use crate::search::{SearchRequest, Timings, VectorsUsed};
-use crate::store::{Access, Project, ProjectTx, files, repositories};
+use crate::store::{Access, Filter, Project, ProjectTx, breakdown};
 
 /// Questions before the clock runs: connections, plans, pages.
 const WARM_UP: usize = 30;
@@ -131,10 +131,9 @@ impl Asking<'_> {
 
     async fn most_common_language(&self) -> Result<Option<String>, Fault> {
         let mut tx = ProjectTx::begin(self.lab.app.store().await?, self.project, Access::Search).await?;
-        let ids: Vec<i64> = repositories::list(&mut tx).await?.iter().map(|row| row.id).collect();
-        let languages = files::languages(&mut tx, &ids).await?;
+        let languages = breakdown::languages(&mut tx, &Filter::EVERYTHING).await?;
         tx.commit().await?;
-        Ok(languages.into_iter().find_map(|(language, _)| language))
+        Ok(languages.into_iter().find_map(|count| count.language))
     }
 
     async fn stages(&self, questions: &[String]) -> Result<Stages, Fault> {

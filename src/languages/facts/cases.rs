@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::field::{Field, Flag};
 use super::gather::{Gathered, gather};
-use super::query::{Compiled, CountKind, Role, Syntax, items};
+use super::query::{Compiled, CountKind, Role, Syntax, Told, items};
 use crate::languages::{Language, PARSED, syntax};
 
 /// One case: a fact, what is expected of it, a source.
@@ -113,11 +113,11 @@ fn values(gathered: &Gathered, fact: &str) -> Vec<String> {
 
 fn gathered(language: &Language, compiled: &Compiled, source: &str) -> Gathered {
     let grammar = language.grammar.as_ref().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
     let rows = source.lines().count().max(1);
-    syntax::with_outline(source, language.separator, grammar, deadline, |outline, root| {
-        let items = items(source, compiled, root, deadline).unwrap();
-        gather(outline, compiled, items, root, &[(0, rows - 1)])
+    let timeout = Duration::from_secs(60);
+    syntax::with_outline(source, language.separator, grammar, timeout, |outline, nodes, deadline| {
+        let items = items(source, compiled, nodes, deadline).unwrap();
+        gather(outline, compiled, items, nodes.node(0), &[(0, rows - 1)])
     })
     .unwrap()
 }
@@ -164,7 +164,7 @@ fn every_language_says_what_its_cases_say() {
     let mut wrong = String::new();
     for language in PARSED {
         let grammar = language.grammar.as_ref().unwrap();
-        let compiled = match grammar.facts.compiled(|| (grammar.language)()) {
+        let compiled = match grammar.facts() {
             Ok(compiled) => compiled,
             Err(error) => {
                 writeln!(wrong, "{}/facts.scm: {error}", language.id).unwrap();
@@ -201,7 +201,7 @@ const GROUPS: &[(&str, &[&str])] = &[
 ];
 
 /// What the query of a language can tell of a column.
-fn can_tell(compiled: &Compiled, fact: &str) -> bool {
+fn can_tell(told: &Told, fact: &str) -> bool {
     let syntax = match fact {
         "branches" => Syntax::Counts(CountKind::Branches),
         "loops" => Syntax::Counts(CountKind::Loops),
@@ -210,15 +210,15 @@ fn can_tell(compiled: &Compiled, fact: &str) -> bool {
         "async" => Syntax::Flag(Flag::Async),
         "generator" => Syntax::Flag(Flag::Generator),
         "returns" => Syntax::Flag(Flag::Returns),
-        "lint" => return compiled.tells(Role::Lint),
-        "doc" => return compiled.tells(Role::Comment) || compiled.tells(Role::Doc),
+        "lint" => return told.tells(Role::Lint),
+        "doc" => return told.tells(Role::Comment) || told.tells(Role::Doc),
         "uses" => Syntax::Fields(&[Field::Use]),
         name => {
             let at = Field::ALL.iter().position(|field| field.name() == name).unwrap();
             Syntax::Fields(&Field::ALL[at..=at])
         }
     };
-    compiled.can_tell(syntax)
+    told.can_tell(syntax)
 }
 
 #[expect(clippy::disallowed_methods, reason = "UPDATE_DOCS=1 rewrites the matrix after a deliberate change")]
@@ -235,13 +235,13 @@ fn the_support_matrix_is_published() {
             .unwrap();
         for language in PARSED {
             let grammar = language.grammar.as_ref().unwrap();
-            let compiled = grammar.facts.compiled(|| (grammar.language)()).unwrap();
+            let compiled = grammar.facts().unwrap();
             let text = std::fs::read_to_string(folder(language).join("facts.cases")).unwrap_or_default();
             let counts = judge(language, compiled, &text, &mut String::new());
             write!(table, "| {} |", language.title).unwrap();
             for fact in *facts {
                 let (yes, no) = counts.get(*fact).copied().unwrap_or_default();
-                let tells = can_tell(compiled, fact);
+                let tells = can_tell(&compiled.told, fact);
                 if tells && (yes == 0 || no == 0) {
                     writeln!(wrong, "{}: {fact} has {yes} positive and {no} negative cases", language.id)
                         .unwrap();
@@ -254,7 +254,7 @@ fn the_support_matrix_is_published() {
     table.push_str("\n### Lint rules by language\n\n");
     for language in PARSED {
         let grammar = language.grammar.as_ref().unwrap();
-        let rules = grammar.facts.compiled(|| (grammar.language)()).unwrap().lint_rules();
+        let rules = grammar.facts().unwrap().lint_rules();
         if !rules.is_empty() {
             writeln!(table, "- {}: {}", language.title, rules.join(", ")).unwrap();
         }
@@ -270,4 +270,41 @@ fn the_support_matrix_is_published() {
         return;
     }
     assert!(published == table, "docs/facts.md is out of date: UPDATE_DOCS=1 cargo test support_matrix");
+}
+
+#[test]
+fn what_a_language_tells_is_known_without_its_query() {
+    for language in PARSED {
+        let grammar = language.grammar.as_ref().unwrap();
+        let fresh = super::query::FactQuery::new(grammar.facts.text());
+        let (told, compiled) = (fresh.told(), grammar.facts().unwrap());
+        for (_, facts) in GROUPS {
+            for fact in *facts {
+                assert_eq!(can_tell(told, fact), can_tell(&compiled.told, fact), "{}: {fact}", language.id);
+            }
+        }
+        let mut roles: Vec<String> = compiled.roles().map(|role| format!("{role:?}")).collect();
+        let mut by_text: Vec<String> = told.roles().iter().map(|role| format!("{role:?}")).collect();
+        roles.sort();
+        by_text.sort();
+        assert_eq!(by_text, roles, "{}", language.id);
+        assert!(!fresh.is_compiled(), "{}", language.id);
+    }
+}
+
+/// What reading the queries costs, once a process. `cargo test --lib reading_costs -- --ignored --nocapture`; this build
+/// optimises nothing of it, a release build takes about a tenth.
+#[test]
+#[ignore = "a measurement"]
+#[expect(clippy::print_stdout, reason = "a measurement is printed")]
+fn reading_costs() {
+    let mut all = Duration::ZERO;
+    for language in PARSED {
+        let grammar = language.grammar.as_ref().unwrap();
+        let started = std::time::Instant::now();
+        Compiled::new(&(grammar.language)(), grammar.facts.text()).unwrap();
+        all += started.elapsed();
+        println!("{:12} {:?}", language.id, started.elapsed());
+    }
+    println!("{:12} {all:?}", "all");
 }

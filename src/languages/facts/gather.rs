@@ -51,7 +51,10 @@ pub(in crate::languages) fn gather(
         claimed: HashSet::new(),
         facts: chunks
             .iter()
-            .map(|_| Facts { counts: compiled.tells(Role::Branch).then(Counts::default), ..Facts::default() })
+            .map(|_| Facts {
+                counts: compiled.told.tells(Role::Branch).then(Counts::default),
+                ..Facts::default()
+            })
             .collect(),
         imports: Vec::new(),
         flow: Flow::default(),
@@ -61,7 +64,7 @@ pub(in crate::languages) fn gather(
         gathering.take(item);
     }
     gathering.definitions(&items, compiled);
-    if !compiled.is_without("syntax-error") {
+    if !compiled.told.is_without("syntax-error") {
         gathering.syntax_errors(root);
     }
     let comments = gathering.comments(&items);
@@ -331,7 +334,7 @@ impl Gathering<'_> {
             let head = definition.start..definition.body.max(definition.head);
             let from = items.partition_point(|item| item.node.start_byte() < head.start);
             let within = || items[from..].iter().take_while(|item| item.node.start_byte() < head.end);
-            if let Some(default) = &compiled.default_visibility
+            if let Some(default) = &compiled.told.default_visibility
                 && !within().any(|item| item.role == Role::Visibility)
             {
                 self.add(definition.name_row, Field::Visibility, default);

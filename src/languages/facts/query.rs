@@ -1,16 +1,15 @@
 //! A language's `facts.scm`: which captures it may use, and what it finds in a tree.
 
-use std::ops::ControlFlow;
 use std::sync::OnceLock;
 use std::time::Instant;
 
-use streaming_iterator::StreamingIterator;
-use tree_sitter::{Node, Query, QueryCursor, QueryCursorOptions};
+use tree_sitter::Node;
 
 use super::field::{Field, Flag};
+use crate::languages::tree_query::{Captured, Matcher, Nodes, Query, capture_names};
 
-/// Unfinished matches at a time; far above what the queries need.
-const MATCHES_MAX: u32 = 16_384;
+/// Nodes between two looks at the clock.
+const NODES_A_LOOK: u32 = 4096;
 /// Findings of one file; a generated table has no bound of its own.
 const ITEMS_MAX: usize = 500_000;
 
@@ -63,44 +62,67 @@ roles! {
     Lint "lint" "A broken rule; `(#set! value \"rule-name\")` names it.";
 }
 
-/// The query of a language's folder; compiled on first use.
+/// The query of a language's folder; read on first use.
 pub(in crate::languages) struct FactQuery {
     text: &'static str,
+    told: OnceLock<Told>,
     compiled: OnceLock<Result<Compiled, String>>,
 }
 
 impl FactQuery {
     /// The query with this text.
     pub(in crate::languages) const fn new(text: &'static str) -> Self {
-        Self { text, compiled: OnceLock::new() }
+        Self { text, told: OnceLock::new(), compiled: OnceLock::new() }
     }
 
-    /// The compiled query, made once.
+    /// What it can tell, by its text alone.
+    pub(in crate::languages) fn told(&self) -> &Told {
+        self.told.get_or_init(|| Told::new(self.text))
+    }
+
+    /// The query itself, made once.
     pub(in crate::languages) fn compiled(
         &self,
         language: impl FnOnce() -> tree_sitter::Language,
     ) -> Result<&Compiled, &str> {
         self.compiled.get_or_init(|| Compiled::new(&language(), self.text)).as_ref().map_err(String::as_str)
     }
+
+    /// Its text.
+    #[cfg(test)]
+    pub(in crate::languages) fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// Whether it has been made.
+    #[cfg(test)]
+    pub(super) fn is_compiled(&self) -> bool {
+        self.compiled.get().is_some()
+    }
 }
 
-/// A compiled query.
-pub(in crate::languages) struct Compiled {
-    query: Query,
-    roles: Vec<Option<Role>>,
-    /// By pattern: what replaces the text of its captures.
-    values: Vec<Option<Box<str>>>,
+/// What a query can tell.
+pub(in crate::languages) struct Told {
+    roles: Vec<Role>,
     /// What a definition without a visibility of its own has: the line `;! default-visibility public`.
     pub(super) default_visibility: Option<String>,
     /// Facts that the language does not have although captures could tell them: the line `;! without mutates returns`.
     without: Vec<String>,
 }
 
+/// A query that can be matched.
+pub(in crate::languages) struct Compiled {
+    query: Query,
+    roles: Vec<Option<Role>>,
+    /// What it can tell.
+    pub(super) told: Told,
+}
+
 impl Compiled {
-    /// Compiles; the error is for the language's maintainer.
+    /// Reads it; the error is for the language's maintainer.
     pub(super) fn new(language: &tree_sitter::Language, text: &str) -> Result<Self, String> {
-        let query = Query::new(language, text).map_err(|error| error.to_string())?;
-        let roles = query.capture_names().iter().map(|name| {
+        let query = Query::new(language, text)?;
+        let roles = query.capture_names().map(|name| {
             // For the query's own predicates.
             if name.starts_with('_') {
                 Ok(None)
@@ -109,32 +131,46 @@ impl Compiled {
             }
         });
         let roles = roles.collect::<Result<_, _>>()?;
-        let value = |pattern| {
-            let settings = query.property_settings(pattern);
-            settings.iter().find(|setting| &*setting.key == "value").and_then(|setting| setting.value.clone())
-        };
-        let values = (0..query.pattern_count()).map(value).collect();
-        let without = text.lines().filter_map(|line| line.strip_prefix(";! without "));
-        let without = without.flat_map(|names| names.split_whitespace().map(str::to_owned)).collect();
-        let directive = text.lines().find_map(|line| line.strip_prefix(";! default-visibility "));
-        let default_visibility = directive.map(|word| word.trim().to_owned());
-        Ok(Self { query, roles, values, default_visibility, without })
+        tracing::debug!(patterns = query.pattern_count(), "read a query of facts");
+        Ok(Self { query, roles, told: Told::new(text) })
     }
 
     /// Names of the rules whose breaks the query finds, sorted.
     #[cfg(test)]
     pub(super) fn lint_rules(&self) -> Vec<&str> {
         let captures = |pattern: usize| {
-            let quantifiers = self.query.capture_quantifiers(pattern);
-            self.roles.iter().zip(quantifiers).any(|(role, quantifier)| {
-                *role == Some(Role::Lint) && *quantifier != tree_sitter::CaptureQuantifier::Zero
-            })
+            let mut roles = self.roles.iter().enumerate();
+            roles.any(|(at, role)| *role == Some(Role::Lint) && self.query.captures(pattern, at))
         };
-        let named = self.values.iter().enumerate().filter(|(pattern, _)| captures(*pattern));
-        let mut rules: Vec<&str> = named.filter_map(|(_, value)| value.as_deref()).collect();
+        let patterns = (0..self.query.pattern_count()).filter(|pattern| captures(*pattern));
+        let mut rules: Vec<&str> =
+            patterns.filter_map(|pattern| self.query.setting(pattern, "value")).collect();
         rules.sort_unstable();
         rules.dedup();
         rules
+    }
+
+    /// What its captures mean.
+    #[cfg(test)]
+    pub(super) fn roles(&self) -> impl Iterator<Item = Role> {
+        self.roles.iter().copied().flatten()
+    }
+}
+
+impl Told {
+    /// Reads captures and directives off a query's text.
+    fn new(text: &str) -> Self {
+        let mut roles: Vec<Role> = Vec::new();
+        for role in capture_names(text).into_iter().filter_map(Role::of) {
+            if !roles.contains(&role) {
+                roles.push(role);
+            }
+        }
+        let without = text.lines().filter_map(|line| line.strip_prefix(";! without "));
+        let without = without.flat_map(|names| names.split_whitespace().map(str::to_owned)).collect();
+        let directive = text.lines().find_map(|line| line.strip_prefix(";! default-visibility "));
+        let default_visibility = directive.map(|word| word.trim().to_owned());
+        Self { roles, default_visibility, without }
     }
 
     /// Whether the language does not have a fact that captures could tell.
@@ -144,7 +180,13 @@ impl Compiled {
 
     /// Whether the query has a capture of this role at all.
     pub(super) fn tells(&self, role: Role) -> bool {
-        self.roles.contains(&Some(role)) || (role == Role::Visibility && self.default_visibility.is_some())
+        self.roles.contains(&role) || (role == Role::Visibility && self.default_visibility.is_some())
+    }
+
+    /// The roles of its captures.
+    #[cfg(test)]
+    pub(super) fn roles(&self) -> &[Role] {
+        &self.roles
     }
 }
 
@@ -172,7 +214,7 @@ pub enum CountKind {
     Continues,
 }
 
-impl Compiled {
+impl Told {
     /// Whether the query can tell.
     pub(in crate::languages) fn can_tell(&self, syntax: Syntax) -> bool {
         let any = |roles: &[Role]| roles.iter().any(|role| self.tells(*role));
@@ -236,43 +278,41 @@ pub(in crate::languages) struct Items<'t, 'q>(pub(super) Vec<Item<'t, 'q>>);
 pub(in crate::languages) fn items<'t, 'q>(
     text: &str,
     compiled: &'q Compiled,
-    root: Node<'t>,
+    nodes: &Nodes<'t>,
     deadline: Instant,
 ) -> Result<Items<'t, 'q>, &'static str> {
-    let mut late = false;
-    let mut check = |_: &tree_sitter::QueryCursorState| {
-        late = Instant::now() > deadline;
-        if late { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    };
-    let mut cursor = QueryCursor::new();
-    cursor.set_match_limit(MATCHES_MAX);
-    let options = QueryCursorOptions::new().progress_callback(&mut check);
-    let mut matches = cursor.matches_with_options(&compiled.query, root, text.as_bytes(), options);
+    let role_of = |captured: &Captured| compiled.roles[usize::from(captured.capture)];
+    let mut matcher = Matcher::new(&compiled.query, nodes, text, deadline);
     let mut items = Vec::new();
-    while let Some(hit) = matches.next() {
-        let captures = hit.captures();
-        let of = |wanted: Role| {
-            captures.iter().find(|c| compiled.roles[c.index as usize] == Some(wanted)).map(|c| c.node)
-        };
-        for capture in captures {
-            let Some(role) = compiled.roles[capture.index as usize] else { continue };
-            let partner = match role {
-                Role::Arguments | Role::Value => continue,
-                Role::Call => of(Role::Arguments),
-                Role::Target => of(Role::Value),
-                _ => None,
+    for at in 0..nodes.len() {
+        if at % NODES_A_LOOK == NODES_A_LOOK - 1 && Instant::now() > deadline {
+            return Err("facts_timeout");
+        }
+        let in_time = matcher.at(at, &mut |hit| {
+            let of = |wanted: Role| {
+                let found = hit.captured.iter().find(|captured| role_of(captured) == Some(wanted));
+                found.map(|captured| nodes.node(captured.at))
             };
-            let set = compiled.values[hit.pattern_index].as_deref();
-            items.push(Item { role, node: capture.node, set, partner });
+            for captured in hit.captured {
+                let Some(role) = role_of(captured) else { continue };
+                let partner = match role {
+                    Role::Arguments | Role::Value => continue,
+                    Role::Call => of(Role::Arguments),
+                    Role::Target => of(Role::Value),
+                    _ => None,
+                };
+                let set = compiled.query.setting(hit.pattern, "value");
+                items.push(Item { role, node: nodes.node(captured.at), set, partner });
+            }
+        });
+        if !in_time {
+            return Err("facts_timeout");
         }
         if items.len() > ITEMS_MAX {
             return Err("too_many_facts");
         }
     }
-    drop(matches);
-    if late {
-        return Err("parse_timeout");
-    }
-    items.sort_by_key(|item| (item.node.start_byte(), std::cmp::Reverse(item.node.end_byte())));
+    items
+        .sort_by_key(|item: &Item<'_, '_>| (item.node.start_byte(), std::cmp::Reverse(item.node.end_byte())));
     Ok(Items(items))
 }

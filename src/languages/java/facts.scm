@@ -1,4 +1,10 @@
 ; What Java code does.
+;! supertype statement assert_statement block break_statement continue_statement annotation_type_declaration
+;! supertype statement class_declaration enum_declaration import_declaration interface_declaration module_declaration
+;! supertype statement package_declaration record_declaration do_statement enhanced_for_statement expression_statement
+;! supertype statement for_statement if_statement labeled_statement local_variable_declaration return_statement
+;! supertype statement switch_expression synchronized_statement throw_statement try_statement
+;! supertype statement try_with_resources_statement while_statement yield_statement
 ;! default-visibility package
 
 ; Parameters and declared types

@@ -1,5 +1,19 @@
 ; What TypeScript and TSX code does, besides ../javascript/ecmascript.scm. Only the TSX grammar knows the kinds of
 ; JSX: patterns for it start at `_` and are told by the brackets.
+;! supertype statement break_statement continue_statement debugger_statement abstract_class_declaration
+;! supertype statement ambient_declaration class_declaration enum_declaration function_declaration function_signature
+;! supertype statement generator_function_declaration import_alias interface_declaration internal_module
+;! supertype statement lexical_declaration module type_alias_declaration variable_declaration do_statement
+;! supertype statement empty_statement export_statement expression_statement for_in_statement for_statement
+;! supertype statement if_statement import_statement labeled_statement return_statement statement_block
+;! supertype statement switch_statement throw_statement try_statement while_statement with_statement
+;! supertype expression as_expression assignment_expression augmented_assignment_expression await_expression
+;! supertype expression binary_expression instantiation_expression internal_module jsx_element jsx_self_closing_element
+;! supertype expression new_expression array arrow_function call_expression class false function_expression
+;! supertype expression generator_function identifier member_expression meta_property non_null_expression null number
+;! supertype expression object parenthesized_expression regex string subscript_expression super template_string this
+;! supertype expression true undefined satisfies_expression ternary_expression type_assertion unary_expression
+;! supertype expression update_expression yield_expression
 ;! default-visibility public
 
 ; Parameters of definitions, not of types of functions

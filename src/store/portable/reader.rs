@@ -11,8 +11,8 @@ use super::writer::json;
 use crate::contract::Fault;
 use crate::store::workspace::ModelFacts;
 use crate::store::{
-    Candidate, ChunkRow, ChunkSpan, Completion, IndexState, Opening, RepositoryRow, RepositoryState, Shown,
-    Versions, Within,
+    Candidate, ChunkRow, ChunkSpan, Completion, Filter, IndexState, LanguageCount, Opening, RepositoryRow,
+    RepositoryState, Shown, Versions, Within,
 };
 
 /// What finds chunks by words.
@@ -140,13 +140,18 @@ impl Reader {
         Ok(self.number("SELECT EXISTS (SELECT 1 FROM files WHERE mode = 'records')")? == 1)
     }
 
-    pub(in crate::store) fn languages(
-        &self,
-        repository_ids: &[i64],
-    ) -> Result<Vec<(Option<String>, i64)>, Fault> {
-        let text = "SELECT language, sum(chunks) FROM files WHERE repository_id IN (SELECT value FROM json_each(?1)) AND chunks > 0 \
-                    GROUP BY language ORDER BY 2 DESC, language IS NULL, language";
-        self.rows(text, [json(&repository_ids)?], |row| Ok((row.get(0)?, row.get(1)?)))
+    pub(in crate::store) fn languages(&self, filter: &Filter) -> Result<Vec<LanguageCount>, Fault> {
+        let within = match self.within(&filter.of_files())? {
+            Within::These(ids) => Some(json(&ids)?),
+            _ => None,
+        };
+        let text = "SELECT f.language, count(*) FROM chunks c JOIN files f ON f.id = c.file_id \
+                    WHERE ?1 IS NULL OR c.id IN (SELECT value FROM json_each(?1)) \
+                    GROUP BY f.language ORDER BY 2 DESC, f.language IS NULL, f.language";
+        // A file does not hold whose facts are missing.
+        self.rows(text, [within], |row| {
+            Ok(LanguageCount { language: row.get(0)?, chunks: row.get(1)?, facts_missing: 0 })
+        })
     }
 
     pub(in crate::store) fn hydrate(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {

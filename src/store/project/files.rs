@@ -28,6 +28,8 @@ pub struct FileRow {
     pub chunks: i32,
     /// `code`, `prose` or `records`; says nothing of a file that is left out.
     pub mode: String,
+    /// Why its facts could not be read, if they could not.
+    pub facts_missing: Option<String>,
 }
 
 /// Sums over files.
@@ -43,7 +45,7 @@ pub struct Totals {
     pub bytes: i64,
 }
 
-const COLUMNS: &str = "id, path, content_hash, bytes, modified_ns, skipped, chunks, mode";
+const COLUMNS: &str = "id, path, content_hash, bytes, modified_ns, skipped, chunks, mode, facts_missing";
 
 /// All files of a repository, by path.
 ///
@@ -218,23 +220,6 @@ pub async fn remove_some(
     Ok((all, ids.len() as u64))
 }
 
-/// Chunks of repositories by language, most first.
-///
-/// # Errors
-/// Storage faults.
-pub async fn languages(
-    tx: &mut ProjectTx,
-    repository_ids: &[i64],
-) -> Result<Vec<(Option<String>, i64)>, Fault> {
-    let text = format!(
-        "SELECT language, sum(chunks)::int8 FROM {} WHERE repository_id = ANY($1) AND chunks > 0 \
-         GROUP BY language ORDER BY 2 DESC, 1",
-        tx.table("files")
-    );
-    let rows = tx.tx.all(sql(text).bind(repository_ids)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
-}
-
 /// Sums over the project or one repository.
 ///
 /// # Errors
@@ -279,5 +264,6 @@ fn decode(row: &PgRow) -> Result<FileRow, Fault> {
         skipped: row.try_get(5)?,
         chunks: row.try_get(6)?,
         mode: row.try_get(7)?,
+        facts_missing: row.try_get(8)?,
     })
 }

@@ -124,7 +124,7 @@ impl Filter {
     }
 
     /// Whether files alone decide.
-    fn is_of_files(&self) -> bool {
+    pub(super) fn is_of_files(&self) -> bool {
         match self {
             Self::All(filters) | Self::Any(filters) => filters.iter().all(Self::is_of_files),
             Self::Not(filter) => filter.is_of_files(),

@@ -8,6 +8,7 @@ pub mod repositories;
 
 pub mod opening;
 
+pub mod breakdown;
 pub(super) mod filter;
 pub mod names;
 mod patterns;

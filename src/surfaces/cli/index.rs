@@ -128,6 +128,7 @@ struct Report {
     vectors_pending: u64,
     secrets_redacted: u64,
     skipped: Vec<Skipped>,
+    facts_missing: Vec<Skipped>,
     seconds: f64,
 }
 
@@ -171,6 +172,18 @@ pub(super) fn render(result: &Value) -> String {
             styled(DIM, &format!("left out: {}", reasons.collect::<Vec<_>>().join(", ")))
         ));
     }
+    if !report.facts_missing.is_empty() {
+        let files: u64 = report.facts_missing.iter().map(|missing| missing.count).sum();
+        let reasons = report
+            .facts_missing
+            .iter()
+            .map(|missing| format!("{} {}", missing.count, visible_line(&missing.reason)));
+        let said = format!(
+            "facts could not be read of {files} files: {}; what ran out of time is tried again by the next run",
+            reasons.collect::<Vec<_>>().join(", ")
+        );
+        lines.push(format!("  {}", styled(NOTE, &said)));
+    }
     lines.join("\n") + "\n"
 }
 
@@ -182,14 +195,15 @@ mod tests {
     fn the_report_reads_as_sentences() {
         let shown = render(&serde_json::json!({ "report": {
             "repository": "x", "files": 3, "chunks": 9, "filesChanged": 1, "filesUnchanged": 2, "vectorsEmbedded": 4,
-            "vectorsPending": 5, "secretsRedacted": 1, "seconds": 1.25, "skipped": [{ "reason": "binary", "count": 7 }]
+            "vectorsPending": 5, "secretsRedacted": 1, "seconds": 1.25, "skipped": [{ "reason": "binary", "count": 7 }],
+            "factsMissing": [{ "reason": "facts_timeout", "count": 2 }]
         } }));
         let shown = anstream::adapter::strip_str(&shown).to_string();
         assert_eq!(
             shown,
             "✓ x: 3 files, 9 chunks in 1.2 s\n  1 changed, 2 unchanged, 0 removed; 4 texts embedded\n  \
              5 texts wait for their vector and are found by words only\n  1 secrets were replaced before storage\n  \
-             left out: 7 binary\n"
+             left out: 7 binary\n  facts could not be read of 2 files: 2 facts_timeout; what ran out of time is tried again by the next run\n"
         );
     }
 }

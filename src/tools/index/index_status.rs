@@ -6,9 +6,11 @@ use serde::{Deserialize, Serialize};
 use crate::app::Bulkhead;
 use crate::clock::iso_from_millis;
 use crate::contract::Fault;
-use crate::indexing::RunReport;
+use crate::indexing::{RunReport, SkippedFiles};
 use crate::jobs::Progress;
-use crate::store::{self, Access, Project, ProjectTx, RepositoryRow, files, repositories, vectors};
+use crate::store::{
+    self, Access, Project, ProjectTx, RepositoryRow, breakdown, files, repositories, vectors,
+};
 use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
@@ -94,6 +96,10 @@ struct Repository {
     files: i64,
     /// Searchable chunks.
     chunks: i64,
+    /// Searchable files whose facts could not be read, by reason; what ran out of time is tried again by the next run.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(default)]
+    facts_missing: Vec<SkippedFiles>,
     /// End of the last complete run, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     indexed_at: Option<String>,
@@ -141,10 +147,14 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let one = only.is_some().then(|| shown.first().map(|row| row.id)).flatten();
     let totals = files::totals(&mut tx, one).await?;
     let (count, pending) = (vectors::count(&mut tx).await?, vectors::pending_count(&mut tx).await?);
+    let ids: Vec<i64> = shown.iter().map(|row| row.id).collect();
+    let mut missing = breakdown::facts_missing(&mut tx, &ids).await?;
     let mut listed = Vec::with_capacity(shown.len());
     for row in shown {
         let totals = files::totals(&mut tx, Some(row.id)).await?;
-        listed.push(Repository::new(row, totals));
+        let id = row.id;
+        let of_this = missing.extract_if(.., |missing| missing.repository_id == id).map(SkippedFiles::from);
+        listed.push(Repository::new(row, totals, of_this.collect()));
     }
     tx.commit().await?;
     let jobs = jobs(store, &project, only.as_deref()).await?;
@@ -167,13 +177,14 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
 }
 
 impl Repository {
-    fn new(row: RepositoryRow, totals: files::Totals) -> Self {
+    fn new(row: RepositoryRow, totals: files::Totals, facts_missing: Vec<SkippedFiles>) -> Self {
         Self {
             id: row.id,
             name: row.name,
             state: row.state.as_str(),
             files: totals.files,
             chunks: totals.chunks,
+            facts_missing,
             indexed_at: row.indexed_ms.map(iso_from_millis),
             report: row.report.and_then(|report| serde_json::from_value(report).ok()),
         }

@@ -13,4 +13,5 @@ mod recall;
 pub(crate) mod risk;
 
 mod commands;
+mod missing;
 mod upgrade;

@@ -1,0 +1,41 @@
+//! What the text of captured nodes has to be.
+
+use super::matches::Captured;
+use super::nodes::Nodes;
+
+/// A condition on a capture. One that captured nothing fulfils it.
+pub(super) struct Predicate {
+    pub(super) capture: u16,
+    /// Whether the test has to hold, or not to hold, for each of its nodes.
+    pub(super) is: bool,
+    pub(super) test: Test,
+}
+
+/// A test of a text.
+pub(super) enum Test {
+    /// It is one of these.
+    Among(Vec<String>),
+    /// It is what the other capture's node in the same place says.
+    Same(u16),
+    /// It matches.
+    Matches(regex::Regex),
+}
+
+impl Predicate {
+    pub(super) fn holds(&self, captured: &[Captured], nodes: &Nodes<'_>, text: &str) -> bool {
+        let of = |capture: u16| {
+            let these = captured.iter().filter(move |captured| captured.capture == capture);
+            these.map(|captured| text.get(nodes.node(captured.at).byte_range()).unwrap_or_default())
+        };
+        match &self.test {
+            Test::Among(texts) => {
+                of(self.capture).all(|said| texts.iter().any(|text| text == said) == self.is)
+            }
+            Test::Matches(regex) => of(self.capture).all(|said| regex.is_match(said) == self.is),
+            Test::Same(other) => {
+                of(self.capture).count() == of(*other).count()
+                    && of(self.capture).zip(of(*other)).all(|(said, other)| (said == other) == self.is)
+            }
+        }
+    }
+}
