@@ -12,6 +12,23 @@ const WORDS_MIN: usize = 2;
 const RULE_CHARS_MIN: usize = 4;
 const RULE_MARKS: &[char] =
     &['-', '=', '*', '#', '~', '_', '+', '/', '<', '>', '\u{2500}', '\u{2550}', '\u{2014}'];
+/// Words that code declares something with.
+const DECLARING_WORDS: &[&str] = &[
+    "let",
+    "const",
+    "var",
+    "val",
+    "static",
+    "final",
+    "auto",
+    "local",
+    "my",
+    "pub",
+    "public",
+    "private",
+    "protected",
+    "export",
+];
 /// Licences stand at the top of files and say nothing about them.
 const LICENCE_WORDS: &[&str] = &[
     "licensed under",
@@ -112,11 +129,14 @@ fn is_code_line(line: &str) -> bool {
         return true;
     }
     // `x = y`, `let x = y`, `const X: T = y`, `self.x += y`
-    let assigned = [" = ", " := ", " += ", " -= ", " == "].iter().filter_map(|sign| line.find(sign)).min();
-    if assigned.is_some_and(|at| {
-        line[..at].split_whitespace().count() <= 3
-            && line[..at].split_whitespace().next_back().is_some_and(is_name)
-    }) {
+    let sign = [" = ", " := ", " += ", " -= ", " == "].iter().filter_map(|sign| line.find(sign)).min();
+    let assigned = sign.is_some_and(|at| {
+        let before: Vec<&str> = line[..at].split_whitespace().collect();
+        let declares = before.first().is_some_and(|word| DECLARING_WORDS.contains(word));
+        (before.len() <= 2 || (declares && before.len() <= 4))
+            && before.last().is_some_and(|word| is_name(word))
+    });
+    if assigned {
         return true;
     }
     let begins = |word: &&str| line.starts_with(*word);

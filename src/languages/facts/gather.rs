@@ -113,14 +113,21 @@ impl Gathering<'_> {
                     let name = values::last_name_start(text).unwrap_or(0);
                     self.claimed.insert(item.node.start_byte() + name);
                 }
-                // Names that are all bound by a pattern; in `a.b = c` the `a` is read.
-                Role::Target
-                    if values::targets(text).iter().all(|target| matches!(target, Target::Name(_))) =>
-                {
-                    let inside =
-                        items[at..].iter().take_while(|other| other.node.start_byte() < item.node.end_byte());
-                    self.claimed.extend(inside.map(|other| other.node.start_byte()));
-                }
+                Role::Target => match values::targets(text).as_slice() {
+                    // Of `a.b = c` the `a` is read, and `b` is not.
+                    [Target::Part(part)] if !part.ends_with("[]") => {
+                        let name = values::last_name_start(text).unwrap_or(0);
+                        self.claimed.insert(item.node.start_byte() + name);
+                    }
+                    // Names that are all bound by a pattern.
+                    targets if targets.iter().all(|target| matches!(target, Target::Name(_))) => {
+                        let inside = items[at..]
+                            .iter()
+                            .take_while(|other| other.node.start_byte() < item.node.end_byte());
+                        self.claimed.extend(inside.map(|other| other.node.start_byte()));
+                    }
+                    _ => {}
+                },
                 _ => {}
             }
         }
