@@ -43,17 +43,17 @@ const LICENCE_WORDS: &[&str] = &[
     "mozilla public",
 ];
 
-/// What a comment says, without lines that only divide; none where it says nothing.
+/// What a comment says, without lines that only divide and code that was switched off; none where it says nothing.
 pub(super) fn said(comment: &Comment) -> Option<Cow<'_, str>> {
-    let divides = |line: &&str| is_divider(line);
-    let said: Cow<'_, str> = if comment.text.lines().any(|line| divides(&line)) {
-        let kept: Vec<&str> = comment.text.lines().filter(|line| !divides(line)).collect();
+    // Documentation shows how something is used; elsewhere code in a comment is switched off.
+    let drops = |line: &&str| is_divider(line) || (!comment.doc && is_code_line(line.trim()));
+    let said: Cow<'_, str> = if comment.text.lines().any(|line| drops(&line)) {
+        let kept: Vec<&str> = comment.text.lines().filter(|line| !drops(line)).collect();
         Cow::Owned(kept.join("\n").trim().to_owned())
     } else {
         Cow::Borrowed(comment.text.as_str())
     };
-    // Documentation shows how something is used; elsewhere code in a comment is switched off.
-    let says = tells(&said) && !is_licence(&said) && (comment.doc || !is_code(&said));
+    let says = tells(&said) && !is_licence(&said) && (comment.doc || !is_code(&comment.text));
     says.then_some(said)
 }
 
@@ -102,7 +102,7 @@ fn is_licence(text: &str) -> bool {
     claims || LICENCE_WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// Whether half of the lines or more are code.
+/// Whether most of the lines are code: what else stands among them belongs to it.
 fn is_code(text: &str) -> bool {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (mut all, mut code) = (0_usize, 0_usize);
@@ -110,7 +110,7 @@ fn is_code(text: &str) -> bool {
         all += 1;
         code += usize::from(is_code_line(line));
     }
-    2 * code >= all
+    2 * code > all
 }
 
 fn is_code_line(line: &str) -> bool {
@@ -175,6 +175,8 @@ mod tests {
         }
         let titled = comment(false, "==== helpers ====\nThey are used twice.");
         assert_eq!(said(&titled).as_deref(), Some("They are used twice."));
+        let beside = comment(false, "names the host\nlet old = encode(mail);");
+        assert_eq!(said(&beside).as_deref(), Some("names the host"), "behind code, with code below it");
         assert!(said(&comment(true, "let x = open();")).is_some(), "documentation shows code");
     }
 
