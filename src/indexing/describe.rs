@@ -2,20 +2,15 @@
 
 use std::path::Path;
 
-use crate::languages::facts::{Comment, Counts, Detail, Field};
+use super::remarks;
+use crate::languages::facts::{Counts, Detail, Field};
 use crate::languages::risk::{ChunkRisk, Findings};
 use crate::languages::terms::{self, Document};
 use crate::languages::{Chunk, Dictionary, Language};
 use crate::store::{ChunkWrite, CommentWrite, NamedFact, WordsWrite};
 
-/// Comments of a chunk that are worth a text of their own (facts of the original, §3.1): documentation from 15
-/// characters on, remarks from 30, five words, at most five.
-const DOC_CHARS_MIN: usize = 15;
-const REMARK_CHARS_MIN: usize = 30;
-const COMMENT_WORDS_MIN: usize = 5;
-const COMMENTS_MAX: usize = 5;
-/// Licences stand at the top of files and say nothing about them.
-const LICENCE_WORDS: &[&str] = &["copyright", "licensed under", "license:", "all rights reserved", "spdx-"];
+/// What comments of a chunk are kept as a text of their own, in bytes. Of longer ones the beginning is kept.
+const COMMENTS_BYTES_MAX: usize = 8_000;
 
 /// The rows of one chunk of the file at `path`. Comments are a text of their own in code alone: documents are prose
 /// all through.
@@ -67,21 +62,25 @@ fn counted(counts: Counts) -> [i16; 4] {
 }
 
 fn comment_write(path: &str, chunk: &Chunk, dictionary: Option<&Dictionary>) -> Option<CommentWrite> {
-    let telling: Vec<&Comment> =
-        chunk.comments.iter().filter(|comment| tells(comment)).take(COMMENTS_MAX).collect();
-    let (first, last) = (telling.first()?, telling.last()?);
-    let content = telling.iter().map(|comment| comment.text.as_str()).collect::<Vec<_>>().join("\n\n");
+    let mut content = String::new();
+    let mut lines: Option<(u32, u32)> = None;
+    for comment in &chunk.comments {
+        let Some(said) = remarks::said(comment) else { continue };
+        let room = COMMENTS_BYTES_MAX.saturating_sub(content.len());
+        let kept = &said[..said.floor_char_boundary(room)];
+        if kept.is_empty() {
+            break;
+        }
+        if !content.is_empty() {
+            content.push_str("\n\n");
+        }
+        content.push_str(kept);
+        lines = Some((lines.map_or(comment.start_line, |(first, _)| first), comment.end_line));
+    }
+    let (start_line, end_line) = lines?;
     let document = Document { path, defines: &chunk.defines, signature: None, text: &content };
     let words = words(&document, dictionary);
-    Some(CommentWrite { start_line: first.start_line, end_line: last.end_line, content, words })
-}
-
-fn tells(comment: &Comment) -> bool {
-    let chars_min = if comment.doc { DOC_CHARS_MIN } else { REMARK_CHARS_MIN };
-    let lower = comment.text.to_lowercase();
-    comment.text.chars().count() >= chars_min
-        && comment.text.split_whitespace().count() >= COMMENT_WORDS_MIN
-        && !LICENCE_WORDS.iter().any(|word| lower.contains(word))
+    Some(CommentWrite { start_line, end_line, content, words })
 }
 
 /// What the file at `path` imports: as written, and relative paths also as paths of the repository.
@@ -125,7 +124,8 @@ pub(super) fn mode(path: &str, language: Option<&'static Language>, meta: Option
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::languages::by_name;
+    use crate::languages::facts::Comment;
+    use crate::languages::{ChunkLimits, by_name};
 
     #[test]
     fn relative_imports_are_also_paths() {
@@ -144,11 +144,22 @@ mod tests {
     }
 
     #[test]
-    fn licences_and_short_remarks_are_no_prose() {
-        let comment = |doc, text: &str| Comment { start_line: 1, end_line: 1, doc, text: text.to_owned() };
-        assert!(tells(&comment(true, "Opens the store at this path.")));
-        assert!(!tells(&comment(true, "Opens it.")));
-        assert!(!tells(&comment(false, "because it is so and")));
-        assert!(!tells(&comment(true, "Copyright 2020 by the authors of this file.")));
+    fn all_remarks_are_kept_up_to_a_size() {
+        let comment = |line: u32, text: &str| Comment {
+            start_line: line,
+            end_line: line,
+            doc: false,
+            text: text.to_owned(),
+        };
+        let mut chunk =
+            crate::languages::chunk("fn f() {}\n", by_name("rust"), &ChunkLimits::default()).chunks.remove(0);
+        chunk.comments = (1..=9).map(|line| comment(line, &format!("remark number {line}"))).collect();
+        chunk.comments.insert(3, comment(3, "--------"));
+        let written = comment_write("a.rs", &chunk, None).unwrap();
+        assert_eq!(written.content.split("\n\n").count(), 9, "{}", written.content);
+        assert_eq!((written.start_line, written.end_line), (1, 9));
+        chunk.comments = (1..=99).map(|line| comment(line, &"größer als sonst ".repeat(20))).collect();
+        let written = comment_write("a.rs", &chunk, None).unwrap();
+        assert!(written.content.len() <= COMMENTS_BYTES_MAX + 2 * 99, "{}", written.content.len());
     }
 }

@@ -9,6 +9,7 @@ mod secrets;
 
 mod describe;
 mod front_matter;
+mod remarks;
 
 mod plan;
 mod prepare;

@@ -99,6 +99,13 @@ pub(super) async fn join(run: &Run<'_>, repository_id: i64) -> Result<(), Fault>
     tx.commit().await
 }
 
+/// Whether two flows say the same: a call that is listed twice is one.
+fn is_same(one: &RiskFlow, other: &RiskFlow) -> bool {
+    let lines = |flow: &RiskFlow| (flow.evidence.source_line, flow.evidence.sink_line);
+    let ends = |flow: &RiskFlow| [flow.source.clone(), flow.sink.clone(), flow.category.clone()];
+    lines(one) == lines(other) && one.via == other.via && ends(one) == ends(other)
+}
+
 /// A row for each chunk at an end of a flow, in the order of chunks.
 fn rows(linked: &[Linked<i64>], spans: &HashMap<i64, Vec<Span>>) -> Vec<FlowWrite> {
     let mut by_chunk: BTreeMap<i64, (i64, Vec<&RiskFlow>)> = BTreeMap::new();
@@ -109,7 +116,7 @@ fn rows(linked: &[Linked<i64>], spans: &HashMap<i64, Vec<Span>>) -> Vec<FlowWrit
             let here = |span: &&Span| (span.first..=span.last).contains(&line);
             let Some(span) = spans.get(&file_id).and_then(|spans| spans.iter().find(here)) else { continue };
             let (_, flows) = by_chunk.entry(span.chunk_id).or_insert((file_id, Vec::new()));
-            if flows.len() < FLOWS_A_CHUNK_MAX {
+            if flows.len() < FLOWS_A_CHUNK_MAX && !flows.iter().any(|known| is_same(known, &one.flow)) {
                 flows.push(&one.flow);
             }
         }

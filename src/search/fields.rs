@@ -61,8 +61,10 @@ pub enum LooksAt {
     Signature,
     /// A count.
     Count(Counted),
-    /// Something that holds or does not.
+    /// Something that holds, or is known not to.
     Holds(Flag),
+    /// Who may use it.
+    Visibility,
     /// Whether any structural rule is broken.
     AnyLint,
     /// The author of the file's last commit.
@@ -118,19 +120,19 @@ fields! {
     "type" "type" Alternatives LooksAt::Kind, "Kind: function, method, class, struct, interface, trait, enum, module, type, variable, section.";
     "import" "import" Text LooksAt::Imports, "The file imports this module.";
     "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this, or is this function and calls something.";
-    "uses" "uses" Text Names(&[Field::Use, Field::Read, Field::Write, Field::Call, Field::Param]), "Uses this identifier.";
+    "uses" "uses" Text Names(&[Field::Use, Field::Read, Field::Member, Field::Write, Field::Call, Field::Param]), "Uses this identifier.";
     "signature" "signature" Text LooksAt::Signature, "Signature contains this text, case-sensitive.";
     "param" "param" Text Names(&[Field::Param]), "Has a parameter of this name.";
     "decorator" "decorator" Text PartsOfNames(&[Field::Decorator]), "Decorator, annotation or attribute contains it.";
     "inferredType" "inferred-type" Text PartsOfNames(&[Field::Inferred, Field::Type, Field::ReturnType]), "A type of its values, declared or inferred, contains it.";
     "returnType" "return-type" Text PartsOfNames(&[Field::ReturnType]), "Declared return type contains it.";
     "throws" "throws" Text PartsOfNames(&[Field::Throw]), "Throws, raises or panics with it.";
-    "reads" "reads" Text PartsOfNames(&[Field::Read]), "Reads a name that contains it.";
+    "reads" "reads" Text PartsOfNames(&[Field::Read, Field::Member]), "Reads a name or member that contains it.";
     "writes" "writes" Text PartsOfNames(&[Field::Write]), "Assigns a name that contains it.";
     "mutates" "mutates" Text PartsOfNames(&[Field::Mutate]), "Assigns a member or element (a.b, a[]) that contains it.";
     "alias" "alias" Text PartsOfNames(&[Field::Alias]), "Gives a name another name: a=b.c.";
     "awaits" "awaits" Text PartsOfNames(&[Field::Await]), "Awaits it.";
-    "visibility" "visibility" Text PartsOfNames(&[Field::Visibility]), "Visibility: public, private, protected …";
+    "visibility" "visibility" Text LooksAt::Visibility, "Visibility: public, protected, package, private.";
     "extends" "extends" Text PartsOfNames(&[Field::Extends, Field::Implements]), "Extends or implements it.";
     "async" "async" Flag Holds(Flag::Async), "Is asynchronous.";
     "generator" "generator" Flag Holds(Flag::Generator), "Is a generator.";
@@ -167,6 +169,8 @@ impl LooksAt {
             Self::Risk(_) => Syntax::Fields(&[Field::Call]),
             Self::Count(counted) => Syntax::Counts(counted.into()),
             Self::Holds(flag) => Syntax::Flag(flag),
+            Self::AnyLint => Syntax::Flag(Flag::Lint),
+            Self::Visibility => Syntax::Fields(&[Field::Visibility]),
             _ => return None,
         })
     }

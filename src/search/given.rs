@@ -108,8 +108,16 @@ fn texts(field: &'static FilterField, values: Vec<String>) -> Result<GivenValue,
     // A signature or an alias may begin with what looks like nothing.
     let trims = field.looks_at != LooksAt::Signature;
     Ok(GivenValue::Texts(
-        values.into_iter().map(|value| if trims { value.trim().to_owned() } else { value }).collect(),
+        values.into_iter().map(|value| if trims { unquoted(&value).to_owned() } else { value }).collect(),
     ))
+}
+
+/// A value without blanks and the quotes around it, which are no part of any name: `'foo'`, `"foo"`.
+fn unquoted(value: &str) -> &str {
+    let value = value.trim();
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote).map(str::trim);
+    let inner = ['"', '\'', '`'].into_iter().find_map(inside);
+    inner.filter(|inner| !inner.is_empty()).unwrap_or(value)
 }
 
 fn number_of(field: &'static FilterField, number: Option<f64>) -> Result<GivenValue, Fault> {
@@ -148,7 +156,7 @@ fn add_pairs(
         Ok(())
     };
     match value {
-        Value::String(text) => match text.split_once('=') {
+        Value::String(text) => match text.split_once('=').or_else(|| text.split_once(": ")) {
             Some((key, value)) => add(key, Some(value.trim().to_owned())),
             None => add(text, None),
         },

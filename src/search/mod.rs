@@ -29,6 +29,7 @@ mod role;
 mod hits;
 mod present;
 mod snippet;
+mod spelled;
 mod surroundings;
 
 pub use ask::{Deps, search};

@@ -42,8 +42,15 @@ fn untagged(pattern: &str, exact_case: bool) -> Result<String, Fault> {
         return translated_regex(&regex.replace("\\/", "/"), ignores || !exact_case)
             .map_err(|why| refused(pattern, &format!("Not a usable regular expression: {why}.")));
     }
+    // `./src` is what shells write, `src\auth` what Windows does.
+    let pattern = pattern.strip_prefix("./").filter(|rest| !rest.is_empty()).unwrap_or(pattern);
     if !pattern.contains(['*', '?', '[', '{']) {
-        return Ok(escaped(pattern));
+        let slashed = if pattern.contains('/') { pattern.to_owned() } else { pattern.replace('\\', "/") };
+        // A slash in front is the border of a folder; no stored path begins with one.
+        return Ok(match slashed.strip_prefix('/') {
+            Some(rest) if !rest.is_empty() => format!("(^|/){}", escaped(rest)),
+            _ => escaped(&slashed),
+        });
     }
     glob(pattern).build().map_err(|error| refused(pattern, &format!("Malformed glob: {}.", error.kind())))?;
     let anchored = pattern.trim_start_matches('/');
@@ -141,6 +148,15 @@ mod tests {
         assert!(matches("a.b", "x/a.b/c") && !matches("a.b", "x/aXb/c"));
         assert!(matches("c++ (old)", "src/C++ (old)/a.cpp"));
         assert!(matches("größe", "src/GRÖSSE/größe.rs"));
+    }
+
+    #[test]
+    fn paths_are_read_as_shells_and_agents_write_them() {
+        for pattern in ["./src/auth", "/src/auth", "src\\auth", "src/auth/"] {
+            assert!(matches(pattern, "src/auth/lib.rs"), "{pattern}");
+        }
+        assert!(matches("/src/auth", "a/src/auth/b") && !matches("/src/auth", "a/xsrc/auth/b"));
+        assert!(matches("./*.rs", "b.rs") && matches("/", "a/b") && !matches("/", "a"));
     }
 
     #[test]

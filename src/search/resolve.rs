@@ -1,35 +1,18 @@
 //! What was given for fields and asked for in the question, to the store's filter.
 
 use futures::future::BoxFuture;
-use jiff::{Timestamp, civil, tz::TimeZone};
 
 use super::fields::{self, FilterField, LooksAt};
 use super::given::{self, Given, GivenValue, refused};
 use super::pattern::path_regex;
 use super::question::Gate;
+use super::spelled::{date_of, extensions, is_path, known_kind, language, on_one_line, people};
 use crate::clock::Clock;
-use crate::contract::{ErrorCode, Fault, Warning};
-use crate::languages::facts::{Field, Flag};
+use crate::contract::{Fault, Warning};
+use crate::languages::facts::{Field, Flag, decorator_pieces, spellings, whole_visibility};
+use crate::languages::terms;
 use crate::languages::terms::whole_word;
-use crate::languages::{self, terms};
 use crate::store::{Filter, Reads, RepositoryRow, Test, fact_id};
-
-/// Kinds of chunks with the words that people use for them; a list's own name stands first.
-const KINDS: &[(&str, &[&str])] = &[
-    ("function", &["func", "fn", "def", "functiondeclaration", "arrowfunction"]),
-    ("method", &["methoddeclaration", "constructor", "methoddefinition"]),
-    ("class", &["classdeclaration"]),
-    ("struct", &["structdeclaration", "record", "union"]),
-    ("interface", &["interfacedeclaration", "protocol"]),
-    ("trait", &["traitdeclaration", "mixin"]),
-    ("enum", &["enumdeclaration"]),
-    ("impl", &["impldeclaration", "implementation", "extension"]),
-    ("module", &["moduledeclaration", "namespace", "package"]),
-    ("type", &["typedeclaration", "typealias", "alias"]),
-    ("variable", &["variabledeclaration", "constant", "const", "field", "property"]),
-    ("section", &["heading"]),
-    ("block", &["other"]),
-];
 
 /// Ids of facts that are compared on each chunk.
 const IDS_TESTED_MAX: usize = 4;
@@ -96,11 +79,9 @@ impl Resolver<'_> {
                 Test::Facts(kinds.collect::<Result<_, Fault>>()?).into()
             }
             (LooksAt::Names(within), GivenValue::Texts(names)) => {
-                // Callees are chains with dots, callers are named as their language does.
-                let names = names.iter().flat_map(|name| [name.clone(), undotted(name)]);
-                let ids = |name: String| within.iter().map(move |field| fact_id(*field as i16, &name));
-                Test::Facts(names.flat_map(ids).collect()).into()
+                Test::Facts(names.iter().flat_map(|name| whole_ids(within, name)).collect()).into()
             }
+            (LooksAt::Visibility, GivenValue::Texts(words)) => self.visible(field, words).await?,
             (LooksAt::PartsOfNames(within), GivenValue::Texts(parts)) => {
                 let ids = self.names(field, within, parts).await?;
                 self.having(ids, false).await?
@@ -110,15 +91,17 @@ impl Resolver<'_> {
                 self.having(ids, true).await?
             }
             (LooksAt::Imports, GivenValue::Texts(names)) => {
-                Test::Imports(names.iter().map(|name| fact_id(Field::Import as i16, name)).collect()).into()
+                Test::Imports(names.iter().flat_map(|name| whole_ids(&[Field::Import], name)).collect())
+                    .into()
             }
             (LooksAt::Signature, GivenValue::Texts(texts)) => {
-                Filter::Any(texts.iter().map(|text| Test::Signature(text.clone()).into()).collect())
+                Filter::Any(texts.iter().map(|text| Test::Signature(on_one_line(text)).into()).collect())
             }
-            (LooksAt::LastAuthor, GivenValue::Texts(names)) => Test::LastAuthors(lower(names)).into(),
+            (LooksAt::LastAuthor, GivenValue::Texts(names)) => Test::LastAuthors(people(names)).into(),
             (LooksAt::LineAuthors, GivenValue::Texts(names)) => {
-                let ids = self.names(field, &[Field::Author], names).await?;
-                Test::Authors { ids, names: lower(names) }.into()
+                let names = people(names);
+                let ids = self.names(field, &[Field::Author], &names).await?;
+                Test::Authors { ids, names }.into()
             }
             (LooksAt::ModifiedAfter, GivenValue::Texts(dates)) => {
                 let date = dates.first().map_or("", String::as_str);
@@ -129,8 +112,28 @@ impl Resolver<'_> {
                 Test::Languages(names.iter().map(|name| language(name)).collect::<Result<_, _>>()?).into()
             }
             (LooksAt::Path, GivenValue::Texts(given)) => Test::Paths(self.patterns(given)?).into(),
-            (LooksAt::FileName, GivenValue::Texts(given)) => Test::FileNames(self.patterns(given)?).into(),
-            (LooksAt::Extension, GivenValue::Texts(given)) => Test::Extensions(extensions(given)?).into(),
+            (LooksAt::FileName, GivenValue::Texts(given)) => {
+                // No name has a slash: what has one is the path of a file.
+                let (paths, names): (Vec<_>, Vec<_>) = given.iter().cloned().partition(|one| is_path(one));
+                let names: Filter = Test::FileNames(self.patterns(&names)?).into();
+                if paths.is_empty() {
+                    names
+                } else {
+                    Filter::Any(vec![names, Test::Paths(self.patterns(&paths)?).into()])
+                }
+            }
+            (LooksAt::Extension, GivenValue::Texts(given)) => {
+                // What is stored is behind the last dot: `d.ts` is the end of a name.
+                let (long, short): (Vec<_>, Vec<_>) =
+                    extensions(given)?.into_iter().partition(|extension| extension.contains('.'));
+                let short: Filter = Test::Extensions(short).into();
+                if long.is_empty() {
+                    short
+                } else {
+                    let ends = long.iter().map(|end| format!("(?i)\\.{}$", super::pattern::escaped(end)));
+                    Filter::Any(vec![short, Test::FileNames(ends.collect()).into()])
+                }
+            }
             (LooksAt::Count(counted), GivenValue::Number(number)) => {
                 Test::AtLeast(counted, rounded_up(*number)).into()
             }
@@ -138,13 +141,17 @@ impl Resolver<'_> {
             (LooksAt::ModifiedSince, GivenValue::Number(days)) => {
                 Test::ModifiedFrom(self.days_ago(*days)).into()
             }
+            // `false` asks for what is known not to hold, unlike `NOT field:true`, which what is not known passes, too.
             (LooksAt::Holds(flag), GivenValue::Flag(holds)) => {
-                holding(Test::Facts(vec![flag_id(flag)]), *holds)
+                let value = if *holds { flag.as_str() } else { flag.denied() };
+                Test::Facts(vec![fact_id(Field::Flag as i16, value)]).into()
             }
-            (LooksAt::AnyLint, GivenValue::Flag(holds)) => {
-                let rules = self.names(field, &[Field::Lint], &[String::new()]).await?;
-                let broken = self.having(rules, false).await?;
-                if *holds { broken } else { Filter::Not(Box::new(broken)) }
+            (LooksAt::AnyLint, GivenValue::Flag(false)) => {
+                Test::Facts(vec![fact_id(Field::Flag as i16, Flag::Lint.denied())]).into()
+            }
+            (LooksAt::AnyLint, GivenValue::Flag(true)) => {
+                let rules = self.find_names(field, &[Field::Lint], &[String::new()]).await?;
+                self.having(rules, false).await?
             }
             (LooksAt::Meta, GivenValue::Pairs(pairs)) => {
                 let pair = |(key, value): &(String, Option<String>)| {
@@ -156,8 +163,44 @@ impl Resolver<'_> {
         })
     }
 
-    /// Ids of the names that contain one of `parts`.
+    /// Ids of the names that contain one of `parts`, in a spelling in which they may be stored.
     async fn names(
+        &mut self,
+        field: &'static FilterField,
+        within: &[Field],
+        parts: &[String],
+    ) -> Result<Vec<i64>, Fault> {
+        let spelled =
+            parts.iter().flat_map(|part| within.iter().flat_map(move |field| spellings(*field, part)));
+        let mut spelled: Vec<String> = spelled.map(|one| one.to_lowercase()).collect();
+        spelled.sort_unstable();
+        spelled.dedup();
+        // Members are many, and all of `self` would be meant by it.
+        let single = within.contains(&Field::Member) && !spelled.iter().any(|part| part.contains('.'));
+        let within: Vec<Field> =
+            within.iter().copied().filter(|field| !single || *field != Field::Member).collect();
+        let mut found = self.find_names(field, &within, &spelled).await?;
+        if found.is_empty() && within == [Field::Decorator] {
+            for part in parts {
+                found.extend(self.decorated(field, &decorator_pieces(part)).await?);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Ids of the decorators that contain all of these.
+    async fn decorated(&mut self, field: &'static FilterField, pieces: &[String]) -> Result<Vec<i64>, Fault> {
+        let mut found: Option<Vec<i64>> = None;
+        for piece in pieces {
+            let mut with = self.find_names(field, &[Field::Decorator], std::slice::from_ref(piece)).await?;
+            with.retain(|id| found.as_ref().is_none_or(|found| found.contains(id)));
+            found = Some(with);
+        }
+        Ok(found.unwrap_or_default())
+    }
+
+    /// Ids of the names that contain one of `parts`, which are in lower case.
+    async fn find_names(
         &mut self,
         field: &'static FilterField,
         within: &[Field],
@@ -165,7 +208,7 @@ impl Resolver<'_> {
     ) -> Result<Vec<i64>, Fault> {
         let codes: Vec<i16> = within.iter().map(|field| *field as i16).collect();
         let limit = i64::try_from(self.names_max.saturating_add(1)).unwrap_or(i64::MAX);
-        let found = self.reads.find_names(&codes, &lower(parts), limit).await?;
+        let found = self.reads.find_names(&codes, parts, limit).await?;
         if found.len() > self.names_max {
             return Err(refused(
                 field,
@@ -173,6 +216,21 @@ impl Resolver<'_> {
             ));
         }
         Ok(found)
+    }
+
+    /// A whole word is that visibility; else all that contain it.
+    async fn visible(&mut self, field: &'static FilterField, words: &[String]) -> Result<Filter, Fault> {
+        let (mut ids, mut parts) = (Vec::new(), Vec::new());
+        for word in words {
+            match whole_visibility(word) {
+                Some(value) => ids.push(fact_id(Field::Visibility as i16, &value)),
+                None => parts.push(word.clone()),
+            }
+        }
+        if !parts.is_empty() {
+            ids.extend(self.names(field, &[Field::Visibility], &parts).await?);
+        }
+        self.having(ids, false).await
     }
 
     /// Chunks with one of these facts. Many ids are looked up at once: tested on each chunk, they would cost their
@@ -184,13 +242,25 @@ impl Resolver<'_> {
         Ok(Test::Chunks(self.reads.chunks_with(&ids, flows).await?).into())
     }
 
+    /// An absolute path inside one of the repositories is one from its root.
     fn patterns(&self, given: &[String]) -> Result<Vec<String>, Fault> {
-        given.iter().map(|pattern| path_regex(pattern, self.case_file)).collect()
+        let inside = |path: &str| {
+            let below =
+                |root: &str| path.strip_prefix(root)?.strip_prefix('/').filter(|rest| !rest.is_empty());
+            let roots = self.repositories.iter().filter(|repository| repository.is_folder());
+            roots
+                .filter_map(|repository| below(&repository.root))
+                .min_by_key(|rest| rest.len())
+                .map(str::to_owned)
+        };
+        let relative = |path: &String| inside(path).unwrap_or_else(|| path.clone());
+        given.iter().map(|pattern| path_regex(&relative(pattern), self.case_file)).collect()
     }
 
     /// Repositories that were indexed on this branch; where the branch is not known, it cannot be wrong.
     fn branch(&mut self, names: &[String]) -> Filter {
         let asked = names.first().map_or("", String::as_str);
+        let asked = asked.strip_prefix("refs/heads/").unwrap_or(asked);
         let same = |branch: &str| {
             if self.case_file { branch == asked } else { branch.to_lowercase() == asked.to_lowercase() }
         };
@@ -236,80 +306,18 @@ impl Resolver<'_> {
     }
 }
 
-fn holding(test: Test, holds: bool) -> Filter {
-    if holds { test.into() } else { Filter::Not(Box::new(test.into())) }
-}
-
-fn flag_id(flag: Flag) -> i64 {
-    fact_id(Field::Flag as i16, flag.as_str())
-}
-
-fn lower(texts: &[String]) -> Vec<String> {
-    texts.iter().map(|text| text.to_lowercase()).collect()
-}
-
-/// A qualified name as chains are stored: `a::b` and `a->b` are `a.b`.
-fn undotted(name: &str) -> String {
-    name.trim_end_matches("()").trim_end_matches(['!', '?']).replace("::", ".").replace("->", ".")
+/// Ids of the values that a whole name may be stored as in these fields.
+fn whole_ids(within: &[Field], name: &str) -> Vec<i64> {
+    let of = |field: &Field| {
+        let code = *field as i16;
+        spellings(*field, name).into_iter().map(move |spelling| fact_id(code, &spelling))
+    };
+    within.iter().flat_map(of).collect()
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "counts beyond i64 match nothing either way")]
 fn rounded_up(number: f64) -> i64 {
     number.ceil() as i64
-}
-
-fn known_kind(field: &FilterField, word: &str) -> Result<&'static str, Fault> {
-    let word = word.to_lowercase();
-    let found = KINDS.iter().find(|(kind, others)| *kind == word || others.contains(&word.as_str()));
-    found.map(|(kind, _)| *kind).ok_or_else(|| {
-        let kinds = KINDS.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ");
-        refused(field, &format!("knows no `{word}`; kinds are {kinds}"))
-    })
-}
-
-/// A date or a moment; a date without zone is in UTC.
-fn date_of(field: &FilterField, text: &str) -> Result<i64, Fault> {
-    let in_utc = |moment: civil::DateTime| moment.to_zoned(TimeZone::UTC).ok().map(|zoned| zoned.timestamp());
-    let found = text
-        .parse::<Timestamp>()
-        .ok()
-        .or_else(|| text.parse::<civil::DateTime>().ok().and_then(in_utc))
-        .or_else(|| text.parse::<civil::Date>().ok().and_then(|date| in_utc(date.at(0, 0, 0, 0))));
-    found.map(Timestamp::as_second).ok_or_else(|| refused(field, &format!("is no date: `{text}`")))
-}
-
-fn language(name: &str) -> Result<String, Fault> {
-    if let Some(language) = languages::by_name(name) {
-        return Ok(language.id.to_owned());
-    }
-    let nearest = languages::nearest(name);
-    let hint = if nearest.is_empty() {
-        "Filter by extension (`ext`) instead, for example `rs`.".to_owned()
-    } else {
-        format!(
-            "Did you mean {}?",
-            nearest.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" or ")
-        )
-    };
-    Err(Fault::new(ErrorCode::InvalidRequest, format!("Unknown language `{name}`."))
-        .with_details(serde_json::json!({ "field": "lang", "value": name, "nearest": nearest }))
-        .with_hint(hint))
-}
-
-/// `rs, toml` is two: no extension holds a comma.
-fn extensions(given: &[String]) -> Result<Vec<String>, Fault> {
-    let parts = given.iter().flat_map(|given| given.split(','));
-    parts.filter(|part| !part.trim().is_empty()).map(extension).collect()
-}
-
-/// `*.RS`, `.rs` and `rs` are all `rs`.
-fn extension(given: &str) -> Result<String, Fault> {
-    let bare = given.trim().trim_start_matches('*').trim_start_matches('.').to_lowercase();
-    if bare.is_empty() || bare.contains(['/', '*', ' ']) {
-        return Err(Fault::new(ErrorCode::InvalidRequest, format!("`{given}` is no file extension."))
-            .with_hint("Give extensions like `rs` or `.rs`; for patterns use `path`."));
-    }
-    Ok(bare)
 }
 
 /// A word stands in the chunk, as a whole or as a part of a name.
@@ -350,34 +358,6 @@ fn text_regex(text: &str, exact_case: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn kinds_have_many_names() {
-        let field = fields::field("type").unwrap();
-        for (word, kind) in [("Function", "function"), ("ClassDeclaration", "class"), ("namespace", "module")]
-        {
-            assert_eq!(known_kind(field, word).unwrap(), kind);
-        }
-        assert_eq!(known_kind(field, "thing").unwrap_err().code, ErrorCode::InvalidRequest);
-    }
-
-    #[test]
-    fn dates_are_read_in_their_usual_forms() {
-        let field = fields::field("modifiedAfter").unwrap();
-        for text in ["1970-01-02", "1970-01-02T00:00:00Z", "1970-01-02T00:00:00", "1970-01-02T02:00:00+02:00"]
-        {
-            assert_eq!(date_of(field, text).unwrap(), 86_400, "{text}");
-        }
-        assert!(date_of(field, "yesterday").is_err());
-    }
-
-    #[test]
-    fn languages_and_extensions_are_normalised_or_refused() {
-        assert_eq!(language("golang").unwrap(), "go");
-        assert!(language("rusd").unwrap_err().hint.unwrap().contains("rust"));
-        assert_eq!(extension("*.RS").unwrap(), "rs");
-        assert!(extension("a/b").is_err());
-    }
 
     #[test]
     fn a_text_is_literal_and_ends_at_words() {

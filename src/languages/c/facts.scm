@@ -105,8 +105,12 @@
 (comment) @comment
 
 ; Broken rules. What may hold a label can be jumped to; a break behind a return is a habit.
-([(return_statement) (break_statement) (continue_statement) (goto_statement)] . [(expression_statement) (return_statement) (declaration)] @lint
- (#set! value "unreachable-code"))
+([
+  (compound_statement
+    [(return_statement) (break_statement) (continue_statement) (goto_statement)] . [(expression_statement) (return_statement) (declaration)] @lint)
+  (case_statement
+    [(return_statement) (break_statement) (continue_statement) (goto_statement)] . [(expression_statement) (return_statement) (declaration)] @lint)
+] (#set! value "unreachable-code"))
 ((if_statement condition: (parenthesized_expression (assignment_expression operator: "=") @lint)) (#set! value "assignment-in-condition"))
 ((if_statement consequence: (compound_statement "{" . "}") @lint) (#set! value "empty-block"))
 ((assignment_expression left: (_) @_left operator: "=" right: (_) @_right) @lint

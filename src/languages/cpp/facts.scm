@@ -198,9 +198,12 @@
 (comment) @comment
 
 ; Broken rules. What may hold a label can be jumped to; a break behind a return is a habit.
-([(return_statement) (break_statement) (continue_statement) (goto_statement) (throw_statement) (co_return_statement)] .
- [(expression_statement) (return_statement) (throw_statement) (declaration)] @lint
- (#set! value "unreachable-code"))
+([
+  (compound_statement [(return_statement) (break_statement) (continue_statement) (goto_statement) (throw_statement) (co_return_statement)] .
+    [(expression_statement) (return_statement) (throw_statement) (declaration)] @lint)
+  (case_statement [(return_statement) (break_statement) (continue_statement) (goto_statement) (throw_statement) (co_return_statement)] .
+    [(expression_statement) (return_statement) (throw_statement) (declaration)] @lint)
+] (#set! value "unreachable-code"))
 ((catch_clause body: (compound_statement "{" . (comment)* . "}")) @lint (#set! value "empty-catch"))
 ((catch_clause parameters: (parameter_list (parameter_declaration
   type: [(type_identifier) (qualified_identifier) (template_type)] declarator: (identifier)) @lint)) (#set! value "catch-by-value"))

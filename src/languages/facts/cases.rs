@@ -91,6 +91,11 @@ fn values(gathered: &Gathered, fact: &str) -> Vec<String> {
             .map(|a| a.targets.join(", "))
             .chain(gathered.flow.calls.iter().map(|c| format!("{}/{}", c.callee, c.arguments.len())))
             .collect(),
+        "reads" => {
+            let fields = [Field::Read, Field::Member];
+            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned)))
+                .collect()
+        }
         "calls" => {
             let fields = [Field::Call, Field::Caller];
             all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned)))

@@ -32,14 +32,14 @@ macro_rules! fields {
 
 fields! {
     Kind 1 "kind" "What the chunk is: function, method, class …";
-    Flag 2 "flags" "What holds of it: async, generator, returns.";
+    Flag 2 "flags" "What holds of a function: async, generator, returns; what is known not to hold: not-async.";
     Param 3 "params" "Names of parameters.";
     Type 4 "types" "Declared types of parameters, fields and variables.";
     Inferred 5 "inferredTypes" "Types that a value gives away: a literal, a constructor.";
     ReturnType 6 "returnTypes" "Declared types of what is returned.";
     Decorator 7 "decorators" "Decorators, annotations and attributes.";
     Modifier 8 "modifiers" "Modifiers as they are written: static, const, unsafe …";
-    Visibility 9 "visibility" "Who may use it, by keyword or by the language's convention.";
+    Visibility 9 "visibility" "Who may use it: public, protected, package or private, and the language's own word.";
     Extends 10 "extends" "Types it is derived from.";
     Implements 11 "implements" "Interfaces, traits and protocols it fulfils.";
     Import 12 "imports" "Modules that the file imports, as written, with their parents.";
@@ -61,6 +61,7 @@ fields! {
     RiskFlow 28 "riskFlows" "Untrusted input that reaches a dangerous operation: `source->sink`.";
     Author 29 "authors" "Who wrote its lines.";
     Caller 30 "callers" "Functions in it that call something.";
+    Member 31 "readMembers" "Members whose value is used, with what they belong to: `req.body`.";
 }
 
 impl fmt::Display for Field {
@@ -70,7 +71,7 @@ impl fmt::Display for Field {
 }
 
 /// What holds of a definition or does not.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flag {
     /// It runs asynchronously.
     Async,
@@ -78,9 +79,14 @@ pub enum Flag {
     Generator,
     /// It gives a value back.
     Returns,
+    /// It breaks a structural rule; which ones, [`Field::Lint`] says.
+    Lint,
 }
 
 impl Flag {
+    /// What is said of functions alone.
+    pub const OF_FUNCTIONS: &'static [Self] = &[Self::Async, Self::Generator, Self::Returns];
+
     /// The value under [`Field::Flag`].
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -88,6 +94,18 @@ impl Flag {
             Self::Async => "async",
             Self::Generator => "generator",
             Self::Returns => "returns",
+            Self::Lint => "lint",
+        }
+    }
+
+    /// The value under [`Field::Flag`] where it is known not to hold. Where nothing is known, neither value is there.
+    #[must_use]
+    pub fn denied(self) -> &'static str {
+        match self {
+            Self::Async => "not-async",
+            Self::Generator => "not-generator",
+            Self::Returns => "not-returns",
+            Self::Lint => "not-lint",
         }
     }
 }

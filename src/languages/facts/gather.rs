@@ -7,8 +7,9 @@ use tree_sitter::Node;
 use super::comments::{self, Comment};
 use super::field::{Counts, Facts, Field, Flag, Lint};
 use super::flow::{Assignment, CallSite, Flow, FunctionSpan};
-use super::query::{Compiled, Item, Items, Role};
+use super::query::{Compiled, Item, Items, Role, Syntax};
 use super::values::{self, Target};
+use super::{member, visibility};
 use crate::languages::syntax::{Definition, Outline};
 
 /// Most values of one field of a chunk.
@@ -49,6 +50,7 @@ pub(in crate::languages) fn gather(
         outline,
         chunks,
         claimed: HashSet::new(),
+        flagged: HashSet::new(),
         facts: chunks
             .iter()
             .map(|_| Facts {
@@ -68,6 +70,7 @@ pub(in crate::languages) fn gather(
         gathering.syntax_errors(root);
     }
     let comments = gathering.comments(&items);
+    gathering.denials(compiled);
     gathering.finish(comments)
 }
 
@@ -77,6 +80,8 @@ struct Gathering<'g> {
     chunks: &'g [(usize, usize)],
     /// Where identifiers start that another capture speaks for.
     claimed: HashSet<usize>,
+    /// Functions, by their place in the outline, and what holds of them.
+    flagged: HashSet<(usize, Flag)>,
     facts: Vec<Facts>,
     imports: Vec<String>,
     flow: Flow,
@@ -111,14 +116,21 @@ impl Gathering<'_> {
                     let name = values::last_name_start(text).unwrap_or(0);
                     self.claimed.insert(item.node.start_byte() + name);
                 }
-                // Names that are all bound by a pattern; in `a.b = c` the `a` is read.
-                Role::Target
-                    if values::targets(text).iter().all(|target| matches!(target, Target::Name(_))) =>
-                {
-                    let inside =
-                        items[at..].iter().take_while(|other| other.node.start_byte() < item.node.end_byte());
-                    self.claimed.extend(inside.map(|other| other.node.start_byte()));
-                }
+                Role::Target => match values::targets(text).as_slice() {
+                    // Of `a.b = c` the `a` is read, and `b` is not.
+                    [Target::Part(part)] if !part.ends_with("[]") => {
+                        let name = values::last_name_start(text).unwrap_or(0);
+                        self.claimed.insert(item.node.start_byte() + name);
+                    }
+                    // Names that are all bound by a pattern.
+                    targets if targets.iter().all(|target| matches!(target, Target::Name(_))) => {
+                        let inside = items[at..]
+                            .iter()
+                            .take_while(|other| other.node.start_byte() < item.node.end_byte());
+                        self.claimed.extend(inside.map(|other| other.node.start_byte()));
+                    }
+                    _ => {}
+                },
                 _ => {}
             }
         }
@@ -138,13 +150,13 @@ impl Gathering<'_> {
             Role::ReturnType => self.return_type(row, item),
             Role::Returns => {
                 self.flow.returns.push(item.node.byte_range());
-                self.add(row, Field::Flag, Flag::Returns.as_str());
+                self.returns(row, item);
             }
             Role::Async => self.flag(item, Flag::Async),
             Role::Generator => self.flag(item, Flag::Generator),
             Role::Decorator => whole(Field::Decorator, values::decorator(&self.raw(item)), self),
             Role::Modifier => whole(Field::Modifier, values::folded(&self.raw(item)), self),
-            Role::Visibility => whole(Field::Visibility, values::folded(&self.raw(item)), self),
+            Role::Visibility => self.visible(row, &self.raw(item)),
             Role::Extends => whole(Field::Extends, values::folded(&self.raw(item)), self),
             Role::Implements => whole(Field::Implements, values::folded(&self.raw(item)), self),
             Role::Export => whole(Field::Export, values::name(&self.raw(item)), self),
@@ -164,6 +176,7 @@ impl Gathering<'_> {
             Role::Identifier => {
                 if !self.claimed.contains(&item.node.start_byte()) {
                     whole(Field::Read, values::name(&self.raw(item)), self);
+                    whole(Field::Member, member::chain(self.text, &item.node), self);
                 }
             }
             Role::Use => whole(Field::Use, values::name(&self.raw(item)), self),
@@ -181,23 +194,63 @@ impl Gathering<'_> {
     fn return_type(&mut self, row: usize, item: &Item<'_, '_>) {
         if let Some(name) = values::declared_type(&self.raw(item)) {
             if values::is_value_type(&name) {
-                self.add(row, Field::Flag, Flag::Returns.as_str());
+                self.returns(row, item);
             }
             self.add(row, Field::ReturnType, name);
+        }
+    }
+
+    /// A chunk of a long function that gives nothing back itself does not say so.
+    fn returns(&mut self, row: usize, item: &Item<'_, '_>) {
+        self.flagged.extend(self.callable(item.node.start_byte()).map(|at| (at, Flag::Returns)));
+        self.add(row, Field::Flag, Flag::Returns.as_str());
+    }
+
+    fn visible(&mut self, row: usize, word: &str) {
+        for value in visibility::values(word) {
+            self.add(row, Field::Visibility, value);
         }
     }
 
     /// A flag belongs to the definition around its mark, which may have been split: all its chunks say it.
     fn flag(&mut self, item: &Item<'_, '_>, flag: Flag) {
         let row = item.node.start_position().row;
-        let (first, last) = match self.callable(item.node.start_byte()) {
-            Some(at) => (self.outline.definitions[at].first_row, self.outline.definitions[at].last_row),
+        let rows = match self.callable(item.node.start_byte()) {
+            Some(at) => {
+                self.flagged.insert((at, flag));
+                (self.outline.definitions[at].first_row, self.outline.definitions[at].last_row)
+            }
             None => (row, row),
         };
+        self.add_flag(rows, flag.as_str());
+    }
+
+    /// All chunks with one of these rows say it.
+    fn add_flag(&mut self, (first, last): (usize, usize), value: &str) {
         let from = self.chunks.partition_point(|(_, end)| *end < first);
         let to = self.chunks.partition_point(|(start, _)| *start <= last);
         for facts in &mut self.facts[from..to.max(from)] {
-            facts.values.push((Field::Flag, flag.as_str().to_owned()));
+            facts.values.push((Field::Flag, value.to_owned()));
+        }
+    }
+
+    /// What is known not to hold: of functions, where the language has a mark for it that was not found, and of
+    /// chunks that break no rule where the language has rules. What is not known is not said either way.
+    fn denials(&mut self, compiled: &Compiled) {
+        let tells = |flag: &&Flag| compiled.can_tell(Syntax::Flag(**flag));
+        let flags: Vec<Flag> = Flag::OF_FUNCTIONS.iter().filter(tells).copied().collect();
+        let outline = self.outline;
+        for (at, definition) in outline.definitions.iter().enumerate().filter(|(_, d)| is_callable(d)) {
+            for flag in
+                flags.iter().filter(|flag| !self.flagged.contains(&(at, **flag))).copied().collect::<Vec<_>>()
+            {
+                self.add_flag((definition.first_row, definition.last_row), flag.denied());
+            }
+        }
+        if compiled.can_tell(Syntax::Flag(Flag::Lint)) {
+            for facts in self.facts.iter_mut().filter(|facts| facts.lint.is_empty()) {
+                facts.values.push((Field::Flag, Flag::Lint.denied().to_owned()));
+            }
         }
     }
 
@@ -229,11 +282,17 @@ impl Gathering<'_> {
         let (caller, simple) = (caller.map(|c| c.qualified.clone()), caller.map(|c| c.name.clone()));
         if let Some(at) = self.chunk(row) {
             let facts = &mut self.facts[at];
-            let last = values::last_part(&callee).to_owned();
-            if last != callee {
-                facts.values.push((Field::Call, last));
-            }
             facts.values.push((Field::Call, callee.clone()));
+            // What is called on what: of `this.api.save` also `api.save` and `save`.
+            let mut rest = callee.as_str();
+            while let Some((_, part)) = rest.split_once('.').filter(|(_, part)| !part.is_empty()) {
+                facts.values.push((Field::Call, part.to_owned()));
+                rest = part;
+            }
+            // Without brackets it reads like a member, and is one in most languages.
+            if item.partner.is_none() && callee != rest && !raw.trim_end().ends_with(')') {
+                facts.values.push((Field::Member, callee.clone()));
+            }
             facts.values.extend(caller.iter().chain(&simple).map(|name| (Field::Caller, name.clone())));
             let pair = (caller, callee.clone());
             if facts.calls.len() < CALLS_MAX && !facts.calls.contains(&pair) {
@@ -337,7 +396,7 @@ impl Gathering<'_> {
             if let Some(default) = &compiled.told.default_visibility
                 && !within().any(|item| item.role == Role::Visibility)
             {
-                self.add(definition.name_row, Field::Visibility, default);
+                self.visible(definition.name_row, default);
             }
             if !is_callable(definition) {
                 continue;

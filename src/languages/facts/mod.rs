@@ -7,8 +7,12 @@
 mod detail;
 mod field;
 
+mod member;
 mod query;
 mod values;
+mod visibility;
+
+mod asked;
 
 mod comments;
 mod flow;
@@ -20,6 +24,7 @@ mod cases;
 /// Bump when the same text gives other facts; stored with an index so that it is rebuilt.
 pub const FACTS_VERSION: i32 = 2;
 
+pub use asked::{decorator_pieces, spellings, whole_visibility};
 pub use comments::Comment;
 pub use detail::{CallPair, Detail};
 pub use field::{Counts, Facts, Field, Flag, Lint};

@@ -231,6 +231,7 @@ impl Told {
             Syntax::Flag(Flag::Async) => any(&[Role::Async]),
             Syntax::Flag(Flag::Generator) => any(&[Role::Generator, Role::Yield]),
             Syntax::Flag(Flag::Returns) => any(&[Role::Returns, Role::ReturnType]),
+            Syntax::Flag(Flag::Lint) => any(&[Role::Lint]),
         }
     }
 }
@@ -253,7 +254,7 @@ fn roles_of(field: Field) -> &'static [Role] {
         Field::Throw => &[Role::Throw],
         Field::Await => &[Role::Await],
         Field::Yield => &[Role::Yield],
-        Field::Read => &[Role::Identifier],
+        Field::Read | Field::Member => &[Role::Identifier],
         Field::Write | Field::Mutate => &[Role::Target],
         Field::Alias => &[Role::Value],
         Field::Use => &[Role::Use, Role::Identifier],

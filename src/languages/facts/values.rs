@@ -132,11 +132,6 @@ fn string_end(text: &str, quote: char) -> usize {
     0
 }
 
-/// The last part of a chain.
-pub(super) fn last_part(chain: &str) -> &str {
-    chain.rsplit('.').next().unwrap_or(chain)
-}
-
 /// What an assignment does to one target.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {

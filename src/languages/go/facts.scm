@@ -160,7 +160,7 @@
 
 ; Broken rules
 ; A label may be jumped to.
-([(return_statement) (break_statement) (continue_statement) (goto_statement)] . (_statement) @lint
+((statement_list [(return_statement) (break_statement) (continue_statement) (goto_statement)] . (_statement) @lint)
  (#not-match? @lint "^\\w+:\\s") (#set! value "unreachable-code"))
 ((goto_statement) @lint (#set! value "goto"))
 ((for_statement body: (block (statement_list (defer_statement) @lint))) (#set! value "defer-in-loop"))

@@ -146,8 +146,13 @@
 
 ; Rules
 ((catch_clause body: (block . "{" . [(line_comment) (block_comment)]* . "}" .)) @lint (#set! value "empty-catch"))
-([(return_statement) (throw_statement) (break_statement) (continue_statement)] . [(line_comment) (block_comment)]* . (statement) @lint
-  (#not-match? @lint "^;") (#set! value "unreachable-code"))
+; Only in a list of statements: the branches of an `if` without braces are neighbours, too.
+([
+  (block [(return_statement) (throw_statement) (break_statement) (continue_statement)] . [(line_comment) (block_comment)]* . (statement) @lint)
+  (constructor_body [(return_statement) (throw_statement)] . [(line_comment) (block_comment)]* . (statement) @lint)
+  (switch_block_statement_group
+    [(return_statement) (throw_statement) (break_statement) (continue_statement)] . [(line_comment) (block_comment)]* . (statement) @lint)
+] (#not-match? @lint "^;") (#set! value "unreachable-code"))
 ([(binary_expression left: (string_literal) operator: ["==" "!="] @lint)
   (binary_expression operator: ["==" "!="] @lint right: (string_literal))]
   (#set! value "string-identity"))

@@ -125,6 +125,10 @@
 [(comment) (html_comment)] @comment
 
 ; Rules. What is hoisted may stand behind a return.
-([(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint
-  (#not-match? @lint "^(async |function|var |class |;)") (#set! value "unreachable-code"))
+([
+  (statement_block [(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint)
+  (switch_case [(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint)
+  (switch_default [(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint)
+  (program (throw_statement) . (comment)* . (statement) @lint)
+] (#not-match? @lint "^(async |function|var |class |;)") (#set! value "unreachable-code"))
 ((jsx_attribute . (property_identifier) @lint) (#eq? @lint "dangerouslySetInnerHTML") (#set! value "dangerous-html"))

@@ -1,7 +1,7 @@
 //! The findings of a file: where rules hold, and flows, function by function until nothing new comes to light.
 
 use super::file::{File, place};
-use super::findings::{Findings, ParamSink, Place, RiskFlow, excerpt};
+use super::findings::{Findings, ParamSink, RiskFlow, excerpt, once};
 use super::rule_set::RuleSet;
 use super::walk::{Followed, Summary, follow};
 use crate::languages::facts::Flow;
@@ -79,8 +79,14 @@ fn reads_outer(file: &File<'_>, followed: &[Followed], unit: usize) -> bool {
     file.names.parts[parts].iter().any(|part| followed[outer].env.get(part.chain).is_some())
 }
 
-/// Where rules hold, whether or not anything reaches them.
-fn places(file: &File<'_>, findings: &mut Findings) {
+/// The rules that hold somewhere in a text, by their place in the set.
+pub(super) fn holding(text: &str, language: &str, flow: &Flow, rules: &RuleSet) -> Vec<usize> {
+    let file = File::new(text, language, flow, rules);
+    file.map_or_else(Vec::new, |file| rule_lines(&file).into_iter().map(|(rule, _)| rule).collect())
+}
+
+/// Rules with the lines where they hold, whether or not anything reaches them.
+fn rule_lines(file: &File<'_>) -> Vec<(usize, u32)> {
     let mut found: Vec<(usize, u32)> = Vec::new();
     for (call, marks) in &file.marks {
         let rules = marks.source.iter().chain(&marks.sinks).chain(&marks.sanitizers);
@@ -92,15 +98,24 @@ fn places(file: &File<'_>, findings: &mut Findings) {
     found.extend(file.spots.iter().map(|spot| (spot.rule, file.line(spot.at))));
     found.sort_unstable_by_key(|(rule, line)| (*line, *rule));
     found.dedup();
-    for (rule, line) in found {
+    found
+}
+
+/// Where rules hold, each thing once.
+fn places(file: &File<'_>, findings: &mut Findings) {
+    for (rule, line) in rule_lines(file) {
         let rule = file.rules.rule(rule);
         let all = match rule.kind {
             super::Kind::Source => &mut findings.sources,
             super::Kind::Sink => &mut findings.sinks,
             super::Kind::Sanitizer => &mut findings.sanitizers,
         };
-        let place: Place = place(rule, line);
-        if all.len() < FOUND_MAX { all.push(place) } else { findings.capped = true }
+        all.push(place(rule, line));
+    }
+    for all in [&mut findings.sources, &mut findings.sinks, &mut findings.sanitizers] {
+        *all = once(std::mem::take(all));
+        findings.capped |= all.len() > FOUND_MAX;
+        all.truncate(FOUND_MAX);
     }
 }
 

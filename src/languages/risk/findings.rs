@@ -55,6 +55,27 @@ pub struct Place {
     pub severity: Option<Severity>,
 }
 
+/// Places that say the same only once: of rules that find one thing of one category in a line, the surest stays, and
+/// has the tags of all. In the order of lines.
+pub(super) fn once(mut places: Vec<Place>) -> Vec<Place> {
+    places.sort_by(|a, b| {
+        (a.line, &a.name, &a.category)
+            .cmp(&(b.line, &b.name, &b.category))
+            .then(b.confidence.total_cmp(&a.confidence))
+            .then(b.severity.cmp(&a.severity))
+            .then(a.rule_id.cmp(&b.rule_id))
+    });
+    places.dedup_by(|other, kept| {
+        let same = (other.line, &other.name, &other.category) == (kept.line, &kept.name, &kept.category);
+        if same {
+            let further = other.tags.drain(..).filter(|tag| !kept.tags.contains(tag)).collect::<Vec<_>>();
+            kept.tags.extend(further);
+        }
+        same
+    });
+    places
+}
+
 /// How far a flow goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

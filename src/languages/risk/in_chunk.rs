@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::findings::{Findings, Place, RiskFlow};
+use super::findings::{Findings, Place, RiskFlow, once};
 use super::rule::Severity;
 use crate::languages::facts::Field;
 
@@ -15,17 +15,22 @@ pub struct ChunkRisk {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
     /// Where untrusted input comes in.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "each_once")]
     pub sources: Vec<Place>,
     /// Dangerous operations.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "each_once")]
     pub sinks: Vec<Place>,
     /// Where values are made harmless.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "each_once")]
     pub sanitizers: Vec<Place>,
     /// Flows that begin or end here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<RiskFlow>,
+}
+
+/// Places that were stored when one could be listed twice.
+fn each_once<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Place>, D::Error> {
+    Vec::deserialize(deserializer).map(once)
 }
 
 impl JsonSchema for ChunkRisk {

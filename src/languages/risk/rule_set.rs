@@ -24,7 +24,7 @@ static DEFAULTS: &[&str] = &[
 ];
 
 /// Bump when the analysis finds other things by the same rules.
-const ENGINE_VERSION: u32 = 1;
+const ENGINE_VERSION: u32 = 2;
 /// Bytes of a compiled `pattern`.
 const PATTERN_SIZE_MAX: usize = 1 << 20;
 /// Most categories: a set of them is a machine word.
@@ -183,13 +183,8 @@ impl RuleSet {
     /// Whether a rule is among the findings of a source.
     pub(super) fn finds(&self, rule: &Rule, language: &str, source: &str) -> bool {
         let chunked = languages::chunk(source, languages::by_name(language), &ChunkLimits::default());
-        let findings = super::analyse(source, language, &chunked.flow, self);
-        let places = match rule.kind {
-            Kind::Source => findings.sources,
-            Kind::Sink => findings.sinks,
-            Kind::Sanitizer => findings.sanitizers,
-        };
-        places.iter().any(|place| place.rule_id == rule.id)
+        let held = super::analyse::holding(source, language, &chunked.flow, self);
+        held.into_iter().any(|held| self.rule(held).id == rule.id)
     }
 
     pub(super) fn rule(&self, at: usize) -> &Rule {

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Findings, RuleSet, Scope, analyse, link};
+use super::{ChunkRisk, Findings, RuleSet, Scope, analyse, link};
 use crate::languages::facts::{Assignment, CallSite, Flow, FunctionSpan};
 use crate::languages::{self, ChunkLimits};
 
@@ -368,4 +368,21 @@ proptest! {
         let lines = u32::try_from(text.lines().count()).unwrap() + 1;
         prop_assert!(found.flows.iter().all(|flow| flow.evidence.source_line <= lines));
     }
+}
+
+#[test]
+fn what_several_rules_find_in_a_line_is_listed_once() {
+    let again = OWN.replace("sink.launch", "sink.launch.again").replace("0.9", "0.5\ntags = [\"space\"]");
+    let rules = RuleSet::defaults().with(&format!("{OWN}{again}")).unwrap();
+    let source = "fn f(s: &str) {\n    rocket::launch(s);\n    rocket::launch(s); rocket::launch(s);\n}\n";
+    let chunked = languages::chunk(source, languages::by_name("rust"), &ChunkLimits::default());
+    let found = analyse(source, "rust", &chunked.flow, &rules);
+    let sinks: Vec<_> = found.sinks.iter().map(|sink| (sink.line, sink.rule_id.as_str())).collect();
+    assert_eq!(sinks, [(2, "sink.launch"), (3, "sink.launch")]);
+    assert_eq!(found.sinks[0].tags, ["space"], "of the other rule");
+
+    // What was stored before is told once as well.
+    let twice = ChunkRisk { sinks: [found.sinks.clone(), found.sinks].concat(), ..ChunkRisk::default() };
+    let read: ChunkRisk = serde_json::from_str(&serde_json::to_string(&twice).unwrap()).unwrap();
+    assert_eq!(read.sinks.len(), 2);
 }

@@ -203,8 +203,12 @@
 (comment) @comment
 
 ; Rules. What is hoisted may stand behind a return.
-([(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint
-  (#not-match? @lint "^(async |function|var |class |abstract |type |interface |enum |declare |export |;)") (#set! value "unreachable-code"))
+([
+  (statement_block [(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint)
+  (switch_case [(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint)
+  (switch_default [(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint)
+  (program (throw_statement) . (comment)* . (statement) @lint)
+] (#not-match? @lint "^(async |function|var |class |abstract |type |interface |enum |declare |export |;)") (#set! value "unreachable-code"))
 ((_ . (property_identifier) @lint . "=") (#eq? @lint "dangerouslySetInnerHTML") (#set! value "dangerous-html"))
 ((predefined_type "any") @lint (#set! value "explicit-any"))
 ((comment) @lint (#match? @lint "^//\\s*@ts-(ignore|nocheck)") (#set! value "ts-ignore"))

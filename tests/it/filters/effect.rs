@@ -38,6 +38,9 @@ pub(crate) fn rows() -> Vec<Row> {
     let mut rows = of_files();
     rows.extend(of_code());
     rows.extend(of_flow());
+    rows.extend(of_what_is_known_not_to_hold());
+    rows.extend(as_it_stands_in_code());
+    rows.extend(as_people_write_files());
     rows.extend(of_history_and_metadata());
     rows
 }
@@ -80,6 +83,80 @@ fn of_code() -> Vec<Row> {
         ("generator", json!(true), vec![NIGHTLY]),
         ("returns", json!(true), vec![CHARGE, SHELF, BASKET, MONEY]),
         ("lint", json!(true), vec![WALK]),
+    ]
+}
+
+/// Go does not say of a function that it is not asynchronous, and documents have no functions.
+fn of_what_is_known_not_to_hold() -> Vec<Row> {
+    vec![
+        ("async", json!(false), vec![REFUND, SHELF, WALK, MONEY, NIGHTLY, TRIAL]),
+        ("generator", json!(false), vec![CHARGE, REFUND, SHELF, WALK, BASKET, MONEY, TRIAL]),
+        ("returns", json!(false), vec![REFUND, WALK, NIGHTLY, REPORT, TRIAL]),
+        ("lint", json!(false), vec![CHARGE, REFUND, SHELF, BASKET, MONEY, NIGHTLY, REPORT, TRIAL]),
+    ]
+}
+
+/// Values with the marks, arguments, types and keywords around them that facts are stored without.
+fn as_it_stands_in_code() -> Vec<Row> {
+    vec![
+        ("calls", json!("gateway::submit(cents)"), vec![CHARGE]),
+        ("calls", json!("await this.api.placeOrder(order);"), vec![BASKET]),
+        ("calls", json!("api.placeOrder"), vec![BASKET]),
+        ("calls", json!("`send_mail()`"), vec![NIGHTLY]),
+        ("uses", json!("shelf.aisle"), vec![WALK]),
+        ("param", json!("reason: &str"), vec![REFUND]),
+        ("param", json!("ledger: &mut Ledger"), vec![CHARGE]),
+        ("param", json!("&mut self"), vec![SHELF]),
+        ("param", json!("orders []Order"), vec![NIGHTLY, REPORT]),
+        ("decorator", json!("#[tracing::instrument]"), vec![CHARGE]),
+        ("decorator", json!("#[instrument(skip(ledger))]"), vec![CHARGE]),
+        ("decorator", json!("@app.task"), vec![NIGHTLY]),
+        ("decorator", json!("@Component"), vec![BASKET]),
+        ("inferredType", json!(": Vec<Ware>"), vec![SHELF]),
+        ("returnType", json!("Result<Receipt,PaymentError>"), vec![CHARGE]),
+        ("returnType", json!("-> Option<Ware>"), vec![SHELF]),
+        ("returnType", json!(": Promise<Receipt> {"), vec![BASKET]),
+        ("throws", json!("raise StaleOrder(order)"), vec![NIGHTLY]),
+        ("throws", json!("PaymentError::Empty"), vec![CHARGE]),
+        ("awaits", json!("await this.api.placeOrder(order)"), vec![BASKET]),
+        ("awaits", json!("gateway::submit"), vec![CHARGE]),
+        ("reads", json!("order.paid"), vec![NIGHTLY]),
+        ("reads", json!("self.wares"), vec![SHELF]),
+        ("reads", json!("&order.lines"), vec![REFUND]),
+        ("reads", json!("ledger.total"), vec![CHARGE]),
+        ("writes", json!("open += 1"), vec![REFUND]),
+        ("mutates", json!("ledger.total = 0"), vec![CHARGE]),
+        ("alias", json!("let aisle = shelf.aisle;"), vec![WALK]),
+        ("extends", json!("Container<Ware>"), vec![BASKET]),
+        ("import", json!("import { formatMoney } from './money'"), vec![BASKET]),
+        ("import", json!("./money.js"), vec![BASKET]),
+        ("import", json!("money"), vec![BASKET]),
+        ("import", json!("use std::collections::HashMap;"), vec![CHARGE]),
+        ("import", json!("std.collections"), vec![CHARGE]),
+        ("import", json!("from shop.mail import send_mail"), vec![NIGHTLY]),
+        ("import", json!("\"net/http\""), vec![REPORT]),
+        ("signature", json!("pub fn  fetch_wares(shelf: Shelf) {"), vec![WALK]),
+        ("visibility", json!("Public"), vec![CHARGE, SHELF, WALK, BASKET, MONEY, NIGHTLY, REPORT, TRIAL]),
+        ("visibility", json!("pub"), vec![CHARGE, SHELF, WALK, TRIAL]),
+        ("visibility", json!("package"), vec![SHELF]),
+        ("visibility", json!("pub(crate)"), vec![SHELF]),
+        ("visibility", json!("priv"), vec![REFUND, SHELF, BASKET]),
+        ("type", json!("classes"), vec![BASKET]),
+        ("lang", json!("\"Go\""), vec![REPORT]),
+    ]
+}
+
+fn as_people_write_files() -> Vec<Row> {
+    vec![
+        ("path", json!("./src/stock"), vec![SHELF, WALK]),
+        ("path", json!("/src/stock"), vec![SHELF, WALK]),
+        ("path", json!("web\\money.ts"), vec![MONEY]),
+        ("file", json!("src/stock/walk.rs"), vec![WALK]),
+        ("file", json!("./web/money.ts"), vec![MONEY]),
+        ("author", json!("Grace Hopper <grace@example.org>"), vec![CHARGE, REFUND]),
+        ("chunkAuthor", json!("Linus Linter <linus@example.org>"), vec![REPORT]),
+        ("branch", json!("refs/heads/trial"), vec![TRIAL]),
+        ("meta", json!("title: shipping"), vec![SHIPPING]),
     ]
 }
 

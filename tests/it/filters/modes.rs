@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
+use super::shop::index;
 use super::shop::{Shop, files, shown};
-use crate::harness::{app, error};
+use crate::harness::{Repository, app, error, project};
 
 const CODE: &[&str] = &[
     "jobs/nightly.py",
@@ -17,13 +18,14 @@ const CODE: &[&str] = &[
     "web/money.ts",
 ];
 const DOCUMENTS: &[&str] = &["docs/Shipping.md", "docs/returns.md"];
-/// Code whose comments say something; what `trial.rs` says is too short to be a text of its own.
+/// Code whose comments say something.
 const COMMENTED: &[&str] = &[
     "src/billing/charge.rs",
     "src/billing/refund.rs",
     "src/stock/shelf.rs",
     "src/stock/walk.rs",
     "tools/report.go",
+    "trial.rs",
     "web/money.ts",
 ];
 const RECORDS: &[&str] = &["logs/night.log"];
@@ -116,4 +118,43 @@ async fn backends_and_vectors_are_as_asked() {
     assert_eq!((&without["vectors"], &without["hits"][0]["scoreType"]), (&json!("none"), &json!("bm25")));
     let nothing = shop.ask("unheardof", json!({ "ann": false })).await;
     assert_eq!(shown(&nothing), [] as [String; 0], "without vectors a word must be said");
+}
+
+/// Remarks of two words and more than five of them, beside what says nothing.
+const REMARKS: &str = "\
+// Copyright 2020 by the authors.
+
+// ------------------------------
+
+pub fn send(mail: &Mail) {
+    connect(); // retries twice
+    // =========== body ===========
+    greet(mail); // names the host
+    // let old = encode(mail);
+    write(mail); // never blocks
+    flush(mail); // may be slow
+    check(mail); // reads one line
+    log(mail); // without the address
+    close(); // ignores a late answer
+}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn all_remarks_are_found_and_nothing_else() {
+    let (app, project) = (app(), project("remarks"));
+    let repository = Repository::new(&[("send.rs", REMARKS)]);
+    index(&app, &repository, &project).await;
+    let shop = Shop::of(app, project, repository);
+    let ask = async |query: &str| {
+        let arguments = json!({ "mode": "extracted-prose", "ann": false, "output": "full" });
+        shop.ask(query, arguments).await
+    };
+    for said in ["retries", "names the host", "blocks", "slow", "reads one line", "address", "late answer"] {
+        assert_eq!(shown(&ask(said).await), ["send.rs"], "{said}");
+    }
+    let content = ask("retries twice").await["hits"][0]["content"].as_str().unwrap().to_owned();
+    assert!(content.starts_with("retries twice") && content.ends_with("ignores a late answer"), "{content}");
+    for unsaid in ["Copyright", "encode", "---", "===", "body"] {
+        assert!(!content.contains(unsaid), "{unsaid}: {content}");
+    }
 }

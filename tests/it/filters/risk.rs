@@ -49,6 +49,8 @@ pub(crate) const ROWS: &[(&str, &str, &[&str])] = &[
     ("riskCategory", "command", &["run.py"]),
     ("riskFlow", "->exec", &["run.py"]),
     ("riskFlow", "req.body->sql.query", &["route.js", "store.js"]),
+    ("riskFlow", "req.body -> sql.query()", &["route.js", "store.js"]),
+    ("riskSink", "wipe()", &["wipe.py"]),
 ];
 
 pub(crate) async fn indexed(files: &[(&str, &str)], rules: &str) -> (String, Repository, Value) {

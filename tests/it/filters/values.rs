@@ -18,11 +18,26 @@ async fn values_mean_what_the_table_says() {
 
     for flag in ["async", "generator", "returns", "lint"] {
         let (with, without) = (ask(json!({ flag: true })).await, ask(json!({ flag: false })).await);
-        let mut both: Vec<String> = with.iter().chain(&without).cloned().collect();
-        both.sort();
-        assert_eq!(both, all, "{flag}: each chunk is on one side, what is not known on that of false");
         assert!(!with.is_empty() && !without.is_empty(), "{flag}");
+        assert!(!with.iter().any(|file| without.contains(file)), "{flag}: {with:?} {without:?}");
+        let unknown = ["docs/Shipping.md", "docs/returns.md", "logs/night.log"];
+        for file in unknown {
+            assert!(
+                !with.iter().chain(&without).any(|found| found == file),
+                "{flag}: nothing is known of {file}"
+            );
+        }
+        for (value, passing) in [(true, &with), (false, &without)] {
+            // A negation is everything else, what is not known with it.
+            let mut rest = files(&shop.ask(&format!("order NOT {flag}:{value}"), json!({})).await);
+            rest.extend(passing.iter().cloned());
+            rest.sort();
+            assert_eq!(rest, all, "{flag}:{value}");
+        }
     }
+
+    let inside = format!("{}/src/stock", shop.main.root());
+    assert_eq!(ask(json!({ "path": inside })).await.len(), 2, "an absolute path inside a repository");
 
     assert_eq!(ask(json!({ "path": "stock" })).await.len(), 2, "a folder's name is a part of the path");
     assert_eq!(ask(json!({ "file": "stock" })).await.len(), 0, "and none of the file's name");

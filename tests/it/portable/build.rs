@@ -60,7 +60,7 @@ async fn each_field_of_the_build_does_what_it_says() {
     for (mode, kept, files) in [
         ("code", "('code',)", 9),
         ("prose", "('prose',)", 2),
-        ("extracted-prose", "('code',)", 6),
+        ("extracted-prose", "('code',)", 7),
         ("records", "('records',)", 1),
     ] {
         let made = export(&shop.app, &shop.project, json!({ "mode": mode })).await;
