@@ -20,6 +20,7 @@ mod name;
 mod split;
 
 mod chunk;
+mod defined;
 
 mod dictionary;
 mod paths;
@@ -31,6 +32,7 @@ mod properties;
 mod samples;
 
 pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, chunk};
+pub use defined::{Defined, container, name_forms};
 pub use dictionary::Dictionary;
 pub use facts::Facts;
 pub use language::Language;

@@ -23,6 +23,7 @@ pub const SEARCH: &[Migration] = &[
     Migration { version: 2, text: include_str!("../../migrations/project/search/0002_facts.sql") },
     Migration { version: 3, text: include_str!("../../migrations/project/search/0003_dictionary.sql") },
     Migration { version: 4, text: include_str!("../../migrations/project/search/0004_embedded.sql") },
+    Migration { version: 6, text: include_str!("../../migrations/project/search/0006_definitions.sql") },
 ];
 
 /// The tables that migrations make, in the order in which they make them.

@@ -63,6 +63,10 @@ fields! {
     Caller 30 "callers" "Functions in it that call something.";
 }
 
+/// Code of the ids that say which names a chunk defines. It is no [`Field`]: the ids alone are stored, since the names
+/// themselves stand in the list of definitions.
+pub const DEFINED: i16 = 31;
+
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -1,6 +1,6 @@
 //! Findings to the facts of each chunk.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use tree_sitter::Node;
 
@@ -29,10 +29,21 @@ pub(in crate::languages) struct Gathered {
     pub(in crate::languages) facts: Vec<Facts>,
     /// Of each chunk, in order.
     pub(in crate::languages) comments: Vec<Vec<Comment>>,
+    /// Of each chunk, in order, of each definition named in it.
+    pub(in crate::languages) definitions: Vec<Vec<OfDefinition>>,
     /// What the file imports, sorted.
     pub(in crate::languages) imports: Vec<String>,
     /// How values move.
     pub(in crate::languages) flow: Flow,
+}
+
+/// What is known of one definition.
+#[derive(Debug, Default)]
+pub(in crate::languages) struct OfDefinition {
+    /// Facts of its own lines, sorted, each once.
+    pub(in crate::languages) values: Vec<(Field, String)>,
+    /// Whether other files can use it.
+    pub(in crate::languages) exported: Option<bool>,
 }
 
 /// Sorts findings into chunks, given by their first and last rows.
@@ -53,14 +64,19 @@ pub(in crate::languages) fn gather(
             .iter()
             .map(|_| Facts { counts: compiled.tells(Role::Branch).then(Counts::default), ..Facts::default() })
             .collect(),
+        owner: None,
+        owned: HashMap::new(),
+        exports: HashSet::new(),
         imports: Vec::new(),
         flow: Flow::default(),
     };
     gathering.claim(&items);
     for item in &items {
+        gathering.owner = outline.around(item.node.start_byte());
         gathering.take(item);
     }
     gathering.definitions(&items, compiled);
+    gathering.owner = None;
     if !compiled.is_without("syntax-error") {
         gathering.syntax_errors(root);
     }
@@ -75,6 +91,12 @@ struct Gathering<'g> {
     /// Where identifiers start that another capture speaks for.
     claimed: HashSet<usize>,
     facts: Vec<Facts>,
+    /// The innermost definition around what is looked at, by its number.
+    owner: Option<usize>,
+    /// By the number of a definition: its own facts in the chunk where its name stands.
+    owned: HashMap<usize, Vec<(Field, String)>>,
+    /// Names that the file offers to others.
+    exports: HashSet<String>,
     imports: Vec<String>,
     flow: Flow,
 }
@@ -88,8 +110,18 @@ impl Gathering<'_> {
 
     fn add(&mut self, row: usize, field: Field, value: impl Into<String>) {
         if let Some(at) = self.chunk(row) {
-            self.facts[at].values.push((field, value.into()));
+            self.say(at, field, value.into());
         }
+    }
+
+    /// A fact of a chunk, and of the definition that is looked at.
+    fn say(&mut self, chunk: usize, field: Field, value: String) {
+        let (first, last) = self.chunks[chunk];
+        let named_here = |owner: &usize| (first..=last).contains(&self.outline.get(*owner).name_row);
+        if let Some(owner) = self.owner.filter(named_here) {
+            self.owned.entry(owner).or_default().push((field, value.clone()));
+        }
+        self.facts[chunk].values.push((field, value));
     }
 
     fn raw(&self, item: &Item<'_, '_>) -> String {
@@ -144,7 +176,11 @@ impl Gathering<'_> {
             Role::Visibility => whole(Field::Visibility, values::folded(&self.raw(item)), self),
             Role::Extends => whole(Field::Extends, values::folded(&self.raw(item)), self),
             Role::Implements => whole(Field::Implements, values::folded(&self.raw(item)), self),
-            Role::Export => whole(Field::Export, values::name(&self.raw(item)), self),
+            Role::Export => {
+                let name = values::name(&self.raw(item));
+                self.exports.extend(name.clone());
+                whole(Field::Export, name, self);
+            }
             Role::Import => {
                 let imported = values::imports(&self.raw(item));
                 imported.iter().for_each(|path| self.add(row, Field::Import, path));
@@ -187,14 +223,16 @@ impl Gathering<'_> {
     /// A flag belongs to the definition around its mark, which may have been split: all its chunks say it.
     fn flag(&mut self, item: &Item<'_, '_>, flag: Flag) {
         let row = item.node.start_position().row;
-        let (first, last) = match self.callable(item.node.start_byte()) {
-            Some(at) => (self.outline.definitions[at].first_row, self.outline.definitions[at].last_row),
+        let callable = self.callable(item.node.start_byte());
+        let (first, last) = match callable.map(|number| self.outline.get(number)) {
+            Some(definition) => (definition.first_row, definition.last_row),
             None => (row, row),
         };
+        self.owner = callable.or(self.owner);
         let from = self.chunks.partition_point(|(_, end)| *end < first);
         let to = self.chunks.partition_point(|(start, _)| *start <= last);
-        for facts in &mut self.facts[from..to.max(from)] {
-            facts.values.push((Field::Flag, flag.as_str().to_owned()));
+        for chunk in from..to.max(from) {
+            self.say(chunk, Field::Flag, flag.as_str().to_owned());
         }
     }
 
@@ -222,16 +260,16 @@ impl Gathering<'_> {
         let callee_end = inside.unwrap_or(item.node.end_byte());
         let raw = item.set.unwrap_or(&self.text[start..callee_end]);
         let Some(callee) = values::chain(raw).or_else(|| values::command(raw)) else { return };
-        let caller = self.callable(item.node.start_byte()).map(|at| &self.outline.definitions[at]);
+        let caller = self.callable(item.node.start_byte()).map(|number| self.outline.get(number));
         let (caller, simple) = (caller.map(|c| c.qualified.clone()), caller.map(|c| c.name.clone()));
         if let Some(at) = self.chunk(row) {
-            let facts = &mut self.facts[at];
             let last = values::last_part(&callee).to_owned();
             if last != callee {
-                facts.values.push((Field::Call, last));
+                self.say(at, Field::Call, last);
             }
-            facts.values.push((Field::Call, callee.clone()));
-            facts.values.extend(caller.iter().chain(&simple).map(|name| (Field::Caller, name.clone())));
+            self.say(at, Field::Call, callee.clone());
+            caller.iter().chain(&simple).for_each(|name| self.say(at, Field::Caller, name.clone()));
+            let facts = &mut self.facts[at];
             let pair = (caller, callee.clone());
             if facts.calls.len() < CALLS_MAX && !facts.calls.contains(&pair) {
                 facts.calls.push(pair);
@@ -303,28 +341,34 @@ impl Gathering<'_> {
 
     fn lint(&mut self, row: usize, rule: &str) {
         if let Some(at) = self.chunk(row) {
-            self.facts[at].values.push((Field::Lint, rule.to_owned()));
+            self.say(at, Field::Lint, rule.to_owned());
             self.facts[at].lint.push(Lint { line: line_number(row), rule: rule.to_owned() });
         }
     }
 
-    /// The innermost function or method around a byte.
+    /// The number of the innermost function, method or handler around a byte.
     fn callable(&self, at: usize) -> Option<usize> {
-        let definitions = &self.outline.definitions;
-        let mut found = definitions.partition_point(|d| d.start <= at).checked_sub(1);
-        while let Some(index) = found {
-            let definition = &definitions[index];
-            if definition.end > at && is_callable(definition) {
-                return Some(index);
+        let count = self.outline.definitions.len();
+        let mut found = self.outline.around(at);
+        while let Some(number) = found {
+            let definition = self.outline.get(number);
+            if is_callable(definition) && definition.start <= at {
+                return Some(number);
             }
-            found = definition.parent;
+            // Around a handler may stand handlers alone: what else is around it, its own start tells.
+            found = match definition.parent {
+                Some(parent) if number >= count => Some(count + parent),
+                parent => parent,
+            };
         }
         None
     }
 
     /// What holds of definitions: default visibility, length, and the functions of the flow with their parameters.
     fn definitions(&mut self, items: &[Item<'_, '_>], compiled: &Compiled) {
-        for definition in &self.outline.definitions {
+        let outline = self.outline;
+        for (number, definition) in outline.definitions.iter().enumerate() {
+            self.owner = Some(number);
             if matches!(definition.kind, "section" | "impl" | "variable" | "module") {
                 continue;
             }
@@ -408,21 +452,53 @@ impl Gathering<'_> {
     }
 
     fn finish(mut self, comments: Vec<Vec<Comment>>) -> Gathered {
+        let definitions = self.of_definitions();
         for facts in &mut self.facts {
-            facts.values.sort();
-            facts.values.dedup();
-            let mut last = (None, 0);
-            facts.values.retain(|(field, _)| {
-                last = if last.0 == Some(*field) { (last.0, last.1 + 1) } else { (Some(*field), 1) };
-                last.1 <= VALUES_MAX
-            });
+            bound(&mut facts.values);
             facts.lint.sort_by(|a, b| (a.line, &a.rule).cmp(&(b.line, &b.rule)));
             facts.lint.dedup();
         }
         self.imports.sort();
         self.imports.dedup();
-        Gathered { facts: self.facts, comments, imports: self.imports, flow: self.flow }
+        Gathered { facts: self.facts, comments, definitions, imports: self.imports, flow: self.flow }
     }
+
+    /// What is known of each definition, by the chunk in which its name stands.
+    fn of_definitions(&mut self) -> Vec<Vec<OfDefinition>> {
+        let outline = self.outline;
+        let mut all = Vec::with_capacity(self.chunks.len());
+        for (first, last) in self.chunks {
+            let of = outline.named_in(*first, *last).map(|number| {
+                let mut values = self.owned.remove(&number).unwrap_or_default();
+                bound(&mut values);
+                let exported = exported(outline.get(number), &values, &self.exports);
+                OfDefinition { values, exported }
+            });
+            all.push(of.collect());
+        }
+        all
+    }
+}
+
+/// Facts sorted, each once, at most [`VALUES_MAX`] of a field.
+fn bound(values: &mut Vec<(Field, String)>) {
+    values.sort();
+    values.dedup();
+    let mut last = (None, 0);
+    values.retain(|(field, _)| {
+        last = if last.0 == Some(*field) { (last.0, last.1 + 1) } else { (Some(*field), 1) };
+        last.1 <= VALUES_MAX
+    });
+}
+
+/// Whether other files can use a definition: it is among the `exports` of its file, or its visibility says so. In a file
+/// that lists what it exports, the rest of what stands at its top is its own. None where nothing tells.
+fn exported(definition: &Definition, values: &[(Field, String)], exports: &HashSet<String>) -> Option<bool> {
+    if definition.parent.is_none() && !exports.is_empty() {
+        return Some(exports.contains(&definition.name));
+    }
+    let visibility = values.iter().find(|(field, _)| *field == Field::Visibility);
+    visibility.map(|(_, said)| !said.contains("private"))
 }
 
 fn is_callable(definition: &Definition) -> bool {

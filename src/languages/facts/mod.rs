@@ -18,11 +18,11 @@ mod gather;
 mod cases;
 
 /// Bump when the same text gives other facts; stored with an index so that it is rebuilt.
-pub const FACTS_VERSION: i32 = 1;
+pub const FACTS_VERSION: i32 = 2;
 
 pub use comments::Comment;
 pub use detail::{CallPair, Detail};
-pub use field::{Counts, Facts, Field, Flag, Lint};
+pub use field::{Counts, DEFINED, Facts, Field, Flag, Lint};
 pub use flow::{Assignment, CallSite, Flow, FunctionSpan};
 pub(super) use gather::gather;
 pub use query::{CountKind, Syntax};
