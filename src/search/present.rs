@@ -361,7 +361,7 @@ mod tests {
     fn a_budget_takes_texts_first_and_says_what_it_left_out() {
         let long = "let alpha = beta;\n".repeat(100);
         let answer = answer((1..=6).map(|id| hit(id, "a", &long)).collect());
-        let payload = present(&answer, Output::Full, false, 5_500);
+        let payload = present(&answer, Output::Full, false, 5_600);
         let omitted = payload.omitted.clone().unwrap();
         assert!(payload.hits[0].content.is_some() && payload.hits[5].content.is_none());
         assert_eq!((omitted.hits, omitted.texts + 2), (0, 6));
