@@ -494,6 +494,10 @@ fn bound(values: &mut Vec<(Field, String)>) {
 /// Whether other files can use a definition: it is among the `exports` of its file, or its visibility says so. In a file
 /// that lists what it exports, the rest of what stands at its top is its own. None where nothing tells.
 fn exported(definition: &Definition, values: &[(Field, String)], exports: &HashSet<String>) -> Option<bool> {
+    // An `impl` is not used by its name.
+    if definition.kind == "impl" {
+        return None;
+    }
     if definition.parent.is_none() && !exports.is_empty() {
         return Some(exports.contains(&definition.name));
     }
