@@ -1,13 +1,14 @@
 //! From a chunk to its rows: words, facts, comments.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::remarks;
-use crate::languages::facts::{Counts, Detail, Field};
+use crate::languages::facts::{Counts, DEFINED, Detail, Field};
 use crate::languages::risk::{ChunkRisk, Findings};
 use crate::languages::terms::{self, Document};
-use crate::languages::{Chunk, Dictionary, Language};
-use crate::store::{ChunkWrite, CommentWrite, NamedFact, WordsWrite};
+use crate::languages::{Chunk, Defined, Dictionary, Language};
+use crate::store::{ChunkWrite, CommentWrite, DefinitionWrite, NamedFact, WordsWrite, fact_id};
 
 /// What comments of a chunk are kept as a text of their own, in bytes. Of longer ones the beginning is kept.
 const COMMENTS_BYTES_MAX: usize = 8_000;
@@ -32,13 +33,30 @@ pub(super) fn chunk_write(
     // A NUL byte in an excerpt would not be stored.
     let detail =
         Detail { risk, ..Detail::of(&chunk.facts) }.to_json().map(|json| json.replace("\\u0000", ""));
-    let mut facts: Vec<NamedFact> = vec![(Field::Kind as i16, chunk.kind.to_owned())];
+    let kinds: BTreeSet<&str> =
+        chunk.definitions.iter().map(|definition| definition.kind).chain([chunk.kind]).collect();
+    let mut facts: Vec<NamedFact> =
+        kinds.into_iter().map(|kind| (Field::Kind as i16, kind.to_owned())).collect();
+    let signatures = signatures(&chunk);
+    let alone = match chunk.definitions.as_slice() {
+        [one] => chunk.name.as_ref() == Some(&one.qualified),
+        _ => false,
+    };
+    let forms = chunk.definitions.iter().flat_map(Defined::forms);
+    let mut defined: Vec<i64> = forms.map(|form| fact_id(DEFINED, &form)).collect();
+    defined.sort_unstable();
+    defined.dedup();
+    let definitions = chunk.definitions.into_iter().map(|one| definition_write(one, alone)).collect();
     facts.extend(chunk.facts.values.into_iter().chain(risky).map(|(field, value)| (field as i16, value)));
     ChunkWrite {
         start_line: chunk.start_line,
         end_line: chunk.end_line,
         kind: chunk.kind,
         name: chunk.name,
+        name_line: chunk.line,
+        definitions,
+        defined,
+        signatures,
         defines: chunk.defines,
         signature: chunk.signature,
         content_hash: *blake3::hash(chunk.text.as_bytes()).as_bytes(),
@@ -48,6 +66,38 @@ pub(super) fn chunk_write(
         counts: chunk.facts.counts.map(counted),
         detail,
         comment,
+    }
+}
+
+/// Signatures of all that a chunk defines, each on its line and once; none holds the end of a line.
+fn signatures(chunk: &Chunk) -> Option<String> {
+    let mut all: Vec<&str> = chunk.signature.as_deref().into_iter().collect();
+    // Names of one declaration share their signature and stand side by side.
+    all.extend(chunk.definitions.iter().filter_map(|one| one.signature.as_deref()));
+    let main = chunk.signature.as_deref();
+    let mut last = None;
+    all.retain(|signature| last.replace(*signature) != Some(*signature));
+    let repeats = |at: usize, signature: &str| at > 0 && Some(signature) == main;
+    let all: Vec<&str> =
+        all.into_iter().enumerate().filter(|(at, one)| !repeats(*at, one)).map(|(_, one)| one).collect();
+    (!all.is_empty()).then(|| all.join("\n"))
+}
+
+/// The row of a definition; facts that are those of its chunk are not repeated.
+fn definition_write(definition: Defined, alone: bool) -> DefinitionWrite {
+    let kind = (Field::Kind as i16, definition.kind.to_owned());
+    let own = definition.facts.into_iter().map(|(field, value)| (field as i16, value));
+    DefinitionWrite {
+        name: definition.name,
+        qualified: definition.qualified,
+        kind: definition.kind,
+        signature: definition.signature,
+        line: definition.line,
+        column: definition.column,
+        start_line: definition.start_line,
+        end_line: definition.end_line,
+        exported: definition.exported,
+        facts: (!alone).then(|| std::iter::once(kind).chain(own).collect()),
     }
 }
 

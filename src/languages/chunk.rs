@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::defined::Defined;
 use super::facts::{self, Comment, Facts, Flow};
 use super::language::{Grammar, Language};
 use super::lines::Lines;
@@ -25,10 +26,14 @@ pub struct Chunk {
     pub kind: &'static str,
     /// Qualified name of the main definition: `Outer.inner`, or with the language's own separator.
     pub name: Option<String>,
-    /// Simple names that this chunk defines, in order, each once.
+    /// Line of that name, 1-based; of a part of a definition, or of its documentation, the name stands in another chunk.
+    pub line: Option<u32>,
+    /// Simple names that this chunk defines, in order, each once, at most 64: what its words are weighed by.
     pub defines: Vec<String>,
     /// The main definition up to its body, on one line, at most 200 characters; only in the chunk it starts in.
     pub signature: Option<String>,
+    /// All definitions whose names stand in it, in their order.
+    pub definitions: Vec<Defined>,
     /// The lines as they stand in the file, without the last line's end.
     pub text: String,
     /// What its code does.
@@ -157,11 +162,13 @@ fn add_facts(
     let rows = |chunk: &Chunk| (chunk.start_line as usize - 1, chunk.end_line as usize - 1);
     let places: Vec<_> = chunked.chunks.iter().map(rows).collect();
     let gathered = facts::gather(outline, compiled, items, nodes.node(0), &places);
-    for (chunk, (facts, comments)) in
-        chunked.chunks.iter_mut().zip(gathered.facts.into_iter().zip(gathered.comments))
-    {
+    let gathered_of = gathered.facts.into_iter().zip(gathered.comments).zip(gathered.definitions);
+    for (chunk, ((facts, comments), definitions)) in chunked.chunks.iter_mut().zip(gathered_of) {
         chunk.facts = facts;
         chunk.comments = comments;
+        for (definition, known) in chunk.definitions.iter_mut().zip(definitions) {
+            (definition.facts, definition.exported) = (known.values, known.exported);
+        }
     }
     chunked.imports = gathered.imports;
     chunked.flow = gathered.flow;

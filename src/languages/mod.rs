@@ -21,6 +21,7 @@ mod name;
 mod split;
 
 mod chunk;
+mod defined;
 
 mod dictionary;
 mod paths;
@@ -32,6 +33,7 @@ mod properties;
 mod samples;
 
 pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, MISSING_FACTS, chunk};
+pub use defined::{Defined, container, name_forms};
 pub use dictionary::Dictionary;
 pub use facts::Facts;
 pub use language::Language;

@@ -1,6 +1,7 @@
 //! Pieces to chunks: which definition a chunk is about, what it defines, its signature.
 
 use super::chunk::Chunk;
+use super::defined::Defined;
 use super::facts::Facts;
 use super::lines::Lines;
 use super::split::Piece;
@@ -29,7 +30,9 @@ fn block(piece: &Piece, lines: &Lines<'_>) -> Option<Chunk> {
         kind: "block",
         name: None,
         defines: Vec::new(),
+        line: None,
         signature: None,
+        definitions: Vec::new(),
         text: lines.text(first, last).to_owned(),
         facts: Facts::default(),
         comments: Vec::new(),
@@ -45,6 +48,7 @@ fn chunk(piece: &Piece, outline: &Outline<'_>, lines: &Lines<'_>) -> Option<Chun
         let definition = &definitions[main];
         chunk.kind = definition.kind;
         chunk.name = Some(definition.qualified.clone());
+        chunk.line = Some(line_number(definition.name_row));
         // A section's head says no more than its name.
         let signed = main >= from && definition.kind != "section";
         chunk.signature = signed.then(|| signature(definition, outline.text));
@@ -62,7 +66,28 @@ fn chunk(piece: &Piece, outline: &Outline<'_>, lines: &Lines<'_>) -> Option<Chun
             }
         }
     }
+    let here = outline.named_in(piece.first, piece.last).map(|number| outline.get(number));
+    chunk.definitions = here.map(|definition| defined(definition, outline.text)).collect();
     Some(chunk)
+}
+
+/// A definition as it is listed; its facts are not known yet.
+fn defined(definition: &Definition, text: &str) -> Defined {
+    let line_start = text[..definition.name_start].rfind('\n').map_or(0, |end| end + 1);
+    let column = text[line_start..definition.name_start].chars().count() + 1;
+    Defined {
+        name: definition.name.clone(),
+        qualified: definition.qualified.clone(),
+        kind: definition.kind,
+        // A section's head says no more than its name.
+        signature: (definition.kind != "section").then(|| signature(definition, text)),
+        line: line_number(definition.name_row),
+        column: u32::try_from(column).unwrap_or(u32::MAX),
+        start_line: line_number(definition.begin.0),
+        end_line: line_number(definition.last_row),
+        exported: None,
+        facts: Vec::new(),
+    }
 }
 
 /// The definition a chunk is about: the largest outermost one that starts in it. Where that reaches out of

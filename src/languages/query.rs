@@ -25,6 +25,9 @@ pub(super) const KINDS: &[&str] = &[
     "section",
 ];
 
+/// Parts of the names that grammars give to comments.
+const COMMENTS: &[&str] = &["comment", "haddock", "marginalia"];
+
 /// Nodes looked at between two looks at the clock.
 const NODES_A_LOOK: usize = 1024;
 
@@ -37,6 +40,9 @@ pub(super) struct Compiled {
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Definition(&'static str),
+    /// A function without a name of its own, given to a call: `@name` is what is called, `@argument` what it is called with.
+    Handler,
+    Argument,
     Name,
     Receiver,
     Body,
@@ -54,6 +60,10 @@ pub(super) struct Found<'t> {
     pub(super) name: Node<'t>,
     pub(super) receiver: Option<Node<'t>>,
     pub(super) body: Option<Node<'t>>,
+    /// A handler: it is named by what it is given to.
+    pub(super) handler: bool,
+    /// What a handler is given to the call with.
+    pub(super) argument: Option<Node<'t>>,
 }
 
 /// Nodes that take the place of another as a definition's extent, by the other's id.
@@ -66,6 +76,8 @@ pub(super) struct Finds<'t> {
     pub(super) wrappers: Wrappers<'t>,
     /// Ids of nodes that belong to what follows them.
     pub(super) leading: HashSet<usize>,
+    /// Attributes and decorators among them, by their last row: first row and first byte.
+    pub(super) attributes: HashMap<usize, (usize, usize)>,
 }
 
 /// The query of a grammar, read once.
@@ -87,6 +99,8 @@ pub(super) fn compiled(grammar: &Grammar) -> Result<&Compiled, &str> {
 fn role(capture: &str) -> Result<Role, String> {
     Ok(match capture {
         "name" => Role::Name,
+        "handler" => Role::Handler,
+        "argument" => Role::Argument,
         "receiver" => Role::Receiver,
         "body" => Role::Body,
         "wrapper" => Role::Wrapper,
@@ -149,16 +163,24 @@ fn take<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, finds: &mut F
     for captured in hit.captured {
         let node = nodes.node(captured.at);
         match role_of(captured) {
-            Role::Leading => _ = finds.leading.insert(node.id()),
+            Role::Leading => {
+                finds.leading.insert(node.id());
+                let (first, last) = rows(node);
+                if !COMMENTS.iter().any(|kind| node.kind().contains(kind)) {
+                    finds.attributes.insert(last, (first, node.start_byte()));
+                }
+            }
             Role::Wrapped => {
                 if let Some(wrapper) = of(Role::Wrapper) {
                     finds.wrappers.insert(node.id(), wrapper);
                 }
             }
-            Role::Definition(kind) => {
+            role @ (Role::Definition(_) | Role::Handler) => {
                 if let Some(name) = of(Role::Name) {
-                    let (receiver, body) = (of(Role::Receiver), of(Role::Body));
-                    finds.found.push(Found { pattern: hit.pattern, kind, node, name, receiver, body });
+                    let (receiver, body, argument) = (of(Role::Receiver), of(Role::Body), of(Role::Argument));
+                    let (pattern, handler) = (hit.pattern, role == Role::Handler);
+                    let kind = if let Role::Definition(kind) = role { kind } else { "function" };
+                    finds.found.push(Found { pattern, kind, node, name, receiver, body, handler, argument });
                 }
             }
             _ => {}

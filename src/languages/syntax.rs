@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use super::chunk::ChunkLimits;
+use super::defined::DEFINITIONS_MAX;
 use super::language::Grammar;
 use super::query::{self, Compiled, Found, Wrappers};
 use super::tree_query::Nodes;
@@ -28,6 +29,8 @@ pub(super) struct Definition {
     pub(super) body: usize,
     pub(super) name_row: usize,
     pub(super) name_start: usize,
+    /// Where the attributes above it begin: row and byte; its own start where there are none.
+    pub(super) begin: (usize, usize),
     pub(super) kind: &'static str,
     pub(super) name: String,
     pub(super) qualified: String,
@@ -59,11 +62,52 @@ pub(super) struct Outline<'t> {
     pub(super) text: &'t str,
     /// Sorted by start; an outer definition stands before its inner ones.
     pub(super) definitions: Vec<Definition>,
+    /// Functions without a name that are given to a call, such as the handlers of a web server; sorted by start. They do
+    /// not decide about chunks.
+    pub(super) handlers: Vec<Definition>,
     /// Ids of nodes that belong to what follows them: comments, attributes.
     pub(super) leading: HashSet<usize>,
+    /// Definitions, then handlers, by the place of their names: row and number.
+    names: Vec<(usize, usize)>,
 }
 
 impl Outline<'_> {
+    /// A definition by its number; handlers are counted after the definitions.
+    pub(super) fn get(&self, number: usize) -> &Definition {
+        let count = self.definitions.len();
+        if number < count { &self.definitions[number] } else { &self.handlers[number - count] }
+    }
+
+    /// Numbers of the definitions whose names stand in some rows, in their order, at most [`DEFINITIONS_MAX`].
+    pub(super) fn named_in(&self, first: usize, last: usize) -> impl Iterator<Item = usize> {
+        let from = self.names.partition_point(|(row, _)| *row < first);
+        let here = self.names[from..].iter().take_while(move |(row, _)| *row <= last);
+        here.map(|(_, number)| *number).take(DEFINITIONS_MAX)
+    }
+
+    /// The number of the innermost definition around a byte, its attributes included.
+    pub(super) fn around(&self, at: usize) -> Option<usize> {
+        let behind = self.definitions.partition_point(|d| d.start <= at);
+        let next = self.definitions.get(behind).filter(|next| next.begin.1 <= at).map(|_| behind);
+        let mut found = next.or(behind.checked_sub(1));
+        while let Some(number) = found.filter(|&number| self.definitions[number].end <= at) {
+            found = self.definitions[number].parent;
+        }
+        let handler = self.handlers.partition_point(|d| d.start <= at).checked_sub(1);
+        let mut handler = handler;
+        while let Some(number) = handler.filter(|&number| self.handlers[number].end <= at) {
+            handler = self.handlers[number].parent;
+        }
+        let count = self.definitions.len();
+        match (found, handler) {
+            (Some(found), Some(handler)) if self.definitions[found].start >= self.handlers[handler].start => {
+                Some(found)
+            }
+            (_, Some(handler)) => Some(count + handler),
+            (found, None) => found,
+        }
+    }
+
     /// The definitions that start in some rows, outer ones first.
     pub(super) fn starting(&self, first: usize, last: usize) -> std::ops::Range<usize> {
         let from = self.definitions.partition_point(|d| d.first_row < first);
@@ -120,9 +164,20 @@ fn outline<'t>(
     nodes: &Nodes<'t>,
     deadline: Instant,
 ) -> Result<Outline<'t>, &'static str> {
-    let finds = query::find(text, compiled, nodes, deadline)?;
-    let definitions = nest(unwrapped(text, separator, finds.found, &finds.wrappers), separator);
-    Ok(Outline { text, definitions, leading: finds.leading })
+    let mut finds = query::find(text, compiled, nodes, deadline)?;
+    let handlers = finds.found.extract_if(.., |found| found.handler).collect();
+    let mut definitions = nest(unwrapped(text, separator, finds.found, &finds.wrappers), separator);
+    let mut handlers = side_by_side(unwrapped(text, separator, handlers, &finds.wrappers));
+    for definition in definitions.iter_mut().chain(&mut handlers) {
+        while let Some(above) = definition.begin.0.checked_sub(1).and_then(|row| finds.attributes.get(&row)) {
+            definition.begin = *above;
+        }
+    }
+    let all = definitions.iter().chain(&handlers);
+    let mut names: Vec<_> = all.enumerate().map(|(at, d)| (d.name_row, d.name_start, at)).collect();
+    names.sort_unstable();
+    let names = names.into_iter().map(|(row, _, number)| (row, number)).collect();
+    Ok(Outline { text, definitions, handlers, leading: finds.leading, names })
 }
 
 /// One definition for each name node: the earliest pattern of the query wins.
@@ -141,11 +196,19 @@ fn unwrapped(
             while let Some(wrapper) = wrappers.get(&outer.id()).filter(|wrapper| wrapper.id() != outer.id()) {
                 outer = *wrapper;
             }
-            let full = clean_name(&text[f.name.byte_range()]);
+            let full = match f.handler {
+                true => {
+                    let callee = f.receiver.unwrap_or(f.name).start_byte()..f.name.end_byte();
+                    let argument = f.argument.map(|node| &text[node.byte_range()]);
+                    called(text.get(callee).unwrap_or_default(), argument)
+                }
+                false => clean_name(&text[f.name.byte_range()]),
+            };
             // Headings, keys and selectors are names as they stand.
-            let last = if f.kind == "section" { None } else { full.rsplit(separator).next() };
+            let whole = f.handler || f.kind == "section";
+            let last = if whole { None } else { full.rsplit(separator).next() };
             let name = last.unwrap_or(&full).trim().to_owned();
-            let receiver = f.receiver.map(|node| clean_name(&text[node.byte_range()]));
+            let receiver = f.receiver.filter(|_| !f.handler).map(|node| clean_name(&text[node.byte_range()]));
             let body = f.body.or_else(|| f.node.child_by_field_name("body"));
             let (first_row, last_row) = rows(outer);
             (!name.is_empty()).then(|| Definition {
@@ -158,6 +221,7 @@ fn unwrapped(
                 body: body.map_or(f.node.end_byte(), |body| body.start_byte()),
                 name_row: f.name.start_position().row,
                 name_start: f.name.start_byte(),
+                begin: (first_row, outer.start_byte()),
                 kind: f.kind,
                 qualified: receiver.map_or(full, |receiver| format!("{receiver}{separator}{name}")),
                 name,
@@ -201,6 +265,26 @@ fn nest(mut definitions: Vec<Definition>, separator: &str) -> Vec<Definition> {
         open.push(at);
     }
     definitions
+}
+
+/// Handlers with the handlers around them; their names stay as they are.
+fn side_by_side(mut handlers: Vec<Definition>) -> Vec<Definition> {
+    let mut open: Vec<usize> = Vec::new();
+    for at in 0..handlers.len() {
+        while open.last().is_some_and(|&o| handlers[o].end <= handlers[at].start) {
+            open.pop();
+        }
+        handlers[at].parent = open.last().copied();
+        open.push(at);
+    }
+    handlers
+}
+
+/// What a handler is given to: `app.get('/x')`.
+fn called(callee: &str, argument: Option<&str>) -> String {
+    let callee = callee.split_whitespace().collect::<String>();
+    let argument = argument.map(|said| said.split_whitespace().collect::<Vec<_>>().join(" "));
+    cut(argument.map_or(callee.clone(), |said| format!("{callee}({said})")), NAME_CHARS_MAX)
 }
 
 /// First and last row of a node; a node that ends at the start of a line does not reach into it.

@@ -9,6 +9,7 @@ use super::confidence::{Confidence, Evidence, scale};
 use super::fields;
 use super::fuse::{Leg, fuse};
 use super::hits::Page;
+use super::naming;
 use super::plan::{Plan, VectorPath, plan};
 use super::question::Question;
 use super::rank::{Facts, Parts, Ranked, rank};
@@ -26,7 +27,7 @@ use crate::contract::{ErrorCode, Fault, Warning};
 use crate::embedding::Embedder;
 use crate::languages::Dictionary;
 use crate::languages::terms::{QueryTerm, query_terms};
-use crate::store::{Candidate, Index, ModelFacts, Reads, Within, Words};
+use crate::store::{Candidate, DefinitionRow, Index, ModelFacts, Reads, Within, Words};
 
 /// Bytes of a chunk whose words stand for it in a search for its like.
 const LIKENESS_BYTES_MAX: usize = 4096;
@@ -118,7 +119,8 @@ pub async fn search(
     }
     let explain = explain(&shape, dense_weight, evidence, &plan, &scope);
     let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
-    let shown = Page { scope: &scope, request, comments: scope.comments.is_some() };
+    let comments = scope.comments.is_some();
+    let shown = Page { scope: &scope, request, shape: &shape, ranking: deps.ranking, comments };
     let hits = shown.hits(reads, page).await?;
     open.end();
     took.timings.content_ms = took.lap();
@@ -172,15 +174,19 @@ impl Sought<'_> {
             None => Leg::new(),
         };
         near.extend(ids(&meaning).take(deps.settings.candidates));
+        let named = naming::find(reads, question, scope).await?;
         took.timings.dense_ms = took.lap();
         for leg in [&mut words, &mut meaning] {
             leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
         }
         let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
+        let by_name: Vec<i64> = named.keys().copied().collect();
+        near.extend(&by_name);
         let candidates =
-            complete(reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning).await?;
+            complete(reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning, &by_name)
+                .await?;
         took.timings.hydrate_ms = took.lap();
-        let found = ranked(question, plan, &Legs { words, meaning, near }, candidates, deps);
+        let found = ranked(question, plan, &Legs { words, meaning, near }, candidates, named, deps);
         took.timings.rank_ms = took.lap();
         Ok(found)
     }
@@ -271,13 +277,19 @@ fn ranked(
     plan: &Plan,
     legs: &Legs,
     candidates: Vec<Candidate>,
+    mut named: HashMap<i64, Vec<DefinitionRow>>,
     deps: Deps<'_>,
 ) -> Found {
     // The words of a chunk whose like is wanted say nothing about paths and definitions.
     let shape = Shape::of(&question.ranking_text());
+    let shape = if named.is_empty() { shape } else { shape.named() };
     let dense_weight = dense_weight(&shape, deps.ranking);
     let fused = fuse(&legs.words, &legs.meaning, dense_weight);
-    let facts: Vec<Facts> = candidates.into_iter().map(facts_of).collect();
+    let facts = |candidate: Candidate| {
+        let named = named.remove(&candidate.id).unwrap_or_default();
+        Facts { named, ..facts_of(candidate) }
+    };
+    let facts: Vec<Facts> = candidates.into_iter().map(facts).collect();
     let mut ranked = rank(&shape, &fused, &facts, deps.ranking);
     if fused.iter().any(|fused| !legs.near.contains(&fused.chunk_id)) {
         // The first pages keep the order that they had without the further candidates, which follow.
@@ -467,6 +479,7 @@ fn facts_of(candidate: Candidate) -> Facts {
         path: candidate.path,
         start_line: u32::try_from(candidate.start_line).unwrap_or(0),
         defines: candidate.defines,
+        named: Vec::new(),
     }
 }
 

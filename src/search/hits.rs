@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::matched::Choice;
 use super::rank::Ranked;
+use super::ranking::Ranking;
 use super::request::{History, Hit, Known, Mode, SearchRequest};
 use super::scope::Scope;
+use super::shape::Shape;
 use super::surroundings::{Piece, surroundings};
 use crate::clock::iso_seconds;
 use crate::contract::Fault;
 use crate::languages::facts::{CallPair, Detail, Field};
-use crate::store::{ChunkRow, FileFacts, Reads, Shown, fact_id, names};
+use crate::store::{ChunkRow, DefinitionRow, FileFacts, Reads, Shown, fact_id, names};
 
 /// Callees and callers named with a hit.
 const CALLS_MAX: usize = 12;
@@ -20,6 +23,9 @@ const HOLDERS_MAX: i64 = 12;
 pub(super) struct Page<'a> {
     pub(super) scope: &'a Scope,
     pub(super) request: &'a SearchRequest,
+    /// How the question looks: it tells which definition of a chunk is meant.
+    pub(super) shape: &'a Shape,
+    pub(super) ranking: &'a Ranking,
     /// Chunks of code are there for their comments.
     pub(super) comments: bool,
 }
@@ -31,6 +37,7 @@ struct LookedUp {
     callers: HashMap<i64, Vec<String>>,
     facts: HashMap<i64, BTreeMap<String, Vec<String>>>,
     files: HashMap<i64, FileFacts>,
+    definitions: HashMap<i64, Vec<DefinitionRow>>,
 }
 
 impl Page<'_> {
@@ -62,6 +69,9 @@ impl Page<'_> {
         shown: &HashMap<i64, Shown>,
     ) -> Result<LookedUp, Fault> {
         let mut found = LookedUp::default();
+        for one in reads.definitions(ids).await? {
+            found.definitions.entry(one.chunk_id).or_default().push(one);
+        }
         if self.comments {
             for (id, first, last, text) in reads.comments(ids).await? {
                 found.comments.insert(id, (line(first), line(last), text));
@@ -83,12 +93,22 @@ impl Page<'_> {
     fn hit(&self, ranked: Ranked, shown: Shown, found: &mut LookedUp) -> Hit {
         let Shown { chunk: row, mut content, detail, flows } = shown;
         let detail: Detail = detail.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+        let definitions = found.definitions.remove(&row.id).unwrap_or_default();
+        let choice = Choice {
+            asked: self.shape.asked.as_ref(),
+            marks: &self.scope.marks,
+            words: &self.shape.words,
+            ranking: self.ranking,
+        };
+        let mut matched = choice.of(&row, &definitions);
         let (mut start_line, mut end_line) = (line(row.span.start_line), line(row.span.end_line));
         let mut mode = Mode::of_file(&row.mode);
         if mode == Mode::Code
             && let Some((first, last, text)) = found.comments.remove(&row.id)
         {
             (start_line, end_line, content, mode) = (first, last, text, Mode::ExtractedProse);
+            // The comment is what matched.
+            (matched.line, matched.lines) = (first, None);
         }
         let mut calls: Vec<String> = Vec::new();
         for pair in &detail.calls {
@@ -117,9 +137,11 @@ impl Page<'_> {
             mode,
             start_line,
             end_line,
-            kind: row.span.kind,
-            name: row.span.name,
-            signature: row.span.signature,
+            line: matched.line,
+            definition_lines: matched.lines,
+            kind: matched.kind,
+            name: matched.name,
+            signature: matched.signature,
             score: ranked.score,
             parts: ranked.parts,
             content,

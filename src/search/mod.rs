@@ -4,6 +4,8 @@ mod ask;
 mod request;
 
 pub mod question;
+
+mod naming;
 pub mod shape;
 
 pub mod fields;
@@ -27,6 +29,7 @@ pub mod rank;
 mod role;
 
 mod hits;
+mod matched;
 mod present;
 mod snippet;
 mod spelled;

@@ -12,6 +12,10 @@ use super::snippet::{SnippetLimits, shorten, snippet};
 const BEST: SnippetLimits = SnippetLimits { lines: 40, bytes: 2_000 };
 /// Each further one.
 const FURTHER: SnippetLimits = SnippetLimits { lines: 4, bytes: 320 };
+/// Words that a window must say more than the head of what is shown, to be shown in its place.
+const MORE_WORDS: usize = 1;
+/// … where the head is that of a definition, which should be seen.
+const MORE_WORDS_WITHIN: usize = 2;
 /// Callees and callers of a compact hit.
 const CALLS_COMPACT_MAX: usize = 5;
 /// Terms of an explanation.
@@ -102,9 +106,11 @@ pub struct PresentedHit {
     pub start_line: u32,
     /// Last line, inclusive.
     pub end_line: u32,
-    /// Kind of the main definition, or `block`.
+    /// Line of the definition that matched: where its name stands, 1-based.
+    pub line: u32,
+    /// Kind of the definition that matched, or `block`.
     pub kind: String,
-    /// Qualified name of the main definition.
+    /// Its qualified name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Signature, or the first line that says something.
@@ -199,13 +205,14 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
     let limits = if best { BEST } else { FURTHER };
     let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
     let score_type = ScoreType::of(&hit.parts, answer.vectors_used);
-    let cut = if whole { None } else { snippet(&hit.content, &answer.words, limits) };
+    let cut = if whole { None } else { cut(hit, &answer.words, limits, best) };
     PresentedHit {
         id: hit.chunk_id,
         file: hit.path.clone(),
         mode: hit.mode,
         start_line: hit.start_line,
         end_line: hit.end_line,
+        line: hit.line,
         kind: hit.kind.clone(),
         name: hit.name.clone(),
         headline: headline(hit),
@@ -229,6 +236,22 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
         score_type: whole.then_some(score_type),
         score_breakdown: None,
     }
+}
+
+/// A cut-out of the definition that matched, from its first line on; else of the chunk. A further hit's few lines may lie
+/// within the definition where clearly more of the question is said.
+fn cut(hit: &Hit, words: &[String], limits: SnippetLimits, best: bool) -> Option<(usize, String)> {
+    let Some((first, last)) = hit.definition_lines else {
+        let more = if hit.kind == "block" { MORE_WORDS } else { MORE_WORDS_WITHIN };
+        return snippet(&hit.content, words, limits, more);
+    };
+    let count = |lines: u32| usize::try_from(lines).unwrap_or(usize::MAX);
+    let above = count(first.saturating_sub(hit.start_line));
+    let height = count(last.saturating_sub(first.max(hit.start_line))).saturating_add(1);
+    let own: Vec<&str> = hit.content.lines().skip(above).take(height).collect();
+    let more = if best { usize::MAX } else { MORE_WORDS_WITHIN };
+    let (at, text) = snippet(&own.join("\n"), words, limits, more)?;
+    Some((above + at, text))
 }
 
 impl PresentedHit {
@@ -290,6 +313,8 @@ mod tests {
             language: Some("rust".to_owned()),
             start_line: 1,
             end_line: 9,
+            line: 2,
+            definition_lines: None,
             kind: "function".to_owned(),
             name: Some("Store::open".to_owned()),
             signature: None,
@@ -347,7 +372,7 @@ mod tests {
     fn a_budget_takes_texts_first_and_says_what_it_left_out() {
         let long = "let alpha = beta;\n".repeat(100);
         let answer = answer((1..=6).map(|id| hit(id, "a", &long)).collect());
-        let payload = present(&answer, Output::Full, false, 5_500);
+        let payload = present(&answer, Output::Full, false, 5_600);
         let omitted = payload.omitted.clone().unwrap();
         assert!(payload.hits[0].content.is_some() && payload.hits[5].content.is_none());
         assert_eq!((omitted.hits, omitted.texts + 2), (0, 6));

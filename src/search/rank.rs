@@ -11,6 +11,7 @@ use super::ranking::Ranking;
 use super::role::{Role, is_manifest};
 use super::shape::Shape;
 use crate::languages::terms::{PathWords, squash};
+use crate::store::DefinitionRow;
 
 /// What the ranking knows of a candidate besides its scores.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,6 +28,8 @@ pub struct Facts {
     pub start_line: u32,
     /// Simple names it defines.
     pub defines: Vec<String>,
+    /// Its definitions of the name that was asked for.
+    pub named: Vec<DefinitionRow>,
 }
 
 /// How a score came about; the fields in the order in which they were applied.
@@ -74,7 +77,8 @@ pub fn rank(shape: &Shape, candidates: &[Fused], facts: &[Facts], ranking: &Rank
     let names: Vec<Name> = shape.names.iter().map(|name| Name::of(name)).collect();
     let asked = Asked::of(&shape.words);
     for row in &mut rows {
-        row.parts.definition = best * definition(shape, &names, row.facts, ranking);
+        let defined = definition(shape, &names, row.facts, ranking) + named(shape, row.facts, ranking);
+        row.parts.definition = best * defined;
         row.parts.path = best * shape.sentence * asked.affinity(&row.facts.path, row.dense_weight, ranking);
         if shape.manifest > 0.0 && is_manifest(&row.facts.path) {
             row.parts.path += best * shape.manifest * ranking.manifest_boost;
@@ -144,6 +148,12 @@ fn definition(shape: &Shape, names: &[Name], facts: &Facts, ranking: &Ranking) -
     found * (shape.symbol * ranking.definition_boost + shape.sentence * ranking.embedded_name_boost)
 }
 
+/// The boost for how exactly a definition is the name asked for, as a share of the best score.
+fn named(shape: &Shape, facts: &Facts, ranking: &Ranking) -> f32 {
+    let Some(asked) = &shape.asked else { return 0.0 };
+    facts.named.iter().map(|one| asked.boost(one, &facts.path, ranking)).fold(0.0, f32::max)
+}
+
 /// A file's best chunk gains by what the whole file collected, in proportion to the file that collected most.
 fn add_coherence(rows: &mut [Row<'_>], ranking: &Ranking) {
     let mut files: HashMap<i64, (f32, usize)> = HashMap::new();
@@ -185,7 +195,15 @@ mod tests {
 
     fn facts(chunk_id: i64, file_id: i64, path: &str, defines: &[&str]) -> Facts {
         let defines = defines.iter().map(|name| (*name).to_owned()).collect();
-        Facts { chunk_id, file_id, repository_id: 1, path: path.to_owned(), start_line: 1, defines }
+        Facts {
+            chunk_id,
+            file_id,
+            repository_id: 1,
+            path: path.to_owned(),
+            start_line: 1,
+            defines,
+            named: Vec::new(),
+        }
     }
 
     fn fused(chunk_id: i64, score: f32) -> Fused {

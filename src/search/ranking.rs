@@ -26,6 +26,16 @@ pub struct Ranking {
     pub definition_stem_factor: f32,
     /// The chunk defines a name embedded in a sentence.
     pub embedded_name_boost: f32,
+    /// A name is asked for with what it stands in, and the definition stands in that.
+    pub name_container_boost: f32,
+    /// … or in a file or directory of that name.
+    pub name_path_boost: f32,
+    /// A name is asked for with a kind, and the definition is of that kind; a related kind counts half.
+    pub name_kind_boost: f32,
+    /// A name is asked for with the definition's own upper and lower case.
+    pub name_case_boost: f32,
+    /// A name is asked for by itself, and the definition stands in nothing else; or all around it is as it was asked.
+    pub name_outer_boost: f32,
     /// Words of a sentence stand in the file's stem; full when stem and sentence agree in every word.
     pub stem_boost: f32,
     /// … and this much less, times the vectors' share of the score.
@@ -73,6 +83,11 @@ impl Default for Ranking {
             definition_boost: 1.5,
             definition_stem_factor: 1.5,
             embedded_name_boost: 0.3,
+            name_container_boost: 8.0,
+            name_path_boost: 4.0,
+            name_kind_boost: 3.0,
+            name_case_boost: 0.5,
+            name_outer_boost: 0.25,
             stem_boost: 1.0,
             stem_boost_meant: 0.4,
             parent_boost: 0.45,

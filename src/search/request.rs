@@ -182,9 +182,14 @@ pub struct Hit {
     pub start_line: u32,
     /// Last line, inclusive.
     pub end_line: u32,
-    /// Kind of the main definition, or `block`.
+    /// Line of the name of the definition that matched, or the first line where nothing is defined. The name of a
+    /// definition that is only continued here stands before the chunk.
+    pub line: u32,
+    /// First and last line of that definition, where it begins in the chunk.
+    pub definition_lines: Option<(u32, u32)>,
+    /// Kind of the definition that matched, or `block`.
     pub kind: String,
-    /// Qualified name of the main definition.
+    /// Its qualified name.
     pub name: Option<String>,
     /// Its signature on one line.
     pub signature: Option<String>,

@@ -28,6 +28,8 @@ pub(super) struct Resolver<'a> {
     /// Fields that were used, for what must be said about them.
     pub(super) used: Vec<&'static FilterField>,
     pub(super) warnings: Vec<Warning>,
+    /// Facts that were looked up at once, of which a definition that is meant has one of each list.
+    pub(super) sought: Vec<Vec<i64>>,
 }
 
 impl Resolver<'_> {
@@ -239,7 +241,9 @@ impl Resolver<'_> {
         if ids.len() <= IDS_TESTED_MAX && !flows {
             return Ok(Test::Facts(ids).into());
         }
-        Ok(Test::Chunks(self.reads.chunks_with(&ids, flows).await?).into())
+        let chunks = self.reads.chunks_with(&ids, flows).await?;
+        self.sought.push(ids);
+        Ok(Test::Chunks(chunks).into())
     }
 
     /// An absolute path inside one of the repositories is one from its root.

@@ -65,7 +65,7 @@ pub(super) async fn by_meaning(
 }
 
 /// What the ranking knows of all candidates; and each candidate of one leg gets its score in the other: being absent from
-/// a list is not being unlike. The first of `sources` that has words of a chunk speaks for it.
+/// a list is not being unlike. What was found by its name alone (`named`) is scored by both. The first of `sources` that has words of a chunk speaks for it.
 pub(super) async fn complete(
     reads: &mut Reads,
     plan: &LexicalPlan,
@@ -73,10 +73,11 @@ pub(super) async fn complete(
     question: Option<&[f32]>,
     words: &mut Leg,
     meaning: &mut Leg,
+    named: &[i64],
 ) -> Result<Vec<Candidate>, Fault> {
     // With one leg alone there is nothing to complete.
     let question = question.filter(|_| !meaning.is_empty());
-    let wanted = Wanted::of(words, meaning, question.is_some(), !plan.terms.is_empty());
+    let wanted = Wanted::of(words, meaning, named, question.is_some(), !plan.terms.is_empty());
     if wanted.ids.is_empty() {
         return Ok(Vec::new());
     }
@@ -95,6 +96,9 @@ pub(super) async fn complete(
         let near = candidate.similarity.map(|similarity| VectorHit { chunk_id, file_id, similarity });
         meaning.extend(near.as_ref().map(vector_score));
     }
+    // What says none of the words is a candidate by its name all the same.
+    let scored: HashSet<i64> = words.iter().chain(meaning.iter()).map(|(id, _)| *id).collect();
+    words.extend(named.iter().filter(|id| !scored.contains(id)).map(|id| (*id, 0.0)));
     Ok(candidates)
 }
 
@@ -107,13 +111,15 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn of(words: &Leg, meaning: &Leg, completed: bool, has_words: bool) -> Self {
+    fn of(words: &Leg, meaning: &Leg, named: &[i64], completed: bool, has_words: bool) -> Self {
         let ids = |leg: &Leg| leg.iter().map(|(chunk_id, _)| *chunk_id).collect::<HashSet<i64>>();
         let (said, near) = (ids(words), ids(meaning));
-        let mut all: Vec<i64> = said.union(&near).copied().collect();
+        let mut all: Vec<i64> = said.union(&near).chain(named).copied().collect();
         all.sort_unstable();
+        all.dedup();
+        let by_words = |id: &i64| has_words && !said.contains(id) && (completed || named.contains(id));
         Self {
-            by_words: all.iter().map(|id| completed && has_words && !said.contains(id)).collect(),
+            by_words: all.iter().map(by_words).collect(),
             by_meaning: all.iter().map(|id| completed && !near.contains(id)).collect(),
             ids: all,
         }
@@ -151,12 +157,13 @@ mod tests {
     #[test]
     fn what_a_leg_lacks_is_asked_for_where_both_answer() {
         let (words, meaning) = (vec![(3, 1.0), (1, 0.5)], vec![(2, 0.9), (3, 0.8)]);
-        let both = Wanted::of(&words, &meaning, true, true);
+        let both = Wanted::of(&words, &meaning, &[], true, true);
         assert_eq!(both.ids, [1, 2, 3]);
         assert_eq!((both.by_words, both.by_meaning), (vec![false, true, false], vec![true, false, false]));
-        let silent = Wanted::of(&Leg::new(), &meaning, true, false);
+        let silent = Wanted::of(&Leg::new(), &meaning, &[], true, false);
         assert_eq!((silent.ids, silent.by_words), (vec![2, 3], vec![false; 2]));
-        let alone = Wanted::of(&words, &Leg::new(), false, true);
-        assert_eq!((alone.ids, alone.by_meaning), (vec![1, 3], vec![false; 2]));
+        let alone = Wanted::of(&words, &Leg::new(), &[1, 7], false, true);
+        assert_eq!((alone.ids, alone.by_meaning), (vec![1, 3, 7], vec![false; 3]));
+        assert_eq!(alone.by_words, [false, false, true], "found by its name alone");
     }
 }

@@ -1,5 +1,6 @@
 //! The part of a project that a question is about, and how far it is indexed.
 
+use super::matched::Marks;
 use super::plan::Counts;
 use super::question::Question;
 use super::request::{Mode, SearchRequest};
@@ -23,6 +24,8 @@ pub(super) struct Scope {
     pub(super) vectors: Within,
     /// How many those are, at most.
     pub(super) rows: u64,
+    /// What filters look for in definitions.
+    pub(super) marks: Marks,
 }
 
 impl Scope {
@@ -57,12 +60,16 @@ impl Scope {
             names_max: settings.filter_names_max,
             used: Vec::new(),
             warnings: Vec::new(),
+            sought: Vec::new(),
         };
         let mut filter = resolver.all(&request.given).await?;
         if let Some(gate) = &question.gate {
             filter = filter.and(resolver.gate(gate).await?);
         }
-        let (used, mut said) = (resolver.used, resolver.warnings);
+        let (used, mut said, sought) = (resolver.used, resolver.warnings, resolver.sought);
+        let mut marks = Marks::default();
+        marks.note(&filter);
+        marks.ids.extend(sought);
         warnings.append(&mut said);
         if request.case_tokens {
             filter = filter.and(exact_words(question));
@@ -98,7 +105,7 @@ impl Scope {
             None if state.chunks == 0 => count(reads.count_chunks().await?),
             None => count(state.chunks),
         };
-        Ok(Self { state, repositories, chunks, comments, vectors, rows })
+        Ok(Self { state, repositories, chunks, comments, vectors, rows, marks })
     }
 
     /// What decides between ways to look, where the question can be embedded or not.

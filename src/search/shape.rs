@@ -1,5 +1,6 @@
 //! What kind of question it is, as continuous numbers: no signal is switched, each is weighed.
 
+use super::naming::AskedName;
 use crate::languages::terms::{is_identifier, is_stop_word, squash, words};
 
 /// Words from which a text begins to be an issue rather than a question, and from which it is wholly one.
@@ -25,6 +26,8 @@ pub struct Shape {
     pub manifest: f32,
     /// Names of the code in it, squashed, each once; for a symbol question its last segment first.
     pub names: Vec<String>,
+    /// The name that it is, if it may be nothing but a name.
+    pub asked: Option<AskedName>,
 }
 
 impl Shape {
@@ -60,7 +63,18 @@ impl Shape {
         let issue = ((ratio(all.len(), 1) - from) / (to - from)).clamp(0.0, 1.0);
         let symbol = symbol.clamp(0.0, 1.0);
         let (usage, manifest) = (asks(asks_usage(text)), asks(asks_manifest(text)));
-        Self { symbol, sentence: 1.0 - symbol, issue, words: told, usage, manifest, names }
+        let asked = AskedName::of(text);
+        Self { symbol, sentence: 1.0 - symbol, issue, words: told, usage, manifest, names, asked }
+    }
+
+    /// The shape of a question whose name is defined: it can only be that name.
+    #[must_use]
+    pub fn named(mut self) -> Self {
+        if let Some(asked) = &self.asked {
+            self.names = asked.squashed();
+            (self.symbol, self.sentence) = (1.0, 0.0);
+        }
+        self
     }
 
     /// Whether the question says one of these words itself, in this form or as a part of a name.

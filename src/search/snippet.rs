@@ -14,8 +14,13 @@ pub(super) struct SnippetLimits {
 /// The window of `content` in which most different words of the question stand, the earliest of equals, with the
 /// number of lines before it. `None` when there is nothing to show.
 ///
-/// `words` are lower-case. The result keeps the indentation that its lines do not share.
-pub(super) fn snippet(content: &str, words: &[String], limits: SnippetLimits) -> Option<(usize, String)> {
+/// A window is preferred to the head where it says at least `more` words more. `words` are lower-case. The result keeps the indentation that its lines do not share.
+pub(super) fn snippet(
+    content: &str,
+    words: &[String],
+    limits: SnippetLimits,
+    more: usize,
+) -> Option<(usize, String)> {
     let lines: Vec<&str> = content.lines().collect();
     let asked: Vec<String> =
         words.iter().flat_map(|word| parts(word)).filter(|word| word.len() > 2).collect();
@@ -31,11 +36,13 @@ pub(super) fn snippet(content: &str, words: &[String], limits: SnippetLimits) ->
         (0..asked.len()).filter(|word| window.iter().any(|line| line[*word])).count()
     };
     let last = lines.len().saturating_sub(limits.lines);
-    let mut best = (0, 0);
-    for from in 0..=last {
-        // Only a better window moves the cut away from the chunk's head, which usually names it.
-        if value(from) > best.0 {
-            best = (value(from), from);
+    // Only a better window moves the cut away from the head, which usually names what it is.
+    let head = value(0);
+    let mut best = (head, 0);
+    for from in 1..=last {
+        let said = value(from);
+        if said > best.0 && said - head >= more {
+            best = (said, from);
         }
     }
     let window = &lines[best.1.min(lines.len())..(best.1 + limits.lines).min(lines.len())];
@@ -73,22 +80,25 @@ mod tests {
     fn shows_the_lines_that_say_most() {
         let content = "fn head() {\n    let a = 1;\n    open_session();\n    close(session, cookie);\n}";
         assert_eq!(
-            snippet(content, &words("session cookie"), LIMITS).unwrap().1,
+            snippet(content, &words("session cookie"), LIMITS, 1).unwrap().1,
             "open_session();\nclose(session, cookie);"
         );
-        assert_eq!(snippet(content, &words("unrelated"), LIMITS).unwrap().1, "fn head() {\n    let a = 1;");
+        assert_eq!(
+            snippet(content, &words("unrelated"), LIMITS, 1).unwrap().1,
+            "fn head() {\n    let a = 1;"
+        );
     }
 
     #[test]
     fn nothing_makes_no_snippet() {
-        assert_eq!(snippet("", &words("a"), LIMITS), None);
-        assert_eq!(snippet(" \n\t\n", &words("a"), LIMITS), None);
+        assert_eq!(snippet("", &words("a"), LIMITS, 1), None);
+        assert_eq!(snippet(" \n\t\n", &words("a"), LIMITS, 1), None);
     }
 
     proptest! {
         #[test]
         fn never_longer_than_allowed(content in "\\PC{0,80}(\n\\PC{0,80}){0,6}", question in "\\PC{0,20}", lines in 1_usize..5, bytes in 3_usize..90) {
-            if let Some((_, cut)) = snippet(&content, &words(&question), SnippetLimits { lines, bytes }) {
+            if let Some((_, cut)) = snippet(&content, &words(&question), SnippetLimits { lines, bytes }, 1) {
                 prop_assert!(cut.len() <= bytes);
                 prop_assert!(cut.lines().count() <= lines);
             }

@@ -25,6 +25,7 @@ pub use control::projects::{self, ProjectSummary};
 pub use door::{Access, ControlTx, ProjectTx, Store};
 pub use project::breakdown::{self, FactsMissing, LanguageCount};
 pub use project::chunks::{self, Candidate, ChunkRow, ChunkSpan, Completion, Shown};
+pub use project::definitions::{self, DefinitionRow};
 pub use project::files::{self, FileRow, ListedFile, Totals};
 pub use project::filter::{Counted, Filter, Test, Within, listed, within};
 pub use project::flows::{self, FlowWrite};
@@ -38,7 +39,9 @@ pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
 pub use project::sizes::{self, Measured, TableSize};
 pub use project::triage;
 pub use project::vectors::{self, PendingText, VectorHit};
-pub use project::write::{ChunkWrite, CommentWrite, FileWrite, WordsWrite, Written, write_batch};
+pub use project::write::{
+    ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, WordsWrite, Written, write_batch,
+};
 pub use provision::{has_module, is_outdated, provision, provision_module};
 pub use reads::{Index, Reads};
 pub use repin::repin;

@@ -1,9 +1,12 @@
 //! What search reads, from whichever holds it: a project's schema in Postgres, or a portable file.
 
 use super::portable::Reader;
-use super::project::{breakdown, chunks, filter, history, index_state, lexical, names, opening, vectors};
+use super::project::{
+    breakdown, chunks, definitions, filter, history, index_state, lexical, names, opening, vectors,
+};
 use super::{
-    Access, Candidate, ChunkRow, ChunkSpan, Completion, FileFacts, Filter, IndexState, LanguageCount,
+    Access, Candidate, ChunkRow, ChunkSpan, Completion, DefinitionRow, FileFacts, Filter, IndexState,
+    LanguageCount,
     LexicalHit, LexicalQuery, ModelFacts, Opening, Project, ProjectTx, Shown, Store, VectorHit, Within,
     Words,
 };
@@ -107,6 +110,10 @@ reads! {
     shown(ids: &[i64]) -> Vec<Shown>: chunks::shown, shown;
     /// Texts of chunks.
     contents(ids: &[i64]) -> Vec<(i64, String)>: chunks::contents, contents;
+    /// What chunks define.
+    definitions(ids: &[i64]) -> Vec<DefinitionRow>: definitions::of_chunks, definitions;
+    /// What the chunks within define that have one of these ids of names.
+    named(ids: &[i64], within: &Within, limit: i64) -> Vec<DefinitionRow>: definitions::named, named;
     /// Comments of chunks.
     comments(ids: &[i64]) -> Vec<(i64, i32, i32, String)>: chunks::comments, comments;
     /// The chunks of a file.

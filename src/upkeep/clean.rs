@@ -122,8 +122,19 @@ impl Request<'_> {
 /// What lies here belongs to security records, which stay.
 const RECORDS: &str = "triage";
 /// The tables that get smaller.
-const TABLES: &[&str] =
-    &["files", "chunks", "lexical", "facts", "comments", "authors", "flows", "vectors", "names", "terms"];
+const TABLES: &[&str] = &[
+    "files",
+    "chunks",
+    "lexical",
+    "facts",
+    "definitions",
+    "comments",
+    "authors",
+    "flows",
+    "vectors",
+    "names",
+    "terms",
+];
 
 fn of(repository: &RepositoryRow, Measured { rows, bytes }: Measured) -> Removal {
     let name = Some(repository.name.clone());

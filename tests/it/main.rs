@@ -14,6 +14,7 @@ mod bench;
 mod client_setup;
 mod clients;
 mod confidence;
+mod definitions;
 mod deploy;
 mod downloads;
 mod embedded;

@@ -3,8 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::languages::facts::DEFINED;
+use crate::languages::name_forms;
 use crate::languages::terms::{self, Document, is_stop_word};
-use crate::store::{ChunkWrite, CommentWrite, FileWrite, WordsWrite};
+use crate::store::{ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, NamedFact, WordsWrite, fact_id};
 
 /// Shorter words are seldom names of one project alone.
 const WORD_CHARS_MIN: usize = 5;
@@ -105,7 +107,14 @@ impl Copy<'_> {
             let words = words_of(&Document { path, defines: &defines, signature: None, text: &content });
             CommentWrite { content, words, ..comment.clone() }
         });
+        let definitions: Vec<_> = chunk.definitions.iter().map(|one| self.definition(one)).collect();
+        let forms = definitions.iter().flat_map(|one| name_forms(&one.name, &one.qualified));
+        let defined = forms.map(|form| fact_id(DEFINED, &form)).collect();
+        let signatures = chunk.signatures.as_deref().map(|signatures| self.text(signatures));
         ChunkWrite {
+            definitions,
+            defined,
+            signatures,
             content_hash: *blake3::hash(content.as_bytes()).as_bytes(),
             name: chunk.name.as_deref().map(|name| self.text(name)),
             facts: chunk.facts.iter().map(|(field, value)| (*field, self.text(value))).collect(),
@@ -115,6 +124,21 @@ impl Copy<'_> {
             words,
             comment,
             ..chunk.clone()
+        }
+    }
+}
+
+impl Copy<'_> {
+    fn definition(&self, definition: &DefinitionWrite) -> DefinitionWrite {
+        let facts = |facts: &Vec<NamedFact>| {
+            facts.iter().map(|(field, value)| (*field, self.text(value))).collect::<Vec<_>>()
+        };
+        DefinitionWrite {
+            name: self.text(&definition.name),
+            qualified: self.text(&definition.qualified),
+            signature: definition.signature.as_deref().map(|signature| self.text(signature)),
+            facts: definition.facts.as_ref().map(facts),
+            ..definition.clone()
         }
     }
 }

@@ -64,6 +64,10 @@ fields! {
     Member 31 "readMembers" "Members whose value is used, with what they belong to: `req.body`.";
 }
 
+/// Code of the ids that say which names a chunk defines. It is no [`Field`]: the ids alone are stored, since the names
+/// themselves stand in the list of definitions.
+pub const DEFINED: i16 = 31;
+
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())

@@ -1,6 +1,6 @@
 //! Findings to the facts of each chunk.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use tree_sitter::Node;
 
@@ -30,10 +30,21 @@ pub(in crate::languages) struct Gathered {
     pub(in crate::languages) facts: Vec<Facts>,
     /// Of each chunk, in order.
     pub(in crate::languages) comments: Vec<Vec<Comment>>,
+    /// Of each chunk, in order, of each definition named in it.
+    pub(in crate::languages) definitions: Vec<Vec<OfDefinition>>,
     /// What the file imports, sorted.
     pub(in crate::languages) imports: Vec<String>,
     /// How values move.
     pub(in crate::languages) flow: Flow,
+}
+
+/// What is known of one definition.
+#[derive(Debug, Default)]
+pub(in crate::languages) struct OfDefinition {
+    /// Facts of its own lines, sorted, each once.
+    pub(in crate::languages) values: Vec<(Field, String)>,
+    /// Whether other files can use it.
+    pub(in crate::languages) exported: Option<bool>,
 }
 
 /// Sorts findings into chunks, given by their first and last rows.
@@ -58,14 +69,19 @@ pub(in crate::languages) fn gather(
                 ..Facts::default()
             })
             .collect(),
+        owner: None,
+        owned: HashMap::new(),
+        exports: HashSet::new(),
         imports: Vec::new(),
         flow: Flow::default(),
     };
     gathering.claim(&items);
     for item in &items {
+        gathering.owner = outline.around(item.node.start_byte());
         gathering.take(item);
     }
     gathering.definitions(&items, compiled);
+    gathering.owner = None;
     if !compiled.told.is_without("syntax-error") {
         gathering.syntax_errors(root);
     }
@@ -83,6 +99,12 @@ struct Gathering<'g> {
     /// Functions, by their place in the outline, and what holds of them.
     flagged: HashSet<(usize, Flag)>,
     facts: Vec<Facts>,
+    /// The innermost definition around what is looked at, by its number.
+    owner: Option<usize>,
+    /// By the number of a definition: its own facts in the chunk where its name stands.
+    owned: HashMap<usize, Vec<(Field, String)>>,
+    /// Names that the file offers to others.
+    exports: HashSet<String>,
     imports: Vec<String>,
     flow: Flow,
 }
@@ -96,8 +118,18 @@ impl Gathering<'_> {
 
     fn add(&mut self, row: usize, field: Field, value: impl Into<String>) {
         if let Some(at) = self.chunk(row) {
-            self.facts[at].values.push((field, value.into()));
+            self.say(at, field, value.into());
         }
+    }
+
+    /// A fact of a chunk, and of the definition that is looked at.
+    fn say(&mut self, chunk: usize, field: Field, value: String) {
+        let (first, last) = self.chunks[chunk];
+        let named_here = |owner: &usize| (first..=last).contains(&self.outline.get(*owner).name_row);
+        if let Some(owner) = self.owner.filter(named_here) {
+            self.owned.entry(owner).or_default().push((field, value.clone()));
+        }
+        self.facts[chunk].values.push((field, value));
     }
 
     fn raw(&self, item: &Item<'_, '_>) -> String {
@@ -159,7 +191,11 @@ impl Gathering<'_> {
             Role::Visibility => self.visible(row, &self.raw(item)),
             Role::Extends => whole(Field::Extends, values::folded(&self.raw(item)), self),
             Role::Implements => whole(Field::Implements, values::folded(&self.raw(item)), self),
-            Role::Export => whole(Field::Export, values::name(&self.raw(item)), self),
+            Role::Export => {
+                let name = values::name(&self.raw(item));
+                self.exports.extend(name.clone());
+                whole(Field::Export, name, self);
+            }
             Role::Import => {
                 let imported = values::imports(&self.raw(item));
                 imported.iter().for_each(|path| self.add(row, Field::Import, path));
@@ -215,13 +251,15 @@ impl Gathering<'_> {
     /// A flag belongs to the definition around its mark, which may have been split: all its chunks say it.
     fn flag(&mut self, item: &Item<'_, '_>, flag: Flag) {
         let row = item.node.start_position().row;
-        let rows = match self.callable(item.node.start_byte()) {
-            Some(at) => {
-                self.flagged.insert((at, flag));
-                (self.outline.definitions[at].first_row, self.outline.definitions[at].last_row)
+        let callable = self.callable(item.node.start_byte());
+        let rows = match callable.map(|number| (number, self.outline.get(number))) {
+            Some((number, definition)) => {
+                self.flagged.insert((number, flag));
+                (definition.first_row, definition.last_row)
             }
             None => (row, row),
         };
+        self.owner = callable.or(self.owner);
         self.add_flag(rows, flag.as_str());
     }
 
@@ -229,8 +267,8 @@ impl Gathering<'_> {
     fn add_flag(&mut self, (first, last): (usize, usize), value: &str) {
         let from = self.chunks.partition_point(|(_, end)| *end < first);
         let to = self.chunks.partition_point(|(start, _)| *start <= last);
-        for facts in &mut self.facts[from..to.max(from)] {
-            facts.values.push((Field::Flag, value.to_owned()));
+        for chunk in from..to.max(from) {
+            self.say(chunk, Field::Flag, value.to_owned());
         }
     }
 
@@ -240,13 +278,19 @@ impl Gathering<'_> {
         let tells = |flag: &&Flag| compiled.can_tell(Syntax::Flag(**flag));
         let flags: Vec<Flag> = Flag::OF_FUNCTIONS.iter().filter(tells).copied().collect();
         let outline = self.outline;
-        for (at, definition) in outline.definitions.iter().enumerate().filter(|(_, d)| is_callable(d)) {
-            for flag in
-                flags.iter().filter(|flag| !self.flagged.contains(&(at, **flag))).copied().collect::<Vec<_>>()
-            {
-                self.add_flag((definition.first_row, definition.last_row), flag.denied());
+        for number in 0..outline.definitions.len() + outline.handlers.len() {
+            let definition = outline.get(number);
+            if !is_callable(definition) {
+                continue;
+            }
+            self.owner = Some(number);
+            for flag in &flags {
+                if !self.flagged.contains(&(number, *flag)) {
+                    self.add_flag((definition.first_row, definition.last_row), flag.denied());
+                }
             }
         }
+        self.owner = None;
         if compiled.can_tell(Syntax::Flag(Flag::Lint)) {
             for facts in self.facts.iter_mut().filter(|facts| facts.lint.is_empty()) {
                 facts.values.push((Field::Flag, Flag::Lint.denied().to_owned()));
@@ -278,22 +322,22 @@ impl Gathering<'_> {
         let callee_end = inside.unwrap_or(item.node.end_byte());
         let raw = item.set.unwrap_or(&self.text[start..callee_end]);
         let Some(callee) = values::chain(raw).or_else(|| values::command(raw)) else { return };
-        let caller = self.callable(item.node.start_byte()).map(|at| &self.outline.definitions[at]);
+        let caller = self.callable(item.node.start_byte()).map(|number| self.outline.get(number));
         let (caller, simple) = (caller.map(|c| c.qualified.clone()), caller.map(|c| c.name.clone()));
         if let Some(at) = self.chunk(row) {
-            let facts = &mut self.facts[at];
-            facts.values.push((Field::Call, callee.clone()));
+            self.say(at, Field::Call, callee.clone());
             // What is called on what: of `this.api.save` also `api.save` and `save`.
             let mut rest = callee.as_str();
             while let Some((_, part)) = rest.split_once('.').filter(|(_, part)| !part.is_empty()) {
-                facts.values.push((Field::Call, part.to_owned()));
+                self.say(at, Field::Call, part.to_owned());
                 rest = part;
             }
             // Without brackets it reads like a member, and is one in most languages.
             if item.partner.is_none() && callee != rest && !raw.trim_end().ends_with(')') {
-                facts.values.push((Field::Member, callee.clone()));
+                self.say(at, Field::Member, callee.clone());
             }
-            facts.values.extend(caller.iter().chain(&simple).map(|name| (Field::Caller, name.clone())));
+            caller.iter().chain(&simple).for_each(|name| self.say(at, Field::Caller, name.clone()));
+            let facts = &mut self.facts[at];
             let pair = (caller, callee.clone());
             if facts.calls.len() < CALLS_MAX && !facts.calls.contains(&pair) {
                 facts.calls.push(pair);
@@ -365,28 +409,34 @@ impl Gathering<'_> {
 
     fn lint(&mut self, row: usize, rule: &str) {
         if let Some(at) = self.chunk(row) {
-            self.facts[at].values.push((Field::Lint, rule.to_owned()));
+            self.say(at, Field::Lint, rule.to_owned());
             self.facts[at].lint.push(Lint { line: line_number(row), rule: rule.to_owned() });
         }
     }
 
-    /// The innermost function or method around a byte.
+    /// The number of the innermost function, method or handler around a byte.
     fn callable(&self, at: usize) -> Option<usize> {
-        let definitions = &self.outline.definitions;
-        let mut found = definitions.partition_point(|d| d.start <= at).checked_sub(1);
-        while let Some(index) = found {
-            let definition = &definitions[index];
-            if definition.end > at && is_callable(definition) {
-                return Some(index);
+        let count = self.outline.definitions.len();
+        let mut found = self.outline.around(at);
+        while let Some(number) = found {
+            let definition = self.outline.get(number);
+            if is_callable(definition) && definition.start <= at {
+                return Some(number);
             }
-            found = definition.parent;
+            // Around a handler may stand handlers alone: what else is around it, its own start tells.
+            found = match definition.parent {
+                Some(parent) if number >= count => Some(count + parent),
+                parent => parent,
+            };
         }
         None
     }
 
     /// What holds of definitions: default visibility, length, and the functions of the flow with their parameters.
     fn definitions(&mut self, items: &[Item<'_, '_>], compiled: &Compiled) {
-        for definition in &self.outline.definitions {
+        let outline = self.outline;
+        for (number, definition) in outline.definitions.iter().enumerate() {
+            self.owner = Some(number);
             if matches!(definition.kind, "section" | "impl" | "variable" | "module") {
                 continue;
             }
@@ -470,21 +520,57 @@ impl Gathering<'_> {
     }
 
     fn finish(mut self, comments: Vec<Vec<Comment>>) -> Gathered {
+        let definitions = self.of_definitions();
         for facts in &mut self.facts {
-            facts.values.sort();
-            facts.values.dedup();
-            let mut last = (None, 0);
-            facts.values.retain(|(field, _)| {
-                last = if last.0 == Some(*field) { (last.0, last.1 + 1) } else { (Some(*field), 1) };
-                last.1 <= VALUES_MAX
-            });
+            bound(&mut facts.values);
             facts.lint.sort_by(|a, b| (a.line, &a.rule).cmp(&(b.line, &b.rule)));
             facts.lint.dedup();
         }
         self.imports.sort();
         self.imports.dedup();
-        Gathered { facts: self.facts, comments, imports: self.imports, flow: self.flow }
+        Gathered { facts: self.facts, comments, definitions, imports: self.imports, flow: self.flow }
     }
+
+    /// What is known of each definition, by the chunk in which its name stands.
+    fn of_definitions(&mut self) -> Vec<Vec<OfDefinition>> {
+        let outline = self.outline;
+        let mut all = Vec::with_capacity(self.chunks.len());
+        for (first, last) in self.chunks {
+            let of = outline.named_in(*first, *last).map(|number| {
+                let mut values = self.owned.remove(&number).unwrap_or_default();
+                bound(&mut values);
+                let exported = exported(outline.get(number), &values, &self.exports);
+                OfDefinition { values, exported }
+            });
+            all.push(of.collect());
+        }
+        all
+    }
+}
+
+/// Facts sorted, each once, at most [`VALUES_MAX`] of a field.
+fn bound(values: &mut Vec<(Field, String)>) {
+    values.sort();
+    values.dedup();
+    let mut last = (None, 0);
+    values.retain(|(field, _)| {
+        last = if last.0 == Some(*field) { (last.0, last.1 + 1) } else { (Some(*field), 1) };
+        last.1 <= VALUES_MAX
+    });
+}
+
+/// Whether other files can use a definition: it is among the `exports` of its file, or its visibility says so. In a file
+/// that lists what it exports, the rest of what stands at its top is its own. None where nothing tells.
+fn exported(definition: &Definition, values: &[(Field, String)], exports: &HashSet<String>) -> Option<bool> {
+    // An `impl` is not used by its name.
+    if definition.kind == "impl" {
+        return None;
+    }
+    if definition.parent.is_none() && !exports.is_empty() {
+        return Some(exports.contains(&definition.name));
+    }
+    let visibility = values.iter().find(|(field, _)| *field == Field::Visibility);
+    visibility.map(|(_, said)| !said.contains("private"))
 }
 
 fn is_callable(definition: &Definition) -> bool {

@@ -27,7 +27,7 @@ pub const FACTS_VERSION: i32 = 2;
 pub use asked::{decorator_pieces, spellings, whole_visibility};
 pub use comments::Comment;
 pub use detail::{CallPair, Detail};
-pub use field::{Counts, Facts, Field, Flag, Lint};
+pub use field::{Counts, DEFINED, Facts, Field, Flag, Lint};
 pub use flow::{Assignment, CallSite, Flow, FunctionSpan};
 pub(super) use gather::gather;
 pub(super) use query::{Compiled, FactQuery, items};

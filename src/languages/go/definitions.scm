@@ -18,4 +18,10 @@
 (const_declaration . (const_spec) @wrapped .) @wrapper
 (var_declaration . (var_spec) @wrapped .) @wrapper
 
+; Handlers without a name, given to a call: `mux.HandleFunc("/x", func(…) { … })`.
+(expression_statement (call_expression
+  function: (selector_expression field: (field_identifier) @_on) @name
+  arguments: (argument_list . [(interpreted_string_literal) (raw_string_literal)] @argument (func_literal body: (_) @body)))
+  (#any-of? @_on "HandleFunc" "Handle" "Get" "Post" "Put" "Patch" "Delete" "Head" "Options" "Any" "GET" "POST" "PUT" "PATCH" "DELETE" "HEAD" "OPTIONS")) @handler
+
 (comment) @leading

@@ -8,5 +8,12 @@
 (method_declaration name: (name) @name) @definition.method
 (const_declaration (const_element (name) @name)) @definition.variable
 (property_declaration (property_element (variable_name (name) @name))) @definition.variable
+; Handlers without a name, given to a call: `Route::get('/x', function () { … })`.
+(expression_statement (scoped_call_expression scope: (_) @receiver name: (name) @name
+  arguments: (arguments . (argument [(string) (encapsed_string)] @argument) (argument [(anonymous_function body: (_) @body) (arrow_function body: (_) @body)])))
+  (#any-of? @name "get" "post" "put" "patch" "delete" "options" "any" "match")) @handler
+(expression_statement (member_call_expression object: (_) @receiver name: (name) @name
+  arguments: (arguments . (argument [(string) (encapsed_string)] @argument) (argument [(anonymous_function body: (_) @body) (arrow_function body: (_) @body)])))
+  (#any-of? @name "get" "post" "put" "patch" "delete" "options" "any" "map")) @handler
 
 (comment) @leading

@@ -37,6 +37,16 @@
 (pair
   key: (property_identifier) @name
   value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.function
+; Handlers without a name, given to a call: `app.get('/x', (request, response) => …)`.
+(expression_statement (call_expression
+  function: (member_expression property: (property_identifier) @_on) @name
+  arguments: (arguments . [(string) (template_string) (regex)] @argument
+    [(arrow_function body: (_) @body) (function_expression body: (_) @body)]))
+  (#any-of? @_on "get" "post" "put" "patch" "delete" "del" "head" "options" "all" "use" "on" "once" "ws" "addEventListener" "addListener")) @handler
+(expression_statement (call_expression
+  function: (member_expression property: (property_identifier) @_on) @name
+  arguments: (arguments . [(arrow_function body: (_) @body) (function_expression body: (_) @body)]))
+  (#eq? @_on "use")) @handler
 (program (lexical_declaration (variable_declarator name: (identifier) @name)) @definition.variable)
 (program (variable_declaration (variable_declarator name: (identifier) @name)) @definition.variable)
 (program (export_statement

@@ -85,7 +85,9 @@ impl Reader {
                 self.rows(&format!("SELECT id FROM chunks WHERE {column} >= ?1"), [number], |row| row.get(0))?
             }
             Test::Signature(text) => {
-                self.rows("SELECT id FROM chunks WHERE instr(signature, ?1) > 0", [text], |row| row.get(0))?
+                let within = "SELECT id FROM chunks WHERE instr(signature, ?1) > 0 \
+                              UNION SELECT chunk_id FROM definitions WHERE instr(signature, ?1) > 0";
+                self.rows(within, [text], |row| row.get(0))?
             }
             Test::Says(terms) => {
                 let mut left = among.clone();

@@ -10,6 +10,7 @@ pub(super) mod rows;
 mod update;
 mod writer;
 
+mod definitions;
 mod filter;
 mod names;
 mod reader;

@@ -155,20 +155,20 @@ impl Reader {
     }
 
     pub(in crate::store) fn hydrate(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {
-        let text = "SELECT c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.file_id, f.repository_id, r.name, \
+        let text = "SELECT c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.name_line, c.file_id, f.repository_id, r.name, \
                     f.path, f.language, f.mode FROM json_each(?1) w JOIN chunks c ON c.id = w.value JOIN files f ON f.id = c.file_id \
                     JOIN repositories r ON r.id = f.repository_id ORDER BY w.key";
         self.rows(text, [json(&ids)?], |row| {
-            let repository_name: String = row.get(9)?;
+            let repository_name: String = row.get(10)?;
             Ok(ChunkRow {
                 id: row.get(0)?,
-                file_id: row.get(7)?,
-                repository_id: row.get(8)?,
+                file_id: row.get(8)?,
+                repository_id: row.get(9)?,
                 repository_root: repository_name.clone(),
                 repository_name,
-                path: row.get(10)?,
-                language: row.get(11)?,
-                mode: row.get(12)?,
+                path: row.get(11)?,
+                language: row.get(12)?,
+                mode: row.get(13)?,
                 span: span(row)?,
             })
         })
@@ -181,7 +181,7 @@ impl Reader {
     }
 
     pub(in crate::store) fn by_file(&self, file_id: i64) -> Result<Vec<ChunkSpan>, Fault> {
-        let text = "SELECT id, start_line, end_line, kind, name, defines, signature FROM chunks WHERE file_id = ?1 ORDER BY ordinal";
+        let text = "SELECT id, start_line, end_line, kind, name, defines, signature, name_line FROM chunks WHERE file_id = ?1 ORDER BY ordinal";
         self.rows(text, [file_id], span)
     }
 
@@ -275,5 +275,6 @@ fn span(row: &Row<'_>) -> rusqlite::Result<ChunkSpan> {
         // A foreign list of something else defines nothing.
         defines: serde_json::from_str(&defines).unwrap_or_default(),
         signature: row.get(6)?,
+        name_line: row.get(7)?,
     })
 }

@@ -1,5 +1,7 @@
 //! What goes from a project's tables into a portable file, a page at a time.
 
+use crate::store::DefinitionRow;
+
 /// Some files with all that is stored of their chunks.
 #[derive(Debug, Default)]
 pub struct Page {
@@ -7,6 +9,8 @@ pub struct Page {
     pub files: Vec<FileOut>,
     /// Their chunks.
     pub chunks: Vec<ChunkOut>,
+    /// What the chunks define.
+    pub definitions: Vec<DefinitionRow>,
     /// The chunks' comments.
     pub comments: Vec<CommentOut>,
     /// Vectors of the chunks' texts.
@@ -60,6 +64,8 @@ pub struct ChunkOut {
     pub kind: String,
     /// Qualified name of the main definition.
     pub name: Option<String>,
+    /// Line of that name.
+    pub name_line: Option<i32>,
     /// Simple names defined in it.
     pub defines: Vec<String>,
     /// One line.

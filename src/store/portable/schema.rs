@@ -8,7 +8,7 @@ use crate::contract::Fault;
 /// `POCI`, in the header of each file.
 pub(super) const APPLICATION_ID: i32 = 0x504F_4349;
 /// Version of the tables; a file of another one is made anew.
-pub const FORMAT: i32 = 1;
+pub const FORMAT: i32 = 2;
 
 /// Every object, in the order in which they are made; described in `docs/portable.md`. Lists are JSON arrays.
 pub(super) const OBJECTS: &[&str] = &[
@@ -20,10 +20,13 @@ pub(super) const OBJECTS: &[&str] = &[
      last_modified_s INTEGER, last_commit TEXT, churn_added INTEGER, churn_deleted INTEGER, churn_commits INTEGER, \
      first_chunk INTEGER NOT NULL, chunks INTEGER NOT NULL, UNIQUE (repository_id, path))",
     "CREATE TABLE chunks (id INTEGER PRIMARY KEY, file_id INTEGER NOT NULL, ordinal INTEGER NOT NULL, start_line INTEGER NOT NULL, \
-     end_line INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT, defines TEXT NOT NULL, signature TEXT, content TEXT NOT NULL, \
+     end_line INTEGER NOT NULL, kind TEXT NOT NULL, name TEXT, name_line INTEGER, defines TEXT NOT NULL, signature TEXT, content TEXT NOT NULL, \
      content_hash BLOB NOT NULL, detail TEXT, branches INTEGER, loops INTEGER, breaks INTEGER, continues INTEGER)",
     "CREATE INDEX chunks_file ON chunks (file_id)",
     "CREATE INDEX chunks_content ON chunks (content_hash)",
+    "CREATE TABLE definitions (chunk_id INTEGER NOT NULL, ordinal INTEGER NOT NULL, name TEXT NOT NULL, qualified TEXT NOT NULL, \
+     kind TEXT NOT NULL, signature TEXT, line INTEGER NOT NULL, name_column INTEGER NOT NULL, start_line INTEGER NOT NULL, \
+     end_line INTEGER NOT NULL, exported INTEGER, ids TEXT, PRIMARY KEY (chunk_id, ordinal)) WITHOUT ROWID",
     "CREATE TABLE comments (chunk_id INTEGER PRIMARY KEY, start_line INTEGER NOT NULL, end_line INTEGER NOT NULL, content TEXT NOT NULL)",
     "CREATE TABLE postings (term INTEGER NOT NULL, chunk_id INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY (term, chunk_id)) WITHOUT ROWID",
     "CREATE TABLE comment_postings (term INTEGER NOT NULL, chunk_id INTEGER NOT NULL, weight REAL NOT NULL, PRIMARY KEY (term, chunk_id)) WITHOUT ROWID",

@@ -53,6 +53,7 @@ impl Writer {
              FROM search_text t WHERE t.id IN (SELECT id FROM gone); \
              INSERT INTO comment_search (comment_search, rowid, content) SELECT 'delete', m.chunk_id, m.content FROM comments m \
              WHERE m.chunk_id IN (SELECT id FROM gone); \
+             DELETE FROM definitions WHERE chunk_id IN (SELECT id FROM gone); \
              DELETE FROM comments WHERE chunk_id IN (SELECT id FROM gone); \
              DELETE FROM postings WHERE chunk_id IN (SELECT id FROM gone); \
              DELETE FROM comment_postings WHERE chunk_id IN (SELECT id FROM gone); \

@@ -102,6 +102,7 @@ impl Writer {
             self.put_chunk(chunk)?;
             words.extend(chunk.words.iter().map(|(term, weight)| (*term, chunk.id, *weight)));
         }
+        self.put_definitions(&page.definitions)?;
         for comment in &page.comments {
             let (first, last) = comment.lines;
             self.connection
@@ -177,8 +178,8 @@ impl Writer {
         self.connection
             .prepare_cached(
                 "INSERT INTO chunks (id, file_id, ordinal, start_line, end_line, kind, name, defines, signature, content, content_hash, \
-                 detail, branches, loops, breaks, continues) \
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                 detail, branches, loops, breaks, continues, name_line) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
             )?
             .execute(params![
                 chunk.id,
@@ -197,6 +198,7 @@ impl Writer {
                 loops,
                 breaks,
                 continues,
+                chunk.name_line,
             ])?;
         let mut facts = self
             .connection
@@ -319,6 +321,7 @@ const STATEMENTS_KEPT: usize = 32;
 /// Tables whose rows belong to rows of another one.
 const OWNED: &[(&str, &str, &str)] = &[
     ("chunks", "file_id", "files"),
+    ("definitions", "chunk_id", "chunks"),
     ("comments", "chunk_id", "chunks"),
     ("postings", "chunk_id", "chunks"),
     ("comment_postings", "chunk_id", "chunks"),

@@ -45,16 +45,18 @@ pub struct ChunkSpan {
     pub kind: String,
     /// Qualified name of the main definition.
     pub name: Option<String>,
+    /// Line of that name, which can stand in another chunk; none where it is not known.
+    pub name_line: Option<i32>,
     /// Simple names defined in it.
     pub defines: Vec<String>,
     /// One line.
     pub signature: Option<String>,
 }
 
-const SPAN: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature";
+const SPAN: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.name_line";
 
 /// A chunk `c` with its file `f` and its repository `r`.
-const ROW: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, \
+const ROW: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.name_line, \
     c.file_id, c.repository_id, r.root, r.name, f.path, f.language, f.mode";
 
 /// The chunks with these ids, in the order of `ids`; an id that is gone is left out.
@@ -209,7 +211,7 @@ pub async fn shown(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<Shown>, Fault>
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
     rows.iter()
         .map(|row| {
-            let (content, detail, flows) = (row.try_get(14)?, row.try_get(15)?, row.try_get(16)?);
+            let (content, detail, flows) = (row.try_get(15)?, row.try_get(16)?, row.try_get(17)?);
             Ok(Shown { chunk: chunk(row)?, content, detail, flows })
         })
         .collect()
@@ -241,13 +243,13 @@ pub async fn count(tx: &mut ProjectTx) -> Result<i64, Fault> {
 fn chunk(row: &PgRow) -> Result<ChunkRow, Fault> {
     Ok(ChunkRow {
         id: row.try_get(0)?,
-        file_id: row.try_get(7)?,
-        repository_id: row.try_get(8)?,
-        repository_root: row.try_get(9)?,
-        repository_name: row.try_get(10)?,
-        path: row.try_get(11)?,
-        language: row.try_get(12)?,
-        mode: row.try_get(13)?,
+        file_id: row.try_get(8)?,
+        repository_id: row.try_get(9)?,
+        repository_root: row.try_get(10)?,
+        repository_name: row.try_get(11)?,
+        path: row.try_get(12)?,
+        language: row.try_get(13)?,
+        mode: row.try_get(14)?,
         span: span(row)?,
     })
 }
@@ -262,5 +264,6 @@ fn span(row: &PgRow) -> Result<ChunkSpan, Fault> {
         name: row.try_get(4)?,
         defines: row.try_get(5)?,
         signature: row.try_get(6)?,
+        name_line: row.try_get(7)?,
     })
 }

@@ -241,7 +241,7 @@ pub async fn totals(tx: &mut ProjectTx, repository_id: Option<i64>) -> Result<To
 }
 
 /// Tables with rows of chunks, by file.
-const OF_CHUNKS: &[&str] = &["lexical", "facts", "comments", "authors", "flows"];
+const OF_CHUNKS: &[&str] = &["lexical", "facts", "definitions", "comments", "authors", "flows"];
 
 /// Removes all that is stored of the files' chunks; returns how many chunks that were.
 pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<i64, Fault> {

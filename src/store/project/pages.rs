@@ -4,6 +4,7 @@ use pgvector::{HalfVector, SparseVector};
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
+use super::definitions;
 use super::history::FileFacts;
 use crate::contract::Fault;
 use crate::postgres::sql;
@@ -54,7 +55,7 @@ pub async fn page(tx: &mut ProjectTx, part: &Part, file_ids: &[i64]) -> Result<P
     let commented = format!("AND EXISTS (SELECT 1 FROM {} m WHERE m.chunk_id = c.id)", tx.table("comments"));
     let text = format!(
         "SELECT c.id, c.file_id, c.ordinal, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.content, c.content_hash, \
-         c.detail, k.branches, k.loops, k.breaks, k.continues, coalesce(k.ids, '{{}}'), l.weights \
+         c.detail, k.branches, k.loops, k.breaks, k.continues, coalesce(k.ids, '{{}}'), l.weights, c.name_line \
          FROM {chunks} c LEFT JOIN {facts} k ON k.chunk_id = c.id LEFT JOIN {lexical} l ON l.chunk_id = c.id \
          WHERE c.file_id = ANY($1) {commented} ORDER BY c.id",
         chunks = tx.table("chunks"),
@@ -69,11 +70,12 @@ pub async fn page(tx: &mut ProjectTx, part: &Part, file_ids: &[i64]) -> Result<P
         "SELECT chunk_id, start_line, end_line, content, weights FROM {} WHERE chunk_id = ANY($1) ORDER BY chunk_id",
         tx.table("comments")
     );
-    let rows = tx.tx.all(sql(text).bind(ids)).await?;
+    let rows = tx.tx.all(sql(text).bind(&ids)).await?;
     let comments = rows.iter().map(comment).collect::<Result<Vec<_>, Fault>>()?;
+    let definitions = definitions::of_chunks(tx, &ids).await?;
     let hashes: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.content_hash.as_slice()).collect();
     let vectors = vectors(tx, &hashes).await?;
-    Ok(Page { files, chunks, comments, vectors })
+    Ok(Page { files, chunks, definitions, comments, vectors })
 }
 
 /// Files by their ids.
@@ -197,6 +199,7 @@ fn chunk(row: &PgRow) -> Result<ChunkOut, Fault> {
         lines: (row.try_get(3)?, row.try_get(4)?),
         kind: row.try_get(5)?,
         name: row.try_get(6)?,
+        name_line: row.try_get(18)?,
         defines: row.try_get(7)?,
         signature: row.try_get(8)?,
         content: row.try_get(9)?,

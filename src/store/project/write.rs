@@ -64,8 +64,16 @@ pub struct ChunkWrite {
     pub name: Option<String>,
     /// Simple names defined in it.
     pub defines: Vec<String>,
+    /// Line of the name, which can stand in another chunk.
+    pub name_line: Option<u32>,
     /// One line.
     pub signature: Option<String>,
+    /// What it defines, in order.
+    pub definitions: Vec<DefinitionWrite>,
+    /// Ids of the names that it defines.
+    pub defined: Vec<i64>,
+    /// Signatures of all its definitions, each on its line.
+    pub signatures: Option<String>,
     /// The text.
     pub content: String,
     /// blake3 of the text.
@@ -80,6 +88,31 @@ pub struct ChunkWrite {
     pub detail: Option<String>,
     /// Its comments, if it has some that say something.
     pub comment: Option<CommentWrite>,
+}
+
+/// A definition of a chunk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DefinitionWrite {
+    /// Simple name.
+    pub name: String,
+    /// Name with those of the definitions around it.
+    pub qualified: String,
+    /// function, class, method …
+    pub kind: &'static str,
+    /// One line.
+    pub signature: Option<String>,
+    /// Line of the name, 1-based.
+    pub line: u32,
+    /// Column of the name in characters, 1-based.
+    pub column: u32,
+    /// First line with attributes, 1-based.
+    pub start_line: u32,
+    /// Last line, inclusive.
+    pub end_line: u32,
+    /// Whether other files can use it.
+    pub exported: Option<bool>,
+    /// Its own facts; none where those of the chunk are its own.
+    pub facts: Option<Vec<NamedFact>>,
 }
 
 /// The lexical row of a text.
@@ -145,6 +178,7 @@ pub async fn write_batch(
         insert_chunks(tx, repository_id, rows).await?;
         insert_lexical(tx, rows).await?;
         insert_facts(tx, rows, known, &mut fresh).await?;
+        insert_definitions(tx, rows, known, &mut fresh).await?;
         insert_comments(tx, rows).await?;
     }
     names::insert(tx, &fresh).await?;
@@ -221,11 +255,11 @@ async fn upsert<'a>(
 
 async fn insert_chunks(tx: &mut ProjectTx, repository_id: i64, rows: &[NewChunk<'_>]) -> Result<(), Fault> {
     let text = format!(
-        "INSERT INTO {} (id, file_id, repository_id, ordinal, start_line, end_line, kind, name, defines, signature, content, content_hash, detail) \
-         SELECT t.id, t.file_id, $1, t.ordinal, t.start_line, t.end_line, t.kind, t.name, string_to_array(t.defines, $2), \
+        "INSERT INTO {} (id, file_id, repository_id, ordinal, start_line, end_line, kind, name, name_line, defines, signature, content, content_hash, detail) \
+         SELECT t.id, t.file_id, $1, t.ordinal, t.start_line, t.end_line, t.kind, t.name, t.name_line, string_to_array(t.defines, $2), \
          t.signature, t.content, t.content_hash, t.detail \
-         FROM unnest($3::int8[], $4::int8[], $5::int4[], $6::int4[], $7::int4[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::bytea[], $14::text[]) \
-         AS t (id, file_id, ordinal, start_line, end_line, kind, name, defines, signature, content, content_hash, detail)",
+         FROM unnest($3::int8[], $4::int8[], $5::int4[], $6::int4[], $7::int4[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::bytea[], $14::text[], $15::int4[]) \
+         AS t (id, file_id, ordinal, start_line, end_line, kind, name, defines, signature, content, content_hash, detail, name_line)",
         tx.table("chunks")
     );
     let query = sql(text)
@@ -242,7 +276,8 @@ async fn insert_chunks(tx: &mut ProjectTx, repository_id: i64, rows: &[NewChunk<
         .bind(column(rows, |r| r.chunk.signature.as_deref()))
         .bind(column(rows, |r| r.chunk.content.as_str()))
         .bind(column(rows, |r| r.chunk.content_hash.as_slice()))
-        .bind(column(rows, |r| r.chunk.detail.as_deref()));
+        .bind(column(rows, |r| r.chunk.detail.as_deref()))
+        .bind(column(rows, |r| r.chunk.name_line.map(line)));
     tx.execute(query).await?;
     Ok(())
 }
@@ -281,7 +316,13 @@ async fn insert_facts<'a>(
          AS t (chunk_id, file_id, branches, loops, breaks, continues, content_hash, signature, first, last)",
         tx.table("facts")
     );
-    let ids = Flat::of(rows.iter().map(|row| known.ids(named(&row.chunk.facts), fresh)));
+    let ids = Flat::of(rows.iter().map(|row| {
+        let mut ids = known.ids(named(&row.chunk.facts), fresh);
+        ids.extend_from_slice(&row.chunk.defined);
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }));
     let counted = |at: usize| column(rows, |r| r.chunk.counts.map(|counts| counts[at]));
     let query = sql(text)
         .bind(ids.all)
@@ -292,10 +333,59 @@ async fn insert_facts<'a>(
         .bind(counted(2))
         .bind(counted(3))
         .bind(column(rows, |r| r.chunk.content_hash.as_slice()))
-        .bind(column(rows, |r| r.chunk.signature.as_deref()))
+        .bind(column(rows, |r| r.chunk.signatures.as_deref().or(r.chunk.signature.as_deref())))
         .bind(ids.first)
         .bind(ids.last);
     tx.execute(query).await?;
+    Ok(())
+}
+
+async fn insert_definitions<'a>(
+    tx: &mut ProjectTx,
+    rows: &[NewChunk<'a>],
+    known: &mut KnownNames,
+    fresh: &mut FreshNames<'a>,
+) -> Result<(), Fault> {
+    let all: Vec<(i64, i64, usize, &'a DefinitionWrite)> = rows
+        .iter()
+        .flat_map(|row| {
+            let chunk: &'a ChunkWrite = row.chunk;
+            let of = chunk.definitions.iter().enumerate();
+            of.map(|(ordinal, definition)| (row.id, row.file_id, ordinal, definition))
+        })
+        .collect();
+    let text = format!(
+        "INSERT INTO {} (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, name_column, start_line, end_line, exported, ids) \
+         SELECT t.chunk_id, t.ordinal, t.file_id, t.name, t.qualified, t.kind, t.signature, t.line, t.name_column, t.start_line, t.end_line, \
+         t.exported, CASE WHEN t.own THEN ($1::int8[])[t.first:t.last] END \
+         FROM unnest($2::int8[], $3::int4[], $4::int8[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int4[], $10::int4[], $11::int4[], \
+         $12::int4[], $13::bool[], $14::bool[], $15::int4[], $16::int4[]) \
+         AS t (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, name_column, start_line, end_line, exported, own, first, last)",
+        tx.table("definitions")
+    );
+    // Chunks of many definitions are bounded, their number is not.
+    for rows in all.chunks(ROWS_MAX) {
+        let facts = rows.iter().map(|(.., d)| d.facts.as_deref().unwrap_or_default());
+        let ids = Flat::of(facts.map(|facts| known.ids(named(facts), fresh)));
+        let query = sql(text.clone())
+            .bind(ids.all)
+            .bind(column(rows, |(id, ..)| *id))
+            .bind(column(rows, |(_, _, ordinal, _)| i32::try_from(*ordinal).unwrap_or(i32::MAX)))
+            .bind(column(rows, |(_, file_id, ..)| *file_id))
+            .bind(column(rows, |(.., d)| d.name.as_str()))
+            .bind(column(rows, |(.., d)| d.qualified.as_str()))
+            .bind(column(rows, |(.., d)| d.kind))
+            .bind(column(rows, |(.., d)| d.signature.as_deref()))
+            .bind(column(rows, |(.., d)| line(d.line)))
+            .bind(column(rows, |(.., d)| line(d.column)))
+            .bind(column(rows, |(.., d)| line(d.start_line)))
+            .bind(column(rows, |(.., d)| line(d.end_line)))
+            .bind(column(rows, |(.., d)| d.exported))
+            .bind(column(rows, |(.., d)| d.facts.is_some()))
+            .bind(ids.first)
+            .bind(ids.last);
+        tx.execute(query).await?;
+    }
     Ok(())
 }
 

@@ -34,6 +34,8 @@ struct Hit {
     file: String,
     start_line: u32,
     end_line: u32,
+    /// Where the definition that matched is named.
+    line: Option<u32>,
     /// First line of `snippet`, where it is known.
     snippet_line: Option<u32>,
     kind: String,
@@ -80,7 +82,7 @@ pub(super) fn render(result: &Value) -> String {
 impl Hit {
     fn write(&self, shown: &mut String) {
         let repo = self.repo.as_deref().map(|repo| format!("{}: ", visible_line(repo))).unwrap_or_default();
-        let place = format!("{repo}{}:{}", visible_line(&self.file), self.start_line);
+        let place = format!("{repo}{}:{}", visible_line(&self.file), self.line.unwrap_or(self.start_line));
         let name = self.name.as_deref().map(|name| format!(" {}", styled(BOLD, &visible_line(name))));
         let what = format!("{}{}", visible_line(&self.kind), name.unwrap_or_default());
         let score = styled(DIM, &format!("{:.3}", self.score));

@@ -11,7 +11,7 @@ use crate::storage::database::{number, run};
 /// What the second migration added, as (table, columns).
 const ADDED_COLUMNS: &[(&str, &[&str])] = &[
     ("repositories", &["facts_version", "rules", "branch", "commit_id"]),
-    ("chunks", &["detail"]),
+    ("chunks", &["detail", "name_line"]),
     (
         "files",
         &[
@@ -28,7 +28,7 @@ const ADDED_COLUMNS: &[(&str, &[&str])] = &[
         ],
     ),
 ];
-const ADDED_TABLES: &[&str] = &["facts", "names", "comments", "authors", "flows"];
+const ADDED_TABLES: &[&str] = &["facts", "names", "comments", "authors", "flows", "definitions"];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_project_of_the_first_version_is_brought_up_and_filled() {
