@@ -20,7 +20,7 @@ use super::scope::{Scope, count};
 use super::shape::{Shape, subject};
 use crate::clock::Clock;
 use crate::config;
-use crate::contract::{ErrorCode, Fault, Warning};
+use crate::contract::{ErrorCode, Fault, Warning, echo};
 use crate::embedding::Embedder;
 use crate::languages::Dictionary;
 use crate::languages::terms::{QueryTerm, query_terms};
@@ -96,7 +96,7 @@ pub async fn search(
         sought.found(reads, deps, &mut took, &mut warnings).await?
     };
     let Found { ranked, total, vectors_found, dense_weight, shape } = ranked;
-    let explain = explain(&shape, dense_weight, &plan, &scope);
+    let explain = Explain { filters: filters(request, &question), ..explain(&shape, dense_weight, &plan, &scope) };
     let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
     let shown = Page { scope: &scope, request, comments: scope.comments.is_some() };
     let hits = shown.hits(reads, page).await?;
@@ -315,7 +315,17 @@ fn explain(shape: &Shape, dense_weight: f32, plan: &Plan, scope: &Scope) -> Expl
         terms,
         within: within.to_owned(),
         candidates: plan.candidates,
+        filters: Vec::new(),
     }
+}
+
+/// What had to hold, in words.
+fn filters(request: &SearchRequest, question: &Question) -> Vec<String> {
+    let mode = serde_json::to_value(request.mode).unwrap_or_default();
+    let mut filters = vec![format!("mode = {}", mode.as_str().unwrap_or_default())];
+    filters.extend(request.given.iter().map(|given| echo(&given.to_string())));
+    filters.extend(question.gate_text().map(|gate| echo(&gate)));
+    filters
 }
 
 fn check(request: &SearchRequest, settings: &config::Search) -> Result<(), Fault> {

@@ -259,6 +259,8 @@ pub struct Explain {
     pub within: String,
     /// Candidates taken from each leg.
     pub candidates: usize,
+    /// What had to hold of every hit: the mode, each filter, and what the question itself demands. Values are cut.
+    pub filters: Vec<String>,
 }
 
 /// A term of the question.
