@@ -92,6 +92,7 @@ impl Refusal {
                 let listed = &violations[..violations.len().min(VIOLATIONS_MAX)];
                 Fault::new(ErrorCode::InvalidRequest, summary(listed, violations.len(), true))
                     .with_details(serde_json::to_value(listed).unwrap_or_default())
+                    .with_hint("Correct what the message names, and send it again.")
             }
             Self::QueueOverloaded { max, size } => {
                 Fault::new(ErrorCode::QueueOverloaded, "The server is busy and its queue is full.")

@@ -96,7 +96,8 @@ pub async fn search(
         sought.found(reads, deps, &mut took, &mut warnings).await?
     };
     let Found { ranked, total, vectors_found, dense_weight, shape } = ranked;
-    let explain = Explain { filters: filters(request, &question), ..explain(&shape, dense_weight, &plan, &scope) };
+    let explain =
+        Explain { filters: filters(request, &question), ..explain(&shape, dense_weight, &plan, &scope) };
     let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
     let shown = Page { scope: &scope, request, comments: scope.comments.is_some() };
     let hits = shown.hits(reads, page).await?;

@@ -28,7 +28,9 @@ impl LongTexts {
     pub(super) fn shorten(&self, fault: &mut Fault) {
         for text in &self.0 {
             let mut shown = false;
-            for form in [text.clone(), text.trim().to_owned(), visible_line(text), text.escape_debug().to_string()] {
+            for form in
+                [text.clone(), text.trim().to_owned(), visible_line(text), text.escape_debug().to_string()]
+            {
                 replace(&mut fault.message, &form, &mut shown);
                 if let Some(hint) = &mut fault.hint {
                     replace(hint, &form, &mut shown);
@@ -92,7 +94,10 @@ mod tests {
             .with_hint(format!("Is `{long}` right?"))
             .with_details(json!({ "path": long, "also": ["short"] }));
         texts.shorten(&mut fault);
-        assert!(fault.message.starts_with("No file `yyy") && fault.message.ends_with("(100000 characters)` beside short."));
+        assert!(
+            fault.message.starts_with("No file `yyy")
+                && fault.message.ends_with("(100000 characters)` beside short.")
+        );
         assert!(fault.message.len() < 300);
         assert_eq!(fault.hint.as_deref(), Some("Is `…` right?"));
         assert_eq!(fault.details, Some(json!({ "path": "…", "also": ["short"] })));

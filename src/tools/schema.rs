@@ -234,7 +234,10 @@ impl InputSchema {
     /// All broken rules; empty when the arguments fit.
     #[must_use]
     pub fn violations(&self, arguments: &Value) -> Vec<Violation> {
-        self.validator.iter_errors(arguments).flat_map(|error| violation::explain(&error, &self.fields)).collect()
+        self.validator
+            .iter_errors(arguments)
+            .flat_map(|error| violation::explain(&error, &self.fields))
+            .collect()
     }
 }
 

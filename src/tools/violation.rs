@@ -111,7 +111,11 @@ fn rule(kind: &Kind) -> Rule {
                 [one] => json!({ "type": one }),
                 several => json!({ "type": several }),
             };
-            rule(params, format!("must be {}", types.iter().map(|t| article(t)).collect::<Vec<_>>().join(" or ")), true)
+            rule(
+                params,
+                format!("must be {}", types.iter().map(|t| article(t)).collect::<Vec<_>>().join(" or ")),
+                true,
+            )
         }
         Kind::Minimum { limit: least } => limit(">=", least, "at least"),
         Kind::Maximum { limit: most } => limit("<=", most, "at most"),
@@ -126,7 +130,9 @@ fn rule(kind: &Kind) -> Rule {
         Kind::Pattern { pattern } => {
             rule(json!({ "pattern": pattern }), format!("must match the pattern {pattern}"), true)
         }
-        Kind::Format { format } => rule(json!({ "format": format }), format!("must be a valid {format}"), true),
+        Kind::Format { format } => {
+            rule(json!({ "format": format }), format!("must be a valid {format}"), true)
+        }
         Kind::MultipleOf { multiple_of } => {
             rule(json!({ "multipleOf": multiple_of }), format!("must be a multiple of {multiple_of}"), true)
         }
@@ -196,7 +202,8 @@ mod tests {
     use super::*;
 
     fn broken(schema: Value, value: Value) -> Vec<Violation> {
-        let schema = json!({ "type": "object", "properties": { "x": schema }, "additionalProperties": false });
+        let schema =
+            json!({ "type": "object", "properties": { "x": schema }, "additionalProperties": false });
         let validator = jsonschema::validator_for(&schema).unwrap();
         let arguments = json!({ "x": value });
         validator.iter_errors(&arguments).flat_map(|error| explain(&error, &["x".to_owned()])).collect()
@@ -205,9 +212,19 @@ mod tests {
     #[test]
     fn each_keyword_says_what_it_demands() {
         let table = [
-            (json!({ "type": "string", "enum": ["a", "b"] }), json!("c"), json!({ "allowedValues": ["a", "b"] }), "a, b"),
+            (
+                json!({ "type": "string", "enum": ["a", "b"] }),
+                json!("c"),
+                json!({ "allowedValues": ["a", "b"] }),
+                "a, b",
+            ),
             (json!({ "type": "integer" }), json!("c"), json!({ "type": "integer" }), "an integer"),
-            (json!({ "type": ["string", "array"] }), json!(1), json!({ "type": ["array", "string"] }), "an array or a string"),
+            (
+                json!({ "type": ["string", "array"] }),
+                json!(1),
+                json!({ "type": ["array", "string"] }),
+                "an array or a string",
+            ),
             (json!({ "minimum": 1 }), json!(0), json!({ "comparison": ">=", "limit": 1 }), "at least 1"),
             (json!({ "maximum": 5 }), json!(6), json!({ "comparison": "<=", "limit": 5 }), "at most 5"),
             (json!({ "minLength": 1 }), json!(""), json!({ "limit": 1 }), "at least 1 character."),
@@ -226,7 +243,8 @@ mod tests {
 
     #[test]
     fn a_choice_names_its_alternatives() {
-        let schema = json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] });
+        let schema =
+            json!({ "anyOf": [{ "type": "string" }, { "type": "array", "items": { "type": "string" } }] });
         let violations = broken(schema, json!(5));
         assert!(violations[0].message.contains("a string, or must be an array"), "{}", violations[0].message);
         assert_eq!(violations[0].params["alternatives"][1]["params"], json!({ "type": "array" }));

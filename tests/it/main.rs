@@ -23,6 +23,7 @@ mod freshness;
 mod indexing;
 mod isolation;
 mod models;
+mod newcomer;
 mod oauth;
 mod portable;
 mod processes;

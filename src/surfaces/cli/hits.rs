@@ -94,7 +94,10 @@ impl Explained {
         };
         line("question", query);
         line("filters", &self.filters.join("; "));
-        let terms = self.terms.iter().map(|term| format!("{} {:.2} ({} chunks)", term.term, term.weight, term.chunks));
+        let terms = self
+            .terms
+            .iter()
+            .map(|term| format!("{} {:.2} ({} chunks)", term.term, term.weight, term.chunks));
         line("terms", &terms.collect::<Vec<_>>().join(", "));
         line("weighed", &numbers(&self.rest));
         shown.push('\n');

@@ -58,7 +58,9 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
     async fn next_line(&mut self) -> io::Result<Option<Frame>> {
         loop {
             let mut line = Vec::new();
-            let Some(whole) = self.line(&mut line, self.bytes_max, Keep::Begin).await? else { return Ok(None) };
+            let Some(whole) = self.line(&mut line, self.bytes_max, Keep::Begin).await? else {
+                return Ok(None);
+            };
             if !whole {
                 return Ok(Some(Frame::TooLong));
             }
@@ -89,7 +91,9 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
         let mut length = None;
         loop {
             let mut line = Vec::new();
-            let Some(whole) = self.line(&mut line, HEADER_BYTES_MAX, Keep::End).await? else { return Ok(None) };
+            let Some(whole) = self.line(&mut line, HEADER_BYTES_MAX, Keep::End).await? else {
+                return Ok(None);
+            };
             let header = line.trim_ascii();
             if self.lost {
                 // A body that was taken for headers ends without a line of its own.
@@ -217,7 +221,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_frame_is_a_message() {
-        let framed = "Content-Length: 13\r\n\r\n{\n  \"a\": 1\n}\n\ncontent-length:2\r\nContent-Type: x\r\n\r\n{}";
+        let framed =
+            "Content-Length: 13\r\n\r\n{\n  \"a\": 1\n}\n\ncontent-length:2\r\nContent-Type: x\r\n\r\n{}";
         assert_eq!(frames(framed, Framing::Headers).await, [message("{\n  \"a\": 1\n}\n"), message("{}")]);
         assert_eq!(frames("", Framing::Headers).await, []);
         assert_eq!(frames("Content-Length: 9\r\n\r\n{}", Framing::Headers).await, [], "it broke off");

@@ -58,8 +58,13 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refused
         Refused { id: None, error: wire::numbered(RpcCode::PARSE_ERROR, &fault) }
     })?;
     let Value::Object(fields) = &value else {
-        let what = if value.is_array() { "a batch, which this revision does not have" } else { "not an object" };
-        return Err(invalid(None, format!("The message is {what}."), "Send each message as one JSON object."));
+        let what =
+            if value.is_array() { "a batch, which this revision does not have" } else { "not an object" };
+        return Err(invalid(
+            None,
+            format!("The message is {what}."),
+            "Send each message as one JSON object.",
+        ));
     };
     let id = checked(fields)?;
     let answers = fields.contains_key("result") || fields.contains_key("error");
@@ -94,10 +99,15 @@ fn checked(fields: &Map<String, Value>) -> Result<Option<RequestId>, Refused> {
     };
     let wrong = |message: &str, hint: &str| Err(invalid(id.clone(), message.to_owned(), hint));
     if fields.get("jsonrpc").is_none_or(|version| version != "2.0") {
-        return wrong("The message lacks `\"jsonrpc\": \"2.0\"`.", "Send `\"jsonrpc\": \"2.0\"` with each message.");
+        return wrong(
+            "The message lacks `\"jsonrpc\": \"2.0\"`.",
+            "Send `\"jsonrpc\": \"2.0\"` with each message.",
+        );
     }
     match fields.get("method") {
-        Some(method) if !method.is_string() => wrong("`method` is not a string.", "Name a method of the protocol."),
+        Some(method) if !method.is_string() => {
+            wrong("`method` is not a string.", "Name a method of the protocol.")
+        }
         None if !fields.contains_key("result") && !fields.contains_key("error") => {
             wrong("The message has no `method`.", "Name a method of the protocol.")
         }
@@ -150,15 +160,21 @@ pub(super) fn admit(message: &ClientJsonRpcMessage, open: bool) -> Admission {
         ClientRequest::InitializeRequest(_) => Admission::Opens,
         ClientRequest::PingRequest(_) => Admission::Passes,
         named if named.get_meta().protocol_version().is_some() => Admission::Passes,
-        ClientRequest::CustomRequest(_) if open || method == "initialize" => Admission::Passes,
+        // Of a known method only what its parameters cannot be.
+        ClientRequest::CustomRequest(_) if open || method == "initialize" => match method {
+            "initialize" => Admission::Refused(Refused { id, error: wire::ill_typed(method) }),
+            _ => Admission::Passes,
+        },
         _ if !METHODS.contains(&method) && !matches!(request.request, ClientRequest::CustomRequest(_)) => {
             Admission::Refused(Refused { id, error: wire::unknown_method(method) })
         }
         _ if open => Admission::Passes,
         _ => {
-            let message = format!("`{}` came before `initialize`: the session is not open yet.", echo(method));
-            let fault = Fault::new(ErrorCode::IllegalState, message)
-                .with_hint("Send `initialize` first, wait for its answer, then send `notifications/initialized`.");
+            let message =
+                format!("`{}` came before `initialize`: the session is not open yet.", echo(method));
+            let fault = Fault::new(ErrorCode::IllegalState, message).with_hint(
+                "Send `initialize` first, wait for its answer, then send `notifications/initialized`.",
+            );
             Admission::Refused(Refused { id, error: wire::numbered(RpcCode::INVALID_REQUEST, &fault) })
         }
     }
@@ -240,6 +256,8 @@ mod tests {
             assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(number)), "{method}");
             assert!(answer["error"]["message"].as_str().unwrap().contains(method), "{answer}");
         }
+        let Admission::Refused(refused) = admitted("initialize", json!({ "a": 1 }), false) else { panic!() };
+        assert_eq!(refused.answer()["error"]["code"], -32602);
         let text = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
         assert!(matches!(admit(&read(text).unwrap().unwrap(), false), Admission::Ignored));
     }

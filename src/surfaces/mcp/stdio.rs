@@ -52,9 +52,7 @@ pub async fn serve_stdio(app: Arc<App>, tools: &'static Toolbox, caller: Caller)
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(Fault::new(ErrorCode::InvalidRequest, "The client did not open an MCP session.")
             .with_source(error)
-            .with_hint(
-                "Start this command from an MCP client; it speaks the protocol on stdin and stdout.",
-            )),
+            .with_hint("Start this command from an MCP client; it speaks the protocol on stdin and stdout.")),
     };
     // It may wait for input that never comes, and holds the way to the writer open.
     reading.abort();

@@ -176,7 +176,10 @@ mod tests {
         let mut error = ErrorData::new(RpcCode::INVALID_PARAMS, "no", Some(json!({ "supported": ["x"] })));
         complete(&mut error);
         let data = error.data.unwrap();
-        assert_eq!((&data["code"], &data["details"]["supported"][0]), (&json!("INVALID_REQUEST"), &json!("x")));
+        assert_eq!(
+            (&data["code"], &data["details"]["supported"][0]),
+            (&json!("INVALID_REQUEST"), &json!("x"))
+        );
     }
 
     #[test]

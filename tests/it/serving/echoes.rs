@@ -99,7 +99,12 @@ async fn a_broken_rule_says_what_was_allowed() {
         (json!({ "query": "x", "output": 5 }), "enum", json!(null), "compact"),
         (json!({ "query": "x", "top": "many" }), "type", json!({ "type": "integer" }), "an integer"),
         (json!({ "query": 5 }), "type", json!({ "type": "string" }), "a string"),
-        (json!({ "query": "x", "offset": -1 }), "minimum", json!({ "comparison": ">=", "limit": 0 }), "at least 0"),
+        (
+            json!({ "query": "x", "offset": -1 }),
+            "minimum",
+            json!({ "comparison": ">=", "limit": 0 }),
+            "at least 0",
+        ),
         (json!({}), "required", json!({ "missingProperty": "query" }), "`query` is required"),
         (
             json!({ "query": "x", "repopath": "/" }),
@@ -116,7 +121,10 @@ async fn a_broken_rule_says_what_was_allowed() {
             let broken = details.unwrap().iter().find(|broken| broken["keyword"] == keyword);
             let broken = broken.unwrap_or_else(|| panic!("{surface}, {arguments}: {said:#}"));
             if params.is_null() {
-                assert!(broken["params"]["allowedValues"].as_array().is_some_and(|values| values.len() > 1), "{said:#}");
+                assert!(
+                    broken["params"]["allowedValues"].as_array().is_some_and(|values| values.len() > 1),
+                    "{said:#}"
+                );
             } else {
                 assert_eq!(broken["params"], params, "{surface}, {arguments}");
             }
@@ -125,6 +133,10 @@ async fn a_broken_rule_says_what_was_allowed() {
     }
     let limit = session.call(1, "search_code", json!({ "query": "x", "limit": 51 })).await;
     let broken = &limit["error"]["data"]["details"][0];
-    assert_eq!((&broken["keyword"], &broken["params"]["limit"]), (&json!("maximum"), &json!(50)), "{limit:#}");
+    assert_eq!(
+        (&broken["keyword"], &broken["params"]["limit"]),
+        (&json!("maximum"), &json!(50)),
+        "{limit:#}"
+    );
     served.stop().await;
 }

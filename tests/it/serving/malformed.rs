@@ -43,7 +43,10 @@ impl Client {
         vec![
             ("stdio", Self::Pipes(Pipes::open(false))),
             ("stdio, Content-Length", Self::Pipes(Pipes::open(true))),
-            ("Streamable HTTP", Self::Streamable { url: served.at("/mcp"), session: None, answers: Vec::new() }),
+            (
+                "Streamable HTTP",
+                Self::Streamable { url: served.at("/mcp"), session: None, answers: Vec::new() },
+            ),
             ("HTTP+SSE", Self::Older(older)),
         ]
     }
@@ -141,7 +144,10 @@ impl Older {
     async fn data(&mut self) -> String {
         loop {
             if let Some((event, rest)) = self.unread.split_once("\n\n") {
-                let data = event.lines().find_map(|line| line.strip_prefix("data:")).map(|text| text.trim().to_owned());
+                let data = event
+                    .lines()
+                    .find_map(|line| line.strip_prefix("data:"))
+                    .map(|text| text.trim().to_owned());
                 self.unread = rest.to_owned();
                 match data {
                     Some(data) => return data,
@@ -187,6 +193,11 @@ async fn each_error_of_the_protocol_carries_the_contracts_code() {
         assert!(!early.to_string().contains("_meta"), "{transport}: another revision's words: {early}");
         let probe = client.ask(json!({ "jsonrpc": "2.0", "id": "p", "method": "server/discover" })).await;
         assert_refused(&probe, -32601, &json!("p"), transport);
+        let wrong =
+            json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": { "protocolVersion": 5 } });
+        let wrong = client.ask(wrong).await;
+        assert_refused(&wrong, -32602, &json!(2), transport);
+        assert!(!wrong.to_string().contains("_meta"), "{transport}: {wrong}");
 
         let opened = client.ask(hello()).await;
         assert!(opened["result"]["protocolVersion"].is_string(), "{transport}: {opened:#}");
@@ -200,7 +211,11 @@ async fn each_error_of_the_protocol_carries_the_contracts_code() {
             ("tools/call", json!({ "name": "nope" }), -32602),
             ("prompts/get", json!({ "name": "nope" }), -32602),
             ("resources/read", json!({ "uri": "nope:" }), -32602),
-            ("completion/complete", json!({ "ref": { "type": "ref/prompt", "name": "nope" }, "argument": { "name": "a", "value": "" } }), -32602),
+            (
+                "completion/complete",
+                json!({ "ref": { "type": "ref/prompt", "name": "nope" }, "argument": { "name": "a", "value": "" } }),
+                -32602,
+            ),
         ];
         for (at, (method, params, number)) in table.into_iter().enumerate() {
             let id = 10 + at;
@@ -217,7 +232,8 @@ async fn each_error_of_the_protocol_carries_the_contracts_code() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_is_no_message_is_answered_and_the_session_goes_on() {
     let served = served().await;
-    let long = json!({ "jsonrpc": "2.0", "id": 3, "method": "ping", "x": "y".repeat(3 * MESSAGE_BYTES_MAX) }).to_string();
+    let long = json!({ "jsonrpc": "2.0", "id": 3, "method": "ping", "x": "y".repeat(3 * MESSAGE_BYTES_MAX) })
+        .to_string();
     let table = [
         ("no JSON", "this is not JSON", -32700, Value::Null),
         ("half a message", r#"{"jsonrpc":"2.0","id":1,"#, -32700, Value::Null),
@@ -237,7 +253,12 @@ async fn what_is_no_message_is_answered_and_the_session_goes_on() {
             }
             for (what, text, number, id) in &table {
                 client.send(text).await;
-                assert_refused(&client.next().await, *number, id, &format!("{transport}, {what}, open: {open}"));
+                assert_refused(
+                    &client.next().await,
+                    *number,
+                    id,
+                    &format!("{transport}, {what}, open: {open}"),
+                );
             }
         }
         let ping = client.ask(json!({ "jsonrpc": "2.0", "id": 99, "method": "ping" })).await;
@@ -249,7 +270,11 @@ async fn what_is_no_message_is_answered_and_the_session_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn input_without_frames_is_answered_and_the_next_frame_is_read() {
     let mut pipes = Pipes::open(true);
-    for broken in ["nonsense\r\n\r\n", "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n", "Content-Length: x\r\n\r\n{}"] {
+    for broken in [
+        "nonsense\r\n\r\n",
+        "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",
+        "Content-Length: x\r\n\r\n{}",
+    ] {
         pipes.input.write_all(broken.as_bytes()).await.unwrap();
         pipes.send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" }).to_string()).await;
         let (mut refused, mut ping) = (pipes.next().await, pipes.next().await);

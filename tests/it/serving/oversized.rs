@@ -111,7 +111,8 @@ async fn one_connection_too_many_reads_why_it_was_refused() {
     .await;
     let body = vec![b' '; 1 << 20];
     for _ in 0..5 {
-        let head = format!("POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
+        let head =
+            format!("POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Length: {}\r\n\r\n", body.len());
         let (line, answer) = write_then_read(&served, &head, &body).await;
         assert!(line.starts_with("HTTP/1.1 503 "), "{line}");
         assert_eq!(answer["error"]["code"], "QUEUE_OVERLOADED");
