@@ -12,7 +12,9 @@ use super::list::Toolbox;
 use super::long_texts::LongTexts;
 use super::spec::ToolSpec;
 use crate::app::{App, Bulkhead};
-use crate::contract::{Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal};
+use crate::contract::{
+    ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal,
+};
 use crate::store::AuditEntry;
 
 /// One call as a surface hands it over.
@@ -94,7 +96,8 @@ impl Toolbox {
             }
             if let Err(fault) = &mut outcome {
                 long_texts.shorten(fault);
-                meta.repo = meta.repo.map(|repo| echo(&repo));
+                // A long one stands in the message already.
+                meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());
             }
             record.ran(&app, spec, outcome.as_ref().err(), &meta);
             match outcome {

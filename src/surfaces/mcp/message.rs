@@ -38,11 +38,6 @@ impl Refused {
         }
     }
 
-    /// Whether the request could be read, so that the answer has its id.
-    pub(super) fn is_about_a_request(&self) -> bool {
-        self.id.is_some()
-    }
-
     /// The answer; `id` is null where the request's could not be read.
     pub(super) fn answer(&self) -> Value {
         json!({ "jsonrpc": "2.0", "id": self.id, "error": self.error })
