@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::browse::{Asked, broken};
 use super::uri::{ResourceUri, TEMPLATE, TEMPLATE_WITH_PROJECT};
-use crate::contract::echo;
+use crate::contract::ECHO_CHARS_MAX;
 use crate::tools::Caller;
 use crate::tools::browse::{FileText, LIST_FILES, Listed, ListedResource, READ_FILE, is_open_to};
 
@@ -117,8 +117,10 @@ fn meta(facts: &impl Serialize) -> MetaObject {
 
 /// The protocol's errors of this method name the resource.
 fn about(mut error: ErrorData, uri: &str) -> ErrorData {
-    if let Some(Value::Object(data)) = &mut error.data {
-        data.insert("uri".to_owned(), Value::from(echo(uri)));
+    // Of a long one the message quotes a part.
+    let short = uri.chars().nth(ECHO_CHARS_MAX).is_none();
+    if let Some(Value::Object(data)) = error.data.as_mut().filter(|_| short) {
+        data.insert("uri".to_owned(), Value::from(uri));
     }
     error
 }

@@ -11,7 +11,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use crate::contract::{Envelope, ErrorBody, ErrorCode, Fault, Refusal, echo};
+use crate::contract::{ECHO_CHARS_MAX, Envelope, ErrorBody, ErrorCode, Fault, Refusal, echo};
 use crate::surfaces::{answer, listing};
 use crate::tools::{ToolSpec, schema};
 
@@ -86,7 +86,12 @@ pub(super) fn unknown_method(method: &str) -> ErrorData {
 /// `data` has the envelope's code, message, details and hint, because clients show different parts.
 pub(super) fn numbered(number: RpcCode, fault: &Fault) -> ErrorData {
     let body = ErrorBody::from(fault);
-    let mut data = json!({ "code": body.code, "message": body.message });
+    // A long message quotes what was sent, which is to stand in the answer once.
+    let again = match body.message.chars().nth(ECHO_CHARS_MAX) {
+        Some(_) => body.code.info().meaning,
+        None => body.message.as_str(),
+    };
+    let mut data = json!({ "code": body.code, "message": again });
     if let Some(details) = body.details {
         data["details"] = details;
     }
