@@ -222,8 +222,8 @@ mod tests {
             (
                 json!({ "type": ["string", "array"] }),
                 json!(1),
-                json!({ "type": ["array", "string"] }),
-                "an array or a string",
+                json!({ "type": ["string", "array"] }),
+                "a string or an array",
             ),
             (json!({ "minimum": 1 }), json!(0), json!({ "comparison": ">=", "limit": 1 }), "at least 1"),
             (json!({ "maximum": 5 }), json!(6), json!({ "comparison": "<=", "limit": 5 }), "at most 5"),

@@ -110,6 +110,11 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
                     None => None,
                 },
                 None => Some("a header line has no colon"),
+                Some(at)
+                    if !header[..at].iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') =>
+                {
+                    Some("a line is not a header")
+                }
                 Some(at) if header[..=at].eq_ignore_ascii_case(LENGTH) => {
                     length = number(&header[at + 1..]);
                     length.is_none().then_some("Content-Length is not a number")

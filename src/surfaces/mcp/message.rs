@@ -160,19 +160,22 @@ pub(super) fn admit(message: &ClientJsonRpcMessage, open: bool) -> Admission {
             "initialize" => Admission::Refused(Refused { id, error: wire::ill_typed(method) }),
             _ => Admission::Passes,
         },
-        _ if !METHODS.contains(&method) && !matches!(request.request, ClientRequest::CustomRequest(_)) => {
+        // Of the older framing, once its session is open.
+        ClientRequest::CustomRequest(_) if method == "shutdown" => early(id, method),
+        _ if !METHODS.contains(&method) => {
             Admission::Refused(Refused { id, error: wire::unknown_method(method) })
         }
         _ if open => Admission::Passes,
-        _ => {
-            let message =
-                format!("`{}` came before `initialize`: the session is not open yet.", echo(method));
-            let fault = Fault::new(ErrorCode::IllegalState, message).with_hint(
-                "Send `initialize` first, wait for its answer, then send `notifications/initialized`.",
-            );
-            Admission::Refused(Refused { id, error: wire::numbered(RpcCode::INVALID_REQUEST, &fault) })
-        }
+        _ => early(id, method),
     }
+}
+
+/// A request before the session is open.
+fn early(id: Option<RequestId>, method: &str) -> Admission {
+    let message = format!("`{}` came before `initialize`: the session is not open yet.", echo(method));
+    let fault = Fault::new(ErrorCode::IllegalState, message)
+        .with_hint("Send `initialize` first, wait for its answer, then send `notifications/initialized`.");
+    Admission::Refused(Refused { id, error: wire::numbered(RpcCode::INVALID_REQUEST, &fault) })
 }
 
 /// A request over HTTP that names no session and opens none.
@@ -245,7 +248,7 @@ mod tests {
         assert!(matches!(admitted("initialize", hello, false), Admission::Opens));
         assert!(matches!(admitted("ping", json!({}), false), Admission::Passes));
         assert!(matches!(admitted("tools/list", json!({}), true), Admission::Passes));
-        for (method, number) in [("tools/list", -32600), ("no/such", -32600), ("server/discover", -32601)] {
+        for (method, number) in [("tools/list", -32600), ("no/such", -32601), ("server/discover", -32601)] {
             let Admission::Refused(refused) = admitted(method, json!({}), false) else { panic!("{method}") };
             let answer = refused.answer();
             assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(1), &json!(number)), "{method}");
