@@ -89,8 +89,7 @@ fn outside(path: &Path) -> Fault {
 
 fn absent(path: &Path) -> Fault {
     Fault::new(ErrorCode::NotFound, format!("There is no directory {}.", path.display()))
-        .with_hint("Check the path; it is a path on the machine where the server runs.")
-        .with_local_hint("Check the path; a relative one begins at the working directory.")
+        .with_hint("Check its spelling; only the command line takes relative paths.")
 }
 
 #[cfg(test)]

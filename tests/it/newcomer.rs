@@ -103,7 +103,7 @@ async fn pipes_get_no_colour_unless_it_is_forced() {
         &["-vv", "tools"],
         &["-vv", "call", "check_status"],
         &["-vv", "search", "x", "--project", "nowhere-to-be-found"],
-        &["serve", "--bind", "0.0.0.0"],
+        &["serve", "--bind", "nowhere"],
         &["--help"],
         &["serch"],
         &["models"],

@@ -277,7 +277,9 @@ async fn input_without_frames_is_answered_and_the_next_frame_is_read() {
     ] {
         pipes.input.write_all(broken.as_bytes()).await.unwrap();
         pipes.send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" }).to_string()).await;
-        let (mut refused, mut ping) = (pipes.next().await, pipes.next().await);
+        let answers = async { (pipes.next().await, pipes.next().await) };
+        let (mut refused, mut ping) =
+            tokio::time::timeout(std::time::Duration::from_secs(20), answers).await.unwrap();
         if refused.get("result").is_some() {
             std::mem::swap(&mut refused, &mut ping);
         }
