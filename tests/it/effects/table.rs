@@ -44,7 +44,7 @@ pub(super) const SEARCH: &[SearchRow] = &[
     ("ann", || json!({}), || json!(false)),
     ("top", || json!({}), || json!(1)),
     ("offset", || json!({}), || json!(3)),
-    ("context", || json!({ "query": "ledger", "mode": "code" }), || json!(3)),
+    ("context", || json!({ "mode": "extracted-prose" }), || json!(1)),
     ("output", || json!({}), || json!("full")),
     ("explain", || json!({}), || json!(true)),
     ("case", || json!({ "path": "docs/shipping" }), || json!(true)),
@@ -329,19 +329,26 @@ fn upkeep() -> Vec<Row> {
 }
 
 fn models() -> Vec<Row> {
-    of(
+    let mut rows = of(
         "download_models",
         Prepared::Indexed,
         json!({}),
         &[
             ("model", json!("all")),
-            ("variant", json!("fp32")),
             ("from", json!(crate::models::wheels())),
             ("cacheDir", json!("$DIR/models")),
             ("repoPath", json!("$DIR/named")),
             ("project_id", json!("$OURS")),
         ],
-    )
+    );
+    // Which one is the default depends on the machine.
+    rows.extend(of(
+        "download_models",
+        Prepared::Indexed,
+        json!({ "variant": "int8" }),
+        &[("variant", json!("fp32"))],
+    ));
+    rows
 }
 
 fn dictionaries() -> Vec<Row> {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::table::Prepared;
-use crate::harness::{Repository, app_with, project, result, try_call};
+use crate::harness::{app_with, project, result, try_call};
 
 /// Fields that differ from call to call whatever was asked.
 const FLEETING: &[&str] = &[
@@ -46,6 +46,7 @@ const FLEETING: &[&str] = &[
     "generation",
     "etag",
     "seconds",
+    "machine",
     "duration_ms",
     "at",
     "stats",
@@ -61,7 +62,6 @@ pub(super) struct World {
     names: Vec<(&'static str, String)>,
     ours: String,
     folder: TempDir,
-    _repositories: [Repository; 3],
 }
 
 impl World {
@@ -71,27 +71,29 @@ impl World {
         let dir = folder.path().canonicalize().unwrap();
         let lists = dir.join("lists");
         let app = app_with(|config| config.dictionaries.dir = Some(lists));
-        let repositories = [
-            Repository::new(&[
-                ("cash.py", "def drawer(coins):\n    return sum(coins)\n"),
-                ("guide.md", "# Drawer\n\nHow coins are counted.\n"),
-                ("report.jsonl", crate::triage::GENERIC),
-                ("other.jsonl", "{\"title\": \"Open door\"}\n"),
-            ]),
-            Repository::new(&[("bank.py", "def vault(gold):\n    return len(gold)\n")]),
-            Repository::new(&[("mill.py", "def grind(corn):\n    return corn\n")]),
-        ];
-        std::fs::create_dir_all(dir.join("given")).unwrap();
-        std::fs::write(dir.join("given/ours.txt"), "drawer 10\ncoins 5\n").unwrap();
+        // Names of their own, so that lists have one order.
+        for (path, text) in [
+            ("shop/cash.py", "def drawer(coins):\n    return sum(coins)\n"),
+            ("shop/guide.md", "# Drawer\n\nHow coins are counted.\n"),
+            ("shop/report.jsonl", crate::triage::GENERIC),
+            ("shop/other.jsonl", "{\"title\": \"Open door\"}\n"),
+            ("bank/bank.py", "def vault(gold):\n    return len(gold)\n"),
+            ("mill/mill.py", "def grind(corn):\n    return corn\n"),
+            ("given/ours.txt", "drawer 10\ncoins 5\n"),
+        ] {
+            let path = dir.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
         let (ours, theirs, fresh) = (project("effects"), project("others"), project("fresh"));
         std::fs::create_dir_all(dir.join("named")).unwrap();
         std::fs::write(dir.join("named/.pairofcleats.json"), json!({ "project_id": ours }).to_string())
             .unwrap();
         let mut world = Self {
             names: vec![
-                ("$ROOT2", repositories[1].root()),
-                ("$ROOT3", repositories[2].root()),
-                ("$ROOT", repositories[0].root()),
+                ("$ROOT2", dir.join("bank").to_string_lossy().into_owned()),
+                ("$ROOT3", dir.join("mill").to_string_lossy().into_owned()),
+                ("$ROOT", dir.join("shop").to_string_lossy().into_owned()),
                 ("$DIR", dir.to_string_lossy().into_owned()),
                 ("$OURS", ours.clone()),
                 ("$THEIRS", theirs),
@@ -100,7 +102,6 @@ impl World {
             app,
             ours,
             folder,
-            _repositories: repositories,
         };
         world.prepare(prepared).await;
         world
@@ -117,7 +118,7 @@ impl World {
             Nothing | Indexed => {}
             MostGone => {
                 for file in ["cash.py", "guide.md", "report.jsonl"] {
-                    self._repositories[0].remove(file);
+                    std::fs::remove_file(self.folder.path().join("shop").join(file)).unwrap();
                 }
             }
             Findings => {
@@ -172,9 +173,6 @@ impl World {
         }
         for (placeholder, name) in &self.names {
             text = text.replace(name.as_str(), placeholder).replace(&name.replace('-', "_"), placeholder);
-            if let Some(short) = Path::new(name).file_name().filter(|_| placeholder.starts_with("$ROOT")) {
-                text = text.replace(&*short.to_string_lossy(), placeholder);
-            }
         }
         serde_json::from_str(&text).unwrap()
     }
