@@ -67,14 +67,11 @@ fn a_wrong_path_is_a_wrong_path() {
 
 #[test]
 fn call_takes_its_arguments_as_json_behind_the_name() {
-    let (code, stdout, stderr) =
-        run(home(), &["call", "workspace_status", "{\"project_id\":\"nowhere-to-be-found\"}"]);
+    let arguments = json!({ "path": "x.py", "project_id": "nowhere-to-be-found" }).to_string();
+    let (code, stdout, stderr) = run(home(), &["call", "show_file", &arguments]);
     assert_eq!(code, 1, "{stdout}{stderr}");
     let envelope: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(
-        envelope["_meta"]["project_id"].as_str().or(Some("nowhere-to-be-found")),
-        Some("nowhere-to-be-found")
-    );
+    assert_eq!(envelope["_meta"]["project_id"], "nowhere-to-be-found", "{envelope:#}");
     let (code, _, stderr) = run(home(), &["call", "check_status", "{\"a\":"]);
     assert_eq!(code, 2, "{stderr}");
     assert!(stderr.contains("JSON") && stderr.contains("hint:"), "{stderr}");
