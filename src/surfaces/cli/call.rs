@@ -58,7 +58,7 @@ fn read(source: &str) -> Result<Value, Fault> {
         }
         json => json.to_owned(),
     };
-    serde_json::from_str(&text).map_err(|error| unreadable(&error))
+    serde_json::from_str(&text).map_err(|error| unreadable(&format_args!("they are not valid JSON: {error}")))
 }
 
 #[cfg(test)]
