@@ -81,6 +81,7 @@ sections! {
         bind: String, port: u16, tls_certificate: Option<PathBuf>, tls_key: Option<PathBuf>, behind_proxy: bool,
         hosts: Vec<String>, cors_origins: Vec<String>, body_bytes_max: usize, connections_max: usize,
         first_byte_ms: u64, header_ms: u64, body_chunk_ms: u64, body_ms: u64, idle_ms: u64, drain_ms: u64,
+        unread_ms: u64, unread_bytes_max: u64,
         session_idle_ms: u64, sessions_max: usize, sse: bool, disk_free_bytes_min: u64,
     }
     /// Who may call.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{ErrorCode, Fault, SCHEMA_VERSION, TOOLING_VERSION};
+use super::{ErrorCode, Fault, SCHEMA_VERSION, TOOLING_VERSION, cut};
 
 /// Success or failure of one call. Nothing else is ever merged into the top level (T §4.3).
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -121,13 +121,35 @@ impl Envelope {
     /// A failure.
     #[must_use]
     pub fn failure(fault: &Fault, meta: Meta) -> Self {
-        let error = ErrorBody {
+        Self { ok: false, result: None, error: Some(ErrorBody::from(fault)), run_id: None, meta }
+    }
+}
+
+/// Longest message of a failure, in characters.
+const MESSAGE_CHARS_MAX: usize = 4000;
+/// Longest hint, and longest text among the details, in characters.
+const TEXT_CHARS_MAX: usize = 2000;
+
+impl From<&Fault> for ErrorBody {
+    /// What is public of a fault, its texts cut: whatever came in, the answer stays short.
+    fn from(fault: &Fault) -> Self {
+        let mut details = fault.details.clone();
+        details.as_mut().into_iter().for_each(shorten);
+        Self {
             code: fault.code,
-            message: fault.message.clone(),
+            message: cut(fault.message.clone(), MESSAGE_CHARS_MAX),
             retryable: fault.retryable,
-            hint: fault.hint.clone(),
-            details: fault.details.clone(),
-        };
-        Self { ok: false, result: None, error: Some(error), run_id: None, meta }
+            hint: fault.hint.clone().map(|hint| cut(hint, TEXT_CHARS_MAX)),
+            details,
+        }
+    }
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = cut(std::mem::take(text), TEXT_CHARS_MAX),
+        Value::Array(items) => items.iter_mut().for_each(shorten),
+        Value::Object(fields) => fields.values_mut().for_each(shorten),
+        _ => {}
     }
 }

@@ -109,6 +109,8 @@ pub struct Fault {
     pub message: String,
     /// One sentence that says what to do.
     pub hint: Option<String>,
+    /// What to do, for somebody on this machine: may name its paths. Callers from elsewhere never see it.
+    pub local_hint: Option<String>,
     /// Structured facts.
     pub details: Option<Value>,
     /// Whether the same call can succeed later unchanged.
@@ -124,6 +126,7 @@ impl Fault {
             code,
             message: message.into(),
             hint: None,
+            local_hint: None,
             details: None,
             retryable: code.info().retryable,
             source: None,
@@ -141,6 +144,20 @@ impl Fault {
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds what to do for somebody on this machine, who may be told its paths. A hint for everybody else stays.
+    #[must_use]
+    pub fn with_local_hint(mut self, hint: impl Into<String>) -> Self {
+        self.local_hint = Some(hint.into());
+        self
+    }
+
+    /// The same fault for somebody on this machine.
+    #[must_use]
+    pub fn told_locally(mut self) -> Self {
+        self.hint = self.local_hint.take().or(self.hint);
         self
     }
 

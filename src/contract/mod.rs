@@ -3,6 +3,7 @@
 //! Nothing here knows a transport or a database. Read `error.rs` first: every failure in the
 //! product is either a [`Refusal`] (the call was not run) or a [`Fault`] (it ran and failed).
 
+mod echo;
 mod envelope;
 mod error;
 mod project_id;
@@ -10,6 +11,7 @@ mod refusal;
 mod version;
 mod visible;
 
+pub use echo::{ECHO_CHARS_MAX, cut, echo, echo_within};
 pub use envelope::{Envelope, ErrorBody, Meta, Warning};
 pub use error::{ErrorCode, ErrorInfo, Fault, error_table};
 pub use project_id::{PROJECT_ID_CHARS_MAX, PROJECT_ID_PATTERN, ProjectId, ProjectIdError};

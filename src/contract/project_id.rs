@@ -94,7 +94,7 @@ impl From<ProjectIdError> for Fault {
         )
         .with_details(serde_json::json!({
             "field": "project_id",
-            "value": error.value,
+            "value": super::echo(&error.value),
             "constraint": error.constraint,
         }))
         .with_hint("Use 1 to 50 characters of a-z, 0-9 and single hyphens, for example `client-a`.")

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::echo::{cut, echo};
 use super::{ErrorCode, Fault};
 
 /// One broken rule of a tool's input schema, in the shape Ajv made common (T §6.6).
@@ -14,11 +15,20 @@ pub struct Violation {
     pub schema_path: String,
     /// The JSON Schema keyword that failed.
     pub keyword: String,
-    /// What the keyword demanded.
+    /// What the keyword demanded, by the names that Ajv uses: `allowedValues`, `limit`, `type`, `pattern` …
     pub params: serde_json::Value,
-    /// One sentence for people and models, with the nearest valid field name where that helps.
+    /// One sentence for people and models, with the nearest valid field name where that helps; without the wrong value.
     pub message: String,
+    /// The wrong value as it may be shown, at most [`super::ECHO_CHARS_MAX`] characters. It stands in the summary of all
+    /// violations only, so that an answer shows it once.
+    #[serde(skip)]
+    pub value: Option<String>,
 }
+
+/// More violations than this are only counted.
+const VIOLATIONS_MAX: usize = 16;
+/// Longest summary of violations, in characters.
+const SUMMARY_CHARS_MAX: usize = 4000;
 
 /// The call was not run: a JSON-RPC error on MCP, 4xx/429/503 on HTTP, exit 2 on the CLI.
 #[derive(Debug, Clone)]
@@ -71,7 +81,7 @@ impl Refusal {
     pub fn to_fault(&self) -> Fault {
         match self {
             Self::UnknownTool { name, nearest } => {
-                let fault = Fault::new(ErrorCode::UnknownTool, format!("Unknown tool `{name}`."));
+                let fault = Fault::new(ErrorCode::UnknownTool, format!("Unknown tool `{}`.", echo(name)));
                 match nearest {
                     Some(nearest) => fault.with_hint(format!("Did you mean `{nearest}`?")),
                     None => fault
@@ -79,9 +89,10 @@ impl Refusal {
                 }
             }
             Self::InvalidArguments(violations) => {
-                let message = violations.iter().map(|v| v.message.as_str()).collect::<Vec<_>>().join(" ");
-                Fault::new(ErrorCode::InvalidRequest, message)
-                    .with_details(serde_json::to_value(violations).unwrap_or_default())
+                let listed = &violations[..violations.len().min(VIOLATIONS_MAX)];
+                Fault::new(ErrorCode::InvalidRequest, summary(listed, violations.len(), true))
+                    .with_details(serde_json::to_value(listed).unwrap_or_default())
+                    .with_hint("Correct what the message names, and send it again.")
             }
             Self::QueueOverloaded { max, size } => {
                 Fault::new(ErrorCode::QueueOverloaded, "The server is busy and its queue is full.")
@@ -99,4 +110,32 @@ impl Refusal {
             Self::Disabled(reason) | Self::Forbidden(reason) => Fault::new(self.code(), reason.clone()),
         }
     }
+
+    /// The message without what the caller sent, for the second place of an answer that has one.
+    #[must_use]
+    pub fn message_without_values(&self) -> String {
+        match self {
+            Self::UnknownTool { .. } => "Unknown tool.".to_owned(),
+            Self::InvalidArguments(violations) => {
+                let listed = &violations[..violations.len().min(VIOLATIONS_MAX)];
+                summary(listed, violations.len(), false)
+            }
+            other => other.to_fault().message,
+        }
+    }
+}
+
+/// All violations in one text; `count` is how many there are beside those `listed`.
+fn summary(listed: &[Violation], count: usize, with_values: bool) -> String {
+    let mut sentences: Vec<String> = listed
+        .iter()
+        .map(|violation| match violation.value.as_deref().filter(|_| with_values) {
+            Some(value) => format!("{} It was {value}.", violation.message),
+            None => violation.message.clone(),
+        })
+        .collect();
+    if count > listed.len() {
+        sentences.push(format!("{} more rules are broken.", count - listed.len()));
+    }
+    cut(sentences.join(" "), SUMMARY_CHARS_MAX)
 }

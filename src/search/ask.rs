@@ -23,7 +23,7 @@ use super::shape::{Shape, subject};
 use super::spelling::nearest_names;
 use crate::clock::Clock;
 use crate::config;
-use crate::contract::{ErrorCode, Fault, Warning};
+use crate::contract::{ErrorCode, Fault, Warning, echo};
 use crate::embedding::Embedder;
 use crate::languages::Dictionary;
 use crate::languages::terms::{QueryTerm, query_terms};
@@ -117,7 +117,10 @@ pub async fn search(
     if confidence == Some(Confidence::None) && !demands && !request.keep_doubtful {
         (ranked, total) = (Vec::new(), 0);
     }
-    let explain = explain(&shape, dense_weight, evidence, &plan, &scope);
+    let explain = Explain {
+        filters: filters(request, &question),
+        ..explain(&shape, dense_weight, evidence, &plan, &scope)
+    };
     let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
     let comments = scope.comments.is_some();
     let shown = Page { scope: &scope, request, shape: &shape, ranking: deps.ranking, comments };
@@ -366,7 +369,17 @@ fn explain(
         within: within.to_owned(),
         candidates: plan.candidates,
         evidence,
+        filters: Vec::new(),
     }
+}
+
+/// What had to hold, in words.
+fn filters(request: &SearchRequest, question: &Question) -> Vec<String> {
+    let mode = serde_json::to_value(request.mode).unwrap_or_default();
+    let mut filters = vec![format!("mode = {}", mode.as_str().unwrap_or_default())];
+    filters.extend(request.given.iter().map(|given| echo(&given.to_string())));
+    filters.extend(question.gate_text().map(|gate| echo(&gate)));
+    filters
 }
 
 fn check(request: &SearchRequest, settings: &config::Search) -> Result<(), Fault> {

@@ -1,5 +1,7 @@
 //! What was given for the fields of the filter table, typed and checked.
 
+use std::fmt;
+
 use serde_json::{Map, Value};
 
 use super::fields::{FIELDS, FilterField, LooksAt, ValueKind};
@@ -30,6 +32,25 @@ pub enum GivenValue {
     Flag(bool),
     /// Keys with parts of values; all hold.
     Pairs(Vec<(String, Option<String>)>),
+}
+
+impl fmt::Display for Given {
+    /// `lang = rust or go`: the field, and what it must be.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.field.name;
+        match &self.value {
+            GivenValue::Texts(values) => write!(f, "{name} = {}", values.join(" or ")),
+            GivenValue::Number(number) => write!(f, "{name} = {number}"),
+            GivenValue::Flag(holds) => write!(f, "{name} = {holds}"),
+            GivenValue::Pairs(pairs) => {
+                let pair = |(key, value): &(String, Option<String>)| match value {
+                    Some(value) => format!("{key}={value}"),
+                    None => key.clone(),
+                };
+                write!(f, "{name} = {}", pairs.iter().map(pair).collect::<Vec<_>>().join(" and "))
+            }
+        }
+    }
 }
 
 /// Reads fields given as JSON; what stands under other names is left alone.

@@ -276,6 +276,8 @@ pub struct Explain {
     /// What the confidence was told by; absent for a listing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
+    /// What had to hold of every hit: the mode, each filter, and what the question itself demands. Values are cut.
+    pub filters: Vec<String>,
 }
 
 /// A term of the question.

@@ -17,7 +17,10 @@ pub fn start(settings: &Log) {
     let registry = tracing_subscriber::registry().with(filter);
     let started = match settings.format {
         LogFormat::Text => {
-            registry.with(fmt::layer().with_writer(std::io::stderr).with_target(false)).try_init()
+            // As all output: colour on a terminal that has it, unless NO_COLOR, CLICOLOR_FORCE or TERM=dumb say otherwise.
+            let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
+            let layer = fmt::layer().with_writer(std::io::stderr).with_target(false).with_ansi(colour);
+            registry.with(layer).try_init()
         }
         LogFormat::Json => registry.with(fmt::layer().json().with_writer(std::io::stderr)).try_init(),
     };

@@ -62,8 +62,12 @@ pub fn repository_root(path: &Path, allowed: &[PathBuf]) -> Result<RepositoryRoo
         Err(_) if !named_inside => return Err(outside(path)),
         Err(error) => return Err(absent(path).with_source(error)),
     };
+    // A root that does not exist allows nothing.
+    let inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| canonical.starts_with(root));
+    let allowed_there = allowed.is_empty() || allowed.iter().any(inside);
     if !canonical.is_dir() && named_inside {
-        return Err(absent(path));
+        // What lies behind a link that leads out is not told.
+        return Err(if allowed_there { no_directory(path) } else { absent(path) });
     }
     if canonical.to_str().is_none() {
         return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path is not UTF-8.")
@@ -74,9 +78,7 @@ pub fn repository_root(path: &Path, allowed: &[PathBuf]) -> Result<RepositoryRoo
         return Err(Fault::new(ErrorCode::Forbidden, format!("{} is never indexed.", path.display()))
             .with_hint("Name the directory of one repository."));
     }
-    // A root that does not exist allows nothing.
-    let inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| canonical.starts_with(root));
-    if !allowed.is_empty() && !allowed.iter().any(inside) {
+    if !allowed_there {
         return Err(outside(path));
     }
     Ok(RepositoryRoot(canonical))
@@ -87,9 +89,14 @@ fn outside(path: &Path) -> Fault {
         .with_hint("Ask the operator to add it to indexing.roots.")
 }
 
+fn no_directory(path: &Path) -> Fault {
+    Fault::new(ErrorCode::NotFound, format!("{} is a file, not a directory.", path.display()))
+        .with_hint("Name the directory of the repository.")
+}
+
 fn absent(path: &Path) -> Fault {
     Fault::new(ErrorCode::NotFound, format!("There is no directory {}.", path.display()))
-        .with_hint("Check the path; it is a path on the machine where the server runs.")
+        .with_hint("Check its spelling; only the command line takes relative paths.")
 }
 
 #[cfg(test)]

@@ -9,9 +9,12 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::{Call, Caller, Progress};
 use super::list::Toolbox;
+use super::long_texts::LongTexts;
 use super::spec::ToolSpec;
 use crate::app::{App, Bulkhead};
-use crate::contract::{Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, reveal};
+use crate::contract::{
+    ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal,
+};
 use crate::store::AuditEntry;
 
 /// One call as a surface hands it over.
@@ -59,7 +62,8 @@ impl Toolbox {
         let started = app.clock.instant();
         let Request { tool, arguments, caller, cancel, progress } = request;
         let query = arguments.get("query").and_then(Value::as_str).filter(|_| app.config.audit.queries);
-        let mut record = Record { tool, query: query.map(str::to_owned), caller: caller.clone(), started };
+        let query = query.map(|query| query.chars().take(QUERY_CHARS_MAX).collect());
+        let mut record = Record { tool, query, caller: caller.clone(), started };
         let admitted = async {
             app.limits.admit(&caller.principal)?;
             let spec = self.enabled(&record.tool, &caller)?;
@@ -79,13 +83,22 @@ impl Toolbox {
         let (app, ending) = (Arc::clone(app), call.clone());
         let ended = tokio::spawn(async move {
             let _running = running;
+            let long_texts = LongTexts::of(&arguments);
             let mut outcome = run(spec, ending.clone(), arguments, spec.timeout.millis(&app.config)).await;
             drop(admission);
             if outcome.as_mut().is_ok_and(reveal) {
                 let message = "The repository holds invisible characters here; they are shown as \\u{…}.";
                 ending.warn(Warning::new("invisible_characters", message));
             }
-            let meta = ending.meta(started);
+            let mut meta = ending.meta(started);
+            if ending.caller.surface.is_local() {
+                outcome = outcome.map_err(Fault::told_locally);
+            }
+            if let Err(fault) = &mut outcome {
+                long_texts.shorten(fault);
+                // A long one stands in the message already.
+                meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());
+            }
             record.ran(&app, spec, outcome.as_ref().err(), &meta);
             match outcome {
                 Ok(result) => Envelope::success(result, meta),
@@ -114,6 +127,7 @@ impl Toolbox {
                 keyword: "schema".into(),
                 params: Value::Null,
                 message: format!("The input schema of `{}` is malformed: {defect}.", spec.name),
+                value: None,
             }],
         };
         if violations.is_empty() { Ok(arguments) } else { Err(Refusal::InvalidArguments(violations)) }
@@ -202,7 +216,7 @@ impl Record {
     /// A call that was not run.
     fn refused(&self, app: &App, refusal: &Refusal) {
         let code = refusal.code();
-        tracing::debug!(tool = self.tool, %code, "a call was refused");
+        tracing::debug!(tool = echo(&self.tool), %code, "a call was refused");
         app.metrics.refused(code.as_str());
         self.audit(app, code.as_str(), None);
     }
@@ -242,6 +256,8 @@ impl Record {
     }
 }
 
+/// Longer queries are kept by their beginning.
+const QUERY_CHARS_MAX: usize = 4096;
 /// Longer names are of no tool; the audit table keeps their beginning.
 const TOOL_NAME_CHARS_MAX: usize = 64;
 

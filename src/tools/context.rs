@@ -65,6 +65,12 @@ pub enum Surface {
 }
 
 impl Surface {
+    /// Whether whoever calls sits at this machine, as its own user.
+    #[must_use]
+    pub fn is_local(self) -> bool {
+        matches!(self, Self::Cli | Self::Stdio)
+    }
+
     /// As the audit table has it.
     #[must_use]
     pub fn as_str(self) -> &'static str {

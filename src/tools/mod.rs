@@ -9,10 +9,12 @@ mod spec;
 
 mod call;
 mod context;
+mod long_texts;
 pub mod published;
 mod repository;
 pub mod schema;
 mod view;
+mod violation;
 
 mod admin;
 mod artifacts;

@@ -1,11 +1,11 @@
 //! JSON Schemas of inputs and outputs, in the plain form every client accepts, and validation by them.
 
 use jsonschema::Validator;
-use jsonschema::error::ValidationErrorKind;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
+use super::violation;
 use crate::contract::Violation;
 
 /// Schema of `T`: no `$ref`, no titles, no `null` among the types, no number formats.
@@ -234,46 +234,22 @@ impl InputSchema {
     /// All broken rules; empty when the arguments fit.
     #[must_use]
     pub fn violations(&self, arguments: &Value) -> Vec<Violation> {
-        self.validator.iter_errors(arguments).flat_map(|error| self.explain(&error)).collect()
-    }
-
-    fn explain(&self, error: &jsonschema::ValidationError<'_>) -> Vec<Violation> {
-        let instance_path = error.instance_path().to_string();
-        let violation = |params: Value, message: String| Violation {
-            instance_path: instance_path.clone(),
-            schema_path: format!("#{}", error.schema_path()),
-            keyword: error.kind().keyword().to_owned(),
-            params,
-            message,
-        };
-        match error.kind() {
-            ValidationErrorKind::AdditionalProperties { unexpected } => unexpected
-                .iter()
-                .map(|name| violation(json!({ "additionalProperty": name }), self.unknown_field(name)))
-                .collect(),
-            ValidationErrorKind::Required { property } => {
-                let name = property.as_str().unwrap_or_default();
-                vec![violation(json!({ "missingProperty": name }), format!("`{name}` is required."))]
-            }
-            _ => {
-                let place = instance_path.trim_start_matches('/').replace('/', ".");
-                let place = if place.is_empty() { "arguments".to_owned() } else { place };
-                vec![violation(json!({}), format!("`{place}`: {error}."))]
-            }
-        }
-    }
-
-    fn unknown_field(&self, name: &str) -> String {
-        match nearest(name, self.fields.iter().map(String::as_str)) {
-            Some(known) => format!("Unknown field `{name}`; did you mean `{known}`?"),
-            None => format!("Unknown field `{name}`; the fields are: {}.", self.fields.join(", ")),
-        }
+        self.validator
+            .iter_errors(arguments)
+            .flat_map(|error| violation::explain(&error, &self.fields))
+            .collect()
     }
 }
+
+/// Longer words are near to none: comparing takes time in their length.
+const NEAREST_BYTES_MAX: usize = 256;
 
 /// The known word nearest to `word`, if one is near enough to be what was meant.
 pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
+    if word.len() > NEAREST_BYTES_MAX {
+        return None;
+    }
     let word = plain(word);
     known
         .map(|candidate| (strsim::jaro_winkler(&word, &plain(candidate)), candidate))

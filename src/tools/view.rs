@@ -1,7 +1,7 @@
 //! Which tools a caller sees: the operator's choice, narrowed by the request, never widened (contract.md, "Tools").
 
 use super::spec::{ToolSpec, Toolset};
-use crate::contract::{ErrorCode, Fault};
+use crate::contract::{ErrorCode, Fault, echo};
 
 /// A narrowing of the tool list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -55,7 +55,7 @@ impl View {
 fn toolset(name: &str) -> Result<Toolset, Fault> {
     Toolset::ALL.into_iter().find(|toolset| toolset.as_str() == name).ok_or_else(|| {
         let known: Vec<&str> = Toolset::ALL.iter().map(|toolset| toolset.as_str()).collect();
-        Fault::new(ErrorCode::InvalidRequest, format!("There is no toolset `{}`.", name.escape_debug()))
+        Fault::new(ErrorCode::InvalidRequest, format!("There is no toolset `{}`.", echo(name)))
             .with_hint(format!("The toolsets are: {}.", known.join(", ")))
     })
 }

@@ -25,6 +25,7 @@ mod freshness;
 mod indexing;
 mod isolation;
 mod models;
+mod newcomer;
 mod oauth;
 mod portable;
 mod processes;

@@ -168,6 +168,8 @@ fn stdio_survives_what_is_not_the_protocol() {
     assert_eq!(array["error"]["code"], -32602);
     assert_eq!(session.ask(4, "no/such", json!({}))["error"]["code"], -32601);
     writeln!(session.stdin.as_mut().unwrap(), "this is not JSON").unwrap();
+    let unreadable = session.read();
+    assert_eq!((&unreadable["error"]["code"], unreadable.get("id")), (&json!(-32700), Some(&Value::Null)));
     session.send(
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 99 } }),
     );

@@ -21,6 +21,14 @@ impl fmt::Display for Question {
     }
 }
 
+impl Question {
+    /// What gates, as the question has it: phrases, exclusions and filters. None where everything may answer.
+    #[must_use]
+    pub fn gate_text(&self) -> Option<String> {
+        self.gate.as_ref().map(|gate| clauses(gate, true))
+    }
+}
+
 /// A gate as clauses of their own, where a bare word would not gate. `alone`: nothing stands before them.
 fn clauses(gate: &Gate, alone: bool) -> String {
     let expression = match gate {

@@ -12,7 +12,13 @@ use crate::config::Overrides;
 
 /// Semantic code search over your repositories, for people, agents (MCP) and tools (HTTP).
 #[derive(Debug, Parser)]
-#[command(name = "pairofcleats", version, no_binary_name = true, arg_required_else_help = true)]
+#[command(
+    name = "pairofcleats",
+    bin_name = "pairofcleats",
+    version,
+    no_binary_name = true,
+    arg_required_else_help = true
+)]
 #[command(after_help = "Exit codes: 0 it worked, 1 the call failed, 2 it was not run.")]
 pub(super) struct Cli {
     #[command(flatten)]

@@ -40,7 +40,9 @@ struct Measure {
 impl Bar {
     /// A bar that shows nothing yet, and nothing at all if the user wants quiet.
     pub(super) fn new(output: Output) -> Self {
-        let terminal = std::io::stderr().is_terminal() && !output.quiet;
+        // A bar moves the cursor, which a dumb terminal does not.
+        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+        let terminal = std::io::stderr().is_terminal() && !dumb && !output.quiet;
         let bar = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         bar.set_style(style(false));
         if terminal {

@@ -15,9 +15,12 @@ use crate::tools::{Caller, Surface};
 pub(super) struct Args {
     /// The tool's name, as `pairofcleats tools` lists it
     tool: String,
-    /// Its arguments: a JSON object, @FILE, or - for stdin
-    #[arg(long, value_name = "JSON|@FILE|-", default_value = "{}", allow_hyphen_values = true)]
-    args: String,
+    /// Its arguments: a JSON object, @FILE, or - for stdin [default: {}]
+    #[arg(value_name = "JSON|@FILE|-", conflicts_with = "args")]
+    given: Option<String>,
+    /// The same as an option
+    #[arg(long, value_name = "JSON|@FILE|-", allow_hyphen_values = true)]
+    args: Option<String>,
     /// Correlation id, told again in the answer's `_meta.requestId`
     #[arg(long, value_name = "ID")]
     request_id: Option<String>,
@@ -25,7 +28,8 @@ pub(super) struct Args {
 
 /// Runs the command. The envelope is the answer: one line with `--json`, else laid out for reading.
 pub(super) async fn run(session: &Session, args: &Args) -> Ran {
-    let arguments = read(&args.args).map_err(Stopped::not_run)?;
+    let source = args.given.as_deref().or(args.args.as_deref()).unwrap_or("{}");
+    let arguments = read(source).map_err(Stopped::not_run)?;
     let caller = session.caller(Surface::Cli).map_err(Stopped::not_run)?;
     let caller = Caller { request_id: args.request_id.clone(), ..caller };
     let bar = Bar::new(session.output);
@@ -39,8 +43,8 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
 
 fn read(source: &str) -> Result<Value, Fault> {
     let unreadable = |error: &dyn std::fmt::Display| {
-        Fault::new(ErrorCode::InvalidRequest, format!("--args cannot be read: {error}.")).with_hint(
-            "Give a JSON object, for example --args '{\"query\": \"retry delay\"}', @FILE, or - for stdin.",
+        Fault::new(ErrorCode::InvalidRequest, format!("The arguments cannot be read: {error}.")).with_hint(
+            "Give a JSON object, for example '{\"query\": \"retry delay\"}', or @FILE, or - for stdin.",
         )
     };
     let text = match source {
@@ -54,7 +58,7 @@ fn read(source: &str) -> Result<Value, Fault> {
         }
         json => json.to_owned(),
     };
-    serde_json::from_str(&text).map_err(|error| unreadable(&error))
+    serde_json::from_str(&text).map_err(|error| unreadable(&format_args!("they are not valid JSON: {error}")))
 }
 
 #[cfg(test)]

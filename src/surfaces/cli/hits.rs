@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::output::{BOLD, DIM, PATH, styled};
 use crate::contract::{visible, visible_line};
@@ -18,6 +18,27 @@ struct Found {
     #[serde(rename = "didYouMean")]
     did_you_mean: Vec<String>,
     omitted: Option<Omitted>,
+    query: String,
+    /// How the question was read; only where an explanation was asked for.
+    explain: Option<Explained>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Explained {
+    filters: Vec<String>,
+    terms: Vec<Term>,
+    /// What else is said of the whole question.
+    #[serde(flatten)]
+    rest: Map<String, Value>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Term {
+    term: String,
+    weight: f64,
+    chunks: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -42,6 +63,8 @@ struct Hit {
     name: Option<String>,
     headline: String,
     score: f64,
+    /// The parts of the score; only where an explanation was asked for.
+    score_breakdown: Map<String, Value>,
     snippet: Option<String>,
     content: Option<String>,
     context_before: Vec<String>,
@@ -52,7 +75,7 @@ struct Hit {
 pub(super) fn render(result: &Value) -> String {
     // A result without hits, or of another shape, reads as no hits.
     let found = Found::deserialize(result).unwrap_or_default();
-    let mut shown = String::new();
+    let mut shown = found.explain.as_ref().map(|explain| explain.read_as(&found.query)).unwrap_or_default();
     if found.hits.is_empty() {
         shown.push_str(if found.confidence.as_deref() == Some("none") {
             "Nothing here answers this.\n"
@@ -79,6 +102,50 @@ pub(super) fn render(result: &Value) -> String {
     shown
 }
 
+impl Explained {
+    /// How the question was read, what had to hold, and what words weigh.
+    fn read_as(&self, query: &str) -> String {
+        let mut shown = String::new();
+        let mut line = |label: &str, text: &str| {
+            let _ = writeln!(shown, "{} {}", styled(DIM, &format!("{label:>8}")), visible_line(text));
+        };
+        line("question", query);
+        line("filters", &self.filters.join("; "));
+        let terms = self
+            .terms
+            .iter()
+            .map(|term| format!("{} {:.2} ({} chunks)", term.term, term.weight, term.chunks));
+        line("terms", &terms.collect::<Vec<_>>().join(", "));
+        line("weighed", &numbers(&self.rest));
+        shown.push('\n');
+        shown
+    }
+}
+
+/// Named values in one line. Camel case becomes words.
+fn numbers(values: &Map<String, Value>) -> String {
+    let shown = values.iter().filter_map(|(name, value)| {
+        let value = match value {
+            Value::Number(number) => match number.as_f64() {
+                Some(float) if number.is_f64() => format!("{float:.3}"),
+                _ => number.to_string(),
+            },
+            Value::String(text) => text.clone(),
+            Value::Bool(holds) => holds.to_string(),
+            _ => return None,
+        };
+        let mut words = String::new();
+        for char in name.replace('_', " ").chars() {
+            if char.is_uppercase() {
+                words.push(' ');
+            }
+            words.extend(char.to_lowercase());
+        }
+        Some(format!("{words} {value}"))
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
 impl Hit {
     fn write(&self, shown: &mut String) {
         let repo = self.repo.as_deref().map(|repo| format!("{}: ", visible_line(repo))).unwrap_or_default();
@@ -87,6 +154,9 @@ impl Hit {
         let what = format!("{}{}", visible_line(&self.kind), name.unwrap_or_default());
         let score = styled(DIM, &format!("{:.3}", self.score));
         let _ = writeln!(shown, "{}  {what}  {score}", styled(PATH, &place));
+        if !self.score_breakdown.is_empty() {
+            let _ = writeln!(shown, "    {}", styled(DIM, &visible_line(&numbers(&self.score_breakdown))));
+        }
         let lines = self.lines();
         if lines.is_empty() {
             let _ = writeln!(shown, "    {}", visible_line(&self.headline));
@@ -157,6 +227,26 @@ mod tests {
         };
         assert!(hit(json!(null)).contains("\n    │ x\n    │ y\n"), "{}", hit(json!(null)));
         assert!(hit(json!(7)).contains("\n  7 │ x\n  8 │ y\n"), "{}", hit(json!(7)));
+    }
+
+    #[test]
+    fn an_explanation_says_how_the_question_was_read_and_what_a_score_is_made_of() {
+        let shown = plain(&json!({
+            "query": "retry \"delay\"", "total": 1,
+            "explain": { "symbol": 0.25, "denseWeight": 0.5, "within": "everything", "candidates": 300,
+                "filters": ["mode = code", "lang = rust"], "terms": [{ "term": "retry", "weight": 2.5, "chunks": 3 }] },
+            "hits": [{ "file": "a", "startLine": 1, "kind": "block", "score": 0.9, "snippet": "x",
+                "scoreBreakdown": { "lexical": 0.75, "dense": 0.5, "role": 1.0 } }]
+        }));
+        for line in [
+            "question retry \"delay\"\n",
+            " filters mode = code; lang = rust\n",
+            "   terms retry 2.50 (3 chunks)\n",
+            "weighed symbol 0.250, dense weight 0.500, within everything, candidates 300\n",
+            "    lexical 0.750, dense 0.500, role 1.000\n",
+        ] {
+            assert!(shown.contains(line), "{line:?}: {shown}");
+        }
     }
 
     #[test]

@@ -41,6 +41,7 @@ use std::time::Duration;
 
 use clap::Parser;
 
+use crate::contract::{ErrorCode, Fault};
 use arguments::{Cli, Command};
 use output::Output;
 use session::{Exit, Session};
@@ -51,11 +52,15 @@ const THREADS_END_MAX: Duration = Duration::from_secs(1);
 /// Runs the command line `arguments` (without the program's name).
 #[must_use]
 pub fn run(arguments: Vec<OsString>) -> ExitCode {
+    let wants_json = arguments.iter().any(|argument| argument == "--json");
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors and go to stdout; clap knows which is which.
             let exit = if error.use_stderr() { Exit::NotRun } else { Exit::Ok };
+            if wants_json && error.use_stderr() {
+                return Output { json: true, quiet: true }.fault(&misused(&error), exit).into();
+            }
             return error.print().map_or(ExitCode::FAILURE, |()| exit.into());
         }
     };
@@ -70,13 +75,23 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            let fault = crate::contract::Fault::internal("The program could not start its threads.", error);
+            let fault = Fault::internal("The program could not start its threads.", error);
             return output.fault(&fault, Exit::NotRun).into();
         }
     };
     let exit = runtime.block_on(dispatch(session, cli.command));
     runtime.shutdown_timeout(THREADS_END_MAX);
     exit.into()
+}
+
+/// A command line that cannot be read, for a script.
+fn misused(error: &clap::Error) -> Fault {
+    let text = error.render().to_string();
+    // Behind what is wrong and the nearest right word come the usage and a pointer to the help.
+    let said = text.split("\nUsage:").next().unwrap_or_default().trim().trim_start_matches("error: ");
+    let said = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+    Fault::new(ErrorCode::InvalidRequest, said)
+        .with_hint("`pairofcleats --help` lists the commands, and each has a --help.")
 }
 
 async fn dispatch(session: Session, command: Command) -> Exit {

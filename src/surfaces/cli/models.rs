@@ -240,6 +240,7 @@ mod tests {
             tokens_max: 256,
             bytes: 35_000_000,
             state: ModelState::Present,
+            compared: Vec::new(),
         };
         let models = vec![Shown { report, configured: true, projects: vec![None, Some("client-a".into())] }];
         let others =

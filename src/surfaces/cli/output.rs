@@ -63,7 +63,10 @@ impl Output {
 
     /// Prints a failure that no tool answered.
     pub(super) fn fault(self, fault: &Fault, exit: Exit) -> Exit {
-        let envelope = Envelope::failure(fault, Meta::at(iso_millis(SystemClock.now())));
+        let mut envelope = Envelope::failure(fault, Meta::at(iso_millis(SystemClock.now())));
+        if let (Some(error), Some(hint)) = (&mut envelope.error, &fault.local_hint) {
+            error.hint = Some(hint.clone());
+        }
         if self.json {
             self.line(&answer::json(&envelope).to_string());
         } else {

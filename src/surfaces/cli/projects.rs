@@ -94,9 +94,9 @@ fn confirm(id: &ProjectId) -> Result<(), Fault> {
     if !stdin.is_terminal() {
         return Err(Fault::new(
             ErrorCode::InvalidInput,
-            format!("Nothing was deleted: nobody can be asked about `{id}`."),
+            format!("`{id}` was not deleted: that asks for confirmation, and this is not a terminal."),
         )
-        .with_hint("Say --yes where there is no terminal."));
+        .with_hint("Add --yes to delete it without being asked."));
     }
     let mut shown = anstream::stderr();
     let asked =

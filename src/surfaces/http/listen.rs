@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
+use axum::http::{HeaderValue, header};
 use axum::response::Response;
 use futures::future::Either;
 use hyper::body::Incoming;
@@ -25,7 +26,7 @@ use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
 use super::access::{Ends, needs_key};
-use super::connection::{Patience, Running, Watched};
+use super::connection::{Patience, Running, Watched, throw_away};
 use super::routes::router;
 use super::tls::Tls;
 use crate::app::App;
@@ -189,15 +190,20 @@ impl Connections {
         let stream = Watched::new(stream, Patience::from(&self.app.config.server), running.clone());
         let router = self.router.clone();
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let (mut router, running) = (router.clone(), running.begin());
-            let mut request: Request = request.map(Body::new);
+            let (mut router, begun) = (router.clone(), running.begin());
+            let running = running.clone();
+            let mut request: Request = request.map(|body| Body::new(running.noting(body)));
             request.extensions_mut().insert(ends);
             async move {
-                let response: Response = match router.call(request).await {
+                let mut response: Response = match router.call(request).await {
                     Ok(response) => response,
                     Err(never) => match never {},
                 };
-                Ok::<_, std::convert::Infallible>(response.map(|body| holding(body, running)))
+                // What follows on this connection would be the rest of the body.
+                if running.is_unread() {
+                    response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+                }
+                Ok::<_, std::convert::Infallible>(response.map(|body| holding(body, begun)))
             }
         });
         // The watch below keeps the time of headers; see there.
@@ -223,7 +229,9 @@ impl Connections {
             let answer = too_many(&connections.app);
             let written = async {
                 stream.write_all(answer.as_bytes()).await?;
-                stream.shutdown().await
+                stream.shutdown().await?;
+                // Its request was not read; closing now would take the answer away from it.
+                throw_away(&mut stream).await
             };
             // A client that does not read is not waited for.
             let _ = tokio::time::timeout(REFUSAL, written).await;

@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use axum::Extension;
-use axum::Router;
-use axum::body::to_bytes;
+use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Query, Request as HttpRequest, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
+use axum::{Extension, Json, Router};
 
 use super::guard::RequestId;
 use super::{answer, body};
@@ -99,14 +98,32 @@ async fn narrowed(
     }
 }
 
-/// The protocol's answer. What rmcp refuses below the protocol, in plain text, stands in the envelope as on every
-/// other route.
+/// The protocol's answer. A body that is no message is refused as a message of the protocol; what rmcp refuses below it, in
+/// plain text, stands in the envelope as on every other route.
 async fn answered(mounted: &Mounted, caller: &Caller, request: HttpRequest) -> Response {
+    let id = caller.request_id.clone().unwrap_or_default();
+    let request = if request.method() == Method::POST {
+        match received(mounted, &id, request).await {
+            Ok(request) => request,
+            Err(response) => return *response,
+        }
+    } else {
+        request
+    };
     let response = mounted.streamable.answer(&caller.principal, request).await;
     let status = response.status();
-    let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(b"application/json");
-    if status.is_success() || response.headers().get(header::CONTENT_TYPE).is_some_and(is_json) {
+    if status.is_success() {
         return response;
+    }
+    let is_json = |kind: &HeaderValue| kind.as_bytes().starts_with(b"application/json");
+    if response.headers().get(header::CONTENT_TYPE).is_some_and(is_json) {
+        let (mut head, body) = response.into_parts();
+        let body = to_bytes(body, REFUSAL_BYTES_MAX).await.unwrap_or_default();
+        head.headers.remove(header::CONTENT_LENGTH);
+        return match StreamableMcp::completed(&body) {
+            Some(answer) => Response::from_parts(head, Body::from(answer.to_string())),
+            None => Response::from_parts(head, Body::from(body)),
+        };
     }
     let text = to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).trim().to_owned();
@@ -119,8 +136,25 @@ async fn answered(mounted: &Mounted, caller: &Caller, request: HttpRequest) -> R
         ),
     };
     let message = if text.is_empty() { format!("The request was refused: {status}.") } else { text };
-    let id = caller.request_id.clone().unwrap_or_default();
     answer::refused(&mounted.app, status, &Fault::new(code, message).with_hint(hint), &id)
+}
+
+/// The request with its body, read and bounded; or the answer to what is no message.
+async fn received(mounted: &Mounted, id: &str, request: HttpRequest) -> Result<HttpRequest, Box<Response>> {
+    let bytes_max = mounted.app.config.server.body_bytes_max;
+    let (parts, body) = request.into_parts();
+    let whole = HttpRequest::from_parts(parts.clone(), body);
+    let bytes = match body::json_bytes(whole, bytes_max).await {
+        Ok(bytes) => bytes,
+        Err((status @ StatusCode::PAYLOAD_TOO_LARGE, _)) => {
+            return Err(Box::new((status, Json(StreamableMcp::too_long(bytes_max))).into_response()));
+        }
+        Err((status, fault)) => return Err(Box::new(answer::refused(&mounted.app, status, &fault, id))),
+    };
+    match mounted.streamable.refusal(&parts.headers, &bytes) {
+        Some((status, refused)) => Err(Box::new((status, Json(refused)).into_response())),
+        None => Ok(HttpRequest::from_parts(parts, Body::from(bytes))),
+    }
 }
 
 async fn open(State(mounted): State<Mounted>, Extension(caller): Extension<Caller>) -> Response {
@@ -139,11 +173,17 @@ async fn message(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let request = HttpRequest::from_parts(parts.clone(), body);
-    let message = match body::json_bytes(request, mounted.app.config.server.body_bytes_max).await {
-        Ok(message) => message,
-        Err((status, fault)) => return answer::refused(&mounted.app, status, &fault, &id),
-    };
+    let bytes_max = mounted.app.config.server.body_bytes_max;
     let session = query.get("sessionId").map_or("", String::as_str);
+    let message = match body::json_bytes(request, bytes_max).await {
+        Ok(message) => message,
+        Err((status, fault)) => {
+            if status == StatusCode::PAYLOAD_TOO_LARGE {
+                mounted.sse.refuse_too_long(&caller.principal, session, bytes_max);
+            }
+            return answer::refused(&mounted.app, status, &fault, &id);
+        }
+    };
     match mounted.sse.accept(&caller.principal, session, &message, parts) {
         Ok(()) => (StatusCode::ACCEPTED, "Accepted").into_response(),
         Err(fault) => answer::envelope(&failed(&mounted, &fault, Some(id))),

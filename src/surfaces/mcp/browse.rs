@@ -59,5 +59,6 @@ pub(super) fn broken(parameter: &str, keyword: &str, message: String) -> ErrorDa
         keyword: keyword.to_owned(),
         params: Value::Null,
         message,
+        value: None,
     }]))
 }

@@ -1,146 +1,265 @@
-//! The framing of before: every message on stdin and stdout behind a `Content-Length` header (T §6.3).
+//! Where messages begin and end in a stream of bytes: by lines, as the protocol has it, or behind a `Content-Length` header
+//! each, for clients that ask for it (`mcp.transport = "legacy"`).
 //!
-//! Only for clients that ask for it (`mcp.transport = "legacy"`). Two pumps translate between frames and the
-//! lines that the protocol uses today, so that everything behind them is the same.
+//! A message that is too long, or input that is not framed, is skipped and told; what follows is read as before.
 
 use std::io;
 
-use serde_json::Value;
-use tokio::io::{
-    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
-    DuplexStream,
-};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Longer header lines are none.
-const HEADER_BYTES_MAX: u64 = 1024;
-/// Between the pumps and the protocol.
-const PIPE_BYTES: usize = 64 * 1024;
-
-/// The lines behind framed `input` and `output`: what the client wrote, and where answers go.
-pub(super) fn unframed(
-    input: impl AsyncRead + Send + Unpin + 'static,
-    output: impl AsyncWrite + Send + Unpin + 'static,
-    message_bytes_max: usize,
-) -> (DuplexStream, DuplexStream) {
-    let (lines_in, reader) = tokio::io::duplex(PIPE_BYTES);
-    let (writer, lines_out) = tokio::io::duplex(PIPE_BYTES);
-    tokio::spawn(async move {
-        if let Err(error) = to_lines(BufReader::new(input), lines_in, message_bytes_max).await {
-            tracing::warn!(%error, "the client's framing cannot be read");
-        }
-    });
-    tokio::spawn(async move {
-        if let Err(error) = to_frames(BufReader::new(lines_out), output).await {
-            tracing::debug!(%error, "the client does not read any more");
-        }
-    });
-    (reader, writer)
+/// How messages are kept apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// One message a line.
+    Lines,
+    /// A header with the length in bytes, an empty line, the message.
+    Headers,
 }
 
-/// Frames to lines, until the input ends or breaks its rules: after a wrong length nothing can be trusted.
-async fn to_lines(
-    mut input: impl AsyncBufRead + Unpin,
-    mut lines: impl AsyncWrite + Unpin,
+/// What stands next in the input.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Frame {
+    /// The bytes of a message.
+    Message(Vec<u8>),
+    /// A message over the limit, which was skipped.
+    TooLong,
+    /// Bytes that belong to no frame, which were skipped; says why.
+    Unframed(&'static str),
+}
+
+/// Longest header line in bytes; of a longer one its end is looked at.
+const HEADER_BYTES_MAX: usize = 1024;
+const LENGTH: &[u8] = b"content-length:";
+
+/// The messages of one input.
+pub(super) struct Frames<R> {
+    input: R,
+    framing: Framing,
     bytes_max: usize,
-) -> io::Result<()> {
-    while let Some(length) = length(&mut input).await? {
-        if length > bytes_max {
-            return Err(io::Error::other(format!(
-                "a message of {length} bytes, more than mcp.message_bytes_max"
-            )));
-        }
-        let mut body = vec![0; length];
-        input.read_exact(&mut body).await?;
-        // A body may be laid out over several lines; what is no JSON is handed on for the protocol to answer.
-        let line = match serde_json::from_slice::<Value>(&body) {
-            Ok(message) => message.to_string().into_bytes(),
-            Err(_) => body.into_iter().filter(|byte| *byte != b'\n').collect(),
-        };
-        lines.write_all(&line).await?;
-        lines.write_all(b"\n").await?;
-    }
-    Ok(())
+    /// The framing was lost: what comes is skipped until a length is found.
+    lost: bool,
 }
 
-/// The length of the next body; None at the end of the input.
-async fn length(input: &mut (impl AsyncBufRead + Unpin)) -> io::Result<Option<usize>> {
-    let mut length = None;
-    loop {
-        let mut line = Vec::new();
-        let mut bounded = (&mut *input).take(HEADER_BYTES_MAX);
-        if bounded.read_until(b'\n', &mut line).await? == 0 {
-            return Ok(None);
+impl<R: AsyncBufRead + Unpin> Frames<R> {
+    /// Reads `input`; messages of more than `bytes_max` bytes are skipped.
+    pub(super) fn new(input: R, framing: Framing, bytes_max: usize) -> Self {
+        Self { input, framing, bytes_max, lost: false }
+    }
+
+    /// The next frame; None at the end of the input.
+    pub(super) async fn next(&mut self) -> io::Result<Option<Frame>> {
+        match self.framing {
+            Framing::Lines => self.next_line().await,
+            Framing::Headers => self.next_body().await,
         }
-        let line = String::from_utf8_lossy(&line);
-        if !line.ends_with('\n') {
-            return Err(io::Error::other("a header line does not end"));
-        }
-        let line = line.trim();
-        match line.split_once(':') {
-            None if line.is_empty() && length.is_some() => return Ok(length),
-            None if line.is_empty() => {}
-            None => return Err(io::Error::other("a header line without a colon")),
-            Some((name, value)) if name.trim().eq_ignore_ascii_case("content-length") => {
-                length = Some(value.trim().parse().map_err(io::Error::other)?);
+    }
+
+    /// The next line that is not empty. The last one may lack its end.
+    async fn next_line(&mut self) -> io::Result<Option<Frame>> {
+        loop {
+            let mut line = Vec::new();
+            let Some(whole) = self.line(&mut line, self.bytes_max, Keep::Begin).await? else {
+                return Ok(None);
+            };
+            if !whole {
+                return Ok(Some(Frame::TooLong));
             }
-            Some(_) => {}
+            if !line.trim_ascii().is_empty() {
+                return Ok(Some(Frame::Message(line)));
+            }
+        }
+    }
+
+    async fn next_body(&mut self) -> io::Result<Option<Frame>> {
+        let length = match self.length().await? {
+            None => return Ok(None),
+            Some(Err(why)) => return Ok(Some(Frame::Unframed(why))),
+            Some(Ok(length)) => length,
+        };
+        if length > u64::try_from(self.bytes_max).unwrap_or(u64::MAX) {
+            tokio::io::copy(&mut (&mut self.input).take(length), &mut tokio::io::sink()).await?;
+            return Ok(Some(Frame::TooLong));
+        }
+        let mut body = Vec::new();
+        (&mut self.input).take(length).read_to_end(&mut body).await?;
+        let whole = u64::try_from(body.len()).is_ok_and(|read| read == length);
+        Ok(whole.then_some(Frame::Message(body)))
+    }
+
+    /// The length of the next body. After a header that cannot be read, everything up to the next length is skipped.
+    async fn length(&mut self) -> io::Result<Option<Result<u64, &'static str>>> {
+        let mut length = None;
+        loop {
+            let mut line = Vec::new();
+            let Some(whole) = self.line(&mut line, HEADER_BYTES_MAX, Keep::End).await? else {
+                return Ok(None);
+            };
+            let header = line.trim_ascii();
+            if self.lost {
+                // A body that was taken for headers ends without a line of its own.
+                let Some(at) = find(header, LENGTH) else { continue };
+                length = number(&header[at + LENGTH.len()..]);
+                self.lost = length.is_none();
+                continue;
+            }
+            let name_end = header.iter().position(|byte| *byte == b':');
+            let wrong = match name_end {
+                _ if !whole => Some("a header line is too long"),
+                None if header.is_empty() => match length {
+                    Some(length) => return Ok(Some(Ok(length))),
+                    None => None,
+                },
+                None => Some("a header line has no colon"),
+                Some(at)
+                    if !header[..at].iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-') =>
+                {
+                    Some("a line is not a header")
+                }
+                Some(at) if header[..=at].eq_ignore_ascii_case(LENGTH) => {
+                    length = number(&header[at + 1..]);
+                    length.is_none().then_some("Content-Length is not a number")
+                }
+                Some(_) => None,
+            };
+            if let Some(why) = wrong {
+                self.lost = true;
+                return Ok(Some(Err(why)));
+            }
+        }
+    }
+
+    /// Reads to the end of a line; false when it was longer than `max` and only a part is kept; None at the end of the input.
+    async fn line(&mut self, line: &mut Vec<u8>, max: usize, keep: Keep) -> io::Result<Option<bool>> {
+        let mut whole = true;
+        loop {
+            let available = self.input.fill_buf().await?;
+            if available.is_empty() {
+                return Ok((!line.is_empty() || !whole).then_some(whole));
+            }
+            let end = available.iter().position(|byte| *byte == b'\n');
+            let part = &available[..end.unwrap_or(available.len())];
+            if line.len() + part.len() <= max {
+                line.extend_from_slice(part);
+            } else {
+                whole = false;
+                match keep {
+                    Keep::Begin => line.clear(),
+                    Keep::End => {
+                        line.extend_from_slice(&part[part.len().saturating_sub(max)..]);
+                        line.drain(..line.len().saturating_sub(max));
+                    }
+                }
+            }
+            let read = end.map_or(available.len(), |end| end + 1);
+            self.input.consume(read);
+            if end.is_some() {
+                return Ok(Some(whole));
+            }
         }
     }
 }
 
-async fn to_frames(
-    mut lines: impl AsyncBufRead + Unpin,
-    mut output: impl AsyncWrite + Unpin,
+/// What is kept of a line that is too long.
+#[derive(Clone, Copy)]
+enum Keep {
+    /// Nothing more than what a next short part brings; the caller throws it away.
+    Begin,
+    /// Its last bytes.
+    End,
+}
+
+fn number(text: &[u8]) -> Option<u64> {
+    std::str::from_utf8(text).ok()?.trim().parse().ok()
+}
+
+/// Where `wanted`, in lower case, stands in `text` in any case.
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len()).rposition(|window| window.eq_ignore_ascii_case(wanted))
+}
+
+/// Writes one message.
+pub(super) async fn write(
+    output: &mut (impl AsyncWrite + Unpin),
+    framing: Framing,
+    message: &str,
 ) -> io::Result<()> {
-    let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line).await? > 0 {
-        let body = line.strip_suffix(b"\n").unwrap_or(&line);
-        output.write_all(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes()).await?;
-        output.write_all(body).await?;
-        output.flush().await?;
-        line.clear();
+    match framing {
+        Framing::Lines => {
+            output.write_all(message.as_bytes()).await?;
+            output.write_all(b"\n").await?;
+        }
+        Framing::Headers => {
+            output.write_all(format!("Content-Length: {}\r\n\r\n", message.len()).as_bytes()).await?;
+            output.write_all(message.as_bytes()).await?;
+        }
     }
-    Ok(())
+    output.flush().await
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tokio::io::BufReader;
 
-    async fn lines(framed: &str) -> (String, bool) {
-        let mut lines = Vec::new();
-        let outcome = to_lines(framed.as_bytes(), &mut lines, 64).await;
-        (String::from_utf8(lines).unwrap(), outcome.is_ok())
+    /// Every frame of `input`, read through a small buffer, so that nothing hangs on where a read ends.
+    async fn frames(input: &str, framing: Framing) -> Vec<Frame> {
+        let mut frames = Frames::new(BufReader::with_capacity(7, input.as_bytes()), framing, 64);
+        let mut found = Vec::new();
+        while let Some(frame) = frames.next().await.unwrap() {
+            found.push(frame);
+        }
+        found
+    }
+
+    fn message(text: &str) -> Frame {
+        Frame::Message(text.as_bytes().to_vec())
     }
 
     #[tokio::test]
-    async fn frames_become_lines() {
+    async fn a_line_is_a_message() {
+        let long = "x".repeat(100);
+        let found = frames(&format!("{{}}\n\r\n \n{long}\n{{\"a\":1}}\nlast"), Framing::Lines).await;
+        assert_eq!(found, [message("{}"), Frame::TooLong, message("{\"a\":1}"), message("last")]);
+        assert_eq!(frames(&long, Framing::Lines).await, [Frame::TooLong]);
+        assert_eq!(frames("", Framing::Lines).await, []);
+    }
+
+    #[tokio::test]
+    async fn a_frame_is_a_message() {
         let framed =
             "Content-Length: 13\r\n\r\n{\n  \"a\": 1\n}\n\ncontent-length:2\r\nContent-Type: x\r\n\r\n{}";
-        assert_eq!(lines(framed).await, ("{\"a\":1}\n{}\n".to_owned(), true));
-        assert_eq!(lines("").await, (String::new(), true));
+        assert_eq!(frames(framed, Framing::Headers).await, [message("{\n  \"a\": 1\n}\n"), message("{}")]);
+        assert_eq!(frames("", Framing::Headers).await, []);
+        assert_eq!(frames("Content-Length: 9\r\n\r\n{}", Framing::Headers).await, [], "it broke off");
     }
 
     #[tokio::test]
-    async fn what_cannot_be_framed_ends_the_input() {
+    async fn what_is_too_long_or_not_framed_is_skipped() {
+        let long = format!("Content-Length: 100\r\n\r\n{}Content-Length: 2\r\n\r\n{{}}", "x".repeat(100));
+        assert_eq!(frames(&long, Framing::Headers).await, [Frame::TooLong, message("{}")]);
         for bad in [
-            "Content-Length: x\r\n\r\n{}",
-            "Content-Length: 65\r\n\r\n",
+            "Content-Length: x\r\n\r\n{\"a\":1}",
             "nonsense\r\n\r\n",
-            "Content-Length: 9\r\n\r\n{}",
+            "{\"jsonrpc\":\"2.0\"}\n",
+            &format!("{}\r\n", "y".repeat(5000)),
         ] {
-            assert_eq!(lines(bad).await, (String::new(), false), "{bad}");
+            let found = frames(&format!("{bad}Content-Length: 2\r\n\r\n{{}}"), Framing::Headers).await;
+            assert!(matches!(found[0], Frame::Unframed(_)), "{bad}: {found:?}");
+            assert_eq!(found.last(), Some(&message("{}")), "{bad}: {found:?}");
         }
-        assert!(!lines(&"x".repeat(4096)).await.1);
     }
 
     #[tokio::test]
-    async fn lines_become_frames() {
-        let mut framed = Vec::new();
-        to_frames("{\"ä\":1}\n{}\n".as_bytes(), &mut framed).await.unwrap();
-        assert_eq!(
-            String::from_utf8(framed).unwrap(),
-            "Content-Length: 8\r\n\r\n{\"ä\":1}Content-Length: 2\r\n\r\n{}"
-        );
+    async fn messages_are_written_in_either_way() {
+        for (framing, written) in [
+            (Framing::Lines, "{\"ä\":1}\n{}\n"),
+            (Framing::Headers, "Content-Length: 8\r\n\r\n{\"ä\":1}Content-Length: 2\r\n\r\n{}"),
+        ] {
+            let mut output = Vec::new();
+            for message in ["{\"ä\":1}", "{}"] {
+                write(&mut output, framing, message).await.unwrap();
+            }
+            assert_eq!(String::from_utf8(output).unwrap(), written);
+        }
     }
 }

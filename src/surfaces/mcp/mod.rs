@@ -7,6 +7,7 @@ mod browse;
 mod capabilities;
 mod completion;
 mod in_flight;
+mod message;
 mod progress;
 mod prompts;
 mod resources;
@@ -14,6 +15,7 @@ mod server;
 mod uri;
 mod wire;
 
+mod channels;
 mod framing;
 mod sessions;
 mod sse;

@@ -7,6 +7,7 @@ use rmcp::model::{
 use serde_json::Value;
 
 use super::browse::{Asked, broken};
+use crate::contract::echo;
 use crate::tools::browse::{PROMPTS, Rendered, is_open_to};
 use crate::tools::schema::nearest;
 use crate::tools::{Caller, ToolSpec};
@@ -38,8 +39,8 @@ pub(super) fn find(name: &str, parameter: &str) -> Result<&'static ToolSpec, Err
 
 /// What is said of a name that does not exist.
 pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let name = name.escape_debug();
-    match nearest(&name.to_string(), known.clone()) {
+    let name = echo(name);
+    match nearest(&name, known.clone()) {
         Some(nearest) => format!("Unknown {what} `{name}`; did you mean `{nearest}`?"),
         None => format!("Unknown {what} `{name}`; there are {}.", known.collect::<Vec<_>>().join(", ")),
     }

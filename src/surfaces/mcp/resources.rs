@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::browse::{Asked, broken};
 use super::uri::{ResourceUri, TEMPLATE, TEMPLATE_WITH_PROJECT};
+use crate::contract::ECHO_CHARS_MAX;
 use crate::tools::Caller;
 use crate::tools::browse::{FileText, LIST_FILES, Listed, ListedResource, READ_FILE, is_open_to};
 
@@ -116,7 +117,9 @@ fn meta(facts: &impl Serialize) -> MetaObject {
 
 /// The protocol's errors of this method name the resource.
 fn about(mut error: ErrorData, uri: &str) -> ErrorData {
-    if let Some(Value::Object(data)) = &mut error.data {
+    // Of a long one the message quotes a part.
+    let short = uri.chars().nth(ECHO_CHARS_MAX).is_none();
+    if let Some(Value::Object(data)) = error.data.as_mut().filter(|_| short) {
         data.insert("uri".to_owned(), Value::from(uri));
     }
     error

@@ -28,7 +28,7 @@ use crate::tools::{Caller, Progress, Request, Surface, Toolbox};
 
 /// Methods of the revision. One of them reaches [`ServerHandler::on_custom_request`] only when its
 /// parameters do not parse.
-const METHODS: &[&str] = &[
+pub(super) const METHODS: &[&str] = &[
     "initialize",
     "ping",
     "tools/list",

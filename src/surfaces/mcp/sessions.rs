@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::Stream;
+use futures::{Stream, StreamExt};
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError,
@@ -19,6 +19,7 @@ use rmcp::transport::streamable_http_server::session::{
 use rmcp::transport::streamable_http_server::session::{SessionState, SessionStore, SessionStoreError};
 
 use super::twin::twin;
+use super::wire;
 use crate::app::App;
 use crate::contract::Fault;
 use crate::store::mcp_sessions;
@@ -97,6 +98,16 @@ impl Sessions {
     }
 }
 
+/// The event, its error with a code of the contract.
+fn completed(mut event: ServerSseMessage) -> ServerSseMessage {
+    if let Some(message) = &event.message
+        && matches!(**message, ServerJsonRpcMessage::Error(_))
+    {
+        event.message = Some(Arc::new(wire::completed((**message).clone())));
+    }
+    event
+}
+
 fn owner() -> String {
     OWNER.try_with(Clone::clone).unwrap_or_default()
 }
@@ -120,7 +131,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        self.inner.initialize_session(id, message).await
+        self.inner.initialize_session(id, message).await.map(wire::completed)
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
@@ -142,7 +153,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.inner.create_stream(id, message).await
+        Ok(self.inner.create_stream(id, message).await?.map(completed))
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
@@ -166,7 +177,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.inner.resume(id, last_event_id).await
+        Ok(self.inner.resume(id, last_event_id).await?.map(completed))
     }
 
     async fn restore_session(&self, id: SessionId) -> Result<RestoreOutcome<Self::Transport>, Self::Error> {

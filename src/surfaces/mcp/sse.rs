@@ -6,7 +6,6 @@
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -16,12 +15,12 @@ use futures::Stream;
 use futures::stream::{StreamExt, once, unfold};
 use rmcp::RoleServer;
 use rmcp::ServiceExt;
-use rmcp::model::ClientJsonRpcMessage;
-use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
-use rmcp::transport::Transport;
+use rmcp::service::RxJsonRpcMessage;
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use super::channels::{Channels, WAITING_MAX};
+use super::message::{self, Refused};
 use super::server::McpServer;
 use super::twin::Twinned;
 use crate::app::App;
@@ -30,8 +29,6 @@ use crate::surfaces::answer::unguessable_id;
 use crate::tenancy::Principal;
 use crate::tools::{Surface, Toolbox};
 
-/// Messages that wait on their way in or out; a client that does not read holds only itself up.
-const WAITING_MAX: usize = 64;
 /// Between comments that keep the connection open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -49,6 +46,8 @@ type Open = Arc<Mutex<HashMap<String, Session>>>;
 struct Session {
     owner: String,
     inbox: mpsc::Sender<RxJsonRpcMessage<RoleServer>>,
+    /// To the stream, for what never becomes a message. Weak: the stream ends with the session.
+    answers: mpsc::WeakSender<String>,
 }
 
 impl SseMcp {
@@ -69,11 +68,11 @@ impl SseMcp {
         let id = unguessable_id().map_err(|e| Fault::internal("No random session id could be made.", e))?;
         let (inbox, incoming) = mpsc::channel(WAITING_MAX);
         let (outgoing, outbox) = mpsc::channel(WAITING_MAX);
-        self.register(&id, Session { owner: principal.id.clone(), inbox })?;
+        self.register(&id, Session { owner: principal.id.clone(), inbox, answers: outgoing.downgrade() })?;
 
         let stop = self.end.child_token();
         let server = McpServer::remote(Arc::clone(&self.app), self.tools, Surface::Sse);
-        let transport = Twinned::new(Channels { incoming, outgoing });
+        let transport = Twinned::new(Channels::new(incoming, outgoing));
         let served = stop.clone();
         tokio::spawn(async move {
             match server.serve_with_ct(transport, served).await {
@@ -93,16 +92,20 @@ impl SseMcp {
     }
 
     /// Hands a message of `principal` to its session. `parts` are of the request that carried it: what the
-    /// call may do comes from there.
+    /// call may do comes from there. What cannot be read is answered on the stream, too.
     ///
     /// # Errors
     /// `NOT_FOUND` when the session is not open or another principal's, `INVALID_REQUEST` for what is no message,
     /// `QUEUE_OVERLOADED` when the session has too many messages waiting.
     pub fn accept(&self, principal: &Principal, id: &str, body: &[u8], parts: Parts) -> Result<(), Fault> {
-        let mut message: ClientJsonRpcMessage = serde_json::from_slice(body).map_err(|error| {
-            Fault::new(ErrorCode::InvalidRequest, format!("The body is no JSON-RPC message: {error}."))
-                .with_hint("Send one message of the protocol as a JSON object.")
-        })?;
+        let mut message = match message::read(body) {
+            Ok(Some(message)) => message,
+            Ok(None) => return Ok(()),
+            Err(refused) => {
+                self.tell(principal, id, &refused);
+                return Err(refused.fault());
+            }
+        };
         message.insert_extension(parts);
         let inbox = self.with(|open| {
             open.get(id).filter(|session| session.owner == principal.id).map(|session| session.inbox.clone())
@@ -115,6 +118,22 @@ impl SseMcp {
             Fault::new(ErrorCode::QueueOverloaded, "The session has too many messages waiting.")
                 .with_hint("Read the stream, and send again.")
         })
+    }
+
+    /// Answers a message of more than `bytes_max` bytes on the stream, if the session is `principal`'s.
+    pub fn refuse_too_long(&self, principal: &Principal, id: &str, bytes_max: usize) {
+        self.tell(principal, id, &message::too_long(bytes_max, message::BODY_LIMIT));
+    }
+
+    fn tell(&self, principal: &Principal, id: &str, refused: &Refused) {
+        let answers = self.with(|open| {
+            let session = open.get(id).filter(|session| session.owner == principal.id)?;
+            session.answers.upgrade()
+        });
+        // A client that does not read its stream misses the answer; the response to its request says the same.
+        if let Some(Err(error)) = answers.map(|answers| answers.try_send(refused.answer().to_string())) {
+            tracing::debug!(%error, "an answer did not fit into the stream");
+        }
     }
 
     fn register(&self, id: &str, session: Session) -> Result<(), Fault> {
@@ -144,35 +163,5 @@ struct Leaving {
 impl Drop for Leaving {
     fn drop(&mut self) {
         self.open.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.id);
-    }
-}
-
-/// rmcp's view of a session.
-struct Channels {
-    incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
-    outgoing: mpsc::Sender<String>,
-}
-
-impl Transport<RoleServer> for Channels {
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        item: TxJsonRpcMessage<RoleServer>,
-    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
-        let outgoing = self.outgoing.clone();
-        async move {
-            let text = serde_json::to_string(&item)?;
-            outgoing.send(text).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
-        }
-    }
-
-    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
-        self.incoming.recv().await
-    }
-
-    async fn close(&mut self) -> Result<(), Self::Error> {
-        self.incoming.close();
-        Ok(())
     }
 }

@@ -7,11 +7,13 @@ use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use axum::response::IntoResponse;
 use rmcp::transport::streamable_http_server::session::SessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+use super::message;
 use super::server::McpServer;
 use super::sessions::{OWNER, Sessions, StoredSessions};
+use super::wire;
 use crate::app::App;
 use crate::tenancy::Principal;
 use crate::tools::{Surface, Toolbox};
@@ -45,6 +47,41 @@ impl StreamableMcp {
         let serve = move || Ok(McpServer::remote(Arc::clone(&app), tools, Surface::Mcp));
         let service = StreamableHttpService::new(serve, Arc::clone(&sessions), config);
         Self { service, sessions, stored }
+    }
+
+    /// The JSON-RPC answer to a body that goes no further, with its HTTP status: what is no message of the protocol is 400, and
+    /// so is a request without a session that opens none.
+    #[must_use]
+    pub fn refusal(&self, headers: &HeaderMap, body: &[u8]) -> Option<(StatusCode, Value)> {
+        let refused = match message::read(body) {
+            Err(refused) => refused,
+            Ok(None) => return None,
+            Ok(Some(message)) if headers.contains_key(SESSION_ID) => match message::admit(&message, true) {
+                message::Admission::Refused(refused) => return Some((StatusCode::OK, refused.answer())),
+                _ => return None,
+            },
+            Ok(Some(message)) => message::without_session(&message)?,
+        };
+        Some((StatusCode::BAD_REQUEST, refused.answer()))
+    }
+
+    /// The JSON-RPC answer to a body of more than `bytes_max` bytes.
+    #[must_use]
+    pub fn too_long(bytes_max: usize) -> Value {
+        message::too_long(bytes_max, message::BODY_LIMIT).answer()
+    }
+
+    /// A JSON answer that rmcp gave without a session; an error in it gets a code of the contract.
+    #[must_use]
+    pub fn completed(body: &[u8]) -> Option<Value> {
+        let mut answer: Value = serde_json::from_slice(body).ok()?;
+        let mut error = serde_json::from_value(answer.get("error")?.clone()).ok()?;
+        wire::complete(&mut error);
+        answer["error"] = serde_json::to_value(error).ok()?;
+        if answer.get("id").is_none() {
+            answer["id"] = Value::Null;
+        }
+        Some(answer)
     }
 
     /// Answers one request of `principal`.

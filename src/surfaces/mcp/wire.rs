@@ -6,10 +6,12 @@
 use std::sync::Arc;
 
 use rmcp::ErrorData;
-use rmcp::model::{CallToolResult, ErrorCode as RpcCode, MetaObject, Tool, ToolAnnotations};
+use rmcp::model::{
+    CallToolResult, ErrorCode as RpcCode, MetaObject, ServerJsonRpcMessage, Tool, ToolAnnotations,
+};
 use serde_json::{Value, json};
 
-use crate::contract::{Envelope, ErrorBody, ErrorCode, Fault, Refusal};
+use crate::contract::{ECHO_CHARS_MAX, Envelope, ErrorBody, ErrorCode, Fault, Refusal, echo};
 use crate::surfaces::{answer, listing};
 use crate::tools::{ToolSpec, schema};
 
@@ -37,7 +39,12 @@ pub(super) fn result(envelope: &Envelope) -> CallToolResult {
 /// The JSON-RPC error of a call that was not run.
 pub(super) fn refusal(refusal: &Refusal) -> ErrorData {
     let number = refusal.code().info().json_rpc.map_or(RpcCode::INVALID_REQUEST, RpcCode);
-    error(number, &refusal.to_fault())
+    let mut shown = numbered(number, &refusal.to_fault());
+    // What the caller sent stands in the answer once: in the message.
+    if let Some(data) = &mut shown.data {
+        data["message"] = Value::from(refusal.message_without_values());
+    }
+    shown
 }
 
 /// The JSON-RPC error of a method that has no other way to say what failed. A missing resource has the protocol's own
@@ -48,7 +55,7 @@ pub(super) fn fault(fault: &Fault) -> ErrorData {
         ErrorCode::ValidationError => RpcCode::INVALID_PARAMS,
         code => code.info().json_rpc.map_or(RpcCode::INTERNAL_ERROR, RpcCode),
     };
-    error(number, fault)
+    numbered(number, fault)
 }
 
 /// The same of a call that ran.
@@ -66,24 +73,60 @@ pub(super) fn ill_typed(method: &str) -> ErrorData {
     )
     .with_details(json!([]))
     .with_hint("Send `params` as the protocol's schema for this method has it.");
-    error(RpcCode::INVALID_PARAMS, &fault)
+    numbered(RpcCode::INVALID_PARAMS, &fault)
 }
 
 /// A request for a method that does not exist.
 pub(super) fn unknown_method(method: &str) -> ErrorData {
-    ErrorData::new(RpcCode::METHOD_NOT_FOUND, format!("Unknown method `{method}`."), None)
+    let fault = Fault::new(ErrorCode::NotFound, format!("Unknown method `{}`.", echo(method)))
+        .with_hint("`initialize` tells what the server offers; tools are called with `tools/call`.");
+    numbered(RpcCode::METHOD_NOT_FOUND, &fault)
 }
 
 /// `data` has the envelope's code, message, details and hint, because clients show different parts.
-fn error(number: RpcCode, fault: &Fault) -> ErrorData {
-    let mut data = json!({ "code": fault.code, "message": fault.message });
-    if let Some(details) = &fault.details {
-        data["details"] = details.clone();
+pub(super) fn numbered(number: RpcCode, fault: &Fault) -> ErrorData {
+    let body = ErrorBody::from(fault);
+    // A long message quotes what was sent, which is to stand in the answer once.
+    let again = match body.message.chars().nth(ECHO_CHARS_MAX) {
+        Some(_) => body.code.info().meaning,
+        None => body.message.as_str(),
+    };
+    let mut data = json!({ "code": body.code, "message": again });
+    if let Some(details) = body.details {
+        data["details"] = details;
     }
-    if let Some(hint) = &fault.hint {
-        data["hint"] = Value::from(hint.as_str());
+    if let Some(hint) = body.hint {
+        data["hint"] = Value::from(hint);
     }
-    ErrorData::new(number, fault.message.clone(), Some(data))
+    ErrorData::new(number, body.message, Some(data))
+}
+
+/// `message`; an error that rmcp made by itself gets the code of the contract.
+pub(super) fn completed(mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    if let ServerJsonRpcMessage::Error(failed) = &mut message {
+        complete(&mut failed.error);
+    }
+    message
+}
+
+/// Adds `data.code`, where it is missing.
+pub(super) fn complete(error: &mut ErrorData) {
+    if error.data.as_ref().is_some_and(|data| data["code"].is_string()) {
+        return;
+    }
+    if error.code == RpcCode::METHOD_NOT_FOUND {
+        // rmcp's message is the bare name.
+        *error = unknown_method(&error.message);
+        return;
+    }
+    let code = match error.code {
+        RpcCode::INTERNAL_ERROR => ErrorCode::Internal,
+        RpcCode::RESOURCE_NOT_FOUND => ErrorCode::NotFound,
+        _ => ErrorCode::InvalidRequest,
+    };
+    let fault = Fault::new(code, error.message.to_string());
+    let details = error.data.take();
+    *error = numbered(error.code, &Fault { details, ..fault });
 }
 
 #[cfg(test)]
@@ -98,6 +141,7 @@ mod tests {
             keyword: "type".into(),
             params: Value::Null,
             message: "`top`: not an integer.".into(),
+            value: None,
         }
     }
 
@@ -114,7 +158,7 @@ mod tests {
             let error = refusal(&given);
             let data = error.data.unwrap();
             assert_eq!((error.code.0, data["code"].as_str()), (number, Some(code)));
-            assert_eq!(data["message"], *error.message);
+            assert!(data["message"].as_str().is_some_and(|message| !message.contains("serch")), "{data}");
         }
     }
 
@@ -126,6 +170,21 @@ mod tests {
         assert!(error.message.contains("not an integer"), "{}", error.message);
         let overload = refusal(&Refusal::QueueOverloaded { max: 66, size: 66 }).data.unwrap();
         assert_eq!(overload["details"]["queue"], json!({ "max": 66, "size": 66 }));
+    }
+
+    #[test]
+    fn what_rmcp_refuses_by_itself_gets_a_code() {
+        let mut error = ErrorData::new(RpcCode::METHOD_NOT_FOUND, "logging/setLevel", None);
+        complete(&mut error);
+        assert_eq!((error.code.0, &*error.message), (-32601, "Unknown method `logging/setLevel`."));
+        assert_eq!(error.data.unwrap()["code"], "NOT_FOUND");
+        let mut error = ErrorData::new(RpcCode::INVALID_PARAMS, "no", Some(json!({ "supported": ["x"] })));
+        complete(&mut error);
+        let data = error.data.unwrap();
+        assert_eq!(
+            (&data["code"], &data["details"]["supported"][0]),
+            (&json!("INVALID_REQUEST"), &json!("x"))
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking, index_job};
 use crate::config::Enabled;
-use crate::contract::Fault;
+use crate::contract::{ErrorCode, Fault};
 use crate::indexing::{Options, RestoredArtifacts};
 use crate::tenancy::Scope;
 use crate::tools::index::job;
@@ -61,7 +61,7 @@ struct Input {
     /// Also write the portable file.
     #[serde(default)]
     with_sqlite: bool,
-    /// true (default): only changed files are read.
+    /// true (default): only changed files are read. Not together with skipIndex.
     incremental: Option<bool>,
 }
 
@@ -112,6 +112,13 @@ const NOT_INDEXING: &str = "your key lacks the scope `index`";
 const NOT_YOURS: &str = "only the operator may change what all projects share";
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+    if input.skip_index && input.incremental.is_some() {
+        return Err(Fault::new(
+            ErrorCode::InvalidRequest,
+            "`incremental` says how to index, and `skipIndex` says not to index.",
+        )
+        .with_hint("Leave one of them out."));
+    }
     let project_id = input.project_id.as_deref();
     call.require_allowed(project_id).await?;
     let operator = call.require_operator().is_ok();
@@ -164,6 +171,7 @@ async fn timed(
     }
     let started = call.app.clock.instant();
     let (state, reason) = work.await.unwrap_or_else(|fault| {
+        let fault = if call.caller.surface.is_local() { fault.told_locally() } else { fault };
         let hint = fault.hint.map(|hint| format!(" {hint}")).unwrap_or_default();
         (State::Failed, Some(format!("{}: {}{hint}", fault.code, fault.message)))
     });

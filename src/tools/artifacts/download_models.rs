@@ -40,7 +40,7 @@ struct Input {
     model: Option<String>,
     /// int8 or fp32. Default: the project's, else what the server is configured for.
     variant: Option<Variant>,
-    /// Absolute path of a folder with the files; nothing is fetched from elsewhere.
+    /// Absolute path of a folder with the files, which are compared with the manifest; nothing is fetched from elsewhere.
     #[schemars(length(min = 1, max = 4096))]
     from: Option<String>,
     /// Absolute path of a folder to install into, for another machine; the server itself uses its own.

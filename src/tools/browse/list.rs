@@ -163,6 +163,7 @@ impl Position {
                 keyword: "format".into(),
                 params: Value::Null,
                 message: "The cursor is not one that this server gave.".into(),
+                value: None,
             };
             Fault::new(ErrorCode::InvalidRequest, violation.message.clone())
                 .with_details(serde_json::to_value([violation]).unwrap_or_default())

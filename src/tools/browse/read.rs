@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::media::media_type;
 use crate::app::Bulkhead;
-use crate::contract::{ErrorCode, Fault};
+use crate::contract::{ErrorCode, Fault, echo};
 use crate::tenancy::Scope;
 use crate::tools::search::show_file;
 use crate::tools::spec::typed;
@@ -63,7 +63,7 @@ async fn run(call: Call, input: Input) -> Result<FileText, Fault> {
     let Some(repository) = known.iter().find(|row| row.name == input.repository) else {
         return Err(Fault::new(
             ErrorCode::NotFound,
-            format!("The project has no repository `{}`.", input.repository.escape_debug()),
+            format!("The project has no repository `{}`.", echo(&input.repository)),
         )
         .with_hint("`workspace_status` lists the repositories; index a new one with `build_index`."));
     };

@@ -108,8 +108,10 @@ impl From<Fault> for Issue {
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let mut issues: Vec<Issue> = Vec::new();
     let uptime = call.app.clock.instant().duration_since(call.app.started);
-    let database = noted(database(&call).await, &mut issues);
-    let model = noted(model(&call).await, &mut issues);
+    let local = call.caller.surface.is_local();
+    let told = |fault: Fault| if local { fault.told_locally() } else { fault };
+    let database = noted(database(&call).await.map_err(told), &mut issues);
+    let model = noted(model(&call).await.map_err(told), &mut issues);
     let project = match database {
         Some(_) => call.project_if_any(input.project_id.as_deref()).await?,
         None => None,

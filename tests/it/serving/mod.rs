@@ -4,10 +4,13 @@
 //! and look behind the answers; only [`parity`] starts processes, as `surfaces.rs` and `processes.rs` do.
 
 mod access;
+mod echoes;
 mod faults;
 mod fixtures;
 mod http;
+mod malformed;
 mod openapi;
+mod oversized;
 mod parity;
 mod protocol;
 mod requests;

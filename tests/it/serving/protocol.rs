@@ -112,8 +112,6 @@ async fn what_is_refused_below_the_protocol_stands_in_the_envelope() {
     let table = [
         ("an unknown session", unknown, 404, "NOT_FOUND"),
         ("no JSON", post().header("content-type", "text/plain").body("{}"), 415, "INVALID_REQUEST"),
-        ("broken JSON", post().header("content-type", "application/json").body("{"), 415, "INVALID_REQUEST"),
-        ("too large", large, 413, "INVALID_REQUEST"),
         ("nothing accepted", http().post(served.at("/mcp")).json(&super::hello()), 406, "INVALID_REQUEST"),
         ("no method of it", http().put(served.at("/mcp")).body("{}"), 405, "INVALID_REQUEST"),
     ];
@@ -124,6 +122,20 @@ async fn what_is_refused_below_the_protocol_stands_in_the_envelope() {
             body["error"]["hint"].is_string() && body["_meta"]["requestId"].is_string(),
             "{what}: {body}"
         );
+    }
+    // What is no message is answered as a message: `malformed.rs` has more of them.
+    let broken = post().header("content-type", "application/json").body("{");
+    for (what, request, status, number) in
+        [("broken JSON", broken, 400, -32700), ("too large", large, 413, -32600)]
+    {
+        let (got, body) = answer(request).await;
+        let error = &body["error"];
+        assert_eq!(
+            (got.as_u16(), &error["code"], body.get("id")),
+            (status, &json!(number), Some(&Value::Null)),
+            "{what}"
+        );
+        assert_eq!(error["data"]["code"], "INVALID_REQUEST", "{what}: {body}");
     }
     served.stop().await;
 }

@@ -16,7 +16,7 @@ use crate::harness::result;
 pub(super) const DEPENDABOT: &str = include_str!("reports/dependabot.json");
 pub(super) const INSPECTOR: &str = include_str!("reports/inspector.json");
 pub(super) const SARIF: &str = include_str!("reports/scan.sarif");
-pub(super) const GENERIC: &str = include_str!("reports/generic.jsonl");
+pub(crate) const GENERIC: &str = include_str!("reports/generic.jsonl");
 
 /// Ingests a report that is sent along; `more` are further arguments.
 pub(super) async fn ingest(app: &Arc<App>, project: &str, source: &str, text: &str, more: Value) -> Value {

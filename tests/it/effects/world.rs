@@ -1,0 +1,245 @@
+//! What a call meets and what it leaves behind: two projects, three repositories, a folder; all of the test's own.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use pairofcleats::app::App;
+use pairofcleats::clock::{Clock, SystemClock, iso_millis};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::table::Prepared;
+use crate::harness::{app_with, project, result, try_call};
+
+/// Fields that differ from call to call whatever was asked.
+const FLEETING: &[&str] = &[
+    "ts",
+    "durationMs",
+    "requestId",
+    "latency_ms",
+    "uptimeMs",
+    "ms",
+    "jobId",
+    "job_id",
+    "id",
+    "startedAt",
+    "finishedAt",
+    "indexedAt",
+    "updatedAt",
+    "createdAt",
+    "generatedAt",
+    "last_indexed",
+    "lastIndexed",
+    "totalMs",
+    "elapsedMs",
+    "timings",
+    "took",
+    "walkMs",
+    "chunkMs",
+    "embedMs",
+    "writeMs",
+    "worker",
+    "connections",
+    "disk",
+    "diskFreeBytes",
+    "fence",
+    "generation",
+    "etag",
+    "seconds",
+    "machine",
+    "duration_ms",
+    "at",
+    "stats",
+    "rowsPerSecond",
+    "ts_ms",
+    "durations",
+];
+
+/// A world for one call.
+pub(super) struct World {
+    pub(super) app: Arc<App>,
+    /// Placeholders of the table, longest first.
+    names: Vec<(&'static str, String)>,
+    ours: String,
+    folder: TempDir,
+}
+
+impl World {
+    /// A world as a row wants it.
+    pub(super) async fn new(prepared: Prepared) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().canonicalize().unwrap();
+        let lists = dir.join("lists");
+        let app = app_with(|config| config.dictionaries.dir = Some(lists));
+        // Names of their own, so that lists have one order.
+        for (path, text) in [
+            ("shop/cash.py", "def drawer(coins):\n    return sum(coins)\n"),
+            ("shop/guide.md", "# Drawer\n\nHow coins are counted.\n"),
+            ("shop/report.jsonl", crate::triage::GENERIC),
+            ("shop/other.jsonl", "{\"title\": \"Open door\"}\n"),
+            ("bank/bank.py", "def vault(gold):\n    return len(gold)\n"),
+            ("mill/mill.py", "def grind(corn):\n    return corn\n"),
+            ("given/ours.txt", "drawer 10\ncoins 5\n"),
+        ] {
+            let path = dir.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let (ours, theirs, fresh) = (project("effects"), project("others"), project("fresh"));
+        std::fs::create_dir_all(dir.join("named")).unwrap();
+        std::fs::write(dir.join("named/.pairofcleats.json"), json!({ "project_id": ours }).to_string())
+            .unwrap();
+        let mut world = Self {
+            names: vec![
+                ("$ROOT2", dir.join("bank").to_string_lossy().into_owned()),
+                ("$ROOT3", dir.join("mill").to_string_lossy().into_owned()),
+                ("$ROOT", dir.join("shop").to_string_lossy().into_owned()),
+                ("$DIR", dir.to_string_lossy().into_owned()),
+                ("$OURS", ours.clone()),
+                ("$THEIRS", theirs),
+                ("$FRESH", fresh),
+            ],
+            app,
+            ours,
+            folder,
+        };
+        world.prepare(prepared).await;
+        world
+    }
+
+    async fn prepare(&mut self, prepared: Prepared) {
+        use Prepared::{Dictionary, Extension, Findings, Indexed, Leftovers, MostGone, Nothing, Portable};
+        if !matches!(prepared, Nothing | Extension | Dictionary) {
+            for (repository, project) in [("$ROOT", "$OURS"), ("$ROOT2", "$OURS"), ("$ROOT3", "$THEIRS")] {
+                self.call("build_index", json!({ "repoPath": repository, "project_id": project })).await;
+            }
+        }
+        match prepared {
+            Nothing | Indexed => {}
+            MostGone => {
+                for file in ["cash.py", "guide.md", "report.jsonl"] {
+                    std::fs::remove_file(self.folder.path().join("shop").join(file)).unwrap();
+                }
+            }
+            Findings => {
+                let report =
+                    json!({ "source": "generic", "payload": crate::triage::GENERIC, "project_id": "$OURS" });
+                let ingested = self.call("triage_ingest", report).await;
+                let id = |at: usize| ingested["recordIds"][at].as_str().unwrap().to_owned();
+                self.names.insert(0, ("$FINDING2", id(1)));
+                self.names.insert(1, ("$FINDING", id(0)));
+            }
+            Portable => {
+                self.call("build_sqlite_index", json!({ "project_id": "$OURS" })).await;
+            }
+            Leftovers => crate::upkeep::leave(&self.app, &self.ours, "exports/old.zip", 500, 90),
+            Dictionary => {
+                let list = json!({ "url": "ours=http://127.0.0.1:9/ours.txt", "from": "$DIR/given", "dir": "$DIR/words" });
+                self.call("download_dictionaries", list).await;
+            }
+            Extension => {
+                self.call("download_extensions", json!({ "dir": "$DIR/ext" })).await;
+            }
+        }
+    }
+
+    /// `value` with this world's names in place of the table's.
+    pub(super) fn placed(&self, value: &Value) -> Value {
+        let mut text = value.to_string();
+        for (placeholder, name) in &self.names {
+            text = text.replace(placeholder, name);
+        }
+        serde_json::from_str(&text).unwrap()
+    }
+
+    async fn call(&self, tool: &str, arguments: Value) -> Value {
+        result(&self.app, tool, self.placed(&arguments)).await
+    }
+
+    /// What a call answers and what is there afterwards, in words that hold for every world.
+    pub(super) async fn observe(&self, tool: &str, arguments: &Value) -> Value {
+        let answered = match try_call(&self.app, tool, self.placed(arguments)).await {
+            Ok(mut envelope) => {
+                let warnings = envelope["_meta"]["warnings"].take();
+                json!({ "result": envelope["result"], "error": envelope["error"], "warnings": warnings })
+            }
+            Err(refusal) => json!({ "refused": refusal.to_fault().message }),
+        };
+        let mut seen = json!({ "answered": answered, "left": self.left(tool, &answered).await });
+        fleeting(&mut seen);
+        let mut text = seen.to_string();
+        if let Some(record) = answered["result"]["recordId"].as_str() {
+            text = text.replace(record, "$RECORD");
+        }
+        for (placeholder, name) in &self.names {
+            text = text.replace(name.as_str(), placeholder).replace(&name.replace('-', "_"), placeholder);
+        }
+        serde_json::from_str(&text).unwrap()
+    }
+
+    /// What a call may have left: files, records, indexes.
+    async fn left(&self, tool: &str, answered: &Value) -> Value {
+        let mut left = json!({ "folder": files(self.folder.path()), "project": files(&self.app.layout.project(&self.ours)) });
+        if tool.starts_with("triage") {
+            if let Some(path) = answered["result"]["path"].as_str().filter(|path| path.starts_with("triage/"))
+            {
+                let shown = json!({ "path": path, "project_id": self.ours });
+                left["record"] = text_of(&try_call(&self.app, "show_file", shown).await.unwrap());
+            }
+            let all =
+                json!({ "query": "NOT lang:rust", "mode": "records", "top": 50, "project_id": self.ours });
+            let found = try_call(&self.app, "search", all).await.unwrap();
+            left["records"] = found["result"]["hits"].as_array().map_or(Value::Null, |hits| {
+                let mut texts: Vec<&str> = hits.iter().filter_map(|hit| hit["headline"].as_str()).collect();
+                texts.sort_unstable();
+                json!(texts)
+            });
+        }
+        left
+    }
+}
+
+fn text_of(shown: &Value) -> Value {
+    shown["result"]["text"].clone()
+}
+
+/// Names of the files below a folder.
+fn files(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(next) = open.pop() {
+        for entry in std::fs::read_dir(&next).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
+                // Locks and half-written files are nobody's result.
+                if !name.rsplit('/').next().unwrap_or_default().starts_with('.') {
+                    found.push(name);
+                }
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Takes out what differs from call to call.
+fn fleeting(value: &mut Value) {
+    match value {
+        Value::Object(object) => {
+            object.retain(|name, _| !FLEETING.contains(&name.as_str()));
+            object.values_mut().for_each(fleeting);
+        }
+        Value::Array(items) => items.iter_mut().for_each(fleeting),
+        Value::String(text) => {
+            let today = iso_millis(SystemClock.now())[..10].to_owned();
+            if text.contains(&today) {
+                let lines = text.lines().filter(|line| !line.contains(&today));
+                *text = lines.collect::<Vec<_>>().join("\n");
+            }
+        }
+        _ => {}
+    }
+}
