@@ -18,6 +18,7 @@ use super::request::{
 use super::retrieve::{by_meaning, by_words, complete};
 use super::scope::{Scope, count};
 use super::shape::{Shape, subject};
+use super::stage::Stage;
 use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning};
@@ -42,6 +43,8 @@ pub struct Deps<'a> {
     pub ranking: &'a Ranking,
     /// Time.
     pub clock: &'a dyn Clock,
+    /// Hears of each stage that is over; must not block.
+    pub on_stage: &'a (dyn Fn(Stage) + Send + Sync),
 }
 
 /// Answers a question from what is committed in one project, or from a portable file.
@@ -88,6 +91,7 @@ pub async fn search(
         plan.candidates = plan.candidates.max(deps.settings.offset_max + deps.settings.top_max);
     }
     took.timings.plan_ms = took.lap();
+    (deps.on_stage)(Stage::Understood { terms: terms.len() });
 
     let ranked = if text.is_empty() {
         list(reads, &scope, &plan).await?
@@ -96,6 +100,7 @@ pub async fn search(
         sought.found(reads, deps, &mut took, &mut warnings).await?
     };
     let Found { ranked, total, vectors_found, dense_weight, shape } = ranked;
+    (deps.on_stage)(Stage::Ranked { candidates: total });
     let explain = explain(&shape, dense_weight, &plan, &scope);
     let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
     let shown = Page { scope: &scope, request, comments: scope.comments.is_some() };
@@ -140,17 +145,20 @@ impl Sought<'_> {
         let mut near = HashSet::new();
         let mut words = said(reads, scope, plan, deps, &mut near).await?;
         took.timings.lexical_ms = took.lap();
+        (deps.on_stage)(Stage::Lexical { found: words.len() });
         if vector.is_none() {
             let wait = Duration::from_millis(deps.settings.embed_wait_ms);
             vector = question_vector(embedding, wait, warnings).await?;
         }
         took.timings.embed_ms = took.lap();
+        (deps.on_stage)(Stage::Embedding { embedded: vector.is_some() });
         let mut meaning = match &vector {
             Some(vector) => by_meaning(reads, &scope.vectors, plan.vector, vector, plan.candidates).await?,
             None => Leg::new(),
         };
         near.extend(ids(&meaning).take(deps.settings.candidates));
         took.timings.dense_ms = took.lap();
+        (deps.on_stage)(Stage::Dense { found: meaning.len() });
         for leg in [&mut words, &mut meaning] {
             leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
         }

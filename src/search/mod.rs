@@ -2,6 +2,7 @@
 
 mod ask;
 mod request;
+mod stage;
 
 pub mod question;
 pub mod shape;
@@ -38,3 +39,4 @@ pub use request::{
     Backend, Explain, ExplainedTerm, History, Hit, Known, Mode, Output, SearchAnswer, SearchRequest, Timings,
     Vectors, VectorsUsed,
 };
+pub use stage::Stage;

