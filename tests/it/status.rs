@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use pairofcleats::app::App;
 use pairofcleats::clock::SystemClock;
-use pairofcleats::config::Layout;
+use pairofcleats::config::{self, Overrides};
 use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
 use pairofcleats::upkeep::extensions;
 use serde_json::{Value, json};
@@ -235,12 +235,9 @@ async fn a_line_beyond_the_end_is_told() {
 async fn capabilities_are_found_out() {
     let home = tempfile::tempdir().unwrap();
     let app_over = |home: &std::path::Path| {
-        let overrides = pairofcleats::config::Overrides {
-            home: Some(home.to_owned()),
-            settings: vec![("server.port".into(), 0.into())],
-            ..pairofcleats::config::Overrides::default()
-        };
-        let (config, layout): (_, Layout) = pairofcleats::config::load(&overrides).unwrap();
+        let overrides = Overrides { home: Some(home.to_owned()), ..Overrides::default() };
+        let (mut config, layout) = config::load(&overrides).unwrap();
+        config.server.port = 0;
         Arc::new(App::new(config, layout, Arc::new(SystemClock), PROGRAM.into()))
     };
     let vector = async |served: &Served| {

@@ -156,9 +156,24 @@ fn what_pip_started_ends_with_a_cancelled_call() {
 }
 
 #[test]
+fn what_pip_started_ends_with_every_tool_that_runs_it() {
+    for (at, tool) in ["download_extensions", "download_dictionaries", "download_models"].iter().enumerate() {
+        let trap = Trap::set();
+        let mut session = Session::open(&trap, &[]);
+        let id = 10 + i64::try_from(at).unwrap();
+        let params = json!({ "name": tool, "arguments": {} });
+        session.send(json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
+        let grandchild = trap.sprung();
+        session.send(json!({ "jsonrpc": "2.0", "method": "$/cancelRequest", "params": { "id": id } }));
+        assert_eq!(session.next()["result"]["structuredContent"]["error"]["code"], "CANCELLED", "{tool}");
+        grandchild.ends(&format!("after a cancel of {tool}"));
+    }
+}
+
+#[test]
 fn what_pip_started_ends_at_the_time_limit() {
     let trap = Trap::set();
-    let limited = [&["--set", "timeouts.artifacts_ms=4000"], DOWNLOAD].concat();
+    let limited = [&["--set", "timeouts.artifacts_ms=4000"][..], DOWNLOAD].concat();
     let child = trap.program(&limited).stdout(Stdio::piped()).spawn().unwrap();
     let grandchild = trap.sprung();
     let answer: Value = serde_json::from_slice(&child.wait_with_output().unwrap().stdout).unwrap();
