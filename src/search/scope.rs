@@ -136,7 +136,8 @@ impl Scope {
             );
             warnings.push(Warning::new("index_running", message));
         }
-        let begun: Vec<&str> = self.repositories.iter().filter(|row| row.is_begun()).map(|row| row.name.as_str()).collect();
+        let begun: Vec<&str> =
+            self.repositories.iter().filter(|row| row.is_begun()).map(|row| row.name.as_str()).collect();
         if !begun.is_empty() {
             let message = format!(
                 "The first index run of {} was cancelled: the answer is from what it committed. `build_index` goes on with it.",
@@ -151,7 +152,8 @@ impl Scope {
         }
         // A complete run leaves no text without a vector, so only then is it worth counting.
         if !self.state.vectors_complete
-            || self.repositories.iter().any(|repository| repository.state != RepositoryState::Ready) {
+            || self.repositories.iter().any(|repository| repository.state != RepositoryState::Ready)
+        {
             let pending = reads.pending_count().await?;
             if pending > 0 {
                 let message = format!("{pending} chunks have no vector yet and are found by words alone.");

@@ -184,8 +184,7 @@ impl Limit {
     }
 
     fn fault(self, message: String) -> Fault {
-        Fault::new(ErrorCode::ToolTimeout, message)
-            .with_details(serde_json::json!({ "timeoutMs": self.ms }))
+        Fault::new(ErrorCode::ToolTimeout, message).with_details(serde_json::json!({ "timeoutMs": self.ms }))
     }
 }
 

@@ -142,9 +142,8 @@ fn hooks_folder(repository: &Path) -> Result<PathBuf, Fault> {
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
         git = git.env_remove(variable);
     }
-    let output = git
-        .args(["rev-parse", "--path-format=absolute", "--git-path", "hooks"])
-        .run(GIT_LIMIT, &|| false)?;
+    let output =
+        git.args(["rev-parse", "--path-format=absolute", "--git-path", "hooks"]).run(GIT_LIMIT, &|| false)?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if !output.status.success() || path.is_empty() {
         return Err(Fault::new(ErrorCode::NotFound, "There is no git repository.").with_hint(

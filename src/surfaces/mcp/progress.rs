@@ -34,11 +34,7 @@ impl Reporter {
     }
 
     /// Runs `work` and forwards its progress until it ends or is cancelled.
-    pub(super) async fn during<T, F>(
-        self,
-        cancel: &CancellationToken,
-        work: impl FnOnce(Progress) -> F,
-    ) -> T
+    pub(super) async fn during<T, F>(self, cancel: &CancellationToken, work: impl FnOnce(Progress) -> F) -> T
     where
         F: Future<Output = T>,
     {

@@ -150,9 +150,7 @@ impl ServerHandler for McpServer {
             None => run(Progress::default()).await,
             Some(token) => {
                 let interval = Duration::from_millis(self.app.config.mcp.progress_interval_ms);
-                Reporter::new(context.peer, token, tool.clone(), interval)
-                    .during(&running.token(), run)
-                    .await
+                Reporter::new(context.peer, token, tool.clone(), interval).during(&running.token(), run).await
             }
         };
         match outcome {

@@ -120,9 +120,12 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
 }
 
 fn beyond(path: &str, start: usize, lines: usize) -> Fault {
-    Fault::new(ErrorCode::InvalidRequest, format!("`{path}` has {lines} lines; line {start} is beyond its end."))
-        .with_details(serde_json::json!({ "field": "startLine", "value": start, "totalLines": lines }))
-        .with_hint(format!("Ask for lines 1 to {lines}; search again if a hit named the line."))
+    Fault::new(
+        ErrorCode::InvalidRequest,
+        format!("`{path}` has {lines} lines; line {start} is beyond its end."),
+    )
+    .with_details(serde_json::json!({ "field": "startLine", "value": start, "totalLines": lines }))
+    .with_hint(format!("Ask for lines 1 to {lines}; search again if a hit named the line."))
 }
 
 /// An indexed file, as it was indexed and as it is now.

@@ -151,13 +151,16 @@ fn what_pip_started_ends_with_a_cancelled_call() {
     grandchild.ends("after a cancel");
     session.ask(3);
     let grandchild = trap.sprung();
-    session.send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 3 } }));
+    session
+        .send(json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 3 } }));
     grandchild.ends("after a cancel without an answer");
 }
 
 #[test]
 fn what_pip_started_ends_with_every_tool_that_runs_it() {
-    for (at, tool) in ["download_extensions", "download_dictionaries", "download_models"].iter().enumerate() {
+    for (at, tool) in
+        ["download_extensions", "download_dictionaries", "download_models", "bootstrap"].iter().enumerate()
+    {
         let trap = Trap::set();
         let mut session = Session::open(&trap, &[]);
         let id = 10 + i64::try_from(at).unwrap();

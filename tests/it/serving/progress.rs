@@ -62,14 +62,21 @@ async fn a_search_reports_its_stages() {
         assert!(tools::call(&app, request).await.unwrap().ok);
         let seen = seen.lock().unwrap();
         assert!(seen.windows(2).all(|pair| pair[0].done < pair[1].done), "{seen:?}");
-        assert!(seen.iter().all(|update| update.total == Some(5.0) && !update.message.is_empty()), "{seen:?}");
+        assert!(
+            seen.iter().all(|update| update.total == Some(5.0) && !update.message.is_empty()),
+            "{seen:?}"
+        );
         seen.iter().map(|update| update.phase).collect::<Vec<_>>()
     };
     let ask = json!({ "query": "where is the balance", "project_id": project });
     assert_eq!(stages("search", ask.clone()).await, STAGES);
     assert_eq!(stages("search_code", ask).await, STAGES);
     let listing = json!({ "query": "type:function", "project_id": project });
-    assert_eq!(stages("search", listing).await, ["understood", "ranked"], "without words nothing is looked for");
+    assert_eq!(
+        stages("search", listing).await,
+        ["understood", "ranked"],
+        "without words nothing is looked for"
+    );
     result(&app, "build_sqlite_index", json!({ "project_id": project })).await;
     let portable = json!({ "query": "balance", "backend": "sqlite", "project_id": project });
     assert_eq!(stages("search", portable).await, STAGES);
