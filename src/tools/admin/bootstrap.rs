@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking, index_job};
 use crate::config::Enabled;
-use crate::contract::Fault;
+use crate::contract::{ErrorCode, Fault};
 use crate::indexing::{Options, RestoredArtifacts};
 use crate::tenancy::Scope;
 use crate::tools::index::job;
