@@ -20,7 +20,8 @@
 //! | [`store`] | all SQL |
 //! | [`postgres`] | where Postgres comes from: embedded or external, pools, migrations |
 //! | [`embedding`] | text to vectors |
-//! | [`process`], [`outbound`], [`telemetry`] | child processes; calls that leave the process; logs on stderr |
+//! | [`outbound`], [`telemetry`] | calls that leave the process; logs on stderr |
+//! | [`process`] | child processes, each with everything that it starts itself |
 //! | [`contract`], [`config`], [`clock`] | what we promise; what the operator chose; time as a parameter |
 
 pub mod surfaces;
@@ -48,8 +49,9 @@ pub mod store;
 pub mod embedding;
 pub mod outbound;
 pub mod postgres;
-pub mod process;
 pub mod telemetry;
+
+pub mod process;
 
 pub mod clock;
 pub mod config;

@@ -1,7 +1,12 @@
-//! Child processes that end with everything they started: at a deadline, on request, or by themselves.
+//! Child processes that end with everything they started: at a deadline, on request, or with this process.
+//!
+//! This is the one place that starts programs. A [`Program`] can only be run, and a run owns a process group: the child,
+//! what it starts, and a guard. The guard is a small shell that waits for the end of its input, a pipe that only this
+//! process holds; when this process is gone, however it ended, the guard ends the group.
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
+use std::ffi::OsStr;
+use std::io::{self, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -20,6 +25,9 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How long a stream may stay open after its child ended: a process that left the group may hold it.
 const DRAIN: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(10);
+/// Waits until the other end of its input is closed, then ends its process group as [`Group`] would: SIGTERM, three
+/// seconds, SIGKILL. A process group has the number of its leader, the guard, so that it is never another's.
+const GUARD: &str = "trap '' TERM INT HUP; read -r line; kill -s TERM 0; sleep 3; kill -s KILL 0";
 
 /// How a child ended, and the end of what it wrote.
 #[derive(Debug)]
@@ -42,40 +50,101 @@ impl Output {
     }
 }
 
-/// Runs `command` in a process group of its own, without input, and waits for it. Blocks; `cancelled` is asked every few
-/// milliseconds. After `timeout`, or when cancelled, the whole group gets SIGTERM and three seconds later SIGKILL.
-///
-/// A status other than success is the caller's to judge.
-///
-/// # Errors
-/// `TOOLCHAIN_MISSING` when there is no such program, `TOOL_TIMEOUT`, `CANCELLED`, and `INTERNAL` when the child cannot be
-/// started or watched.
-pub fn run(mut command: Command, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<Output, Fault> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let child = command.spawn().map_err(|error| not_started(&name, error))?;
-    let mut group = Group { child, reaped: false };
-    let stdout = tail(group.child.stdout.take());
-    let stderr = tail(group.child.stderr.take());
-    let deadline = Instant::now() + timeout;
-    while !group.ended() {
-        if cancelled() {
-            return Err(Fault::new(ErrorCode::Cancelled, format!("`{name}` was cancelled.")));
-        }
-        if Instant::now() >= deadline {
-            let seconds = timeout.as_secs_f64();
-            return Err(Fault::new(
-                ErrorCode::ToolTimeout,
-                format!("`{name}` took longer than {seconds} s."),
-            )
-            .with_hint("Try again; if it stays slow, look at the network or the machine's load."));
-        }
-        thread::sleep(POLL);
+/// A program with its arguments, which can only be started together with what ends it.
+#[derive(Debug)]
+pub struct Program {
+    command: Command,
+    input: Vec<u8>,
+}
+
+impl From<Command> for Program {
+    fn from(command: Command) -> Self {
+        Self { command, input: Vec::new() }
     }
-    let (stdout, stderr) = (group.drain(&stdout), group.drain(&stderr));
-    let status =
-        group.reap().map_err(|error| Fault::internal(format!("`{name}` could not be watched"), error))?;
-    Ok(Output { status, stdout, stderr })
+}
+
+impl Program {
+    /// A program by its path, or by its name on the `PATH`.
+    #[must_use]
+    pub fn new(program: impl AsRef<OsStr>) -> Self {
+        Command::new(program).into()
+    }
+
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
+        self.command.arg(argument);
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, arguments: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Self {
+        self.command.args(arguments);
+        self
+    }
+
+    /// Sets a variable of its environment, which else is this process's own.
+    #[must_use]
+    pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Takes a variable out of its environment.
+    #[must_use]
+    pub fn env_remove(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// What it reads from its standard input; nothing unless this is called.
+    #[must_use]
+    pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = input.into();
+        self
+    }
+
+    /// What it is called in messages.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.command.get_program().to_string_lossy().into_owned()
+    }
+
+    /// Runs the program in a process group of its own and waits for it. Blocks; `cancelled` is asked every few
+    /// milliseconds. After `timeout`, or when cancelled, the whole group gets SIGTERM and three seconds later SIGKILL.
+    /// When this process ends first, the group ends with it.
+    ///
+    /// A status other than success is the caller's to judge. A process that leaves the group (a daemon) is out of reach.
+    ///
+    /// # Errors
+    /// `TOOLCHAIN_MISSING` when there is no such program, `TOOL_TIMEOUT`, `CANCELLED`, and `INTERNAL` when the child
+    /// cannot be started or watched.
+    pub fn run(self, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<Output, Fault> {
+        let name = self.name();
+        let mut group = Group::start(self).map_err(|error| not_started(&name, error))?;
+        let stdout = tail(group.child.stdout.take());
+        let stderr = tail(group.child.stderr.take());
+        let deadline = Instant::now() + timeout;
+        while !group.ended() {
+            if cancelled() {
+                return Err(Fault::new(ErrorCode::Cancelled, format!("`{name}` was cancelled.")));
+            }
+            if Instant::now() >= deadline {
+                let seconds = timeout.as_secs_f64();
+                return Err(Fault::new(
+                    ErrorCode::ToolTimeout,
+                    format!("`{name}` took longer than {seconds} s."),
+                )
+                .with_hint("Try again; if it stays slow, look at the network or the machine's load."));
+            }
+            thread::sleep(POLL);
+        }
+        let (stdout, stderr) = (group.drain(&stdout), group.drain(&stderr));
+        let status =
+            group.reap().map_err(|error| Fault::internal(format!("`{name}` could not be watched"), error))?;
+        Ok(Output { status, stdout, stderr })
+    }
 }
 
 /// Set, ONNX Runtime neither makes a device id nor writes down what it ran on.
@@ -112,17 +181,37 @@ fn not_started(name: &str, error: io::Error) -> Fault {
 
 /// A child and its process group, which do not outlive this value.
 ///
-/// The child is reaped last: until then its number, which is also the group's, is not given to another process, so no
-/// signal can hit a stranger.
+/// The group's leader, which is the guard where there is one, is reaped last: until then its number, which is also the
+/// group's, is not given to another process, so no signal can hit a stranger.
 struct Group {
     child: Child,
+    guard: Option<Child>,
     reaped: bool,
 }
 
 impl Group {
+    fn start(program: Program) -> io::Result<Self> {
+        let Program { mut command, input } = program;
+        let guard = guard();
+        let leader = guard.as_ref().map_or(0, |guard| Pid::from_child(guard).as_raw_nonzero().get());
+        let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(leader);
+        match command.spawn() {
+            Ok(mut child) => {
+                feed(child.stdin.take(), input);
+                Ok(Self { child, guard, reaped: false })
+            }
+            Err(error) => {
+                guard.into_iter().for_each(dismiss);
+                Err(error)
+            }
+        }
+    }
+
     fn signal(&self, signal: Signal) {
+        let leader = self.guard.as_ref().unwrap_or(&self.child);
         // No such group any more is what was wanted.
-        let _ = kill_process_group(Pid::from_child(&self.child), signal);
+        let _ = kill_process_group(Pid::from_child(leader), signal);
     }
 
     /// Whether the child has ended; does not reap it.
@@ -140,11 +229,37 @@ impl Group {
         })
     }
 
-    /// Ends what is left of the group and reaps the child.
+    /// Ends what is left of the group and reaps the child and its guard.
     fn reap(&mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::KILL);
         self.reaped = true;
-        self.child.wait()
+        let status = self.child.wait();
+        self.guard.take().into_iter().for_each(dismiss);
+        status
+    }
+}
+
+/// The leader of a new process group, which ends the group when this process is gone. None on a system without a shell:
+/// then the child leads the group, and may outlive a process that is killed.
+fn guard() -> Option<Child> {
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", GUARD]).current_dir("/").process_group(0);
+    let started = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    started.inspect_err(|error| tracing::debug!(%error, "a child process goes without its guard")).ok()
+}
+
+/// Ends a guard that has nothing to guard any more.
+fn dismiss(mut guard: Child) {
+    // Either fails only for what is gone already.
+    let _ = guard.kill();
+    let _ = guard.wait();
+}
+
+/// Writes `input` on a thread of its own, so that a child that reads slowly does not hold up its watch.
+fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) {
+    if let Some(mut stdin) = stdin {
+        // A child that does not read to the end says so by how it ends.
+        thread::spawn(move || drop(stdin.write_all(&input)));
     }
 }
 
@@ -186,10 +301,12 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn shell(script: &str) -> Command {
-        let mut command = Command::new("sh");
-        command.args(["-c", script]);
-        command
+    fn run(program: Program, limit: Duration, cancelled: &dyn Fn() -> bool) -> Result<Output, Fault> {
+        program.run(limit, cancelled)
+    }
+
+    fn shell(script: &str) -> Program {
+        Program::new("sh").args(["-c", script])
     }
 
     fn alive(pid: &str) -> bool {
@@ -210,7 +327,7 @@ mod tests {
 
     #[test]
     fn a_missing_program_is_named() {
-        let fault = run(Command::new("no-such-program-here"), LONG, &|| false).unwrap_err();
+        let fault = run(Program::new("no-such-program-here"), LONG, &|| false).unwrap_err();
         assert_eq!(fault.code, ErrorCode::ToolchainMissing);
         assert!(fault.message.contains("no-such-program-here"));
     }
@@ -230,6 +347,15 @@ mod tests {
             assert!(begun.elapsed() < LONG, "the grandchild lives on");
             thread::sleep(POLL);
         }
+    }
+
+    #[test]
+    fn input_is_read_to_its_end() {
+        let text = "line\n".repeat(100_000);
+        let output = run(shell("wc -l").input(text), LONG, &|| false).unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "100000");
+        let output = run(shell("wc -c"), LONG, &|| false).unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout).trim(), "0", "nothing unless it is given");
     }
 
     #[test]

@@ -31,7 +31,7 @@ struct Queue {
     running_max: usize,
     waiting: Arc<AtomicUsize>,
     waiting_max: usize,
-    wait: Option<Duration>,
+    wait: Duration,
 }
 
 /// Permission to run, given back on drop.
@@ -55,8 +55,8 @@ impl Queues {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let running = if settings.search_running == 0 { 2 * cores } else { settings.search_running };
         Self {
-            search: Queue::new(running, settings.search_waiting_max, Some(settings.search_wait_ms)),
-            index: Queue::new(settings.index_running, settings.index_waiting_max, None),
+            search: Queue::new(running, settings.search_waiting_max, settings.search_wait_ms),
+            index: Queue::new(settings.index_running, settings.index_waiting_max, settings.index_wait_ms),
         }
     }
 
@@ -69,31 +69,44 @@ impl Queues {
         })
     }
 
-    /// Waits for a place.
+    /// Waits for a place, for at most `queue.search_wait_ms` or `queue.index_wait_ms`. Dropping the future gives the
+    /// place in the queue up.
     ///
     /// # Errors
     /// [`Refusal::QueueOverloaded`] at once when too many wait already, or when the wait is over.
     pub async fn admit(&self, bulkhead: Bulkhead) -> Result<Admission, Refusal> {
+        self.admit_telling(bulkhead, |_| ()).await
+    }
+
+    /// The same; a call that has to wait is told once how many wait before it.
+    ///
+    /// # Errors
+    /// As [`Queues::admit`].
+    pub async fn admit_telling(
+        &self,
+        bulkhead: Bulkhead,
+        waits: impl FnOnce(usize),
+    ) -> Result<Admission, Refusal> {
         match bulkhead {
             Bulkhead::None => Ok(Admission { _permit: None }),
-            Bulkhead::Search => self.search.admit().await,
-            Bulkhead::Index => self.index.admit().await,
+            Bulkhead::Search => self.search.admit(waits).await,
+            Bulkhead::Index => self.index.admit(waits).await,
         }
     }
 }
 
 impl Queue {
-    fn new(running_max: usize, waiting_max: usize, wait_ms: Option<u64>) -> Self {
+    fn new(running_max: usize, waiting_max: usize, wait_ms: u64) -> Self {
         Self {
             running: Arc::new(Semaphore::new(running_max)),
             running_max,
             waiting: Arc::default(),
             waiting_max,
-            wait: wait_ms.map(Duration::from_millis),
+            wait: Duration::from_millis(wait_ms),
         }
     }
 
-    async fn admit(&self) -> Result<Admission, Refusal> {
+    async fn admit(&self, waits: impl FnOnce(usize)) -> Result<Admission, Refusal> {
         if let Ok(permit) = Arc::clone(&self.running).try_acquire_owned() {
             return Ok(Admission { _permit: Some(permit) });
         }
@@ -102,12 +115,9 @@ impl Queue {
         if before >= self.waiting_max {
             return Err(self.overloaded(before));
         }
+        waits(before);
         let acquire = Arc::clone(&self.running).acquire_owned();
-        let permit = match self.wait {
-            None => acquire.await.ok(),
-            Some(wait) => tokio::time::timeout(wait, acquire).await.ok().and_then(Result::ok),
-        };
-        match permit {
+        match tokio::time::timeout(self.wait, acquire).await.ok().and_then(Result::ok) {
             Some(permit) => Ok(Admission { _permit: Some(permit) }),
             None => Err(self.overloaded(before)),
         }
@@ -127,13 +137,13 @@ mod tests {
 
     #[tokio::test]
     async fn refuses_when_full_and_recovers() {
-        let queue = Queue::new(1, 1, Some(20));
-        let first = queue.admit().await.unwrap();
-        let (second, third) = tokio::join!(queue.admit(), queue.admit());
+        let queue = Queue::new(1, 1, 20);
+        let first = queue.admit(|_| ()).await.unwrap();
+        let (second, third) = tokio::join!(queue.admit(|_| ()), queue.admit(|_| ()));
         assert!(matches!(second, Err(Refusal::QueueOverloaded { max: 2, .. })), "waited in vain");
         assert!(matches!(third, Err(Refusal::QueueOverloaded { size: 2, .. })), "no place to wait");
         drop(first);
-        assert!(queue.admit().await.is_ok());
+        assert!(queue.admit(|_| ()).await.is_ok());
         assert_eq!(queue.waiting.load(Ordering::Acquire), 0);
     }
 }

@@ -158,6 +158,7 @@ impl Lab {
             settings: &self.app.config.search,
             ranking: &variant.ranking,
             clock: &*self.app.clock,
+            on_stage: &|_| (),
         }
     }
 

@@ -70,7 +70,7 @@ sections! {
     /// The two bulkheads.
     Queue {
         search_running: usize, search_waiting_max: usize, search_wait_ms: u64, index_running: usize,
-        index_waiting_max: usize,
+        index_waiting_max: usize, index_wait_ms: u64,
     }
     /// Longest run of a tool; 0 means none.
     Timeouts { default_ms: u64, index_ms: u64, search_ms: u64, artifacts_ms: u64, triage_ms: u64 }

@@ -73,8 +73,8 @@ pub async fn run_documents(run: &Run<'_>, documents: &dyn Documents) -> Result<R
         Ok(report)
     };
     let outcome = outcome.await;
-    if outcome.is_err() {
-        run::close_failed(run, &repository).await;
+    if let Err(fault) = &outcome {
+        run::close_unfinished(run, &repository, fault).await;
     }
     outcome
 }

@@ -64,8 +64,8 @@ pub async fn run(run: &Run<'_>) -> Result<RunReport, Fault> {
     let versions = versions(run, &rules);
     let repository = open(run, versions).await?;
     let outcome = pipeline(run, &repository, rules, note, started).await;
-    if outcome.is_err() {
-        close_failed(run, &repository).await;
+    if let Err(fault) = &outcome {
+        close_unfinished(run, &repository, fault).await;
     }
     outcome
 }
@@ -75,6 +75,8 @@ pub(super) struct Repository {
     pub(super) id: i64,
     pub(super) name: String,
     is_new: bool,
+    /// What a run that is cancelled leaves it in.
+    before: RepositoryState,
     /// Its chunks were made by another version of this program.
     pub(super) outdated: bool,
     /// What makes its rows in this run.
@@ -247,6 +249,11 @@ pub(super) async fn open(run: &Run<'_>, versions: Versions) -> Result<Repository
     let is_new = known.as_ref().is_none_or(|known| known.indexed_ms.is_none());
     let versions_before = known.as_ref().map_or(versions, |known| known.versions);
     let commit = known.as_ref().and_then(|known| known.commit.clone());
+    let before = match known.as_ref().map_or(RepositoryState::New, |known| known.state) {
+        // Of a run whose process died nobody knows what it left undone.
+        RepositoryState::Indexing => RepositoryState::Failed,
+        state => state,
+    };
     let (id, name) = match known {
         Some(known) => (known.id, known.name),
         None => {
@@ -256,7 +263,7 @@ pub(super) async fn open(run: &Run<'_>, versions: Versions) -> Result<Repository
     };
     repositories::set_state(&mut tx, run.fence, id, RepositoryState::Indexing).await?;
     tx.commit().await?;
-    Ok(Repository { id, name, is_new, outdated, versions, versions_before, commit })
+    Ok(Repository { id, name, is_new, before, outdated, versions, versions_before, commit })
 }
 
 /// The folder's name, with a number where another repository of the project has it.
@@ -404,13 +411,16 @@ pub(super) async fn facts_missing(run: &Run<'_>, repository_id: i64) -> Result<V
     Ok(missing.into_iter().map(SkippedFiles::from).collect())
 }
 
-/// A failed first run leaves no empty repository behind; a later one keeps what was searchable.
-pub(super) async fn close_failed(run: &Run<'_>, repository: &Repository) {
+/// A first run that did not come to its end leaves no empty repository behind; a later one keeps what was searchable.
+/// Being cancelled is no failure: what was complete before stays so, with what the run committed.
+pub(super) async fn close_unfinished(run: &Run<'_>, repository: &Repository, fault: &Fault) {
     let closing = async {
         let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
         let empty = files::totals(&mut tx, Some(repository.id)).await?.chunks == 0;
         if repository.is_new && empty {
             repositories::delete(&mut tx, run.fence, repository.id).await?;
+        } else if fault.code == ErrorCode::Cancelled {
+            repositories::set_stopped(&mut tx, run.fence, repository.id, repository.before).await?;
         } else {
             repositories::set_state(&mut tx, run.fence, repository.id, RepositoryState::Failed).await?;
         }
@@ -418,6 +428,6 @@ pub(super) async fn close_failed(run: &Run<'_>, repository: &Repository) {
     };
     if let Err(fault) = closing.await {
         // The run's own fault is what the caller gets; losing the fence, for one, ends both.
-        tracing::debug!(%fault, "the failed run's repository was left as it is");
+        tracing::debug!(%fault, "the repository of a run without a proper end was left as it is");
     }
 }

@@ -21,6 +21,7 @@ use super::retrieve::{by_meaning, by_words, complete};
 use super::scope::{Scope, count};
 use super::shape::{Shape, subject};
 use super::spelling::nearest_names;
+use super::stage::Stage;
 use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning, echo};
@@ -45,6 +46,8 @@ pub struct Deps<'a> {
     pub ranking: &'a Ranking,
     /// Time.
     pub clock: &'a dyn Clock,
+    /// Hears of each stage that is over; must not block.
+    pub on_stage: &'a (dyn Fn(Stage) + Send + Sync),
 }
 
 /// Answers a question from what is committed in one project, or from a portable file.
@@ -92,6 +95,7 @@ pub async fn search(
         plan.candidates = plan.candidates.max(deps.settings.offset_max + deps.settings.top_max);
     }
     took.timings.plan_ms = took.lap();
+    (deps.on_stage)(Stage::Understood { terms: terms.len() });
 
     let ranked = if text.is_empty() {
         list(reads, &scope, &plan).await?
@@ -117,6 +121,7 @@ pub async fn search(
     if confidence == Some(Confidence::None) && !demands && !request.keep_doubtful {
         (ranked, total) = (Vec::new(), 0);
     }
+    (deps.on_stage)(Stage::Ranked { candidates: total });
     let explain = Explain {
         filters: filters(request, &question),
         ..explain(&shape, dense_weight, evidence, &plan, &scope)
@@ -167,11 +172,13 @@ impl Sought<'_> {
         let mut near = HashSet::new();
         let mut words = said(reads, scope, plan, deps, &mut near).await?;
         took.timings.lexical_ms = took.lap();
+        (deps.on_stage)(Stage::Lexical { found: words.len() });
         if vector.is_none() {
             let wait = Duration::from_millis(deps.settings.embed_wait_ms);
             vector = question_vector(embedding, wait, warnings).await?;
         }
         took.timings.embed_ms = took.lap();
+        (deps.on_stage)(Stage::Embedding { embedded: vector.is_some() });
         let mut meaning = match &vector {
             Some(vector) => by_meaning(reads, &scope.vectors, plan.vector, vector, plan.candidates).await?,
             None => Leg::new(),
@@ -179,6 +186,7 @@ impl Sought<'_> {
         near.extend(ids(&meaning).take(deps.settings.candidates));
         let named = naming::find(reads, question, scope).await?;
         took.timings.dense_ms = took.lap();
+        (deps.on_stage)(Stage::Dense { found: meaning.len() });
         for leg in [&mut words, &mut meaning] {
             leg.retain(|(chunk_id, _)| Some(*chunk_id) != question.similar_to);
         }

@@ -2,6 +2,7 @@
 
 mod ask;
 mod request;
+mod stage;
 
 pub mod question;
 
@@ -46,3 +47,4 @@ pub use request::{
     Backend, Explain, ExplainedTerm, History, Hit, Known, Mode, Output, SearchAnswer, SearchRequest, Timings,
     Vectors, VectorsUsed,
 };
+pub use stage::Stage;

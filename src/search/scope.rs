@@ -43,9 +43,12 @@ impl Scope {
         if let Some(root) = &request.repository_root {
             repositories.retain(|repository| repository.root == *root);
         }
-        // One that only lacks the vectors of the project's new model answers by its words.
+        // One that only lacks the vectors of the project's new model answers by its words, and one whose first run was
+        // cancelled by what that run committed.
         let empty = |repository: &RepositoryRow| {
-            repository.state == RepositoryState::New && repository.indexed_ms.is_none()
+            repository.state == RepositoryState::New
+                && repository.indexed_ms.is_none()
+                && repository.chunks == 0
         };
         if repositories.iter().all(empty) {
             return Err(Fault::new(ErrorCode::NoIndex, "Nothing has been indexed here yet.")
@@ -140,13 +143,24 @@ impl Scope {
             );
             warnings.push(Warning::new("index_running", message));
         }
+        let begun: Vec<&str> =
+            self.repositories.iter().filter(|row| row.is_begun()).map(|row| row.name.as_str()).collect();
+        if !begun.is_empty() {
+            let message = format!(
+                "The first index run of {} was cancelled: the answer is from what it committed. `build_index` goes on with it.",
+                begun.join(", ")
+            );
+            warnings.push(Warning::new("index_incomplete", message));
+        }
         if !failed.is_empty() {
             let message =
                 format!("The last index run of {} failed: the answer may be incomplete.", failed.join(", "));
             warnings.push(Warning::new("index_incomplete", message));
         }
         // A complete run leaves no text without a vector, so only then is it worth counting.
-        if self.repositories.iter().any(|repository| repository.state != RepositoryState::Ready) {
+        if !self.state.vectors_complete
+            || self.repositories.iter().any(|repository| repository.state != RepositoryState::Ready)
+        {
             let pending = reads.pending_count().await?;
             if pending > 0 {
                 let message = format!("{pending} chunks have no vector yet and are found by words alone.");

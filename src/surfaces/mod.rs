@@ -6,6 +6,7 @@
 mod answer;
 pub mod contracts;
 mod listing;
+mod progress;
 
 pub mod mcp;
 

@@ -1,4 +1,4 @@
-//! The one gate for every surface: known? enabled? shape? admitted? then run, time, catch, wrap.
+//! The one gate for every surface: known? enabled? shape? then wait for a place, run, time, catch, wrap.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::context::{Call, Caller, Progress};
+use super::context::{Call, Caller, Progress, ProgressUpdate};
 use super::list::Toolbox;
 use super::long_texts::LongTexts;
 use super::spec::ToolSpec;
-use crate::app::{App, Bulkhead};
+use crate::app::{Admission, App, Bulkhead};
 use crate::contract::{
     ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal,
 };
@@ -64,19 +64,20 @@ impl Toolbox {
         let query = arguments.get("query").and_then(Value::as_str).filter(|_| app.config.audit.queries);
         let query = query.map(|query| query.chars().take(QUERY_CHARS_MAX).collect());
         let mut record = Record { tool, query, caller: caller.clone(), started };
-        let admitted = async {
+        let accepted = || {
             app.limits.admit(&caller.principal)?;
             let spec = self.enabled(&record.tool, &caller)?;
-            let arguments = self.shaped(spec, arguments)?;
-            Ok((spec, arguments, app.queues.admit(spec.bulkhead).await?))
+            Ok((spec, self.shaped(spec, arguments)?))
         };
-        let (spec, arguments, admission) =
-            admitted.await.inspect_err(|refusal| record.refused(app, refusal))?;
+        let (spec, arguments) = accepted().inspect_err(|refusal| record.refused(app, refusal))?;
         record.tool = spec.name.to_owned();
 
+        let limit = Limit::from_now(spec.timeout.millis(&app.config));
         let running = Running::new(app);
         // A child token: the client's cancel reaches the tool, a timeout does not reach the client's.
-        let call = Call::new(Arc::clone(app), caller, cancel.child_token(), progress);
+        let cancel = cancel.child_token();
+        let progress = progress.until(cancel.clone());
+        let call = Call::new(Arc::clone(app), caller, cancel, progress);
         // A client that leaves drops this future. The task goes on for as long as it takes to put the work down
         // and to write the call down; only then is its place free.
         let _cancel_if_dropped = call.cancel.clone().drop_guard();
@@ -84,8 +85,18 @@ impl Toolbox {
         let ended = tokio::spawn(async move {
             let _running = running;
             let long_texts = LongTexts::of(&arguments);
-            let mut outcome = run(spec, ending.clone(), arguments, spec.timeout.millis(&app.config)).await;
-            drop(admission);
+            let mut outcome = match turn(spec, &ending, limit).await {
+                Turn::Come(admission) => {
+                    let outcome = run(spec, ending.clone(), arguments, limit).await;
+                    drop(admission);
+                    outcome
+                }
+                Turn::Stopped(fault) => Err(fault),
+                Turn::Refused(refusal) => {
+                    record.refused(&app, &refusal);
+                    return Err(refusal);
+                }
+            };
             if outcome.as_mut().is_ok_and(reveal) {
                 let message = "The repository holds invisible characters here; they are shown as \\u{…}.";
                 ending.warn(Warning::new("invisible_characters", message));
@@ -100,12 +111,12 @@ impl Toolbox {
                 meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());
             }
             record.ran(&app, spec, outcome.as_ref().err(), &meta);
-            match outcome {
+            Ok(match outcome {
                 Ok(result) => Envelope::success(result, meta),
                 Err(fault) => Envelope::failure(&fault, meta),
-            }
+            })
         });
-        Ok(ended.await.unwrap_or_else(|error| Envelope::failure(&panicked(spec, error), call.meta(started))))
+        ended.await.unwrap_or_else(|error| Ok(Envelope::failure(&panicked(spec, error), call.meta(started))))
     }
 
     /// The arguments, checked against the input schema. A null field counts as absent, because many
@@ -165,38 +176,102 @@ impl Drop for Running {
     }
 }
 
-/// Runs the tool in a task of its own, so that a panic is an answer, until it ends, is cancelled or takes too long.
-async fn run(spec: &ToolSpec, call: Call, arguments: Value, limit_ms: Option<u64>) -> Result<Value, Fault> {
-    let cancel = call.cancel.clone();
-    let mut task = tokio::spawn((spec.run)(call, arguments));
-    let deadline = async {
-        match limit_ms {
-            Some(limit) => tokio::time::sleep(Duration::from_millis(limit)).await,
+/// How long a call may take, waiting for its turn included.
+#[derive(Clone, Copy)]
+struct Limit {
+    /// None where there is no limit.
+    ms: Option<u64>,
+    since: tokio::time::Instant,
+}
+
+impl Limit {
+    fn from_now(ms: Option<u64>) -> Self {
+        Self { ms, since: tokio::time::Instant::now() }
+    }
+
+    /// Comes back once the time is over.
+    async fn over(self) {
+        match self.ms {
+            Some(ms) => tokio::time::sleep_until(self.since + Duration::from_millis(ms)).await,
             None => std::future::pending().await,
         }
+    }
+
+    fn fault(self, message: String) -> Fault {
+        Fault::new(ErrorCode::ToolTimeout, message).with_details(serde_json::json!({ "timeoutMs": self.ms }))
+    }
+}
+
+/// What became of the wait for a place in the queue.
+enum Turn {
+    /// The call may run.
+    Come(Admission),
+    /// It was cancelled, or its time was over, before it could.
+    Stopped(Fault),
+    /// The queue is full.
+    Refused(Refusal),
+}
+
+/// Waits for the call's turn; a cancel or the end of the call's time ends the wait at once.
+async fn turn(spec: &ToolSpec, call: &Call, limit: Limit) -> Turn {
+    let waits = |before: usize| {
+        call.progress.report(ProgressUpdate {
+            phase: "queued",
+            done: 0.0,
+            total: None,
+            message: format!("Waiting for a free place; {before} calls wait before this one."),
+            detail: None,
+        });
     };
     tokio::select! {
         biased;
+        () = call.cancel.cancelled() => Turn::Stopped(cancelled()),
+        admitted = call.app.queues.admit_telling(spec.bulkhead, waits) => match admitted {
+            Ok(admission) => Turn::Come(admission),
+            Err(refusal) => Turn::Refused(refusal),
+        },
+        () = limit.over() => Turn::Stopped(
+            limit
+                .fault(format!("`{}` waited for a free place until its time was over.", spec.name))
+                .with_hint("The server is busy: try again later, with fewer calls at a time."),
+        ),
+    }
+}
+
+fn cancelled() -> Fault {
+    Fault::new(ErrorCode::Cancelled, "The call was cancelled.")
+}
+
+/// Runs the tool in a task of its own, so that a panic is an answer, until it ends, is cancelled or takes too long.
+async fn run(spec: &ToolSpec, call: Call, arguments: Value, limit: Limit) -> Result<Value, Fault> {
+    let cancel = call.cancel.clone();
+    let mut task = tokio::spawn((spec.run)(call, arguments));
+    tokio::select! {
+        biased;
+        // First, because a cancelled call is not answered with a success (S §7.3).
+        () = cancel.cancelled() => match stop(task).await {
+            // The tool's own words say what it leaves behind.
+            Some(Err(fault)) if fault.code == ErrorCode::Cancelled => Err(fault),
+            _ => Err(cancelled()),
+        },
         finished = &mut task => finished.unwrap_or_else(|error| Err(panicked(spec, error))),
-        () = cancel.cancelled() => {
-            stop(task).await;
-            Err(Fault::new(ErrorCode::Cancelled, "The call was cancelled."))
-        }
-        () = deadline => {
+        () = limit.over() => {
             cancel.cancel();
             stop(task).await;
-            Err(Fault::new(ErrorCode::ToolTimeout, format!("`{}` took longer than it may.", spec.name))
-                .with_details(serde_json::json!({ "timeoutMs": limit_ms }))
+            Err(limit
+                .fault(format!("`{}` took longer than it may.", spec.name))
                 .with_hint("Narrow the call, or raise its limit in the `[timeouts]` section of the configuration."))
         }
     }
 }
 
-/// Gives a cancelled tool a moment to put its work down, then aborts it.
-async fn stop(mut task: tokio::task::JoinHandle<Result<Value, Fault>>) {
-    if tokio::time::timeout(Duration::from_secs(2), &mut task).await.is_err() {
+/// Gives a cancelled tool a moment to put its work down, then aborts it; what it said in that time.
+async fn stop(mut task: tokio::task::JoinHandle<Result<Value, Fault>>) -> Option<Result<Value, Fault>> {
+    let Ok(ended) = tokio::time::timeout(Duration::from_secs(2), &mut task).await else {
         task.abort();
-    }
+        return None;
+    };
+    ended.ok()
 }
 
 fn panicked(spec: &ToolSpec, error: tokio::task::JoinError) -> Fault {

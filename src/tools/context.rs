@@ -124,6 +124,19 @@ impl Progress {
         Self(Some(Arc::new(sink)))
     }
 
+    /// The same until `over` fires; what is reported from then on goes nowhere.
+    #[must_use]
+    pub fn until(self, over: CancellationToken) -> Self {
+        match self.0 {
+            None => Self(None),
+            Some(sink) => Self::to(move |update| {
+                if !over.is_cancelled() {
+                    sink(update);
+                }
+            }),
+        }
+    }
+
     /// Reports a step.
     pub fn report(&self, update: ProgressUpdate) {
         if let Some(sink) = &self.0 {
@@ -166,6 +179,14 @@ impl Call {
             return Ok(None);
         }
         tenancy::open(self.app.store().await?, &id, decided_by).await
+    }
+
+    /// Whether the call, its session or its folder names a project; else the default workspace is meant.
+    ///
+    /// # Errors
+    /// `VALIDATION_ERROR` for a malformed id.
+    pub async fn names_a_project(&self, project_id: Option<&str>) -> Result<bool, Fault> {
+        Ok(self.chosen(project_id).await?.1 != DecidedBy::Default)
     }
 
     /// Refuses a caller who may not use the project, before anything else is looked at.

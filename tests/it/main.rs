@@ -34,6 +34,7 @@ mod resources;
 mod scale;
 mod searching;
 mod serving;
+mod status;
 mod storage;
 mod surfaces;
 mod triage;

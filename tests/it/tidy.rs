@@ -15,7 +15,8 @@ const ROWS: &[&[&str]] = &[
     &["jobs", "languages", "history"],
     &["tenancy"],
     &["store"],
-    &["postgres", "embedding", "process", "outbound", "telemetry"],
+    &["postgres", "embedding", "outbound", "telemetry"],
+    &["process"],
     &["contract", "config", "clock"],
 ];
 
@@ -131,6 +132,37 @@ fn fenced_crates_stay_inside_their_fence() {
                 }
             }
         }
+    }
+    fail_if_any(&complaints);
+}
+
+/// What starts programs. Everything else hands a `process::Program` to the one place that ends whole trees.
+const STARTS_PROGRAMS: &[&str] = &[
+    "src/process.rs",
+    // The embedded server outlives whoever starts it, and ends with its last user: a supervisor of its own sees to it.
+    "src/postgres/embedded/shared_server.rs",
+    "src/postgres/embedded/tied_child.rs",
+    // Measures a whole server, which ends its own children.
+    "src/bench/scale/start.rs",
+];
+
+#[test]
+fn programs_are_started_in_one_place() {
+    let mut complaints = Vec::new();
+    for (path, text) in files("src", "rs") {
+        let of_tests = ["tests.rs", "scenarios.rs"].iter().any(|end| path.ends_with(end));
+        if of_tests || STARTS_PROGRAMS.contains(&path.as_str()) {
+            continue;
+        }
+        for (number, line) in production(&text).lines().enumerate() {
+            let code = line.split("//").next().unwrap_or_default();
+            if code.contains("Command::new(") {
+                complaints.push(format!("{path}:{}: starts a program; use `process::Program`", number + 1));
+            }
+        }
+    }
+    for path in STARTS_PROGRAMS {
+        assert!(root().join(path).exists(), "{path} is gone");
     }
     fail_if_any(&complaints);
 }

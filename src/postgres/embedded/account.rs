@@ -5,16 +5,20 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::contract::{ErrorCode, Fault};
+use crate::process::Program;
 
 use super::failure;
 
 /// Tried in this order when root starts the cluster and `embedded.run_as` is unset.
 const SERVICE_USERS: [&str; 2] = ["postgres", "nobody"];
+/// How long a directory service may take to say who a user is.
+const ID_LIMIT: Duration = Duration::from_secs(10);
 
 /// The user that owns the data directory and runs the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -155,7 +159,8 @@ fn parse_users(passwd: &str) -> Vec<User> {
 
 /// Users may live in a directory service instead of the file; `id` asks whatever the system asks.
 fn id(arguments: &[&str]) -> Option<String> {
-    let output = Command::new("id").args(arguments).output().ok().filter(|output| output.status.success())?;
+    let asked = Program::new("id").args(arguments).run(ID_LIMIT, &|| false);
+    let output = asked.ok().filter(|output| output.status.success())?;
     let answer = String::from_utf8(output.stdout).ok()?.trim().to_owned();
     (!answer.is_empty()).then_some(answer)
 }

@@ -1,12 +1,13 @@
 //! A new cluster: made aside and renamed, so that a data directory is either whole or not there.
 
 use std::fs::{self, DirBuilder, File};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::time::Duration;
 
 use crate::contract::Fault;
+use crate::process::{Output, Program};
 
 use super::access::DATABASE_USER;
 use super::place::Place;
@@ -14,6 +15,8 @@ use super::{failure, log_file, tied_child};
 
 /// The database of the product.
 pub(super) const DATABASE: &str = "pairofcleats";
+/// Longest time of each step; a slow disk may take minutes, and whoever waits for the server has a limit of its own.
+const CREATION: Duration = Duration::from_secs(600);
 
 /// Makes the data directory if there is none. Called by the one supervisor.
 pub(super) fn ensure_data(place: &Place) -> Result<(), Fault> {
@@ -48,42 +51,28 @@ fn prepare_draft(place: &Place, draft: &Path) -> Result<(), Fault> {
 }
 
 fn initialise(place: &Place, draft: &Path) -> Result<(), Fault> {
-    let output = tied_child::command(&place.account, &place.program("initdb")).and_then(|mut command| {
-        command
-            .arg("-D")
-            .arg(draft)
-            .args(["-U", DATABASE_USER, "-A", "peer", "--encoding=UTF8", "--no-instructions", "--no-sync"])
-            // Sorts by byte whatever the system's locales are, and still knows the letters of all scripts.
-            .args(["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"])
-            .stdin(Stdio::null())
-            .output()
-    });
-    match output {
-        Ok(output) if output.status.success() => Ok(()),
-        Ok(output) => {
-            Err(failure::from_log("The embedded Postgres could not make its cluster.", &said(&output)))
-        }
-        Err(error) => Err(failure::io("run initdb", &place.install, error)),
+    let mut command = tied_child::command(&place.account, &place.program("initdb"))
+        .map_err(|error| failure::io("run initdb", &place.install, error))?;
+    command
+        .arg("-D")
+        .arg(draft)
+        .args(["-U", DATABASE_USER, "-A", "peer", "--encoding=UTF8", "--no-instructions", "--no-sync"])
+        // Sorts by byte whatever the system's locales are, and still knows the letters of all scripts.
+        .args(["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]);
+    let output = Program::from(command).run(CREATION, &|| false)?;
+    if output.status.success() {
+        return Ok(());
     }
+    Err(failure::from_log("The embedded Postgres could not make its cluster.", &said(&output)))
 }
 
 /// In single-user mode: no server has to be up, and the directory is whole when it is published.
 fn create_database(place: &Place, draft: &Path) -> Result<(), Fault> {
-    let run = || -> io::Result<Output> {
-        let mut child = tied_child::command(&place.account, &place.program("postgres"))?
-            .args(["--single", "-D"])
-            .arg(draft)
-            .arg(DATABASE_USER)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()?;
-        if let Some(mut input) = child.stdin.take() {
-            input.write_all(format!("CREATE DATABASE {DATABASE};\n").as_bytes())?;
-        }
-        child.wait_with_output()
-    };
-    let output = run().map_err(|error| failure::io("make its database", &place.install, error))?;
+    let mut command = tied_child::command(&place.account, &place.program("postgres"))
+        .map_err(|error| failure::io("make its database", &place.install, error))?;
+    command.args(["--single", "-D"]).arg(draft).arg(DATABASE_USER);
+    let statement = format!("CREATE DATABASE {DATABASE};\n");
+    let output = Program::from(command).input(statement).run(CREATION, &|| false)?;
     let said = said(&output);
     // A failed statement does not change the exit status of this mode.
     if output.status.success() && !said.iter().any(|line| line.contains("ERROR:")) {

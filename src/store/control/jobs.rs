@@ -374,15 +374,21 @@ pub async fn get(door: &mut ControlTx, id: &str) -> Result<Option<Job>, Fault> {
     row.as_ref().map(decode).transpose()
 }
 
-/// The newest jobs of a project, newest first.
+/// The newest jobs of a project, newest first; of one subject, if one is named.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn list(door: &mut ControlTx, project_id: &ProjectId, limit: i64) -> Result<Vec<Job>, Fault> {
+pub async fn list(
+    door: &mut ControlTx,
+    project_id: &ProjectId,
+    subject: Option<&str>,
+    limit: i64,
+) -> Result<Vec<Job>, Fault> {
     let text = format!(
-        "SELECT {COLUMNS} FROM pairofcleats.jobs WHERE project_id = $1 ORDER BY created_at DESC, id LIMIT $2"
+        "SELECT {COLUMNS} FROM pairofcleats.jobs WHERE project_id = $1 AND ($2::text IS NULL OR subject = $2) \
+         ORDER BY created_at DESC, id LIMIT $3"
     );
-    let rows = door.tx.all(sql(text).bind(project_id.as_str()).bind(limit)).await?;
+    let rows = door.tx.all(sql(text).bind(project_id.as_str()).bind(subject).bind(limit)).await?;
     rows.iter().map(decode).collect()
 }
 

@@ -97,6 +97,7 @@ impl Reader {
             changed_since_statistics: 0,
             terms_indexed: true,
             vectors_indexed: false,
+            vectors_complete: true,
             updated_ms: self.meta.updated_ms,
         })
     }

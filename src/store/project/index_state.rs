@@ -29,6 +29,8 @@ pub struct IndexState {
     pub terms_indexed: bool,
     /// Whether the HNSW index on vectors exists.
     pub vectors_indexed: bool,
+    /// Whether it is certain that every text has a vector; a stopped run, or one without a model, leaves it open.
+    pub vectors_complete: bool,
     /// Last publication, milliseconds since the epoch, UTC.
     pub updated_ms: i64,
 }
@@ -44,7 +46,7 @@ pub async fn read(tx: &mut ProjectTx) -> Result<IndexState, Fault> {
 
 /// The state, of the row `s`.
 pub(super) const COLUMNS: &str = "s.generation, s.chunks, s.files, s.statistics_chunks, s.changed_since_statistics, \
-    s.terms_indexed, s.vectors_indexed, (extract(epoch FROM s.updated_at) * 1000)::int8";
+    s.terms_indexed, s.vectors_indexed, (extract(epoch FROM s.updated_at) * 1000)::int8, s.embedded_to >= s.next_id - 1";
 
 /// Of a row that begins with [`COLUMNS`].
 pub(super) fn decode(row: &PgRow) -> Result<IndexState, Fault> {
@@ -57,6 +59,7 @@ pub(super) fn decode(row: &PgRow) -> Result<IndexState, Fault> {
         terms_indexed: row.try_get(5)?,
         vectors_indexed: row.try_get(6)?,
         updated_ms: row.try_get(7)?,
+        vectors_complete: row.try_get(8)?,
     })
 }
 

@@ -24,9 +24,9 @@ pub struct RepositoryRow {
     pub generation: i64,
     /// What made its chunks; of a run that rebuilds them all, only once it is complete.
     pub versions: Versions,
-    /// Searchable files.
+    /// Searchable files at the end of the last run that was not killed.
     pub files: i64,
-    /// Searchable chunks.
+    /// Searchable chunks at the same time.
     pub chunks: i64,
     /// End of the last complete run, milliseconds since the epoch, UTC.
     pub indexed_ms: Option<i64>,
@@ -43,6 +43,12 @@ impl RepositoryRow {
     #[must_use]
     pub fn is_folder(&self) -> bool {
         self.root.starts_with('/')
+    }
+
+    /// Whether no run was complete yet, and one that was cancelled left something to search.
+    #[must_use]
+    pub fn is_begun(&self) -> bool {
+        self.state == RepositoryState::New && self.indexed_ms.is_none() && self.chunks > 0
     }
 }
 
@@ -64,7 +70,7 @@ pub struct Versions {
 /// How far a repository is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepositoryState {
-    /// Known, nothing indexed; or nothing embedded yet by the model that the project has got.
+    /// Known, no run was complete yet; or nothing embedded yet by the model that the project has got.
     New,
     /// A run is under way; what is committed is searchable.
     Indexing,
@@ -164,6 +170,28 @@ pub async fn set_state(
     index_state::check_fence(tx, fence).await?;
     let text = format!("UPDATE {} SET state = $2 WHERE id = $1", tx.table("repositories"));
     tx.execute(sql(text).bind(id).bind(state.as_str())).await?;
+    Ok(())
+}
+
+/// Ends a run that was cancelled: the repository is in the state that it had, with what the run committed.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn set_stopped(
+    tx: &mut ProjectTx,
+    fence: Fence,
+    id: i64,
+    before: RepositoryState,
+) -> Result<(), Fault> {
+    index_state::check_fence(tx, fence).await?;
+    let text = format!(
+        "UPDATE {repositories} SET state = $2, \
+         files = (SELECT count(*) FROM {files} WHERE repository_id = $1 AND skipped IS NULL), \
+         chunks = (SELECT coalesce(sum(chunks), 0)::int8 FROM {files} WHERE repository_id = $1) WHERE id = $1",
+        repositories = tx.table("repositories"),
+        files = tx.table("files"),
+    );
+    tx.execute(sql(text).bind(id).bind(before.as_str())).await?;
     Ok(())
 }
 

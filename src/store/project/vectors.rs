@@ -99,6 +99,24 @@ pub async fn pending_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     Ok(tx.tx.one(sql(text).bind(embedded_to)).await?.try_get(0)?)
 }
 
+/// How many different texts of one repository have a vector, and how many lack one. A text that another repository holds,
+/// too, counts here as well.
+///
+/// # Errors
+/// Storage faults.
+pub async fn of_repository(tx: &mut ProjectTx, repository_id: i64) -> Result<(i64, i64), Fault> {
+    let text = format!(
+        "SELECT count(v.hash), count(*) - count(v.hash) FROM (SELECT DISTINCT c.content_hash FROM {files} f \
+         JOIN {chunks} c ON c.file_id = f.id WHERE f.repository_id = $1) t \
+         LEFT JOIN {vectors} v ON v.hash = t.content_hash",
+        files = tx.table("files"),
+        chunks = tx.table("chunks"),
+        vectors = tx.table("vectors"),
+    );
+    let row = tx.tx.one(sql(text).bind(repository_id)).await?;
+    Ok((row.try_get(0)?, row.try_get(1)?))
+}
+
 /// Notes that no text lacks a vector, so that the next run looks at what it wrote alone. For the one writer, who has just
 /// seen it.
 ///

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -13,7 +12,7 @@ use super::output::{BOLD, GOOD, PATH, styled};
 use super::session::{Exit, Ran, Session};
 use crate::app::blocking;
 use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::process;
+use crate::process::Program;
 use crate::surfaces::answer;
 
 /// When git has changed files or history.
@@ -139,12 +138,12 @@ fn is_foreign(hook: &Path) -> bool {
 
 /// Where git looks for hooks: `core.hooksPath`, linked work trees and submodules are git's to know.
 fn hooks_folder(repository: &Path) -> Result<PathBuf, Fault> {
-    let mut git = Command::new("git");
-    git.arg("-C").arg(repository).args(["rev-parse", "--path-format=absolute", "--git-path", "hooks"]);
+    let mut git = Program::new("git").arg("-C").arg(repository);
     for variable in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"] {
-        git.env_remove(variable);
+        git = git.env_remove(variable);
     }
-    let output = process::run(git, GIT_LIMIT, &|| false)?;
+    let output =
+        git.args(["rev-parse", "--path-format=absolute", "--git-path", "hooks"]).run(GIT_LIMIT, &|| false)?;
     let path = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if !output.status.success() || path.is_empty() {
         return Err(Fault::new(ErrorCode::NotFound, "There is no git repository.").with_hint(

@@ -20,14 +20,15 @@ pub(super) async fn install(session: &Session, from: Option<PathBuf>, repair: bo
     let bar = Bar::new(session.output);
     let shown = bar.clone();
     let installed = blocking(move || {
-        let tell = |event| show(&shown, event);
+        // Ctrl-C ends the process, and with it what it started.
+        let (go_on, tell) = (|| false, |event| show(&shown, event));
         if repair {
-            for asset in assets::mend(&layout, &settings, wanted, from.as_deref(), &tell)?.damaged {
+            for asset in assets::mend(&layout, &settings, wanted, from.as_deref(), &go_on, &tell)?.damaged {
                 shown.line(&format!("  {asset}: was damaged, brought again"));
             }
             return Ok(());
         }
-        assets::install(&layout, &settings, wanted, from.as_deref(), &tell).map(|_| ())
+        assets::install(&layout, &settings, wanted, from.as_deref(), &go_on, &tell).map(|_| ())
     })
     .await;
     bar.finish();

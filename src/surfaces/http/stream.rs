@@ -16,10 +16,11 @@ use tokio::sync::mpsc;
 use crate::app::App;
 use crate::contract::Envelope;
 use crate::surfaces::answer;
-use crate::tools::{self, Caller, Progress, ProgressUpdate, Request};
+use crate::surfaces::progress::{Pace, relay};
+use crate::tools::{self, Caller, ProgressUpdate, Request};
 
-/// Updates that wait for a client that reads slowly; more are dropped, because the next one says more.
-const WAITING_MAX: usize = 16;
+/// Events that wait for a client that reads slowly; of progress, only the latest step follows them.
+const WAITING_MAX: usize = 4;
 /// A silent stream shows that it lives this often.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -79,16 +80,27 @@ async fn run(app: Arc<App>, caller: Caller, streamed: Streamed, events: mpsc::Se
     };
     tell("start", &answer::succeeded(&app, start, id.clone())).await;
     let mut request = Request::new(tool, arguments, caller);
-    if progress {
-        let (app, events, id) = (Arc::clone(&app), events.clone(), id.clone());
-        request.progress = Progress::to(move |update| {
-            let envelope = answer::succeeded(&app, step(update), id.clone());
-            drop(
-                events.try_send(Event::default().event("progress").data(answer::json(&envelope).to_string())),
-            );
-        });
-    }
-    let envelope = match tools::call(&app, request).await {
+    let cancel = request.cancel.clone();
+    let outcome = if progress {
+        let work = |progress| {
+            request.progress = progress;
+            tools::call(&app, request)
+        };
+        let interval = Duration::from_millis(app.config.mcp.progress_interval_ms);
+        let tell = |update: Option<ProgressUpdate>| {
+            let update = update.map(step);
+            let told = update.map(|step| tell("progress", &answer::succeeded(&app, step, id.clone())));
+            async move {
+                if let Some(told) = told {
+                    told.await;
+                }
+            }
+        };
+        relay(Pace { interval, heartbeat: None }, &cancel, work, tell).await
+    } else {
+        tools::call(&app, request).await
+    };
+    let envelope = match outcome {
         Ok(envelope) => shape(envelope),
         Err(refusal) => answer::refused(&app, &refusal, id.clone()),
     };

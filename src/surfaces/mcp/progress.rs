@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
-use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
+use crate::surfaces::progress::{Pace, relay};
 use crate::tools::{Progress, ProgressUpdate};
 
 /// A silent call shows that it lives this often, because clients give up on silence.
@@ -32,43 +33,15 @@ impl Reporter {
         Self { peer, token, tool, interval }
     }
 
-    /// Runs `work` and forwards its progress until it ends.
-    ///
-    /// A notification that has begun is finished before the answer goes out, so that none follows it;
-    /// of the updates that arrive within an interval only the latest is kept.
-    pub(super) async fn during<T, F>(self, work: impl FnOnce(Progress) -> F) -> T
+    /// Runs `work` and forwards its progress until it ends or is cancelled.
+    pub(super) async fn during<T, F>(self, cancel: &CancellationToken, work: impl FnOnce(Progress) -> F) -> T
     where
         F: Future<Output = T>,
     {
-        let (sender, mut updates) = watch::channel(None);
-        let work = work(Progress::to(move |update| drop(sender.send(Some(update)))));
-        tokio::pin!(work);
         let mut line = Line::default();
-        let mut quiet = tokio::time::interval(HEARTBEAT);
-        quiet.reset();
-        let mut open = true;
-        loop {
-            tokio::select! {
-                biased;
-                outcome = &mut work => return outcome,
-                changed = updates.changed(), if open => {
-                    if changed.is_err() {
-                        open = false;
-                        continue;
-                    }
-                    let update = updates.borrow_and_update().clone();
-                    self.send(line.next(update)).await;
-                    quiet.reset();
-                    // The pause: only the end of the work cuts it short.
-                    tokio::select! {
-                        biased;
-                        outcome = &mut work => return outcome,
-                        () = tokio::time::sleep(self.interval) => {}
-                    }
-                }
-                _ = quiet.tick() => self.send(line.next(None)).await,
-            }
-        }
+        let pace = Pace { interval: self.interval, heartbeat: Some(HEARTBEAT) };
+        let this = &self;
+        relay(pace, cancel, work, |update| this.send(line.next(update))).await
     }
 
     async fn send(&self, step: Step) {

@@ -16,7 +16,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
 use super::browse::Asked;
-use super::capabilities::{Dialect, server_config};
+use super::capabilities::{Dialect, Vector, server_config};
 use super::in_flight::{InFlight, Registered, canonical};
 use super::progress::Reporter;
 use super::{completion, prompts, resources, wire};
@@ -107,7 +107,7 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        server_config(self.dialect)
+        server_config(self.dialect, Vector::found(&self.app))
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -150,7 +150,7 @@ impl ServerHandler for McpServer {
             None => run(Progress::default()).await,
             Some(token) => {
                 let interval = Duration::from_millis(self.app.config.mcp.progress_interval_ms);
-                Reporter::new(context.peer, token, tool.clone(), interval).during(run).await
+                Reporter::new(context.peer, token, tool.clone(), interval).during(&running.token(), run).await
             }
         };
         match outcome {

@@ -166,6 +166,8 @@ async fn timed(
     skipped: Option<&str>,
     work: impl Future<Output = Result<Ended, Fault>> + Send,
 ) -> Step {
+    // After a cancel no further step begins.
+    let skipped = skipped.or_else(|| call.cancel.is_cancelled().then_some("the call was cancelled"));
     if let Some(reason) = skipped {
         return Step { step, state: State::Skipped, reason: Some(reason.to_owned()), ms: 0 };
     }
@@ -194,7 +196,12 @@ async fn install(call: &Call) -> Result<Ended, Fault> {
         let (done, total) = (float(done), total.map(float));
         progress.report(ProgressUpdate { phase: "install", done, total, message, detail: None });
     };
-    let mended = blocking(move || assets::mend(&app.layout, &app.config.assets, wanted, None, &tell)).await?;
+    let cancel = call.cancel.clone();
+    let mended = blocking(move || {
+        let cancelled = || cancel.is_cancelled();
+        assets::mend(&app.layout, &app.config.assets, wanted, None, &cancelled, &tell)
+    })
+    .await?;
     Ok(match mended.brought.as_slice() {
         [] => (State::Present, None),
         brought => (State::Done, Some(brought.join(", "))),
@@ -216,7 +223,13 @@ async fn dictionaries(call: &Call) -> Result<Ended, Fault> {
         update: false,
         force: false,
     };
-    let brought = dictionaries::bring(&workshop, &[BUILT_IN.to_owned()], &[], &|_, _, _| {}).await?;
+    let languages = [BUILT_IN.to_owned()];
+    let brought = tokio::select! {
+        brought = dictionaries::bring(&workshop, &languages, &[], &|_, _, _| {}) => brought?,
+        () = call.cancel.cancelled() => {
+            return Err(Fault::new(ErrorCode::Cancelled, "The download was cancelled."));
+        }
+    };
     let names: Vec<&str> = brought.downloaded.iter().map(|list| list.name.as_str()).collect();
     Ok(if names.is_empty() { (State::Present, None) } else { (State::Done, Some(names.join(", "))) })
 }

@@ -224,6 +224,9 @@ fn ailing(row: &RepositoryRow, project: &Project) -> Option<Issue> {
         RepositoryState::Failed => {
             ("its last run failed", "Index it again; `index_status` says why it failed.")
         }
+        RepositoryState::New if row.is_begun() => {
+            ("its first run was cancelled", "Index it again; the run goes on where it stopped.")
+        }
         RepositoryState::New => ("nothing was indexed", "Index it."),
         RepositoryState::Indexing | RepositoryState::Ready => return None,
     };

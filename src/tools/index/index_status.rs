@@ -37,7 +37,7 @@ const JOBS_MAX: i64 = 10;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Input {
-    /// Only this repository: its absolute path or its name.
+    /// Only this repository, with its own figures and runs: its absolute path or its name.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
@@ -55,7 +55,7 @@ struct Output {
     /// The project's Postgres schema.
     #[serde(rename = "schema_name")]
     schema_name: String,
-    /// Searchable files.
+    /// Searchable files: of the project or, as all figures here, of the repository asked for.
     files: i64,
     /// Files left out, with a reason each.
     files_skipped: i64,
@@ -69,7 +69,7 @@ struct Output {
     model: Model,
     /// Repositories, by path.
     repositories: Vec<Repository>,
-    /// Runs, newest first.
+    /// The last ten runs, newest first.
     jobs: Vec<Job>,
 }
 
@@ -146,7 +146,10 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         .collect();
     let one = only.is_some().then(|| shown.first().map(|row| row.id)).flatten();
     let totals = files::totals(&mut tx, one).await?;
-    let (count, pending) = (vectors::count(&mut tx).await?, vectors::pending_count(&mut tx).await?);
+    let (count, pending) = match one {
+        Some(id) => vectors::of_repository(&mut tx, id).await?,
+        None => (vectors::count(&mut tx).await?, vectors::pending_count(&mut tx).await?),
+    };
     let ids: Vec<i64> = shown.iter().map(|row| row.id).collect();
     let mut missing = breakdown::facts_missing(&mut tx, &ids).await?;
     let mut listed = Vec::with_capacity(shown.len());
@@ -195,10 +198,10 @@ async fn jobs(store: &store::Store, project: &Project, only: Option<&str>) -> Re
     // A job whose process died is not running, whatever its row says: put that right before it is shown.
     let mut door = store.control().await?;
     store::jobs::requeue_expired(&mut door).await?;
-    let jobs = store::jobs::list(&mut door, project.id(), JOBS_MAX).await?;
+    let jobs = store::jobs::list(&mut door, project.id(), only, JOBS_MAX).await?;
     door.commit().await?;
-    let wanted = jobs.into_iter().filter(|job| only.is_none_or(|root| root == job.subject));
-    Ok(wanted
+    Ok(jobs
+        .into_iter()
         .map(|job| Job {
             job_id: job.id,
             kind: job.kind,

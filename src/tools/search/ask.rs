@@ -1,15 +1,16 @@
 //! What `search` and `search_code` share: the project, the model if there is one, the one query core.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::app::App;
 use crate::contract::Fault;
 use crate::embedding::Embedder;
 use crate::postgres::retry_stale_plan;
-use crate::search::{self, Deps, Ranking, SearchAnswer, SearchRequest};
+use crate::search::{self, Deps, Ranking, SearchAnswer, SearchRequest, Stage};
 use crate::store::{Index, ModelFacts, Project};
 use crate::tenancy;
-use crate::tools::Call;
+use crate::tools::{Call, ProgressUpdate};
 
 /// Warnings of answers that had to do without vectors.
 const FALLBACKS: [&str; 4] = ["no_model", "model_mismatch", "embedding_failed", "degraded"];
@@ -20,12 +21,13 @@ pub(super) async fn ask(
     project: &Project,
     request: &SearchRequest,
 ) -> Result<SearchAnswer, Fault> {
-    let answer = match once(call, project, request).await {
+    let on_stage = stages(call);
+    let answer = match once(call, project, request, &on_stage).await {
         Ok(answer) => answer,
         // The project may have got another model in between, with vectors of another length.
         Err(fault) => match tenancy::open(call.app.store().await?, project.id(), project.decided_by()).await?
         {
-            Some(now) if now.model() != project.model() => once(call, &now, request).await?,
+            Some(now) if now.model() != project.model() => once(call, &now, request, &on_stage).await?,
             _ => return Err(fault),
         },
     };
@@ -33,7 +35,12 @@ pub(super) async fn ask(
     Ok(answer)
 }
 
-async fn once(call: &Call, project: &Project, request: &SearchRequest) -> Result<SearchAnswer, Fault> {
+async fn once(
+    call: &Call,
+    project: &Project,
+    request: &SearchRequest,
+    on_stage: &(dyn Fn(Stage) + Send + Sync),
+) -> Result<SearchAnswer, Fault> {
     let app = &call.app;
     let embedder = embedder(app, project.model()).await;
     let dictionary = app.dictionaries.current().await;
@@ -44,9 +51,26 @@ async fn once(call: &Call, project: &Project, request: &SearchRequest) -> Result
         settings: &app.config.search,
         ranking: &ranking,
         clock: &*app.clock,
+        on_stage,
     };
     let store = app.store().await?;
     retry_stale_plan(|| search::search(deps, Index::Postgres(store, project), request)).await
+}
+
+/// Tells the stages of a search as the call's progress; a search that is begun again does not go back.
+pub(super) fn stages(call: &Call) -> impl Fn(Stage) + Send + Sync + 'static {
+    let (progress, reached) = (call.progress.clone(), AtomicU32::new(0));
+    move |stage| {
+        if reached.fetch_max(stage.number(), Ordering::AcqRel) < stage.number() {
+            progress.report(ProgressUpdate {
+                phase: stage.name(),
+                done: stage.number().into(),
+                total: Some(Stage::COUNT.into()),
+                message: stage.sentence(),
+                detail: None,
+            });
+        }
+    }
 }
 
 /// The model of an index; if that is not here, the one that is.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::ask::{embedder, tell};
+use super::ask::{embedder, stages, tell};
 use crate::app::blocking;
 use crate::contract::{ErrorCode, Fault, Warning};
 use crate::languages::terms::TERMS_VERSION;
@@ -64,7 +64,7 @@ pub(super) async fn ask(
     }
     let app = Arc::clone(&call.app);
     let dictionary = app.dictionaries.current().await;
-    let stop = call.cancel.clone();
+    let (stop, on_stage) = (call.cancel.clone(), stages(call));
     let answer = blocking(move || {
         let reader = Reader::open(&file, Limits::from(&app.config.portable), words_by, &stop)?;
         let mut warnings = told(&reader, request.mode);
@@ -80,6 +80,7 @@ pub(super) async fn ask(
             settings: &app.config.search,
             ranking: &ranking,
             clock: &*app.clock,
+            on_stage: &on_stage,
         };
         let asking = search::search(deps, Index::Portable(Box::new(reader)), &request);
         let mut answer = runtime.block_on(asking)?;

@@ -10,7 +10,7 @@ use crate::config::Indexing;
 use crate::contract::{ErrorCode, Fault};
 use crate::indexing::{self, Kind, ReadLimits, Root};
 use crate::store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
-use crate::tenancy::Scope;
+use crate::tenancy::{self, Scope};
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -112,7 +112,20 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         None => None,
     };
     let opened = open(&call, &project, root.as_deref(), &path).await?;
+    let lines = opened.text.lines().count();
+    if start > lines.max(1) {
+        return Err(beyond(&path, start, lines));
+    }
     Ok(cut(opened, (start, end), call.app.config.search.result_bytes_max))
+}
+
+fn beyond(path: &str, start: usize, lines: usize) -> Fault {
+    Fault::new(
+        ErrorCode::InvalidRequest,
+        format!("`{path}` has {lines} lines; line {start} is beyond its end."),
+    )
+    .with_details(serde_json::json!({ "field": "startLine", "value": start, "totalLines": lines }))
+    .with_hint(format!("Ask for lines 1 to {lines}; search again if a hit named the line."))
 }
 
 /// An indexed file, as it was indexed and as it is now.
@@ -141,9 +154,13 @@ pub(in crate::tools) async fn open(
 ) -> Result<Opened, Fault> {
     let (repository, file, spans) = find(call, project, root, path).await?;
     let now = if repository.is_folder() {
-        let (root, settings, wanted) =
-            (repository.root.clone(), call.app.config.indexing.clone(), path.to_owned());
-        blocking(move || read(Path::new(&root), &wanted, &settings)).await?
+        let (root, name) = (repository.root.clone(), repository.name.clone());
+        let (settings, wanted) = (call.app.config.indexing.clone(), path.to_owned());
+        blocking(move || {
+            require_allowed(&root, &name, &settings)?;
+            read(Path::new(&root), &wanted, &settings)
+        })
+        .await?
     } else {
         record(call, project, path).await?
     };
@@ -177,6 +194,20 @@ struct Now {
     text: String,
     language: Option<&'static str>,
     content_hash: Option<[u8; 32]>,
+}
+
+/// What was indexed while more was allowed is still found, but no longer read from disk.
+fn require_allowed(root: &str, name: &str, settings: &Indexing) -> Result<(), Fault> {
+    match tenancy::repository_root(Path::new(root), &settings.roots) {
+        // Without the path, which callers from elsewhere have not been told.
+        Err(fault) if fault.code == ErrorCode::Forbidden => Err(Fault::new(
+            ErrorCode::Forbidden,
+            format!("The repository `{name}` is outside the directories that may be read."),
+        )
+        .with_hint("Ask the operator to add it to indexing.roots, or to remove the repository.")),
+        // What else is wrong with the folder, reading says.
+        _ => Ok(()),
+    }
 }
 
 /// Reads beneath the root, with what indexing would leave out left out, and secrets redacted.

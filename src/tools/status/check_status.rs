@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 use crate::app::Bulkhead;
 use crate::contract::{ErrorCode, Fault, TOOLING_VERSION};
 use crate::store::{Access, Project, ProjectTx, files, vectors};
-use crate::tenancy::Scope;
+use crate::tenancy::{self, Scope};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "check_status",
     title: "Check status",
-    description: "Is the server well: database, embedding model, the caller's project; with issues and remedies.",
+    description: "Is the server well: database, embedding model, the project that is named; with issues and remedies.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     scope: Scope::Search,
@@ -116,6 +116,10 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         Some(_) => call.project_if_any(input.project_id.as_deref()).await?,
         None => None,
     };
+    // The default workspace may well be empty; a project that somebody names should be there.
+    if database.is_some() && project.is_none() && call.names_a_project(input.project_id.as_deref()).await? {
+        issues.push(Issue::from(tenancy::no_index().with_hint(call.caller.principal.hint())));
+    }
     let index = match &project {
         Some(project) => noted(index(&call, project).await, &mut issues),
         None => None,

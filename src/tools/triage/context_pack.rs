@@ -84,6 +84,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         settings: &app.config.search,
         ranking: &ranking,
         clock: &*app.clock,
+        on_stage: &|_| (),
     };
     let options = EvidenceOptions {
         vectors: if input.ann == Some(false) { Vectors::Off } else { Vectors::Auto },

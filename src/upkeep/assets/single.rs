@@ -43,7 +43,7 @@ impl Single {
 }
 
 /// Brings one asset for `target_platform` (none: this machine). With `anew`, what is installed and downloaded is thrown
-/// away first. Blocks.
+/// away first. Blocks, until `cancelled` says to stop.
 ///
 /// # Errors
 /// As [`super::install()`].
@@ -53,6 +53,7 @@ pub fn install_single(
     target_platform: Option<&str>,
     from: Option<&Path>,
     anew: bool,
+    cancelled: &(dyn Fn() -> bool + Sync),
     on_event: &(dyn Fn(AssetEvent) + Sync),
 ) -> Result<InstalledAsset, Fault> {
     let own = platform();
@@ -64,7 +65,7 @@ pub fn install_single(
         .ok_or_else(|| Fault::internal("The manifest lacks an asset.", single.id()))?;
     let wheel = asset.wheel(named)?;
     let looking = Installer::looking(&manifest, layout, settings);
-    let installer = Installer { platform, from, may_fetch: true, on_event, ..looking };
+    let installer = Installer { platform, from, may_fetch: true, cancelled, on_event, ..looking };
     let mut target = installer.target(single.id())?;
     if wheel.platform != "any" && named != own {
         // Beside this machine's own.

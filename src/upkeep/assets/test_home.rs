@@ -28,7 +28,7 @@ pub fn test_home() -> Layout {
 /// As [`install()`].
 pub fn install_for_tests(wanted: Wanted, variant: Variant) -> Result<Installed, Fault> {
     let settings = Assets { variant, ..default_settings() };
-    install(&test_home(), &settings, wanted, None, &|_| ())
+    install(&test_home(), &settings, wanted, None, &|| false, &|_| ())
 }
 
 /// The settings of `defaults.toml`; config reads them with the environment, which tests must not.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use tokio_util::sync::CancellationToken;
 
 use super::catalog::{Catalog, Entry};
 use super::list;
@@ -155,9 +156,14 @@ impl Workshop<'_> {
     async fn asset(&self, single: Single) -> Result<InstalledAsset, Fault> {
         let (layout, settings) = (self.layout.clone(), self.config.assets.clone());
         let (from, anew) = (self.from.clone(), self.force);
-        let silent = |_: AssetEvent| ();
-        blocking(move || install_single((&layout, &settings), single, None, from.as_deref(), anew, &silent))
-            .await
+        // Whoever drops this future wants nothing more of it, and of the pip that runs in it.
+        let stop = CancellationToken::new();
+        let _stop_if_dropped = stop.clone().drop_guard();
+        blocking(move || {
+            let (silent, stopped) = (|_: AssetEvent| (), || stop.is_cancelled());
+            install_single((&layout, &settings), single, None, from.as_deref(), anew, &stopped, &silent)
+        })
+        .await
     }
 
     /// A list of the caller's; none if it is there already.

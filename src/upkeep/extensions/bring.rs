@@ -4,6 +4,8 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use tokio_util::sync::CancellationToken;
+
 use super::catalog::{Catalog, Entry};
 use super::suffix;
 use crate::clock::Clock;
@@ -112,6 +114,9 @@ impl Workshop<'_> {
     async fn built_in(&self) -> Result<bool, Fault> {
         let (layout, settings) = (self.layout.clone(), self.config.assets.clone());
         let (from, anew, platform) = (self.from.clone(), self.force, self.platform.clone());
+        // Whoever drops this future wants nothing more of it, and of the pip that runs in it.
+        let stop = CancellationToken::new();
+        let _stop_if_dropped = stop.clone().drop_guard();
         let asset = blocking(move || {
             install_single(
                 (&layout, &settings),
@@ -119,6 +124,7 @@ impl Workshop<'_> {
                 Some(&platform),
                 from.as_deref(),
                 anew,
+                &|| stop.is_cancelled(),
                 &|_| (),
             )
         })

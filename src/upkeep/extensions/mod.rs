@@ -35,6 +35,17 @@ pub fn platform(system: Option<&str>, arch: Option<&str>) -> Result<String, Faul
     Ok(format!("{system}-{arch}"))
 }
 
+/// Whether the product's own library for this machine lies in `folder`, with the recorded bytes. Reads the file, which
+/// has less than a megabyte.
+#[must_use]
+pub fn is_installed(folder: &std::path::Path) -> bool {
+    let Ok(platform) = platform(None, None) else { return false };
+    let catalog = Catalog::read(folder);
+    catalog
+        .entry(BUILT_IN, &platform)
+        .is_some_and(|entry| is_intact(&folder.join(&entry.file), &entry.sha256))
+}
+
 /// Whether the bytes of a library are the recorded ones.
 #[must_use]
 pub fn is_intact(file: &std::path::Path, sha256: &str) -> bool {

@@ -4,14 +4,13 @@
 //! `sqlite3` program.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::contract::{ErrorCode, Fault};
-use crate::process;
+use crate::process::Program;
 
 /// Loads the library, then runs each statement and prints the first column of what it answers, a line a row.
 const SCRIPT: &str = "import sqlite3, sys\n\
@@ -102,15 +101,15 @@ pub fn probe(
     cancelled: &dyn Fn() -> bool,
 ) -> Result<Probed, Fault> {
     let statements = probe.statements();
-    let mut with_python = Command::new(python);
-    with_python.args(["-I", "-c", SCRIPT]).arg(&probe.library).args(&statements);
+    let with_python = Program::new(python).args(["-I", "-c", SCRIPT]).arg(&probe.library).args(&statements);
     let first = match said(with_python, limit, cancelled)? {
         Said::Cannot(why) => why,
         Said::Answer { lines, why } => return Ok(probe.judged(&lines, &why)),
     };
     let Some(load) = load_command(&probe.library) else { return Ok(nobody(&first)) };
-    let mut with_sqlite = Command::new("sqlite3");
-    with_sqlite.args(["-batch", "-bail", ":memory:", &load, &format!("SELECT '{LOADED}'")]).args(&statements);
+    let with_sqlite = Program::new("sqlite3")
+        .args(["-batch", "-bail", ":memory:", &load, &format!("SELECT '{LOADED}'")])
+        .args(&statements);
     match said(with_sqlite, limit, cancelled)? {
         Said::Cannot(why) => Ok(nobody(&format!("{first}; {why}"))),
         Said::Answer { lines, why } => Ok(probe.judged(&lines, &why)),
@@ -129,9 +128,9 @@ enum Said {
     Answer { lines: Vec<String>, why: String },
 }
 
-fn said(command: Command, limit: Duration, cancelled: &dyn Fn() -> bool) -> Result<Said, Fault> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    match process::run(command, limit, cancelled) {
+fn said(program: Program, limit: Duration, cancelled: &dyn Fn() -> bool) -> Result<Said, Fault> {
+    let name = program.name();
+    match program.run(limit, cancelled) {
         Ok(output) if output.status.code() == Some(CANNOT) => {
             Ok(Said::Cannot(format!("the sqlite3 of `{name}` was built without it")))
         }

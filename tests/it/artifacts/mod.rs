@@ -1,5 +1,6 @@
 //! What is brought from outside: word lists and extensions, by the real tools, from a server on loopback.
 
+mod children;
 mod dictionaries;
 mod extensions;
 mod killed;

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use pairofcleats::process::{self, Output};
+use pairofcleats::process::{Output, Program};
 use serde_json::Value;
 
 use crate::harness::{PROGRAM, home};
@@ -28,7 +28,7 @@ const CLIENT_LIMIT: Duration = Duration::from_secs(120);
 /// Runs a client to its end; fails the test when it takes too long.
 fn run(command: Command) -> Output {
     let shown = format!("{command:?}");
-    process::run(command, CLIENT_LIMIT, &|| false).unwrap_or_else(|fault| panic!("{shown}: {fault}"))
+    Program::from(command).run(CLIENT_LIMIT, &|| false).unwrap_or_else(|fault| panic!("{shown}: {fault}"))
 }
 
 /// Both ends of what a client said, for the message of a failed test.

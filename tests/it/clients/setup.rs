@@ -9,7 +9,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use pairofcleats::process;
+use pairofcleats::process::Program;
 use pairofcleats::upkeep::assets;
 
 /// How long npm or pip may take for one part.
@@ -146,7 +146,8 @@ pub(super) fn sources() -> PathBuf {
 /// The version of an interpreter; fails the test with what to install when it is missing or too old.
 fn needs(mut interpreter: Command, least: (u32, u32), what: &str) -> (u32, u32) {
     interpreter.arg("--version");
-    let output = process::run(interpreter, Duration::from_secs(30), &|| false)
+    let output = Program::from(interpreter)
+        .run(Duration::from_secs(30), &|| false)
         .unwrap_or_else(|fault| panic!("{fault} The tests with independent clients need {what}."));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok());
@@ -171,7 +172,8 @@ fn part(name: &str, list: &Path, install: impl FnOnce(&Path) -> Command) -> Path
     fs::create_dir_all(&unfinished).unwrap();
     let command = install(&unfinished);
     let shown = format!("{command:?}");
-    let output = process::run(command, INSTALL_LIMIT, &|| false)
+    let output = Program::from(command)
+        .run(INSTALL_LIMIT, &|| false)
         .unwrap_or_else(|fault| panic!("the test clients could not be installed: {fault} ({shown})"));
     assert!(
         output.status.success(),

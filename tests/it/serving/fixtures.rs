@@ -26,7 +26,7 @@ fn count(tag: &str, change: fn(&mut usize)) {
 /// The product's tools and these.
 pub(crate) fn tools() -> &'static Toolbox {
     static TOOLS: OnceLock<Toolbox> = OnceLock::new();
-    TOOLS.get_or_init(|| Toolbox::with(&[&ECHOES, &WAITS, &PANICS, &TELLS]))
+    TOOLS.get_or_init(|| Toolbox::with(&[&ECHOES, &WAITS, &PANICS, &TELLS, &MUTTERS]))
 }
 
 const fn tool(
@@ -63,6 +63,41 @@ static PANICS: ToolSpec = tool("panics", |_, _| Box::pin(async { panic!("a defec
 
 /// Reports `steps` steps of progress, as fast as it can, then waits `ms`.
 static TELLS: ToolSpec = tool("tells", |call, arguments| Box::pin(tells(call, arguments)));
+
+/// Reports a step every 10 ms for `ms`, also after it was cancelled.
+static MUTTERS: ToolSpec = tool("mutters", |call, arguments| Box::pin(mutters(call, arguments)));
+
+/// Steps that calls of [`MUTTERS`] reported, by tag, and the step at which each had seen its cancel.
+static MUTTERED: Mutex<Option<HashMap<String, (u64, Option<u64>)>>> = Mutex::new(None);
+
+/// How many steps the tool `mutters` reported with this tag, and at which it saw that it was cancelled.
+pub(crate) fn muttered(tag: &str) -> (u64, Option<u64>) {
+    MUTTERED.lock().unwrap().as_ref().and_then(|calls| calls.get(tag)).copied().unwrap_or_default()
+}
+
+async fn mutters(call: Call, arguments: Value) -> Result<Value, Fault> {
+    let tag = arguments["tag"].as_str().unwrap_or_default().to_owned();
+    for step in 1..=arguments["ms"].as_u64().unwrap_or(0) / 10 {
+        let cancelled = call.cancel.is_cancelled();
+        {
+            let mut calls = MUTTERED.lock().unwrap();
+            let seen = calls.get_or_insert_default().entry(tag.clone()).or_default();
+            seen.0 = step;
+            if cancelled && seen.1.is_none() {
+                seen.1 = Some(step);
+            }
+        }
+        call.progress.report(ProgressUpdate {
+            phase: "count",
+            done: f64::from(u32::try_from(step).unwrap()),
+            total: None,
+            message: format!("step {step}"),
+            detail: None,
+        });
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    Ok(json!({}))
+}
 
 /// One call of [`WAITS`], counted for as long as it runs.
 struct Waiting(String);

@@ -12,10 +12,12 @@ mod malformed;
 mod openapi;
 mod oversized;
 mod parity;
+mod progress;
 mod protocol;
 mod requests;
 mod sessions;
 mod tls;
+mod turns;
 
 use std::sync::Arc;
 

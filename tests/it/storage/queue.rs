@@ -300,7 +300,7 @@ async fn a_run_stops_when_its_caller_cancels() {
     assert_eq!(result.unwrap_err().code, ErrorCode::Cancelled);
     assert_eq!(*seen.lock().unwrap(), [3]);
     let mut door = fresh.store.control_read().await.unwrap();
-    let jobs = store::jobs::list(&mut door, &ProjectId::parse("p").unwrap(), 10).await.unwrap();
+    let jobs = store::jobs::list(&mut door, &ProjectId::parse("p").unwrap(), None, 10).await.unwrap();
     assert_eq!(jobs.iter().map(|job| job.state).collect::<Vec<_>>(), [JobState::Cancelled]);
     drop(door);
     fresh.remove().await;
