@@ -23,15 +23,18 @@ pub mod fuse;
 pub mod rank;
 mod role;
 
+mod budget;
 mod hits;
 mod present;
 mod snippet;
 mod surroundings;
+pub mod tokens;
 
 pub use ask::{Deps, search};
+pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use given::{Given, GivenValue, given};
 pub use nearest::nearest;
-pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, present};
+pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, headline, present};
 pub use rank::{Facts, Parts, Ranked};
 pub use ranking::Ranking;
 pub use request::{

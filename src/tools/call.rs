@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::context::{Call, Caller, Progress};
 use super::list::Toolbox;
+use super::next::Asked;
 use super::spec::ToolSpec;
 use crate::app::{App, Bulkhead};
 use crate::contract::{Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, reveal};
@@ -69,6 +70,7 @@ impl Toolbox {
         let (spec, arguments, admission) =
             admitted.await.inspect_err(|refusal| record.refused(app, refusal))?;
         record.tool = spec.name.to_owned();
+        let asked = Asked::of(spec, &arguments, &caller);
 
         let running = Running::new(app);
         // A child token: the client's cancel reaches the tool, a timeout does not reach the client's.
@@ -87,10 +89,12 @@ impl Toolbox {
             }
             let meta = ending.meta(started);
             record.ran(&app, spec, outcome.as_ref().err(), &meta);
-            match outcome {
+            let next = asked.next(outcome.as_ref());
+            let envelope = match outcome {
                 Ok(result) => Envelope::success(result, meta),
                 Err(fault) => Envelope::failure(&fault, meta),
-            }
+            };
+            asked.finished(envelope, next)
         });
         Ok(ended.await.unwrap_or_else(|error| Envelope::failure(&panicked(spec, error), call.meta(started))))
     }

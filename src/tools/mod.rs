@@ -9,6 +9,7 @@ mod spec;
 
 mod call;
 mod context;
+mod next;
 pub mod published;
 mod repository;
 pub mod schema;
@@ -26,4 +27,4 @@ pub use call::{Request, call};
 pub use context::{Call, Caller, Progress, ProgressUpdate, Surface};
 pub use list::{LIST, Toolbox, find};
 pub use spec::{Effects, TimeoutClass, ToolSpec, Toolset};
-pub use view::View;
+pub use view::{EVERY_TOOLSET, View};

@@ -34,3 +34,20 @@ pub fn describe(tool: &ToolSpec) -> Map<String, Value> {
         _ => Map::new(),
     }
 }
+
+/// Tools whose answers are built upon by other calls, and are worth the words of an output schema in every list: what a
+/// hit and the lines of a file consist of. The schemas of all tools stand in `contracts/`, and `GET /tools` answers them.
+const WITH_OUTPUT: [&str; 2] = ["search", "show_file"];
+
+/// The input schema as lists of tools show it.
+#[must_use]
+pub fn listed_input(tool: &ToolSpec) -> Map<String, Value> {
+    schema::listed((tool.input)())
+}
+
+/// The output schema as lists of tools show it: the whole envelope, failures included, because some clients hold error
+/// results against it as well.
+#[must_use]
+pub fn listed_output(tool: &ToolSpec) -> Option<Map<String, Value>> {
+    WITH_OUTPUT.contains(&tool.name).then(|| schema::terse(schema::envelope((tool.output)())))
+}

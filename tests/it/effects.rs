@@ -17,10 +17,11 @@ const SHOWN_IN: &[(&str, &[&str])] = &[
             "filters/values.rs",
             "filters/answers.rs",
             "portable/agreement.rs",
+            "cost.rs",
         ],
     ),
-    ("search_code", &["searching.rs", "surfaces.rs", "isolation.rs"]),
-    ("show_file", &["surfaces.rs", "faults.rs"]),
+    ("search_code", &["searching.rs", "surfaces.rs", "isolation.rs", "cost.rs"]),
+    ("show_file", &["surfaces.rs", "faults.rs", "cost.rs"]),
     ("index_repository", &["surfaces.rs", "isolation.rs", "workflow.rs"]),
     (
         "build_index",

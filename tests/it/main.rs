@@ -13,6 +13,7 @@ mod artifacts;
 mod bench;
 mod client_setup;
 mod clients;
+mod cost;
 mod deploy;
 mod downloads;
 mod embedded;

@@ -11,6 +11,7 @@ mod progress;
 mod prompts;
 mod resources;
 mod server;
+mod text;
 mod uri;
 mod wire;
 
@@ -21,7 +22,7 @@ mod stdio;
 mod streamable;
 mod twin;
 
-pub use server::McpServer;
+pub use server::{McpServer, TEXT};
 pub use sse::SseMcp;
 pub use stdio::serve_stdio;
 pub use streamable::{SESSION_ID, StreamableMcp};
