@@ -21,8 +21,7 @@ const HEADLINE_BYTES_MAX: usize = 200;
 /// Characters of the question that an answer with a token limit repeats.
 const QUERY_CHARS_MAX: usize = 200;
 /// How to get what an answer leaves out.
-const OMITTED_HINT: &str =
-    "Page with `offset`, ask for fewer (`top`), narrow with `path` or `lang`, or read a place with `show_file`.";
+const OMITTED_HINT: &str = "Page with `offset`, ask for fewer (`top`), narrow with `path` or `lang`, or read a place with `show_file`.";
 
 /// The payload of `search`: one ranked list over everything the mode admits.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -288,11 +287,7 @@ pub fn headline(hit: &Hit) -> String {
 }
 
 fn omitted(texts: usize, hits: usize) -> Option<Omitted> {
-    (texts + hits > 0).then(|| Omitted {
-        texts,
-        hits,
-        hint: OMITTED_HINT.to_owned(),
-    })
+    (texts + hits > 0).then(|| Omitted { texts, hits, hint: OMITTED_HINT.to_owned() })
 }
 
 fn shortened(explain: &Explain) -> Explain {
@@ -354,7 +349,11 @@ mod tests {
         let answer = answer(vec![hit(1, "a", "}\nfn open() {\n    store();\n}")]);
         let of = |output| present(&answer, output, false, 100_000).hits.remove(0);
         let (compact, full, json) = (of(Output::Compact), of(Output::Full), of(Output::Json));
-        assert_eq!((compact.headline.as_deref(), compact.mode), (None, None), "the snippet says it, and it is code");
+        assert_eq!(
+            (compact.headline.as_deref(), compact.mode),
+            (None, None),
+            "the snippet says it, and it is code"
+        );
         assert_eq!((full.headline.as_deref(), full.mode), (Some("fn open() {"), Some(Mode::Code)));
         assert!(compact.snippet.is_some() && compact.content.is_none() && compact.repo.is_none());
         assert!(full.content.is_some() && full.lang.is_some() && full.score_breakdown.is_none());

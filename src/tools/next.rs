@@ -152,7 +152,8 @@ impl Asked {
             "download_dictionaries" => vec![self.call("index_status", json!({}))],
             "download_extensions" => {
                 let mut next = Next { tool: "verify_extensions".to_owned(), arguments: Map::new() };
-                let provider = self.extension.as_deref().map(|name| ("provider".to_owned(), Value::from(name)));
+                let provider =
+                    self.extension.as_deref().map(|name| ("provider".to_owned(), Value::from(name)));
                 next.arguments.extend(provider);
                 vec![next]
             }
@@ -168,7 +169,12 @@ impl Asked {
         let repo = &result["repo"];
         if result["truncated"] == true {
             let from = result["endLine"].as_u64().unwrap_or(0) + 1;
-            return vec![self.call("show_file", json!({ "file": result["path"], "repoPath": repo, "startLine": from }))];
+            return vec![
+                self.call(
+                    "show_file",
+                    json!({ "file": result["path"], "repoPath": repo, "startLine": from }),
+                ),
+            ];
         }
         if result["changedSinceIndexed"] == true {
             return vec![self.call("index_status", json!({ "repoPath": repo }))];
@@ -180,7 +186,8 @@ impl Asked {
             let plain = |c: char| c.is_alphanumeric() || c == '_';
             name.rsplit(|c: char| !plain(c)).next().filter(|last| !last.is_empty())
         });
-        let callers = |name: &str| self.call("search", json!({ "query": format!("calls:{name}"), "repoPath": repo }));
+        let callers =
+            |name: &str| self.call("search", json!({ "query": format!("calls:{name}"), "repoPath": repo }));
         function.map(callers).into_iter().collect()
     }
 

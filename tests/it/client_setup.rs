@@ -5,9 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pairofcleats::surfaces::cli::clients::{
-    AGENTS, CLIENTS, Client, Format, Reach, Remote, Setup, TOOLSETS,
-};
+use pairofcleats::surfaces::cli::clients::{AGENTS, CLIENTS, Client, Format, Reach, Remote, Setup, TOOLSETS};
 use serde_json::{Value, json};
 
 use crate::documents::check;

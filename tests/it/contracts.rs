@@ -39,11 +39,14 @@ pub(crate) fn check_answer(tool: &str, envelope: &Value) {
     if let Some(next) = envelope["_meta"].get("next") {
         static INPUTS: OnceLock<HashMap<&str, Validator>> = OnceLock::new();
         let inputs = INPUTS.get_or_init(|| {
-            let compile = |schema: Map<String, Value>| jsonschema::validator_for(&Value::Object(schema)).unwrap();
+            let compile =
+                |schema: Map<String, Value>| jsonschema::validator_for(&Value::Object(schema)).unwrap();
             LIST.iter().map(|tool| (tool.name, compile((tool.input)()))).collect()
         });
-        let wrong: Vec<String> =
-            inputs[next["tool"].as_str().unwrap()].iter_errors(&next["arguments"]).map(|e| e.to_string()).collect();
+        let wrong: Vec<String> = inputs[next["tool"].as_str().unwrap()]
+            .iter_errors(&next["arguments"])
+            .map(|e| e.to_string())
+            .collect();
         assert!(wrong.is_empty(), "{tool} names a call that would be refused: {wrong:?}\n{next}");
     }
 }

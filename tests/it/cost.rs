@@ -79,19 +79,37 @@ fn the_lists_cost_what_is_promised() {
     let usual = Session::open(&["--toolsets", TOOLSETS]).ask("tools/list", json!({}));
     let (all, few) = (count(&every.to_string()), count(&usual.to_string()));
     println!("tools/list: {all} tokens, {few} with the toolsets {TOOLSETS}");
-    assert_eq!(names(&every), LIST.iter().map(|tool| tool.name).collect::<Vec<_>>(), "told nothing, it lists all");
+    assert_eq!(
+        names(&every),
+        LIST.iter().map(|tool| tool.name).collect::<Vec<_>>(),
+        "told nothing, it lists all"
+    );
     assert_eq!(
         names(&usual),
-        ["search", "search_code", "show_file", "index_repository", "build_index", "index_status", "check_status",
-            "workspace_status"]
+        [
+            "search",
+            "search_code",
+            "show_file",
+            "index_repository",
+            "build_index",
+            "index_status",
+            "check_status",
+            "workspace_status"
+        ]
     );
     assert!(all <= 8_000, "the whole list costs {all} tokens");
     assert!(few <= 3_500, "the toolsets {TOOLSETS} cost {few} tokens");
     // Every field is listed, with its type; every rule is checked.
     for (listed, tool) in every["tools"].as_array().unwrap().iter().zip(LIST) {
         let whole = (tool.input)();
-        let fields = |schema: &Value| schema.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>());
-        assert_eq!(fields(&listed["inputSchema"]["properties"]), fields(&whole["properties"]), "{}", tool.name);
+        let fields =
+            |schema: &Value| schema.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>());
+        assert_eq!(
+            fields(&listed["inputSchema"]["properties"]),
+            fields(&whole["properties"]),
+            "{}",
+            tool.name
+        );
         for (field, rule) in listed["inputSchema"]["properties"].as_object().unwrap() {
             assert!(rule["type"].is_string() || rule["type"].is_array(), "{}.{field}: {rule}", tool.name);
         }
@@ -152,7 +170,10 @@ fn shop() -> Repository {
         )
     };
     let file = |from: usize| (from..from + 6).map(function).collect::<String>();
-    let long = format!("def tell_story():\n{}    return 1\n", "    say('it was a dark and stormy night')\n".repeat(300));
+    let long = format!(
+        "def tell_story():\n{}    return 1\n",
+        "    say('it was a dark and stormy night')\n".repeat(300)
+    );
     let repository = Repository::new(&[
         ("src/cash/drawer.py", &file(0)),
         ("src/cash/till.py", &file(6)),
@@ -207,10 +228,15 @@ async fn an_answer_keeps_within_the_tokens_asked_for() {
                 call(&app, tool, arguments).await["result"][list].as_array().unwrap().len()
             };
             let left_out = result["omitted"]["hits"].as_u64().unwrap_or(0);
-            assert_eq!(shown.len() as u64 + left_out, unlimited as u64, "what is left out is said: {envelope:#}");
+            assert_eq!(
+                shown.len() as u64 + left_out,
+                unlimited as u64,
+                "what is left out is said: {envelope:#}"
+            );
         }
     }
-    let plenty = call(&app, "search", json!({ "query": "count coins", "project_id": project, "maxTokens": 100_000 }));
+    let plenty =
+        call(&app, "search", json!({ "query": "count coins", "project_id": project, "maxTokens": 100_000 }));
     assert!(plenty.await["result"].get("omitted").is_none());
 }
 
@@ -305,7 +331,8 @@ async fn every_answer_names_a_call_that_works() {
         arguments["project_id"] = json!(project);
         arguments
     };
-    let report = json!({ "source": "manual", "payload": [{ "title": "coins", "package": { "name": "coins" } }] });
+    let report =
+        json!({ "source": "manual", "payload": [{ "title": "coins", "package": { "name": "coins" } }] });
     let ingested = call(&app, "triage_ingest", ours(report.clone())).await;
     let finding = ingested["result"]["recordIds"][0].clone();
     let skip = json!({ "skipInstall": true, "skipDicts": true, "skipTooling": true, "skipArtifacts": true, "skipIndex": true });
@@ -355,7 +382,9 @@ async fn every_answer_names_a_call_that_works() {
 async fn failures_name_the_way_out_that_the_caller_has() {
     let (app, repository) = (app(), shop());
     let nowhere = project("nowhere");
-    let none = call(&app, "search", json!({ "query": "x", "project_id": nowhere, "repoPath": repository.root() })).await;
+    let none =
+        call(&app, "search", json!({ "query": "x", "project_id": nowhere, "repoPath": repository.root() }))
+            .await;
     let next = &none["_meta"]["next"];
     assert_eq!(
         (&next["tool"], &next["arguments"]["repoPath"], &next["arguments"]["project_id"]),
@@ -363,11 +392,15 @@ async fn failures_name_the_way_out_that_the_caller_has() {
         "{none:#}"
     );
     // A client on standard input works somewhere; that is what is indexed.
-    let mut caller = Caller { directory: Some(repository.path().to_owned()), ..Caller::local(Surface::Stdio) };
+    let mut caller =
+        Caller { directory: Some(repository.path().to_owned()), ..Caller::local(Surface::Stdio) };
     let arguments = json!({ "query": "x", "project_id": nowhere });
     let ask = |caller: Caller| {
         let (app, arguments) = (app.clone(), arguments.clone());
-        async move { serde_json::to_value(gate(&app, Request::new("search", arguments, caller)).await.unwrap()).unwrap() }
+        async move {
+            serde_json::to_value(gate(&app, Request::new("search", arguments, caller)).await.unwrap())
+                .unwrap()
+        }
     };
     let here = ask(caller.clone()).await;
     assert_eq!(here["_meta"]["next"]["arguments"]["repoPath"], json!(repository.path()), "{here:#}");
@@ -380,7 +413,8 @@ async fn failures_name_the_way_out_that_the_caller_has() {
     let built = follow(&app, "NO_INDEX", &none).await;
     assert!(built["result"]["jobId"].is_string(), "{built:#}");
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": nowhere })).await;
-    let missing = call(&app, "show_file", json!({ "file": "src/tell_story.py", "project_id": nowhere })).await;
+    let missing =
+        call(&app, "show_file", json!({ "file": "src/tell_story.py", "project_id": nowhere })).await;
     assert_eq!(missing["error"]["code"], "NOT_FOUND");
     follow(&app, "NOT_FOUND", &missing).await;
 }

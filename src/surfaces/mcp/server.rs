@@ -98,7 +98,8 @@ impl McpServer {
 
     /// What the text of results is: as the request's header says, else as the operator chose.
     fn text_form(&self, context: &RequestContext<RoleServer>) -> TextForm {
-        let asked = context.extensions.get::<Parts>().and_then(|parts| parts.headers.get(TEXT)?.to_str().ok());
+        let asked =
+            context.extensions.get::<Parts>().and_then(|parts| parts.headers.get(TEXT)?.to_str().ok());
         match asked.map(str::trim) {
             Some(form) if form.eq_ignore_ascii_case("short") => TextForm::Short,
             Some(form) if form.eq_ignore_ascii_case("envelope") => TextForm::Envelope,
@@ -107,7 +108,12 @@ impl McpServer {
     }
 
     /// A broken argument is a protocol error or a tool result, as the operator chose (contract.md, "MCP").
-    fn refuse(&self, refusal: &Refusal, form: TextForm, request_id: String) -> Result<CallToolResponse, ErrorData> {
+    fn refuse(
+        &self,
+        refusal: &Refusal,
+        form: TextForm,
+        request_id: String,
+    ) -> Result<CallToolResponse, ErrorData> {
         let as_result = matches!(refusal, Refusal::InvalidArguments(_))
             && self.app.config.mcp.validation_errors == ValidationErrors::Tool;
         if as_result {

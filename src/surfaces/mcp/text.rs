@@ -54,7 +54,8 @@ fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
     write!(text, " {}{}{}", word("kind", ""), word("name", " "), word("mode", " "))?;
     writeln!(text, " score {} id {}", hit["score"], hit["id"])?;
     for (field, before) in [("calls", "calls"), ("calledBy", "called by")] {
-        let names: Vec<&str> = hit[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let names: Vec<&str> =
+            hit[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if !names.is_empty() {
             writeln!(text, " {before} {}", names.join(", "))?;
         }
@@ -84,13 +85,18 @@ fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Resul
     }
     if let Some(omitted) = result["omitted"].as_object() {
         let (texts, hits) = (&omitted["texts"], &omitted["hits"]);
-        write!(text, "\nomitted: {hits} hits, texts of {texts}. {}", omitted["hint"].as_str().unwrap_or_default())?;
+        write!(
+            text,
+            "\nomitted: {hits} hits, texts of {texts}. {}",
+            omitted["hint"].as_str().unwrap_or_default()
+        )?;
     }
     write_others(text, result, &["backend", "query", "hits", "total", "nextOffset", "vectors", "omitted"])
 }
 
 fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Result {
-    let (path, repo) = (result["path"].as_str().unwrap_or_default(), result["repo"].as_str().unwrap_or_default());
+    let (path, repo) =
+        (result["path"].as_str().unwrap_or_default(), result["repo"].as_str().unwrap_or_default());
     let (start, end) = (&result["startLine"], &result["endLine"]);
     writeln!(text, "{repo}: {path}:{start}-{end} of {} lines", result["totalLines"])?;
     write!(text, "{lines}")?;
@@ -98,15 +104,32 @@ fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Resul
         write!(text, "\nThe file changed since it was indexed.")?;
     }
     if let Some(omitted) = result["omitted"].as_object() {
-        write!(text, "\nomitted: {} lines. {}", omitted["lines"], omitted["hint"].as_str().unwrap_or_default())?;
+        write!(
+            text,
+            "\nomitted: {} lines. {}",
+            omitted["lines"],
+            omitted["hint"].as_str().unwrap_or_default()
+        )?;
     }
     for chunk in result["chunks"].as_array().into_iter().flatten() {
         let name = chunk["name"].as_str().unwrap_or_default();
         let kind = chunk["kind"].as_str().unwrap_or_default();
         write!(text, "\n{}-{} {kind} {name} id {}", chunk["startLine"], chunk["endLine"], chunk["id"])?;
     }
-    let told = ["path", "repo", "language", "startLine", "endLine", "totalLines", "truncated", "contentHash",
-        "changedSinceIndexed", "text", "omitted", "chunks"];
+    let told = [
+        "path",
+        "repo",
+        "language",
+        "startLine",
+        "endLine",
+        "totalLines",
+        "truncated",
+        "contentHash",
+        "changedSinceIndexed",
+        "text",
+        "omitted",
+        "chunks",
+    ];
     write_others(text, result, &told)
 }
 
@@ -134,10 +157,12 @@ mod tests {
 
     #[test]
     fn hits_are_places_with_code() {
-        let shown = short(&envelope(json!({ "backend": "postgres", "query": "q", "total": 9, "nextOffset": 1,
+        let shown = short(&envelope(
+            json!({ "backend": "postgres", "query": "q", "total": 9, "nextOffset": 1,
             "vectors": "exact", "confidence": "high", "hits": [{ "id": 7, "file": "src/a.rs", "startLine": 3, "endLine": 9,
             "kind": "function", "name": "open", "score": 0.5, "snippet": "fn open() {\n    \"x\"\n}",
-            "calls": ["a", "b"] }] })));
+            "calls": ["a", "b"] }] }),
+        ));
         assert_eq!(
             shown,
             "src/a.rs:3-9 function open score 0.5 id 7\n calls a, b\nfn open() {\n    \"x\"\n}\n\
@@ -151,7 +176,11 @@ mod tests {
             "omitted": { "lines": 7, "hint": "Read on." }, "contentHash": "x", "changedSinceIndexed": false,
             "text": "a\u{1b}\nb", "chunks": [{ "id": 1, "startLine": 1, "endLine": 2, "kind": "block" }] });
         let shown = short(&envelope(file));
-        assert!(shown.starts_with("shop: a.rs:1-2 of 9 lines\na\\u{1b}\nb\nomitted: 7 lines. Read on.\n1-2 block"), "{shown}");
+        assert!(
+            shown
+                .starts_with("shop: a.rs:1-2 of 9 lines\na\\u{1b}\nb\nomitted: 7 lines. Read on.\n1-2 block"),
+            "{shown}"
+        );
         assert!(short(&envelope(json!({ "healthy": true }))).starts_with("{\"healthy\":true}\n"));
     }
 

@@ -158,7 +158,11 @@ mod tests {
                 assert!(shown["annotations"][hint].is_boolean(), "{}: {hint}", spec.name);
             }
             assert_eq!(shown["inputSchema"]["type"], "object", "{}", spec.name);
-            assert!(shown.get("outputSchema").is_none_or(|schema| schema["type"] == "object"), "{}", spec.name);
+            assert!(
+                shown.get("outputSchema").is_none_or(|schema| schema["type"] == "object"),
+                "{}",
+                spec.name
+            );
             assert_eq!(shown["_meta"]["schemaVersion"], 2, "{}", spec.name);
             assert!(shown["title"].is_string() && shown["_meta"]["toolingVersion"].is_string());
         }

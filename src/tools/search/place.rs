@@ -69,9 +69,8 @@ impl Place {
             place.repo = text(&hit, &["repo"])?;
         }
         if place.file.is_none() && place.id.is_none() {
-            return Err(Fault::new(ErrorCode::InvalidRequest, "Neither a file nor a hit is named.").with_hint(
-                "Give a search hit as `hit`, its `id`, or `file` with startLine and endLine.",
-            ));
+            return Err(Fault::new(ErrorCode::InvalidRequest, "Neither a file nor a hit is named.")
+                .with_hint("Give a search hit as `hit`, its `id`, or `file` with startLine and endLine."));
         }
         if place.end_line.is_some_and(|end| end < place.start_line.unwrap_or(1)) {
             return Err(Fault::new(ErrorCode::InvalidRequest, "endLine is before startLine."));
@@ -109,8 +108,9 @@ impl Place {
             }
             // The file changed since the hit was found, and its chunks got new ids: its place is as good.
             None if self.file.is_some() => Ok(root),
-            None => Err(Fault::new(ErrorCode::NotFound, format!("There is no chunk {id} there."))
-                .with_hint("A file's chunks get new ids when it changes. Search again, or name `file` and lines.")),
+            None => Err(Fault::new(ErrorCode::NotFound, format!("There is no chunk {id} there.")).with_hint(
+                "A file's chunks get new ids when it changes. Search again, or name `file` and lines.",
+            )),
         }
     }
 
@@ -136,14 +136,20 @@ impl Place {
 
 /// The smallest chunk that holds a line, or the lines near it.
 fn around(line: usize, spans: &[ChunkSpan]) -> (usize, usize) {
-    let lines = |span: &ChunkSpan| (span.start_line.unsigned_abs() as usize, span.end_line.unsigned_abs() as usize);
+    let lines =
+        |span: &ChunkSpan| (span.start_line.unsigned_abs() as usize, span.end_line.unsigned_abs() as usize);
     let holds = |(first, last): &(usize, usize)| *first <= line && line <= *last;
     let smallest = spans.iter().map(lines).filter(holds).min_by_key(|(first, last)| last - first);
     smallest.unwrap_or((line.saturating_sub(AROUND).max(1), line.saturating_add(AROUND)))
 }
 
 /// One field under two names.
-fn one(name: &str, other: &str, value: Option<String>, same: Option<String>) -> Result<Option<String>, Fault> {
+fn one(
+    name: &str,
+    other: &str,
+    value: Option<String>,
+    same: Option<String>,
+) -> Result<Option<String>, Fault> {
     match (value, same) {
         (Some(value), Some(same)) if value != same => Err(Fault::new(
             ErrorCode::InvalidRequest,
@@ -209,7 +215,10 @@ mod tests {
         let of_search_code = json!({ "chunk_id": 7, "file_path": "a.rs", "start_line": 3, "end_line": 9,
             "content": "x", "similarity_score": 0.5, "repo": "shop" });
         let place = Place::of(given(of_search)).unwrap();
-        assert_eq!((place.file.as_deref(), place.repo.as_deref(), place.id), (Some("a.rs"), Some("shop"), Some(7)));
+        assert_eq!(
+            (place.file.as_deref(), place.repo.as_deref(), place.id),
+            (Some("a.rs"), Some("shop"), Some(7))
+        );
         assert_eq!(place.range(&[]).unwrap(), (3, 9));
         assert_eq!(place, Place::of(given(of_search_code)).unwrap());
     }
@@ -220,7 +229,10 @@ mod tests {
         let lines = Given { start_line: Some(1), ..given(hit.clone()) };
         assert_eq!(Place::of(lines).unwrap().range(&[]).unwrap(), (1, 400));
         let other = Place::of(Given { file: Some("b.rs".into()), ..given(hit) }).unwrap();
-        assert_eq!((other.file.as_deref(), other.id, other.range(&[]).unwrap()), (Some("b.rs"), None, (1, 400)));
+        assert_eq!(
+            (other.file.as_deref(), other.id, other.range(&[]).unwrap()),
+            (Some("b.rs"), None, (1, 400))
+        );
     }
 
     #[test]
