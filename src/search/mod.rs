@@ -41,3 +41,4 @@ pub use request::{
     Backend, Explain, ExplainedTerm, History, Hit, Known, Mode, Output, SearchAnswer, SearchRequest, Timings,
     Vectors, VectorsUsed,
 };
+pub use snippet::shorten;

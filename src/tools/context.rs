@@ -16,8 +16,8 @@ use crate::store::{DecidedBy, ModelFacts, Project};
 use crate::tenancy::{self, Principal, Session};
 use crate::tools::view::View;
 
-/// Tokens of the envelope that come after the tool is done: the duration's digits and the warning about invisible characters.
-const ENVELOPE_LATER_TOKENS: usize = 48;
+/// Tokens of the envelope that come after the tool is done: the duration's digits and the code of one more warning.
+const ENVELOPE_LATER_TOKENS: usize = 20;
 
 /// One call, in the hands of the tool that runs it. Cheap to clone.
 #[derive(Clone)]

@@ -12,8 +12,6 @@ use crate::search::{as_shown, tokens};
 const FIRST_QUESTION: &str = "where does the program start";
 /// Longer arguments are not repeated.
 const ARGUMENT_BYTES_MAX: usize = 1024;
-/// Characters of a warning in an answer that must be shorter still.
-const WARNING_CHARS_SHORT: usize = 80;
 
 /// What of a call decides the next one.
 pub(super) struct Asked {
@@ -64,9 +62,10 @@ impl Asked {
             envelope.meta.next = None;
         }
         if !fits(&envelope) {
+            // Their codes say what they are about.
             for warning in &mut envelope.meta.warnings {
                 warning.details = None;
-                warning.message = warning.message.chars().take(WARNING_CHARS_SHORT).collect();
+                warning.message.clear();
             }
         }
         envelope
@@ -167,7 +166,7 @@ impl Asked {
     /// The rest of the file where it was cut; else who calls the first function shown.
     fn after_file(&self, result: &Value) -> Vec<Next> {
         let repo = &result["repo"];
-        if result["truncated"] == true {
+        if result.pointer("/omitted/lines").and_then(Value::as_u64).is_some_and(|lines| lines > 0) {
             let from = result["endLine"].as_u64().unwrap_or(0) + 1;
             return vec![
                 self.call(

@@ -89,7 +89,7 @@ pub(super) struct Input {
     /// compact (default): a few lines a hit; full: whole chunks and facts; json: full with statistics.
     pub(super) output: Option<Output>,
     /// Keeps the answer within so many cl100k tokens; `omitted` says what is left out.
-    #[schemars(range(min = 256, max = 100_000))]
+    #[schemars(range(min = 300, max = 100_000))]
     pub(super) max_tokens: Option<usize>,
     /// Adds every part of each score and how the question was read.
     pub(super) explain: Option<bool>,

@@ -48,7 +48,7 @@ struct Input {
     limit: Option<usize>,
     /// Keeps the answer within so many cl100k tokens; `omitted` says what is left out.
     #[serde(rename = "maxTokens")]
-    #[schemars(range(min = 256, max = 100_000))]
+    #[schemars(range(min = 300, max = 100_000))]
     max_tokens: Option<usize>,
 }
 

@@ -12,7 +12,7 @@ use crate::app::{Bulkhead, blocking};
 use crate::config::Indexing;
 use crate::contract::{ErrorCode, Fault};
 use crate::indexing::{self, Kind, ReadLimits, Root};
-use crate::search::{Budget, as_shown, tokens};
+use crate::search::{Budget, as_shown, shorten, tokens};
 use crate::store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
 use crate::tenancy::Scope;
 use crate::tools::repository::repository;
@@ -34,6 +34,9 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     output: schema::of_answer::<Output>,
     run: |call, arguments| typed(call, arguments, run),
 };
+
+/// Bytes of a line that is shown where no whole line fits.
+const LINE_BYTES_SHORT: usize = 80;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -69,7 +72,7 @@ struct Input {
     #[schemars(range(min = 1))]
     line: Option<usize>,
     /// Keeps the answer within so many cl100k tokens; `omitted` says what is left out.
-    #[schemars(range(min = 256, max = 100_000))]
+    #[schemars(range(min = 300, max = 100_000))]
     max_tokens: Option<usize>,
 }
 
@@ -303,7 +306,17 @@ fn cut(opened: Opened, range: (usize, usize), budget: Budget, bytes_max: usize) 
             None => too_many = middle,
         }
     }
-    shown(fits)
+    if fits > 0 || asked.is_empty() {
+        return shown(fits);
+    }
+    // Not even one line fits: its beginning stands for it.
+    let first = shorten(asked[0], LINE_BYTES_SHORT);
+    let mut output = lines(&opened, &asked, start, 1, total_lines);
+    let hint = "The line is cut, too: ask with a larger maxTokens.".to_owned();
+    output.omitted = Some(Cut { lines: asked.len() - 1, hint });
+    (output.text, output.truncated) = (first, true);
+    output.chunks.clear();
+    output
 }
 
 /// The answer with the first `count` of the lines that were asked for.
