@@ -35,9 +35,12 @@ pub fn describe(tool: &ToolSpec) -> Map<String, Value> {
     }
 }
 
-/// Tools whose answers are built upon by other calls, and are worth the words of an output schema in every list: what a
-/// hit and the lines of a file consist of. The schemas of all tools stand in `contracts/`, and `GET /tools` answers them.
-const WITH_OUTPUT: [&str; 2] = ["search", "show_file"];
+/// The one tool whose output schema is worth its words in every list: other calls are built upon its hits. The schemas of
+/// all tools stand in `contracts/`, and `GET /tools` answers them.
+const WITH_OUTPUT: &str = "search";
+/// What lists show of it: the fields that every answer has, or that lead on.
+const SHOWN: [&str; 11] =
+    ["hits", "total", "nextOffset", "id", "file", "startLine", "endLine", "kind", "name", "score", "snippet"];
 
 /// The input schema as lists of tools show it.
 #[must_use]
@@ -49,5 +52,17 @@ pub fn listed_input(tool: &ToolSpec) -> Map<String, Value> {
 /// results against it as well.
 #[must_use]
 pub fn listed_output(tool: &ToolSpec) -> Option<Map<String, Value>> {
-    WITH_OUTPUT.contains(&tool.name).then(|| schema::terse(schema::envelope((tool.output)())))
+    if tool.name != WITH_OUTPUT {
+        return None;
+    }
+    let mut schema = Value::Object(schema::terse(schema::envelope((tool.output)())));
+    for fields in ["/properties/result/properties", "/properties/result/properties/hits/items/properties"] {
+        if let Some(Value::Object(fields)) = schema.pointer_mut(fields) {
+            fields.retain(|field, _| SHOWN.contains(&field.as_str()));
+        }
+    }
+    match schema {
+        Value::Object(schema) => Some(schema),
+        _ => None,
+    }
 }

@@ -171,7 +171,8 @@ pub fn listed(mut schema: Map<String, Value>) -> Map<String, Value> {
     fn strip(field: &mut Value) {
         let Value::Object(rules) = field else { return };
         rules.retain(|word, value| {
-            !LENGTHS.contains(&word.as_str())
+            !(word == "additionalProperties" && *value == true)
+                && !LENGTHS.contains(&word.as_str())
                 && !(word == "minimum" && value.as_f64().is_some_and(|least| least <= 1.0))
         });
         if let Some(items) = rules.get_mut("items") {

@@ -45,7 +45,8 @@ impl View {
 
     /// Whether the list is narrowed to some families; older names of tools are then called, but not listed.
     pub(super) fn is_narrowed(&self) -> bool {
-        self.toolsets.is_some()
+        let lacks = |shown: &Vec<Toolset>| Toolset::ALL.iter().any(|toolset| !shown.contains(toolset));
+        self.toolsets.as_ref().is_some_and(lacks)
     }
 
     /// Why a tool is switched off, if it is.

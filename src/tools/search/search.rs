@@ -88,7 +88,7 @@ pub(super) struct Input {
     context: Option<usize>,
     /// compact (default): a few lines a hit; full: whole chunks and facts; json: full with statistics.
     pub(super) output: Option<Output>,
-    /// Keeps the answer within so many cl100k tokens; `omitted` says what is left out.
+    /// Most cl100k tokens of the whole answer; `omitted` says what is cut.
     #[schemars(range(min = 300, max = 100_000))]
     pub(super) max_tokens: Option<usize>,
     /// Adds every part of each score and how the question was read.
@@ -157,7 +157,13 @@ async fn run(call: Call, input: Input) -> Result<SearchPayload, Fault> {
 pub(super) fn budget(call: &Call, max_tokens: Option<usize>) -> Budget {
     let budget = Budget::new(call.app.config.search.result_bytes_max, max_tokens);
     match max_tokens {
-        Some(_) => budget.less(call.envelope_tokens()),
+        Some(most) if most < NEXT_FROM_TOKENS => budget.less(call.envelope_tokens()),
+        Some(_) => budget.less(call.envelope_tokens() + NEXT_TOKENS),
         None => budget,
     }
 }
+
+/// Room for `_meta.next`, where that is not a large part of the answer.
+const NEXT_TOKENS: usize = 56;
+/// From this limit on.
+const NEXT_FROM_TOKENS: usize = 512;

@@ -46,7 +46,7 @@ struct Input {
     /// Most results, 1 to 50; default 10.
     #[schemars(range(min = 1, max = 50))]
     limit: Option<usize>,
-    /// Keeps the answer within so many cl100k tokens; `omitted` says what is left out.
+    /// Most cl100k tokens of the whole answer; `omitted` says what is cut.
     #[serde(rename = "maxTokens")]
     #[schemars(range(min = 300, max = 100_000))]
     max_tokens: Option<usize>,

@@ -71,7 +71,7 @@ struct Input {
     /// Shows the definition around this line, or widens the range to it.
     #[schemars(range(min = 1))]
     line: Option<usize>,
-    /// Keeps the answer within so many cl100k tokens; `omitted` says what is left out.
+    /// Most cl100k tokens of the whole answer; `omitted` says what is cut.
     #[schemars(range(min = 300, max = 100_000))]
     max_tokens: Option<usize>,
 }
