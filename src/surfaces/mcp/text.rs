@@ -37,7 +37,10 @@ fn answered(text: &mut String, result: &Value) -> std::fmt::Result {
     let compact = |hit: &Value| hit.get("content").is_none() && hit.get("scoreBreakdown").is_none();
     match (result["hits"].as_array(), result["text"].as_str()) {
         (Some(hits), _) if hits.iter().all(compact) && result.get("explain").is_none() => {
-            hits.iter().try_for_each(|hit| write_hit(text, hit))?;
+            hits.iter().try_for_each(|hit| {
+                write_hit(text, hit)?;
+                writeln!(text)
+            })?;
             write_end(text, result, hits.len())
         }
         (None, Some(lines)) if result["path"].is_string() => write_file(text, result, lines),
@@ -165,7 +168,7 @@ mod tests {
         ));
         assert_eq!(
             shown,
-            "src/a.rs:3-9 function open score 0.5 id 7\n calls a, b\nfn open() {\n    \"x\"\n}\n\
+            "src/a.rs:3-9 function open score 0.5 id 7\n calls a, b\nfn open() {\n    \"x\"\n}\n\n\
              1 of 9 hits, next page: offset 1\nconfidence: \"high\"\nnext: show_file {\"id\":7}"
         );
     }
