@@ -1,6 +1,3 @@
-//! How many tokens a text costs its reader, counted as cl100k does.
+//! How many tokens a text costs its reader.
 
-/// Tokens of `text`.
-pub(super) fn count(text: &str) -> usize {
-    bpe_openai::cl100k_base().count(text)
-}
+pub(super) use crate::search::tokens::count;

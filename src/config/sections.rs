@@ -126,7 +126,8 @@ sections! {
     }
     /// MCP.
     Mcp {
-        transport: Transport, validation_errors: ValidationErrors, message_bytes_max: usize, progress_interval_ms: u64,
+        transport: Transport, validation_errors: ValidationErrors, text: TextForm, message_bytes_max: usize,
+        progress_interval_ms: u64,
         resources_page: usize, resources_max: usize,
     }
     /// Logs, always on stderr.
@@ -204,6 +205,16 @@ pub enum ValidationErrors {
     Protocol,
     /// A tool result with `isError`, as the protocol revision itself advises.
     Tool,
+}
+
+/// What the text of a tool result is, beside the structured content.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TextForm {
+    /// The same envelope, serialised: for clients that parse it.
+    Envelope,
+    /// Places, code and hints as plain text, in fewer tokens: for models that read it.
+    Short,
 }
 
 /// Shape of a log line.

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{ErrorCode, Fault, SCHEMA_VERSION, TOOLING_VERSION, cut};
 
@@ -71,6 +71,18 @@ pub struct Meta {
     /// What the caller should know although the call succeeded.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub warnings: Vec<Warning>,
+    /// The call that helps most now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub next: Option<Next>,
+}
+
+/// A call to make: it fits the tool's input schema, and the caller may make it.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Next {
+    /// Name of the tool.
+    pub tool: String,
+    /// Its arguments.
+    pub arguments: Map<String, Value>,
 }
 
 /// A structured warning.
@@ -107,6 +119,7 @@ impl Meta {
             project_decided_by: None,
             duration_ms: None,
             warnings: Vec::new(),
+            next: None,
         }
     }
 }

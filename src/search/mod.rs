@@ -29,22 +29,26 @@ pub mod fuse;
 pub mod rank;
 mod role;
 
+mod budget;
 mod hits;
 mod matched;
 mod present;
 mod snippet;
 mod spelled;
 mod surroundings;
+pub mod tokens;
 
 pub use ask::{Deps, search};
+pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
 pub use given::{Given, GivenValue, given};
 pub use nearest::nearest;
-pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, present};
+pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, headline, present};
 pub use rank::{Facts, Parts, Ranked};
 pub use ranking::Ranking;
 pub use request::{
     Backend, Explain, ExplainedTerm, History, Hit, Known, Mode, Output, SearchAnswer, SearchRequest, Timings,
     Vectors, VectorsUsed,
 };
+pub use snippet::shorten;
 pub use stage::Stage;

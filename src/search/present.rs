@@ -1,8 +1,9 @@
-//! The public forms of an answer: compact for agents, full, and json with statistics; each within a byte budget.
+//! The public forms of an answer: compact for agents, full, and json with statistics; each within a budget.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::budget::{Budget, Fitted, Shrinks, fit};
 use super::confidence::Confidence;
 use super::rank::Parts;
 use super::request::{Backend, Explain, Hit, Known, Mode, Output, SearchAnswer, Timings, VectorsUsed};
@@ -22,6 +23,10 @@ const CALLS_COMPACT_MAX: usize = 5;
 const TERMS_EXPLAINED_MAX: usize = 24;
 /// Bytes of a headline.
 const HEADLINE_BYTES_MAX: usize = 200;
+/// Characters of the question that an answer with a token limit repeats.
+const QUERY_CHARS_MAX: usize = 200;
+/// How to get what an answer leaves out.
+const OMITTED_HINT: &str = "Page with `offset`, ask for fewer (`top`), narrow with `path` or `lang`, or read a place with `show_file`.";
 
 /// The payload of `search`: one ranked list over everything the mode admits.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -46,7 +51,7 @@ pub struct SearchPayload {
     pub next_offset: Option<usize>,
     /// How vectors were compared: `exact`, `hnsw` or `none`.
     pub vectors: VectorsUsed,
-    /// What the byte budget left out; absent when nothing was.
+    /// What the limits on bytes and tokens left out; absent when nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omitted>,
     /// How the question was read and weighed; with `explain`, and in `json`.
@@ -84,7 +89,7 @@ impl ScoreType {
 /// What did not fit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Omitted {
-    /// Hits shown without their text.
+    /// Hits shown without their text, or with less of it.
     pub texts: usize,
     /// Hits not shown.
     pub hits: usize,
@@ -100,8 +105,9 @@ pub struct PresentedHit {
     pub id: i64,
     /// Path relative to its repository.
     pub file: String,
-    /// `code`, `prose`, `extracted-prose` (what comments say) or `records`.
-    pub mode: Mode,
+    /// `code`, `prose`, `extracted-prose` (what comments say) or `records`. Compact: absent for `code`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
     /// First line, 1-based.
     pub start_line: u32,
     /// Last line, inclusive.
@@ -113,8 +119,9 @@ pub struct PresentedHit {
     /// Its qualified name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Signature, or the first line that says something.
-    pub headline: String,
+    /// Signature, or the first line that says something. Compact: absent where the snippet shows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headline: Option<String>,
     /// 0 to 1, larger is better; comparable within one answer only.
     pub score: f64,
     /// Name of the repository; where the answer is from more than one, and in `full` and `json`.
@@ -123,7 +130,7 @@ pub struct PresentedHit {
     /// Compact: the lines that say most of what was asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snippet: Option<String>,
-    /// Line of the file at which the snippet begins.
+    /// Line of the file at which the snippet begins; absent where that is `startLine`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snippet_line: Option<u32>,
     /// Full and json: the whole text.
@@ -158,46 +165,46 @@ pub struct PresentedHit {
     pub score_breakdown: Option<Parts>,
 }
 
-/// Shapes an answer. Hits beyond `bytes_max` of JSON lose their text first, then are left out; the payload says so.
+/// Shapes an answer within a budget. Hits beyond it lose their text first, then are left out; the payload says so.
 #[must_use]
-pub fn present(answer: &SearchAnswer, output: Output, explain: bool, bytes_max: usize) -> SearchPayload {
+pub fn present(
+    answer: &SearchAnswer,
+    output: Output,
+    explain: bool,
+    budget: impl Into<Budget>,
+) -> SearchPayload {
+    let budget = budget.into();
     let explains = explain || output == Output::Json;
     let first = answer.hits.first().map(|hit| hit.repository.as_str());
     let several = answer.hits.iter().any(|hit| Some(hit.repository.as_str()) != first);
-    let mut budget = bytes_max;
-    let mut shown_hits = Vec::with_capacity(answer.hits.len());
-    let (mut texts, mut hits) = (0, 0);
-    for (at, hit) in answer.hits.iter().enumerate() {
-        let mut shown = presented(hit, answer, output, several, at == 0);
-        shown.score_breakdown = explains.then_some(hit.parts);
-        let whole = json_bytes(&shown) <= budget;
-        if !whole {
-            shown.strip_texts();
-        }
-        // Once a hit is left out all further ones are: an answer without gaps in its order.
-        if hits > 0 || json_bytes(&shown) > budget {
-            hits += 1;
-            continue;
-        }
-        texts += usize::from(!whole);
-        budget -= json_bytes(&shown);
-        shown_hits.push(shown);
-    }
-    let shown_hits_empty = shown_hits.is_empty();
-    let next = answer.offset + shown_hits.len();
-    SearchPayload {
+    let query = match budget.tokens() {
+        Some(_) => shorten(&answer.query, QUERY_CHARS_MAX),
+        None => answer.query.clone(),
+    };
+    let mut payload = SearchPayload {
         backend: answer.backend,
-        query: answer.query.clone(),
+        query,
         confidence: answer.confidence,
         did_you_mean: answer.did_you_mean.clone(),
-        hits: shown_hits,
+        hits: Vec::new(),
         total: answer.total,
-        next_offset: (!shown_hits_empty && next < answer.total).then_some(next),
+        next_offset: Some(answer.total),
         explain: explains.then(|| shortened(&answer.explain)),
         vectors: answer.vectors_used,
-        omitted: omitted(texts, hits),
+        // As if much did not fit, so that saying so fits.
+        omitted: omitted(answer.hits.len(), answer.hits.len()),
         stats: (output == Output::Json).then_some(answer.took),
-    }
+    };
+    let hits = answer.hits.iter().enumerate().map(|(at, hit)| {
+        let mut shown = presented(hit, answer, output, several, at == 0);
+        shown.score_breakdown = explains.then_some(hit.parts);
+        shown
+    });
+    let Fitted { items, shrunk, dropped } = fit(hits, budget.less_frame(&payload));
+    let next = answer.offset + items.len();
+    payload.next_offset = (!items.is_empty() && next < answer.total).then_some(next);
+    (payload.hits, payload.omitted) = (items, omitted(shrunk, dropped));
+    payload
 }
 
 fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, best: bool) -> PresentedHit {
@@ -206,19 +213,24 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
     let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
     let score_type = ScoreType::of(&hit.parts, answer.vectors_used);
     let cut = if whole { None } else { cut(hit, &answer.words, limits, best) };
+    let headline = headline(hit);
+    let said = cut.as_ref().is_some_and(|(_, text)| text.contains(&headline));
     PresentedHit {
         id: hit.chunk_id,
         file: hit.path.clone(),
-        mode: hit.mode,
+        mode: (whole || hit.mode != Mode::Code).then_some(hit.mode),
         start_line: hit.start_line,
         end_line: hit.end_line,
         line: hit.line,
         kind: hit.kind.clone(),
         name: hit.name.clone(),
-        headline: headline(hit),
+        headline: (!said).then_some(headline),
         score: rounded(hit.score),
         repo: (whole || several).then(|| hit.repository.clone()),
-        snippet_line: cut.as_ref().and_then(|(above, _)| Some(hit.start_line + u32::try_from(*above).ok()?)),
+        snippet_line: cut
+            .as_ref()
+            .filter(|(above, _)| *above > 0)
+            .and_then(|(above, _)| Some(hit.start_line + u32::try_from(*above).ok()?)),
         snippet: cut.map(|(_, text)| text),
         content: whole.then(|| hit.content.clone()),
         context_before: hit.before.clone(),
@@ -254,7 +266,40 @@ fn cut(hit: &Hit, words: &[String], limits: SnippetLimits, best: bool) -> Option
     Some((above + at, text))
 }
 
+impl Shrinks for PresentedHit {
+    fn shrink(&mut self) -> bool {
+        if let Some(text) = &self.snippet
+            && (text.len() > FURTHER.bytes || text.lines().count() > FURTHER.lines)
+        {
+            let first: Vec<&str> = text.lines().take(FURTHER.lines).collect();
+            self.snippet = Some(shorten(&first.join("\n"), FURTHER.bytes));
+            return true;
+        }
+        if self.has_texts() {
+            let said = |line: &&str| line.chars().any(char::is_alphanumeric);
+            let line = self.snippet.as_deref().and_then(|text| text.lines().map(str::trim).find(said));
+            let headline = line.map(|line| shorten(line, HEADLINE_BYTES_MAX));
+            self.headline = self.headline.take().or(headline);
+            self.strip_texts();
+            return true;
+        }
+        let more = self.headline.is_some() || !self.calls.is_empty() || !self.called_by.is_empty();
+        self.headline = None;
+        self.calls.clear();
+        self.called_by.clear();
+        more
+    }
+}
+
 impl PresentedHit {
+    fn has_texts(&self) -> bool {
+        self.snippet.is_some()
+            || self.content.is_some()
+            || self.known.is_some()
+            || !self.context_before.is_empty()
+            || !self.context_after.is_empty()
+    }
+
     fn strip_texts(&mut self) {
         self.snippet = None;
         self.snippet_line = None;
@@ -265,30 +310,22 @@ impl PresentedHit {
     }
 }
 
-fn headline(hit: &Hit) -> String {
+/// The signature of a hit, or the first line of it that says something.
+#[must_use]
+pub fn headline(hit: &Hit) -> String {
     let first_line =
         || hit.content.lines().map(str::trim).find(|line| line.chars().any(char::is_alphanumeric));
     shorten(hit.signature.as_deref().or_else(first_line).unwrap_or(""), HEADLINE_BYTES_MAX)
 }
 
 fn omitted(texts: usize, hits: usize) -> Option<Omitted> {
-    (texts + hits > 0).then(|| Omitted {
-        texts,
-        hits,
-        hint: "Page with `offset`, ask for fewer (`top`), narrow with `path` or `lang`, or read a place with `show_file`."
-            .to_owned(),
-    })
+    (texts + hits > 0).then(|| Omitted { texts, hits, hint: OMITTED_HINT.to_owned() })
 }
 
 fn shortened(explain: &Explain) -> Explain {
     let mut shortened = explain.clone();
     shortened.terms.truncate(TERMS_EXPLAINED_MAX);
     shortened
-}
-
-fn json_bytes(hit: &PresentedHit) -> usize {
-    // A struct of strings and numbers always serialises; one that did not would count as too large.
-    serde_json::to_string(hit).map_or(usize::MAX, |json| json.len() + 1)
 }
 
 /// Four digits are more than a comparison needs, and fewer tokens.
@@ -348,7 +385,12 @@ mod tests {
         let answer = answer(vec![hit(1, "a", "}\nfn open() {\n    store();\n}")]);
         let of = |output| present(&answer, output, false, 100_000).hits.remove(0);
         let (compact, full, json) = (of(Output::Compact), of(Output::Full), of(Output::Json));
-        assert_eq!(compact.headline, "fn open() {");
+        assert_eq!(
+            (compact.headline.as_deref(), compact.mode),
+            (None, None),
+            "the snippet says it, and it is code"
+        );
+        assert_eq!((full.headline.as_deref(), full.mode), (Some("fn open() {"), Some(Mode::Code)));
         assert!(compact.snippet.is_some() && compact.content.is_none() && compact.repo.is_none());
         assert!(full.content.is_some() && full.lang.is_some() && full.score_breakdown.is_none());
         assert_eq!(full.ext.as_deref(), Some("rs"));

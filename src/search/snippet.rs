@@ -52,7 +52,8 @@ pub(super) fn snippet(
 }
 
 /// `text` cut to at most `bytes`, with `…` where it was cut.
-pub(super) fn shorten(text: &str, bytes: usize) -> String {
+#[must_use]
+pub fn shorten(text: &str, bytes: usize) -> String {
     if text.len() <= bytes {
         return text.to_owned();
     }

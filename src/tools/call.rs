@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::context::{Call, Caller, Progress, ProgressUpdate};
 use super::list::Toolbox;
 use super::long_texts::LongTexts;
+use super::next::Asked;
 use super::spec::ToolSpec;
 use crate::app::{Admission, App, Bulkhead};
 use crate::contract::{
@@ -71,6 +72,7 @@ impl Toolbox {
         };
         let (spec, arguments) = accepted().inspect_err(|refusal| record.refused(app, refusal))?;
         record.tool = spec.name.to_owned();
+        let asked = Asked::of(spec, &arguments, &caller);
 
         let limit = Limit::from_now(spec.timeout.millis(&app.config));
         let running = Running::new(app);
@@ -111,10 +113,12 @@ impl Toolbox {
                 meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());
             }
             record.ran(&app, spec, outcome.as_ref().err(), &meta);
-            Ok(match outcome {
+            let next = asked.next(outcome.as_ref());
+            let envelope = match outcome {
                 Ok(result) => Envelope::success(result, meta),
                 Err(fault) => Envelope::failure(&fault, meta),
-            })
+            };
+            Ok(asked.finished(envelope, next))
         });
         ended.await.unwrap_or_else(|error| Ok(Envelope::failure(&panicked(spec, error), call.meta(started))))
     }

@@ -9,11 +9,15 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::contract::{ErrorCode, Fault, Meta, ProjectId, Warning};
+use crate::contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, Warning};
 use crate::embedding::ModelName;
+use crate::search::{as_shown, tokens};
 use crate::store::{DecidedBy, ModelFacts, Project};
 use crate::tenancy::{self, Principal, Session};
 use crate::tools::view::View;
+
+/// Tokens of the envelope that come after the tool is done: the duration's digits and the code of one more warning.
+const ENVELOPE_LATER_TOKENS: usize = 20;
 
 /// One call, in the hands of the tool that runs it. Cheap to clone.
 #[derive(Clone)]
@@ -263,6 +267,13 @@ impl Call {
             None => Arc::clone(self.app.embedder().await?),
         };
         tenancy::provision(self.app.store().await?, &id, decided_by, &ModelFacts::of(embedder.model())).await
+    }
+
+    /// Tokens of the envelope around the answer as far as it is known, and room for what is known only at the end.
+    #[must_use]
+    pub fn envelope_tokens(&self) -> usize {
+        let meta = self.meta(self.app.clock.instant());
+        tokens::count(&as_shown(&Envelope::success(Value::Null, meta))) + ENVELOPE_LATER_TOKENS
     }
 
     /// The answer's metadata: time, duration and what was noted on the way.

@@ -36,6 +36,9 @@ pub static LIST: &[&ToolSpec] = &[
     &index::build_index::OLDER_NAME,
 ];
 
+/// Older names of other tools. Whoever narrows the list pays for no tool twice: these are called, and not listed.
+const OLDER_NAMES: [&str; 1] = [index::build_index::OLDER_NAME.name];
+
 /// The tool called `name`.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static ToolSpec> {
@@ -68,9 +71,10 @@ impl Toolbox {
         Self { tools, schemas }
     }
 
-    /// The tools that `caller` may call, in order.
+    /// The tools that `caller` may call, in order; without older names where the caller's list is narrowed.
     pub fn visible<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'static ToolSpec> + 'a {
-        self.tools.iter().copied().filter(|tool| allowed(tool, caller).is_ok())
+        let twice = |tool: &ToolSpec| caller.view.is_narrowed() && OLDER_NAMES.contains(&tool.name);
+        self.tools.iter().copied().filter(move |tool| allowed(tool, caller).is_ok() && !twice(tool))
     }
 
     /// The tool called `name`, whoever asks.

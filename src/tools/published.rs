@@ -34,3 +34,35 @@ pub fn describe(tool: &ToolSpec) -> Map<String, Value> {
         _ => Map::new(),
     }
 }
+
+/// The one tool whose output schema is worth its words in every list: other calls are built upon its hits. The schemas of
+/// all tools stand in `contracts/`, and `GET /tools` answers them.
+const WITH_OUTPUT: &str = "search";
+/// What lists show of it: the fields that every answer has, or that lead on.
+const SHOWN: [&str; 11] =
+    ["hits", "total", "nextOffset", "id", "file", "startLine", "endLine", "kind", "name", "score", "snippet"];
+
+/// The input schema as lists of tools show it.
+#[must_use]
+pub fn listed_input(tool: &ToolSpec) -> Map<String, Value> {
+    schema::listed((tool.input)())
+}
+
+/// The output schema as lists of tools show it: the whole envelope, failures included, because some clients hold error
+/// results against it as well.
+#[must_use]
+pub fn listed_output(tool: &ToolSpec) -> Option<Map<String, Value>> {
+    if tool.name != WITH_OUTPUT {
+        return None;
+    }
+    let mut schema = Value::Object(schema::terse(schema::envelope((tool.output)())));
+    for fields in ["/properties/result/properties", "/properties/result/properties/hits/items/properties"] {
+        if let Some(Value::Object(fields)) = schema.pointer_mut(fields) {
+            fields.retain(|field, _| SHOWN.contains(&field.as_str()));
+        }
+    }
+    match schema {
+        Value::Object(schema) => Some(schema),
+        _ => None,
+    }
+}

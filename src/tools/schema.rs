@@ -160,7 +160,32 @@ pub fn envelope(result: Map<String, Value>) -> Map<String, Value> {
     }
 }
 
-/// Fields inside fields that an output schema still shows: the envelope's, the result's, those of its lists.
+/// Rules of values that a model needs no schema for: a description says what they come to, and calls are checked against
+/// the whole schema in any case.
+const LENGTHS: [&str; 5] = ["minLength", "maxLength", "pattern", "minItems", "maxItems"];
+
+/// An input schema as lists of tools show it: every field with its type and its words, without rules of length and
+/// patterns. Clients put the whole list before a model, which pays for each word.
+#[must_use]
+pub fn listed(mut schema: Map<String, Value>) -> Map<String, Value> {
+    fn strip(field: &mut Value) {
+        let Value::Object(rules) = field else { return };
+        rules.retain(|word, value| {
+            !(word == "additionalProperties" && *value == true)
+                && !LENGTHS.contains(&word.as_str())
+                && !(word == "minimum" && value.as_f64().is_some_and(|least| least <= 1.0))
+        });
+        if let Some(items) = rules.get_mut("items") {
+            strip(items);
+        }
+    }
+    if let Some(Value::Object(fields)) = schema.get_mut("properties") {
+        fields.values_mut().for_each(strip);
+    }
+    schema
+}
+
+/// Fields inside fields that a listed output schema still shows: the envelope's, the result's, those of its lists.
 const TERSE_DEPTH_MAX: usize = 2;
 
 /// The same output schema without descriptions and details. Clients put the whole tool list before a
@@ -173,7 +198,7 @@ pub fn terse(mut schema: Map<String, Value>) -> Map<String, Value> {
                 if depth >= TERSE_DEPTH_MAX && object.get("type").is_some_and(|kind| kind == "object") {
                     object.retain(|word, _| word == "type");
                 }
-                for word in ["description", "required", "minimum"] {
+                for word in ["description", "required", "minimum", "enum"] {
                     // Under `properties` these are names of fields, whose schemas are objects.
                     if object.get(word).is_some_and(|value| !value.is_object()) {
                         object.shift_remove(word);
@@ -285,6 +310,15 @@ mod tests {
         assert_eq!(schema["properties"]["limit"], json!({ "type": "integer", "minimum": 1, "maximum": 50 }));
         assert_eq!(schema["required"], json!(["query"]));
         assert!(schema["properties"]["project_id"]["pattern"].is_string());
+    }
+
+    #[test]
+    fn a_list_shows_fields_without_rules_of_length() {
+        let shown = Value::Object(listed(of::<Sample>()));
+        assert_eq!(shown["properties"]["project_id"], json!({ "type": "string" }));
+        assert_eq!(shown["properties"]["limit"], json!({ "type": "integer", "maximum": 50 }));
+        assert_eq!(shown["properties"]["query"]["description"], "What to ask.");
+        assert_eq!((&shown["required"], &shown["additionalProperties"]), (&json!(["query"]), &json!(false)));
     }
 
     #[test]

@@ -3,6 +3,9 @@
 use super::spec::{ToolSpec, Toolset};
 use crate::contract::{ErrorCode, Fault, echo};
 
+/// In place of families: all of them.
+pub const EVERY_TOOLSET: &str = "all";
+
 /// A narrowing of the tool list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct View {
@@ -13,12 +16,16 @@ pub struct View {
 }
 
 impl View {
-    /// Only tools of the families named, comma separated; an empty text narrows nothing.
+    /// Only tools of the families named, comma separated; an empty text and `all` narrow nothing.
     ///
     /// # Errors
     /// `INVALID_REQUEST` names the families there are.
     pub fn of(toolsets: &str, read_only: bool) -> Result<Self, Fault> {
-        let named: Vec<&str> = toolsets.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        let mut named: Vec<&str> =
+            toolsets.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+        if named == [EVERY_TOOLSET] {
+            named.clear();
+        }
         let toolsets = named.iter().map(|name| toolset(name)).collect::<Result<Vec<_>, _>>()?;
         let toolsets = (!toolsets.is_empty()).then_some(toolsets);
         Ok(Self { toolsets, read_only })
@@ -34,6 +41,12 @@ impl View {
             (ours, theirs) => ours.clone().or_else(|| theirs.clone()),
         };
         Self { toolsets, read_only: self.read_only || other.read_only }
+    }
+
+    /// Whether the list is narrowed to some families; older names of tools are then called, but not listed.
+    pub(super) fn is_narrowed(&self) -> bool {
+        let lacks = |shown: &Vec<Toolset>| Toolset::ALL.iter().any(|toolset| !shown.contains(toolset));
+        self.toolsets.as_ref().is_some_and(lacks)
     }
 
     /// Why a tool is switched off, if it is.
@@ -84,5 +97,7 @@ mod tests {
         let fault = View::of("serch", false).unwrap_err();
         assert!(fault.hint.unwrap().contains("search, index"));
         assert_eq!(View::of(" , ", false).unwrap(), View::default());
+        assert_eq!(View::of("all", false).unwrap(), View::default());
+        assert!(View::of("search,all", false).is_err());
     }
 }

@@ -7,7 +7,7 @@ use super::record::{Record, StoredRecord};
 use crate::contract::Fault;
 use crate::postgres::retry_stale_plan;
 use crate::search::{
-    self, Deps, Mode, Output, Parts, ScoreType, SearchAnswer, SearchRequest, Vectors, present,
+    self, Deps, Mode, Output, Parts, ScoreType, SearchAnswer, SearchRequest, Vectors, headline, present,
 };
 use crate::store::{Index, Project, Store};
 
@@ -139,7 +139,7 @@ fn hits(answer: &SearchAnswer) -> Vec<EvidenceHit> {
             end_line: shown.end_line,
             kind: shown.kind,
             name: shown.name,
-            headline: shown.headline,
+            headline: shown.headline.unwrap_or_else(|| headline(hit)),
             score: shown.score,
             score_type: ScoreType::of(&hit.parts, answer.vectors_used),
             score_breakdown: hit.parts,

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pairofcleats::surfaces::cli::clients::{AGENTS, CLIENTS, Client, Format, Reach, Remote, Setup};
+use pairofcleats::surfaces::cli::clients::{AGENTS, CLIENTS, Client, Format, Reach, Remote, Setup, TOOLSETS};
 use serde_json::{Value, json};
 
 use crate::documents::check;
@@ -108,7 +108,20 @@ fn the_printed_command_serves_the_installation_it_was_printed_by() {
     let block: Value = serde_json::from_str(&printed.stdout).unwrap();
     let entry = &block["mcpServers"]["pairofcleats"];
     let args: Vec<&str> = entry["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
-    assert_eq!(args, ["--home", odd.to_str().unwrap(), "--config", config.to_str().unwrap(), "mcp"]);
+    assert_eq!(
+        args,
+        [
+            "--home",
+            odd.to_str().unwrap(),
+            "--config",
+            config.to_str().unwrap(),
+            "mcp",
+            "--toolsets",
+            "search,index",
+            "--text",
+            "short"
+        ]
+    );
 
     let mut server = Command::new(entry["command"].as_str().unwrap())
         .args(&args)
@@ -169,6 +182,8 @@ fn a_shell_reads_command_lines_as_they_are_meant() {
             "shop",
             "--toolsets",
             "search,index",
+            "--text",
+            "short",
             "--read-only",
         ]
     );
@@ -186,6 +201,8 @@ fn a_shell_reads_command_lines_as_they_are_meant() {
             "Authorization: Bearer ${PAIROFCLEATS_KEY}",
             "--header",
             "X-MCP-Readonly: true",
+            "--header",
+            "X-MCP-Text: short",
         ],
         "the shell must not fill in the key"
     );
@@ -211,7 +228,7 @@ fn overview() -> String {
 
 /// The blocks of every client, as `mcp-config` prints them where everything is at its default.
 fn blocks() -> String {
-    let setup = |reach| Setup { reach, project: None, toolsets: None, read_only: false };
+    let setup = |reach| Setup { reach, project: None, toolsets: Some(TOOLSETS), read_only: false };
     let stdio = setup(Reach::Stdio { program: Path::new("pairofcleats"), home: None, config: None });
     let http = setup(Reach::Http { url: "http://127.0.0.1:7171/mcp", key: true });
     let mut text = String::new();

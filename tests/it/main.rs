@@ -15,6 +15,7 @@ mod client_setup;
 mod clients;
 mod confidence;
 mod definitions;
+mod cost;
 mod deploy;
 mod downloads;
 mod embedded;

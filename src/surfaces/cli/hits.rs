@@ -57,7 +57,7 @@ struct Hit {
     end_line: u32,
     /// Where the definition that matched is named.
     line: Option<u32>,
-    /// First line of `snippet`, where it is known.
+    /// First line of `snippet`, where that is not the hit's.
     snippet_line: Option<u32>,
     kind: String,
     name: Option<String>,
@@ -158,7 +158,7 @@ impl Hit {
             let _ = writeln!(shown, "    {}", styled(DIM, &visible_line(&numbers(&self.score_breakdown))));
         }
         let lines = self.lines();
-        if lines.is_empty() {
+        if lines.is_empty() && !self.headline.is_empty() {
             let _ = writeln!(shown, "    {}", visible_line(&self.headline));
         }
         let width =
@@ -172,12 +172,11 @@ impl Hit {
         shown.push('\n');
     }
 
-    /// The code with line numbers. A snippet is a cut from within the chunk, so that without its own
-    /// first line its numbers are not known.
+    /// The code with line numbers. A snippet is a cut from within the chunk.
     fn lines(&self) -> Vec<(Option<u32>, &str)> {
         let (text, first) = match (&self.content, &self.snippet) {
             (Some(content), _) => (content, Some(self.start_line)),
-            (None, Some(snippet)) => (snippet, self.snippet_line),
+            (None, Some(snippet)) => (snippet, self.snippet_line.or(Some(self.start_line))),
             (None, None) => return Vec::new(),
         };
         let above = u32::try_from(self.context_before.len()).unwrap_or_default();
@@ -219,13 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn a_snippet_from_an_unknown_line_has_no_numbers() {
+    fn a_snippet_is_numbered_from_its_own_line_or_else_the_hits() {
         let hit = |line: Value| {
             plain(&json!({ "hits": [
                 { "file": "a", "startLine": 5, "kind": "block", "snippet": "x\ny", "snippetLine": line }
             ] }))
         };
-        assert!(hit(json!(null)).contains("\n    │ x\n    │ y\n"), "{}", hit(json!(null)));
+        assert!(hit(json!(null)).contains("\n  5 │ x\n  6 │ y\n"), "{}", hit(json!(null)));
         assert!(hit(json!(7)).contains("\n  7 │ x\n  8 │ y\n"), "{}", hit(json!(7)));
     }
 

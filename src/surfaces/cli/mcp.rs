@@ -13,6 +13,9 @@ pub(super) struct Args {
     /// Project of this client where a call names none [default: .pairofcleats.json, else the default workspace]
     #[arg(long, value_name = "ID")]
     project: Option<String>,
+    /// Text of results: the whole answer as JSON, or plain text in fewer tokens [default: mcp.text, envelope]
+    #[arg(long, value_name = "FORM", value_parser = ["envelope", "short"])]
+    text: Option<String>,
     #[command(flatten)]
     offered: Offered,
 }
@@ -20,7 +23,8 @@ pub(super) struct Args {
 impl Args {
     /// The flags as settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
-        self.offered.settings()
+        let text = self.text.as_ref().map(|form| ("mcp.text".to_owned(), form.clone()));
+        self.offered.settings().into_iter().chain(text).collect()
     }
 }
 

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde::Serialize;
 
-use super::clients::{AGENTS, CLIENTS, Client, Format, Reach, Remote, Setup};
+use super::clients::{AGENTS, CLIENTS, Client, Format, Reach, Remote, Setup, TOOLSETS};
 use super::output::{BOLD, Output, styled};
 use super::session::{Exit, Ran, Session, Stopped};
 use crate::config::{Server, default_home};
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::surfaces::answer;
-use crate::tools::View;
+use crate::tools::{EVERY_TOOLSET, View};
 
 /// In place of a client: lines for the agent itself.
 const FOR_AGENTS: &str = "agents";
@@ -34,7 +34,7 @@ pub(super) struct Args {
     /// Project of calls that name none
     #[arg(long, value_name = "ID", value_parser = project)]
     project: Option<String>,
-    /// Offer only the tools of these toolsets, with commas between
+    /// Offer only the tools of these toolsets, with commas between, or `all` [default: search,index]
     #[arg(long, value_name = "LIST", value_parser = toolsets)]
     toolsets: Option<String>,
     /// Leave out tools that write
@@ -67,7 +67,7 @@ pub(super) fn run(session: &Session, args: &Args) -> Ran {
     let setup = Setup {
         reach: url.as_deref().map_or(installation.reach(), |url| Reach::Http { url, key: args.key }),
         project: args.project.as_deref(),
-        toolsets: args.toolsets.as_deref(),
+        toolsets: Some(args.toolsets.as_deref().unwrap_or(TOOLSETS)).filter(|list| *list != EVERY_TOOLSET),
         read_only: args.read_only,
     };
     let transport = Some(if url.is_some() { "http" } else { "stdio" });
@@ -116,7 +116,7 @@ fn explain(output: Output, client: &Client, setup: &Setup<'_>) {
         output.note(&format!("  {whom}: {place}"));
     }
     if let Some(most) = client.tools_max {
-        output.note(&format!("It shows {most} tools of all its servers together; --toolsets narrows ours."));
+        output.note(&format!("It shows {most} tools of all its servers together; --toolsets chooses ours."));
     }
     if let Reach::Http { key, .. } = setup.reach {
         if let Remote::Bridge(why) = client.remote {
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn lists_and_ids_are_checked_before_they_are_written_down() {
-        assert!(toolsets("search,index").is_ok() && project("client-a").is_ok());
+        assert!(toolsets(TOOLSETS).is_ok() && toolsets(EVERY_TOOLSET).is_ok() && project("client-a").is_ok());
         assert_eq!(toolsets("search, index").as_deref(), Ok("search,index"));
         assert!(toolsets("serach").unwrap_err().contains("The toolsets are: search"));
         assert!(toolsets(" ").is_err() && project("Client A").is_err());

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::arguments::absolute;
-use super::clients::{CLIENTS, Reach, Setup};
+use super::clients::{CLIENTS, Reach, Setup, TOOLSETS};
 use super::index::{self, BuildIndex};
 use super::install::install;
 use super::mcp_config::Installation;
@@ -87,7 +87,7 @@ async fn show_example(session: &Session, args: &Args) {
 }
 
 fn greeting(reach: Reach<'_>, project: Option<&str>, reachable: &serve::Reachable) -> String {
-    let setup = Setup { reach, project, toolsets: None, read_only: false };
+    let setup = Setup { reach, project, toolsets: Some(TOOLSETS), read_only: false };
     let mut shown = format!("{}\n\n", styled(BOLD, "Connect a client (paste one of these):"));
     for client in CLIENTS.iter().filter(|client| GREETED.contains(&client.id)) {
         let title = styled(DIM, &format!("# {}", client.name));
@@ -156,7 +156,7 @@ mod tests {
         let reach = Reach::Stdio { program: Path::new("/bin/pairofcleats"), home: None, config: None };
         let shown = greeting(reach, Some("shop"), &reachable);
         for part in [
-            "claude mcp add pairofcleats -- /bin/pairofcleats mcp --project shop",
+            "claude mcp add pairofcleats -- /bin/pairofcleats mcp --project shop --toolsets search,index --text short",
             "mcpServers",
             "mcp-config --help",
             "curl",

@@ -49,6 +49,10 @@ pub(super) struct Args {
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u32>,
+    /// Keep the answer within so many tokens, as cl100k counts them
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<usize>,
     /// Show every part of each score and how the question was read
     #[arg(long)]
     #[serde(skip_serializing_if = "not")]

@@ -27,7 +27,7 @@ use super::{answer, body, etag, mcp_routes, openapi, probes, timed_body};
 use crate::app::App;
 use crate::config::Server;
 use crate::contract::{Envelope, ErrorCode, Fault};
-use crate::surfaces::mcp::SESSION_ID;
+use crate::surfaces::mcp::{SESSION_ID, TEXT};
 use crate::surfaces::{answer as shared, listing};
 use crate::tenancy::{Keyring, TokenVerifier};
 use crate::tools::{self, Caller, Request, Toolbox};
@@ -103,6 +103,7 @@ fn cors(server: &Server) -> Option<CorsLayer> {
                 READ_ONLY,
                 PROJECT,
                 name(SESSION_ID),
+                name(TEXT),
                 name("mcp-protocol-version"),
                 name("mcp-method"),
                 name("mcp-name"),

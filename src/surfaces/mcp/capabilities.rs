@@ -46,7 +46,8 @@ const INSTRUCTIONS: &str = "\
 Semantic code search over indexed repositories. Use `search` to find code by meaning, by names or by words before \
 reading files or grepping: ask in plain language (\"where is the retry delay computed\") or with identifiers; quote \
 a phrase to require it, put - before a word to exclude it. Narrow with path, ext, lang or file; ask for less or more \
-with top. Open a hit with `show_file`.
+with top, or say how much may be answered with maxTokens. Pass a hit on to `show_file` as `hit`, or its id. \
+`_meta.next` names the call that helps most after an answer.
 
 If an answer is NO_INDEX, call `build_index` for the repository once; it is incremental, so calling it again after \
 edits is cheap. A first run on a large repository takes minutes: pass wait=false, go on searching, and watch \

@@ -12,6 +12,7 @@ mod progress;
 mod prompts;
 mod resources;
 mod server;
+mod text;
 mod uri;
 mod wire;
 
@@ -23,7 +24,7 @@ mod stdio;
 mod streamable;
 mod twin;
 
-pub use server::McpServer;
+pub use server::{McpServer, TEXT};
 pub use sse::SseMcp;
 pub use stdio::serve_stdio;
 pub use streamable::{SESSION_ID, StreamableMcp};

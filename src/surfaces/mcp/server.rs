@@ -21,7 +21,7 @@ use super::in_flight::{InFlight, Registered, canonical};
 use super::progress::Reporter;
 use super::{completion, prompts, resources, wire};
 use crate::app::App;
-use crate::config::{Transport, ValidationErrors};
+use crate::config::{TextForm, Transport, ValidationErrors};
 use crate::contract::Refusal;
 use crate::surfaces::answer;
 use crate::tools::{Caller, Progress, Request, Surface, Toolbox};
@@ -43,6 +43,9 @@ pub(super) const METHODS: &[&str] = &[
     "completion/complete",
     "logging/setLevel",
 ];
+
+/// Header with the form of a request's text results: `short` or `envelope`.
+pub const TEXT: &str = "x-mcp-text";
 
 /// The server side of one session.
 pub struct McpServer {
@@ -93,12 +96,28 @@ impl McpServer {
         Ok((asked, running))
     }
 
+    /// What the text of results is: as the request's header says, else as the operator chose.
+    fn text_form(&self, context: &RequestContext<RoleServer>) -> TextForm {
+        let asked =
+            context.extensions.get::<Parts>().and_then(|parts| parts.headers.get(TEXT)?.to_str().ok());
+        match asked.map(str::trim) {
+            Some(form) if form.eq_ignore_ascii_case("short") => TextForm::Short,
+            Some(form) if form.eq_ignore_ascii_case("envelope") => TextForm::Envelope,
+            _ => self.app.config.mcp.text,
+        }
+    }
+
     /// A broken argument is a protocol error or a tool result, as the operator chose (contract.md, "MCP").
-    fn refuse(&self, refusal: &Refusal, request_id: String) -> Result<CallToolResponse, ErrorData> {
+    fn refuse(
+        &self,
+        refusal: &Refusal,
+        form: TextForm,
+        request_id: String,
+    ) -> Result<CallToolResponse, ErrorData> {
         let as_result = matches!(refusal, Refusal::InvalidArguments(_))
             && self.app.config.mcp.validation_errors == ValidationErrors::Tool;
         if as_result {
-            Ok(wire::result(&answer::refused(&self.app, refusal, Some(request_id))).into())
+            Ok(wire::result(&answer::refused(&self.app, refusal, Some(request_id)), form).into())
         } else {
             Err(wire::refusal(refusal))
         }
@@ -134,7 +153,7 @@ impl ServerHandler for McpServer {
     ) -> Result<CallToolResponse, ErrorData> {
         let caller = self.caller(&context)?;
         let running = self.running.register(&context.id, &context.ct);
-        let request_id = canonical(&context.id);
+        let (request_id, form) = (canonical(&context.id), self.text_form(&context));
         let tool = params.name.into_owned();
         let run = |progress: Progress| {
             let request = Request {
@@ -154,8 +173,8 @@ impl ServerHandler for McpServer {
             }
         };
         match outcome {
-            Ok(envelope) => Ok(wire::result(&envelope).into()),
-            Err(refusal) => self.refuse(&refusal, request_id),
+            Ok(envelope) => Ok(wire::result(&envelope, form).into()),
+            Err(refusal) => self.refuse(&refusal, form, request_id),
         }
     }
 

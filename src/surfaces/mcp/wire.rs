@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResult, ErrorCode as RpcCode, MetaObject, ServerJsonRpcMessage, Tool, ToolAnnotations,
+    CallToolResult, ContentBlock, ErrorCode as RpcCode, MetaObject, ServerJsonRpcMessage, Tool, ToolAnnotations,
 };
 use serde_json::{Value, json};
 
+use super::text;
+use crate::config::TextForm;
 use crate::contract::{ECHO_CHARS_MAX, Envelope, ErrorBody, ErrorCode, Fault, Refusal, echo};
 use crate::surfaces::{answer, listing};
-use crate::tools::{ToolSpec, schema};
+use crate::tools::{ToolSpec, published};
 
 /// A tool as `tools/list` shows it.
 pub(super) fn tool(spec: &'static ToolSpec) -> Tool {
@@ -22,18 +24,25 @@ pub(super) fn tool(spec: &'static ToolSpec) -> Tool {
         .destructive(spec.effects.destructive)
         .idempotent(spec.effects.idempotent)
         .open_world(spec.effects.open_world);
-    // The output is the envelope, failures included, because some clients validate error results too.
-    Tool::new(spec.name, spec.description, Arc::new((spec.input)()))
+    let tool = Tool::new(spec.name, spec.description, Arc::new(published::listed_input(spec)))
         .with_title(spec.title)
-        .with_raw_output_schema(Arc::new(schema::terse(schema::envelope((spec.output)()))))
         .with_annotations(annotations)
-        .with_meta(MetaObject(listing::versions()))
+        .with_meta(MetaObject(listing::versions()));
+    match published::listed_output(spec) {
+        Some(output) => tool.with_raw_output_schema(Arc::new(output)),
+        None => tool,
+    }
 }
 
-/// One text item with the compact envelope, and the same envelope as structured content.
-pub(super) fn result(envelope: &Envelope) -> CallToolResult {
+/// One text item with the compact envelope, or what it says in few tokens, and the envelope as structured content.
+pub(super) fn result(envelope: &Envelope, form: TextForm) -> CallToolResult {
     let value = answer::json(envelope);
-    if envelope.ok { CallToolResult::structured(value) } else { CallToolResult::structured_error(value) }
+    let mut result =
+        if envelope.ok { CallToolResult::structured(value) } else { CallToolResult::structured_error(value) };
+    if form == TextForm::Short {
+        result.content = vec![ContentBlock::text(text::short(envelope))];
+    }
+    result
 }
 
 /// The JSON-RPC error of a call that was not run.
@@ -190,7 +199,7 @@ mod tests {
     #[test]
     fn text_and_structured_content_are_the_same_envelope() {
         let fault = Fault::new(ErrorCode::NoIndex, "Nothing here.");
-        let result = result(&Envelope::failure(&fault, Meta::at("t".into())));
+        let result = result(&Envelope::failure(&fault, Meta::at("t".into())), TextForm::Envelope);
         let shown = serde_json::to_value(&result).unwrap();
         assert_eq!(shown["isError"], true);
         assert_eq!(shown["content"].as_array().map(Vec::len), Some(1));
@@ -208,7 +217,11 @@ mod tests {
                 assert!(shown["annotations"][hint].is_boolean(), "{}: {hint}", spec.name);
             }
             assert_eq!(shown["inputSchema"]["type"], "object", "{}", spec.name);
-            assert_eq!(shown["outputSchema"]["type"], "object", "{}", spec.name);
+            assert!(
+                shown.get("outputSchema").is_none_or(|schema| schema["type"] == "object"),
+                "{}",
+                spec.name
+            );
             assert_eq!(shown["_meta"]["schemaVersion"], 2, "{}", spec.name);
             assert!(shown["title"].is_string() && shown["_meta"]["toolingVersion"].is_string());
         }

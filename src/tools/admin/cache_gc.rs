@@ -19,7 +19,7 @@ use crate::upkeep::gc::{Limits, Request};
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "cache_gc",
     title: "Collect garbage",
-    description: "Free room inside a project: vectors and names that nothing uses, old finished runs, unfinished files; with \
+    description: "Free disk space in a project: vectors and names that nothing uses, old finished runs, unfinished files; with \
         limits also old exports, context packs and portable files, oldest first. Indexed code stays. dryRun shows what would go.",
     toolset: Toolset::Admin,
     effects: Effects::REMOVES,

@@ -20,8 +20,8 @@ use crate::upkeep::folder;
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "report_artifacts",
     title: "Report artifacts",
-    description: "How much room a project takes: each repository, tables and indexes of the database, files on disk; and what is \
-        not well, with the command that mends it.",
+    description: "Report a project's disk use: repositories, tables and indexes of the database, files; and its problems, each with the \
+        command that fixes it.",
     toolset: Toolset::Admin,
     effects: Effects::READS,
     scope: Scope::Search,

@@ -19,8 +19,8 @@ use crate::upkeep::sources::sources;
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "download_dictionaries",
     title: "Download dictionaries",
-    description: "Bring word lists that split names without marks (getusername: get, user, name), for all projects. A repository is read \
-        anew with them at its next index run.",
+    description: "Install word lists that split unsegmented identifiers (getusername: get, user, name), for all projects. Each repository is \
+        read again with them by its next index run.",
     toolset: Toolset::Artifacts,
     effects: Effects::FETCHES,
     scope: Scope::Admin,

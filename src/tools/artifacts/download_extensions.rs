@@ -18,8 +18,7 @@ use crate::upkeep::sources::sources;
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "download_extensions",
     title: "Download extensions",
-    description: "Bring the vector extension of SQLite (sqlite-vec, for the portable index), or pgvector in the connected database to its \
-        newest version.",
+    description: "Install SQLite's vector extension (sqlite-vec, for portable index files), or update pgvector in the connected database.",
     toolset: Toolset::Artifacts,
     effects: Effects::FETCHES,
     scope: Scope::Admin,

@@ -17,8 +17,8 @@ use crate::upkeep::assets::{self, AssetEvent, Installing, ModelReport};
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "download_models",
     title: "Download models",
-    description: "Install an embedding model of the server's manifests: fetched, verified by sha256, mended if damaged; models stand side \
-        by side. A call that was cut off goes on where it stopped. build_index gives a project its model.",
+    description: "Install an embedding model of the server's manifests: fetched, verified by sha256, repaired if damaged, beside the others. \
+        An interrupted download resumes. build_index gives a project its model.",
     toolset: Toolset::Artifacts,
     effects: Effects::FETCHES,
     scope: Scope::Admin,

@@ -19,7 +19,7 @@ use crate::upkeep::extensions::{self, Attempt, BUILT_IN, Catalog, Probe, Probed,
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "verify_extensions",
     title: "Verify extensions",
-    description: "Try a vector extension: load it, make a small table, ask for the nearest vector, read it back; nothing is kept.",
+    description: "Test a vector extension: load it, create a small table, query the nearest vector, read it back; nothing is kept.",
     toolset: Toolset::Artifacts,
     effects: Effects::READS,
     scope: Scope::Admin,

@@ -1,6 +1,7 @@
 //! Tools that answer questions about code.
 
 pub(super) mod ask;
+mod place;
 mod portable;
 
 #[expect(clippy::module_inception, reason = "the family is named after its first tool")]

@@ -10,7 +10,7 @@ use crate::app::Bulkhead;
 use crate::config;
 use crate::contract::Fault;
 use crate::search::fields::{FIELDS, FilterField, ValueKind};
-use crate::search::{Mode, Output, SearchPayload, SearchRequest, Vectors, given, present};
+use crate::search::{Budget, Mode, Output, SearchPayload, SearchRequest, Vectors, given, present};
 use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
@@ -88,6 +88,9 @@ pub(super) struct Input {
     context: Option<usize>,
     /// compact (default): a few lines a hit; full: whole chunks and facts; json: full with statistics.
     pub(super) output: Option<Output>,
+    /// Most cl100k tokens of the whole answer; `omitted` says what is cut.
+    #[schemars(range(min = 300, max = 100_000))]
+    pub(super) max_tokens: Option<usize>,
     /// Adds every part of each score and how the question was read.
     pub(super) explain: Option<bool>,
     /// Upper and lower case apart, in paths and words.
@@ -140,6 +143,7 @@ async fn run(call: Call, input: Input) -> Result<SearchPayload, Fault> {
     };
     let settings = &call.app.config.search;
     let (output, explain) = (input.output.unwrap_or_default(), input.explain.unwrap_or_default());
+    let max_tokens = input.max_tokens;
     let answer = match words_by {
         None => ask(&call, &project, &input.request(settings, root)?).await?,
         Some(words_by) => {
@@ -147,5 +151,20 @@ async fn run(call: Call, input: Input) -> Result<SearchPayload, Fault> {
             portable::ask(&call, file, words_by, input.request(settings, repository)?).await?
         }
     };
-    Ok(present(&answer, output, explain, settings.result_bytes_max))
+    Ok(present(&answer, output, explain, budget(&call, max_tokens)))
 }
+
+/// What an answer of this call may cost; its warnings are known by now.
+pub(super) fn budget(call: &Call, max_tokens: Option<usize>) -> Budget {
+    let budget = Budget::new(call.app.config.search.result_bytes_max, max_tokens);
+    match max_tokens {
+        Some(most) if most < NEXT_FROM_TOKENS => budget.less(call.envelope_tokens()),
+        Some(_) => budget.less(call.envelope_tokens() + NEXT_TOKENS),
+        None => budget,
+    }
+}
+
+/// Room for `_meta.next`, where that is not a large part of the answer.
+const NEXT_TOKENS: usize = 56;
+/// From this limit on.
+const NEXT_FROM_TOKENS: usize = 512;

@@ -4,9 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::ask::ask;
+use super::search::budget;
 use crate::app::Bulkhead;
 use crate::contract::Fault;
-use crate::search::{Confidence, Hit, SearchRequest};
+use crate::search::{Confidence, Fitted, Hit, Omitted, SearchRequest, Shrinks, fit};
 use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -28,6 +29,10 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 
 /// Results when `limit` is not given (M).
 const LIMIT_DEFAULT: usize = 10;
+/// Lines of a text that does not fit whole.
+const LINES_SHORT: usize = 8;
+/// How to get what is left out.
+const OMITTED: &str = "Ask for fewer (`limit`), with a larger `maxTokens`, or read a place with `show_file`.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -41,6 +46,10 @@ struct Input {
     /// Most results, 1 to 50; default 10.
     #[schemars(range(min = 1, max = 50))]
     limit: Option<usize>,
+    /// Most cl100k tokens of the whole answer; `omitted` says what is cut.
+    #[serde(rename = "maxTokens")]
+    #[schemars(range(min = 300, max = 100_000))]
+    max_tokens: Option<usize>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -61,6 +70,9 @@ struct Output {
     /// Names in the index spelt like unknown words of the query; with low or no confidence.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     did_you_mean: Vec<String>,
+    /// What `maxTokens` left out; absent when nothing was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    omitted: Option<Omitted>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -69,7 +81,7 @@ struct Found {
     chunk_id: i64,
     /// Path relative to its repository.
     file_path: String,
-    /// The chunk's text.
+    /// The chunk's text; with `maxTokens` its first lines, or empty, where it does not fit.
     content: String,
     /// First line, 1-based.
     start_line: u32,
@@ -87,15 +99,42 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         ..SearchRequest::default()
     };
     let answer = ask(&call, &project, &request).await?;
-    Ok(Output {
-        results: answer.hits.into_iter().map(Found::from).collect(),
+    let count = answer.hits.len();
+    let mut output = Output {
+        results: Vec::new(),
         project_id: project.id().public().map(str::to_owned),
         schema_name: project.id().schema_name(),
         total_count: answer.total,
         latency_ms: answer.took.total_ms,
         confidence: answer.confidence,
         did_you_mean: answer.did_you_mean,
-    })
+        omitted: None,
+    };
+    let found = answer.hits.into_iter().map(Found::from);
+    match input.max_tokens {
+        None => output.results = found.collect(),
+        Some(most) => {
+            // As if much did not fit, so that saying so fits.
+            output.omitted = omitted(count, count);
+            let Fitted { items, shrunk, dropped } = fit(found, budget(&call, Some(most)).less_frame(&output));
+            (output.results, output.omitted) = (items, omitted(shrunk, dropped));
+        }
+    }
+    Ok(output)
+}
+
+fn omitted(texts: usize, hits: usize) -> Option<Omitted> {
+    (texts + hits > 0).then(|| Omitted { texts, hits, hint: OMITTED.to_owned() })
+}
+
+impl Shrinks for Found {
+    fn shrink(&mut self) -> bool {
+        let first: Vec<&str> = self.content.lines().take(LINES_SHORT).collect();
+        let first = first.join("\n");
+        let smaller = !self.content.is_empty();
+        self.content = if first.len() + 1 < self.content.len() { first } else { String::new() };
+        smaller
+    }
 }
 
 impl From<Hit> for Found {

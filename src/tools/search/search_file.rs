@@ -62,8 +62,8 @@ async fn run(call: Call, file: PathBuf, mut input: Input) -> Result<SearchPayloa
     }
     let words_by = portable::words_by(input.backend.as_deref(), input.ann)?.unwrap_or(WordsBy::Postings);
     let (output, explain) = (input.output.unwrap_or_default(), input.explain.unwrap_or_default());
-    let repository = input.repo_path.take();
+    let (repository, max_tokens) = (input.repo_path.take(), input.max_tokens);
     let settings = &call.app.config.search;
     let answer = portable::ask(&call, file, words_by, input.request(settings, repository)?).await?;
-    Ok(present(&answer, output, explain, settings.result_bytes_max))
+    Ok(present(&answer, output, explain, search::budget(&call, max_tokens)))
 }

@@ -25,6 +25,7 @@ const ID: i64 = 7;
 const MASKED: &[&str] = &[
     "/_meta/ts",         // when the answer was made
     "/_meta/durationMs", // how long the call took
+    "/_meta/next",       // a client on standard input works in a directory, one over HTTP in none
     // How long the work took.
     "/result/latency_ms",
     "/result/stats",

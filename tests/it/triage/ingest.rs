@@ -215,7 +215,7 @@ async fn records_stand_beside_repositories_and_outlive_their_runs() {
     let workspace = result(&app, "workspace_status", json!({ "project_id": project })).await;
     assert!(workspace.to_string().contains("triage:records"), "{workspace:#}");
     let code = result(&app, "search", json!({ "query": "leftpad", "project_id": project })).await;
-    assert!(code["hits"].as_array().unwrap().iter().all(|hit| hit["mode"] == "code"), "{code:#}");
+    assert!(code["hits"].as_array().unwrap().iter().all(|hit| hit.get("mode").is_none()), "{code:#}");
     let only =
         json!({ "query": "leftpad", "mode": "all", "repoPath": "triage:records", "project_id": project });
     let only = result(&app, "search", only).await;

@@ -10,6 +10,9 @@ use super::Setup;
 /// The name under which clients list us; short, because they put it before the name of each tool.
 const NAME: &str = "pairofcleats";
 
+/// The form of text results that blocks ask for: models read them, and pay for each token.
+const TEXT: &str = "short";
+
 /// How a client starts us.
 pub(super) struct Start {
     pub(super) command: String,
@@ -26,8 +29,9 @@ impl Start {
             option("--toolsets", setup.toolsets.map(str::to_owned)),
         ];
         let words = |options: [Option<[String; 2]>; 2]| options.into_iter().flatten().flatten();
+        let text = ["--text".to_owned(), TEXT.to_owned()];
         let read_only = setup.read_only.then(|| "--read-only".to_owned());
-        let args = words(before).chain(["mcp".to_owned()]).chain(words(after)).chain(read_only);
+        let args = words(before).chain(["mcp".to_owned()]).chain(words(after)).chain(text).chain(read_only);
         Self { command: path(program), args: args.collect() }
     }
 }
@@ -48,6 +52,7 @@ impl Server {
     pub(super) fn at(url: &str, key: bool, setup: &Setup<'_>) -> Self {
         let wanted = [
             ("X-PairOfCleats-Project", setup.project),
+            ("X-MCP-Text", Some(TEXT)),
             ("X-MCP-Toolsets", setup.toolsets),
             ("X-MCP-Readonly", setup.read_only.then_some("true")),
         ];

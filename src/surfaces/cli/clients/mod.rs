@@ -54,6 +54,9 @@ pub enum Remote {
     Bridge(&'static str),
 }
 
+/// The toolsets that a coding agent needs; it pays for every tool that is listed beyond them.
+pub const TOOLSETS: &str = "search,index";
+
 /// What a block is to say.
 #[derive(Debug, Clone, Copy)]
 pub struct Setup<'a> {
@@ -61,7 +64,7 @@ pub struct Setup<'a> {
     pub reach: Reach<'a>,
     /// Project of calls that name none.
     pub project: Option<&'a str>,
-    /// The only toolsets offered, with commas between.
+    /// The only toolsets offered, with commas between; none: all.
     pub toolsets: Option<&'a str>,
     /// Whether tools that write are left out.
     pub read_only: bool,
@@ -304,6 +307,8 @@ mod tests {
             "shop",
             "--toolsets",
             "search,index",
+            "--text",
+            "short",
             "--read-only",
         ];
         for client in CLIENTS {
@@ -325,6 +330,7 @@ mod tests {
                     "shop",
                     "X-MCP-Toolsets",
                     "search,index",
+                    "X-MCP-Text",
                     "X-MCP-Readonly",
                 ] {
                     assert!(block.contains(part), "{} lacks {part}: {block}", client.id);

@@ -1,0 +1,196 @@
+//! The text of a tool result in few tokens: what an agent reads where `structuredContent` carries the whole envelope.
+//!
+//! One line a hit with its place, then its lines of code as they are; no JSON around them, whose keys and escapes cost a third
+//! of an answer. Asked for by `mcp.text = "short"`, `mcp --text short` or the header `X-MCP-Text: short`; the default is the
+//! envelope, as the contract has it.
+
+use std::fmt::Write;
+
+use serde_json::Value;
+
+use crate::contract::{Envelope, visible};
+
+/// The envelope as text for reading.
+pub(super) fn short(envelope: &Envelope) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = match (&envelope.result, &envelope.error) {
+        (Some(result), _) => answered(&mut text, result),
+        (None, Some(error)) => {
+            let details = error.details.as_ref().map(|details| format!("\n{details}")).unwrap_or_default();
+            let hint = error.hint.as_deref().map(|hint| format!("\n{hint}")).unwrap_or_default();
+            write!(text, "{}: {}{hint}{details}", error.code, error.message)
+        }
+        (None, None) => Ok(()),
+    };
+    for warning in &envelope.meta.warnings {
+        let _ = write!(text, "\nwarning {}: {}", warning.code, warning.message);
+    }
+    if let Some(next) = &envelope.meta.next {
+        let _ = write!(text, "\nnext: {} {}", next.tool, Value::Object(next.arguments.clone()));
+    }
+    visible(&text).into_owned()
+}
+
+/// Hits and files as text, everything else as compact JSON.
+fn answered(text: &mut String, result: &Value) -> std::fmt::Result {
+    let compact = |hit: &Value| hit.get("content").is_none() && hit.get("scoreBreakdown").is_none();
+    match (result["hits"].as_array(), result["text"].as_str()) {
+        (Some(hits), _) if hits.iter().all(compact) && result.get("explain").is_none() => {
+            hits.iter().try_for_each(|hit| {
+                write_hit(text, hit)?;
+                writeln!(text)
+            })?;
+            write_end(text, result, hits.len())
+        }
+        (None, Some(lines)) if result["path"].is_string() => write_file(text, result, lines),
+        _ => write!(text, "{result}"),
+    }
+}
+
+fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
+    let word = |field: &str, before: &str| {
+        hit[field].as_str().map(|word| format!("{before}{word}")).unwrap_or_default()
+    };
+    let repo = hit["repo"].as_str().map(|repo| format!("{repo}: ")).unwrap_or_default();
+    write!(text, "{repo}{}:{}-{}", word("file", ""), hit["startLine"], hit["endLine"])?;
+    write!(text, " {}{}{}", word("kind", ""), word("name", " "), word("mode", " "))?;
+    writeln!(text, " score {} id {}", hit["score"], hit["id"])?;
+    for (field, before) in [("calls", "calls"), ("calledBy", "called by")] {
+        let names: Vec<&str> =
+            hit[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        if !names.is_empty() {
+            writeln!(text, " {before} {}", names.join(", "))?;
+        }
+    }
+    if let Some(headline) = hit["headline"].as_str() {
+        writeln!(text, " {headline}")?;
+    }
+    let lines = |field: &str| hit[field].as_array().into_iter().flatten().filter_map(Value::as_str);
+    lines("contextBefore").try_for_each(|line| writeln!(text, "{line}"))?;
+    if let Some(snippet) = hit["snippet"].as_str() {
+        if let Some(line) = hit["snippetLine"].as_u64() {
+            writeln!(text, " from line {line}:")?;
+        }
+        writeln!(text, "{snippet}")?;
+    }
+    lines("contextAfter").try_for_each(|line| writeln!(text, "{line}"))
+}
+
+/// How much there is, and everything that the answer says beside its hits.
+fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Result {
+    write!(text, "{shown} of {} hits", result["total"])?;
+    if let Some(offset) = result["nextOffset"].as_u64() {
+        write!(text, ", next page: offset {offset}")?;
+    }
+    if result["vectors"] == "none" {
+        text.push_str(", by words alone");
+    }
+    if let Some(omitted) = result["omitted"].as_object() {
+        let (texts, hits) = (&omitted["texts"], &omitted["hits"]);
+        write!(
+            text,
+            "\nomitted: {hits} hits, texts of {texts}. {}",
+            omitted["hint"].as_str().unwrap_or_default()
+        )?;
+    }
+    write_others(text, result, &["backend", "query", "hits", "total", "nextOffset", "vectors", "omitted"])
+}
+
+fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Result {
+    let (path, repo) =
+        (result["path"].as_str().unwrap_or_default(), result["repo"].as_str().unwrap_or_default());
+    let (start, end) = (&result["startLine"], &result["endLine"]);
+    writeln!(text, "{repo}: {path}:{start}-{end} of {} lines", result["totalLines"])?;
+    write!(text, "{lines}")?;
+    if result["changedSinceIndexed"] == true {
+        write!(text, "\nThe file changed since it was indexed.")?;
+    }
+    if let Some(omitted) = result["omitted"].as_object() {
+        write!(
+            text,
+            "\nomitted: {} lines. {}",
+            omitted["lines"],
+            omitted["hint"].as_str().unwrap_or_default()
+        )?;
+    }
+    for chunk in result["chunks"].as_array().into_iter().flatten() {
+        let name = chunk["name"].as_str().unwrap_or_default();
+        let kind = chunk["kind"].as_str().unwrap_or_default();
+        write!(text, "\n{}-{} {kind} {name} id {}", chunk["startLine"], chunk["endLine"], chunk["id"])?;
+    }
+    let told = [
+        "path",
+        "repo",
+        "language",
+        "startLine",
+        "endLine",
+        "totalLines",
+        "truncated",
+        "contentHash",
+        "changedSinceIndexed",
+        "text",
+        "omitted",
+        "chunks",
+    ];
+    write_others(text, result, &told)
+}
+
+/// What the answer holds beside `told`, so that a field that is added later is seen.
+fn write_others(text: &mut String, result: &Value, told: &[&str]) -> std::fmt::Result {
+    let fields = result.as_object().into_iter().flatten();
+    for (field, value) in fields.filter(|(field, _)| !told.contains(&field.as_str())) {
+        write!(text, "\n{field}: {value}")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::{ErrorCode, Fault, Meta, Next};
+    use serde_json::json;
+
+    fn envelope(result: Value) -> Envelope {
+        let mut meta = Meta::at("t".into());
+        let arguments = json!({ "id": 7 }).as_object().cloned().unwrap();
+        meta.next = Some(Next { tool: "show_file".into(), arguments });
+        Envelope::success(result, meta)
+    }
+
+    #[test]
+    fn hits_are_places_with_code() {
+        let shown = short(&envelope(
+            json!({ "backend": "postgres", "query": "q", "total": 9, "nextOffset": 1,
+            "vectors": "exact", "confidence": "high", "hits": [{ "id": 7, "file": "src/a.rs", "startLine": 3, "endLine": 9,
+            "kind": "function", "name": "open", "score": 0.5, "snippet": "fn open() {\n    \"x\"\n}",
+            "calls": ["a", "b"] }] }),
+        ));
+        assert_eq!(
+            shown,
+            "src/a.rs:3-9 function open score 0.5 id 7\n calls a, b\nfn open() {\n    \"x\"\n}\n\n\
+             1 of 9 hits, next page: offset 1\nconfidence: \"high\"\nnext: show_file {\"id\":7}"
+        );
+    }
+
+    #[test]
+    fn files_are_their_lines_and_everything_else_is_json() {
+        let file = json!({ "path": "a.rs", "repo": "shop", "startLine": 1, "endLine": 2, "totalLines": 9, "truncated": true,
+            "omitted": { "lines": 7, "hint": "Read on." }, "contentHash": "x", "changedSinceIndexed": false,
+            "text": "a\u{1b}\nb", "chunks": [{ "id": 1, "startLine": 1, "endLine": 2, "kind": "block" }] });
+        let shown = short(&envelope(file));
+        assert!(
+            shown
+                .starts_with("shop: a.rs:1-2 of 9 lines\na\\u{1b}\nb\nomitted: 7 lines. Read on.\n1-2 block"),
+            "{shown}"
+        );
+        assert!(short(&envelope(json!({ "healthy": true }))).starts_with("{\"healthy\":true}\n"));
+    }
+
+    #[test]
+    fn failures_say_what_to_do() {
+        let fault = Fault::new(ErrorCode::NoIndex, "Nothing here.").with_hint("Index it.");
+        let shown = short(&Envelope::failure(&fault, Meta::at("t".into())));
+        assert_eq!(shown, "NO_INDEX: Nothing here.\nIndex it.");
+    }
+}

@@ -1,0 +1,240 @@
+//! Which call helps most after an answer, so that an agent need not work it out: `_meta.next`.
+
+use serde_json::{Map, Value, json};
+
+use super::context::Caller;
+use super::list::Toolbox;
+use super::spec::ToolSpec;
+use crate::contract::{Envelope, ErrorCode, Fault, Next};
+use crate::search::{as_shown, tokens};
+
+/// Asked where nothing else is known of a repository.
+const FIRST_QUESTION: &str = "where does the program start";
+/// Longer arguments are not repeated.
+const ARGUMENT_BYTES_MAX: usize = 1024;
+
+/// What of a call decides the next one.
+pub(super) struct Asked {
+    tool: &'static str,
+    /// The arguments that a next call takes over.
+    project: Option<String>,
+    repository: Option<String>,
+    file: Option<String>,
+    extension: Option<String>,
+    max_tokens: Option<usize>,
+    caller: Caller,
+}
+
+impl Asked {
+    pub(super) fn of(spec: &ToolSpec, arguments: &Value, caller: &Caller) -> Self {
+        let text = |names: &[&str]| {
+            let found = names.iter().find_map(|name| arguments.get(*name)?.as_str());
+            found.filter(|text| text.len() <= ARGUMENT_BYTES_MAX).map(str::to_owned)
+        };
+        let most = arguments.get("maxTokens").and_then(Value::as_u64);
+        Self {
+            tool: spec.name,
+            project: text(&["project_id"]),
+            repository: text(&["repoPath", "repo_path", "repo"]),
+            file: text(&["file", "path"]),
+            extension: text(&["provider"]),
+            max_tokens: most.and_then(|most| usize::try_from(most).ok()),
+            caller: caller.clone(),
+        }
+    }
+
+    /// The first call that helps and that the caller may make.
+    pub(super) fn next(&self, outcome: Result<&Value, &Fault>) -> Option<Next> {
+        let calls = match outcome {
+            Ok(result) => self.after(result),
+            Err(fault) => self.after_failure(fault),
+        };
+        let visible = |next: &Next| Toolbox::standard().enabled(&next.tool, &self.caller).is_ok();
+        calls.into_iter().find(visible)
+    }
+
+    /// The answer with the next call, where that keeps within the tokens that the caller allows.
+    pub(super) fn finished(&self, mut envelope: Envelope, next: Option<Next>) -> Envelope {
+        envelope.meta.next = next;
+        let Some(most) = self.max_tokens else { return envelope };
+        let fits = |envelope: &Envelope| tokens::within(&as_shown(envelope), most).is_some();
+        if !fits(&envelope) {
+            envelope.meta.next = None;
+        }
+        if !fits(&envelope) {
+            // Their codes say what they are about.
+            for warning in &mut envelope.meta.warnings {
+                warning.details = None;
+                warning.message.clear();
+            }
+        }
+        envelope
+    }
+
+    /// A call of `tool` in the same project.
+    fn call(&self, tool: &str, arguments: Value) -> Next {
+        let mut arguments = match arguments {
+            Value::Object(arguments) => arguments,
+            _ => Map::new(),
+        };
+        arguments.retain(|_, value| !value.is_null());
+        if let Some(project) = &self.project
+            && !arguments.contains_key("project_id")
+        {
+            arguments.insert("project_id".to_owned(), Value::from(project.as_str()));
+        }
+        Next { tool: tool.to_owned(), arguments }
+    }
+
+    /// The same, about the same repository.
+    fn call_here(&self, tool: &str, mut arguments: Value) -> Next {
+        if let Some(repository) = &self.repository {
+            arguments["repoPath"] = Value::from(repository.as_str());
+        }
+        self.call(tool, arguments)
+    }
+
+    /// An index run of the repository that was named, or of the one that the caller works in.
+    fn index(&self) -> Option<Next> {
+        let named = self.repository.clone().filter(|named| named.starts_with('/'));
+        let here = self.caller.directory.as_ref().map(|directory| directory.to_string_lossy().into_owned());
+        let path = named.or_else(|| here.filter(|_| self.repository.is_none()))?;
+        Some(self.call("build_index", json!({ "repoPath": path, "wait": false })))
+    }
+
+    fn after(&self, result: &Value) -> Vec<Next> {
+        let at = |pointer: &str| result.pointer(pointer).filter(|value| !value.is_null());
+        let number = |pointer: &str| at(pointer).and_then(Value::as_u64).unwrap_or(0);
+        let some = |next: Option<Next>| next.into_iter().collect::<Vec<_>>();
+        match self.tool {
+            "search" => match at("/hits/0") {
+                // The ids of a portable file are its own.
+                Some(hit) if result["backend"] != "postgres" => {
+                    let place = json!({ "file": hit["file"], "startLine": hit["startLine"], "endLine": hit["endLine"] });
+                    vec![self.call_here("show_file", place)]
+                }
+                Some(hit) => vec![self.call("show_file", json!({ "id": hit["id"] }))],
+                None => vec![self.call_here("index_status", json!({})), everywhere()],
+            },
+            "search_code" => match at("/results/0/chunk_id") {
+                Some(id) => vec![self.call("show_file", json!({ "id": id }))],
+                None => vec![self.call("index_status", json!({})), everywhere()],
+            },
+            "show_file" => self.after_file(result),
+            "index_repository" => vec![self.call_here("search", json!({ "query": FIRST_QUESTION }))],
+            "build_index" | "index_build" if result["state"] == "succeeded" => {
+                vec![self.call_here("search", json!({ "query": FIRST_QUESTION }))]
+            }
+            "build_index" | "index_build" => vec![self.call("index_status", json!({}))],
+            "index_status" if under_way(result) => vec![self.call_here("index_status", json!({}))],
+            "index_status" if at("/repositories/0").is_none() => some(self.index()),
+            "index_status" => vec![self.call_here("search", json!({ "query": FIRST_QUESTION }))],
+            "check_status" if result["healthy"] == false => vec![self.call("config_status", json!({}))],
+            "check_status" => vec![everywhere()],
+            "workspace_status" => some(self.first_search(result)),
+            "triage_ingest" => {
+                some(at("/recordIds/0").map(|id| self.call("triage_context_pack", json!({ "recordId": id }))))
+            }
+            "triage_decision" => {
+                let place = json!({ "file": result["path"], "repoPath": result["repo"] });
+                vec![self.call("show_file", place)]
+            }
+            "triage_context_pack" => some(self.first_evidence(result)),
+            "build_sqlite_index" | "compact_sqlite_index" => {
+                vec![self.call("search", json!({ "query": FIRST_QUESTION, "backend": "sqlite" }))]
+            }
+            "report_artifacts" if number("/vectorsOrphaned") > 0 => {
+                vec![self.call("cache_gc", json!({ "dryRun": true })), self.call("index_status", json!({}))]
+            }
+            "report_artifacts" => vec![self.call("index_status", json!({}))],
+            "cache_gc" | "clean_artifacts" => vec![self.call("report_artifacts", json!({}))],
+            "download_dictionaries" => vec![self.call("index_status", json!({}))],
+            "download_extensions" => {
+                let mut next = Next { tool: "verify_extensions".to_owned(), arguments: Map::new() };
+                let provider =
+                    self.extension.as_deref().map(|name| ("provider".to_owned(), Value::from(name)));
+                next.arguments.extend(provider);
+                vec![next]
+            }
+            "config_status" | "bootstrap" | "download_models" | "verify_extensions" => {
+                vec![self.call("check_status", json!({}))]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The rest of the file where it was cut; else who calls the first function shown.
+    fn after_file(&self, result: &Value) -> Vec<Next> {
+        let repo = &result["repo"];
+        if result.pointer("/omitted/lines").and_then(Value::as_u64).is_some_and(|lines| lines > 0) {
+            let from = result["endLine"].as_u64().unwrap_or(0) + 1;
+            return vec![
+                self.call(
+                    "show_file",
+                    json!({ "file": result["path"], "repoPath": repo, "startLine": from }),
+                ),
+            ];
+        }
+        if result["changedSinceIndexed"] == true {
+            return vec![self.call("index_status", json!({ "repoPath": repo }))];
+        }
+        let chunks = result["chunks"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let function = chunks.iter().find_map(|chunk| {
+            let callable = matches!(chunk["kind"].as_str(), Some("function" | "method"));
+            let name = chunk["name"].as_str().filter(|_| callable)?;
+            let plain = |c: char| c.is_alphanumeric() || c == '_';
+            name.rsplit(|c: char| !plain(c)).next().filter(|last| !last.is_empty())
+        });
+        let callers =
+            |name: &str| self.call("search", json!({ "query": format!("calls:{name}"), "repoPath": repo }));
+        function.map(callers).into_iter().collect()
+    }
+
+    /// A search in the first project that has a repository.
+    fn first_search(&self, result: &Value) -> Option<Next> {
+        let projects = result["projects"].as_array()?;
+        let filled = projects.iter().find(|project| project.pointer("/repositories/0").is_some());
+        match filled {
+            Some(project) => {
+                let arguments = json!({ "query": FIRST_QUESTION, "project_id": project["project_id"] });
+                Some(self.call("search", arguments))
+            }
+            None => self.index(),
+        }
+    }
+
+    /// The place of the first evidence that a pack holds.
+    fn first_evidence(&self, result: &Value) -> Option<Next> {
+        let queries = result.pointer("/pack/repoEvidence/queries")?.as_array()?;
+        let hit = queries.iter().find_map(|query| query.pointer("/hits/0"))?;
+        let place = json!({ "file": hit["file"], "repoPath": hit["repo"], "startLine": hit["startLine"],
+            "endLine": hit["endLine"] });
+        Some(self.call("show_file", place))
+    }
+
+    fn after_failure(&self, fault: &Fault) -> Vec<Next> {
+        match fault.code {
+            ErrorCode::NoIndex => self.index().into_iter().chain([everywhere()]).collect(),
+            ErrorCode::NotFound if self.tool == "show_file" => {
+                let name = self.file.as_deref().and_then(|file| file.rsplit('/').next());
+                let name = name.filter(|name| !name.is_empty() && name.is_ascii());
+                name.map(|name| self.call("search", json!({ "query": name }))).into_iter().collect()
+            }
+            ErrorCode::CapabilityMissing | ErrorCode::StorageUnavailable => {
+                vec![self.call("check_status", json!({}))]
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What there is to search, in all projects.
+fn everywhere() -> Next {
+    Next { tool: "workspace_status".to_owned(), arguments: Map::new() }
+}
+
+/// Whether a run is queued or running.
+fn under_way(result: &Value) -> bool {
+    let jobs = result["jobs"].as_array().map(Vec::as_slice).unwrap_or_default();
+    jobs.iter().any(|job| matches!(job["state"].as_str(), Some("queued" | "running")))
+}
