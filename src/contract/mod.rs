@@ -10,7 +10,7 @@ mod refusal;
 mod version;
 mod visible;
 
-pub use envelope::{Envelope, ErrorBody, Meta, Warning};
+pub use envelope::{Envelope, ErrorBody, Meta, SearchScope, Warning};
 pub use error::{ErrorCode, ErrorInfo, Fault, error_table};
 pub use project_id::{PROJECT_ID_CHARS_MAX, PROJECT_ID_PATTERN, ProjectId, ProjectIdError};
 pub use refusal::{Refusal, Violation};

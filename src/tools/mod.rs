@@ -12,6 +12,7 @@ mod context;
 pub mod published;
 mod repository;
 pub mod schema;
+mod standing;
 mod view;
 
 mod admin;

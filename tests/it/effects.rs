@@ -19,7 +19,7 @@ const SHOWN_IN: &[(&str, &[&str])] = &[
             "portable/agreement.rs",
         ],
     ),
-    ("search_code", &["searching.rs", "surfaces.rs", "isolation.rs"]),
+    ("search_code", &["searching.rs", "surfaces.rs", "isolation.rs", "standing.rs"]),
     ("show_file", &["surfaces.rs", "faults.rs"]),
     ("index_repository", &["surfaces.rs", "isolation.rs", "workflow.rs"]),
     (

@@ -47,8 +47,8 @@ a phrase to require it, put - before a word to exclude it. Narrow with path, ext
 with top. Open a hit with `show_file`.
 
 If an answer is NO_INDEX, call `build_index` for the repository once; it is incremental, so calling it again after \
-edits is cheap. A first run on a large repository takes minutes: pass wait=false, go on searching, and watch \
-`index_status`.
+edits is cheap. A first run on a large repository takes minutes: pass wait=\"words\" and search once it answers; \
+`index_status` tells how far the vectors are. `search` asks the repository that you work in; repoPath \"*\" asks all.
 
 project_id selects a workspace; omit it for the default one. Workspaces never see each other's code.
 

@@ -10,6 +10,7 @@ mod in_flight;
 mod progress;
 mod prompts;
 mod resources;
+mod roots;
 mod server;
 mod uri;
 mod wire;

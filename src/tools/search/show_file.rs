@@ -13,6 +13,7 @@ use crate::store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks,
 use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
+use crate::tools::standing::{EVERYTHING, preferred};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use crate::triage;
 
@@ -40,7 +41,7 @@ struct Input {
     /// Path in the repository, as hits give it in `file`.
     #[schemars(length(min = 1, max = 4096))]
     path: String,
-    /// The repository, as in `search`; needed only where several hold the path.
+    /// The repository, as in `search`; needed only where several hold the path and you work in none of them.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
@@ -107,11 +108,13 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     if end < start {
         return Err(Fault::new(ErrorCode::InvalidRequest, "endLine is before startLine."));
     }
-    let root = match &input.repo_path {
-        Some(repo) => Some(repository(&call, &project, repo).await?),
-        None => None,
+    let within = match input.repo_path.as_deref() {
+        Some(EVERYTHING) => Within::Any,
+        Some(repo) => Within::Only(repository(&call, &project, repo).await?),
+        None if input.project_id.is_some() => Within::Any,
+        None => Within::First(preferred(&call, &project).await?),
     };
-    let opened = open(&call, &project, root.as_deref(), &path).await?;
+    let opened = open(&call, &project, &within, &path).await?;
     Ok(cut(opened, (start, end), call.app.config.search.result_bytes_max))
 }
 
@@ -132,14 +135,24 @@ pub(in crate::tools) struct Opened {
     spans: Vec<ChunkSpan>,
 }
 
-/// Opens an indexed file, of the repository at `root` if one is named; a file that is not indexed is not opened.
+/// Where a path is looked for.
+pub(in crate::tools) enum Within {
+    /// In all repositories of the project.
+    Any,
+    /// In the repository at this root.
+    Only(String),
+    /// In all; where several hold the path, those at these roots come before the others.
+    First(Vec<String>),
+}
+
+/// Opens an indexed file; a file that is not indexed is not opened.
 pub(in crate::tools) async fn open(
     call: &Call,
     project: &Project,
-    root: Option<&str>,
+    within: &Within,
     path: &str,
 ) -> Result<Opened, Fault> {
-    let (repository, file, spans) = find(call, project, root, path).await?;
+    let (repository, file, spans) = find(call, project, within, path).await?;
     let now = if repository.is_folder() {
         let (root, settings, wanted) =
             (repository.root.clone(), call.app.config.indexing.clone(), path.to_owned());
@@ -211,18 +224,23 @@ async fn record(call: &Call, project: &Project, path: &str) -> Result<Now, Fault
 async fn find(
     call: &Call,
     project: &Project,
-    root: Option<&str>,
+    within: &Within,
     path: &str,
 ) -> Result<(RepositoryRow, files::FileRow, Vec<ChunkSpan>), Fault> {
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let mut found = Vec::new();
     for row in repositories::list(&mut tx).await? {
-        if root.is_none_or(|root| root == row.root)
+        if !matches!(within, Within::Only(root) if *root != row.root)
             && let Some(file) = files::get(&mut tx, row.id, path).await?
             && file.skipped.is_none()
         {
             found.push((row, file));
         }
+    }
+    if let Within::First(roots) = within
+        && found.iter().any(|(row, _)| roots.contains(&row.root))
+    {
+        found.retain(|(row, _)| roots.contains(&row.root));
     }
     if found.len() > 1 {
         let names: Vec<&str> = found.iter().map(|(row, _)| row.name.as_str()).collect();
