@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::App;
@@ -14,7 +16,7 @@ use crate::indexing::{self, Options, Run, SqliteFile};
 use crate::jobs::{
     self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob, Until, WhenStopped,
 };
-use crate::store::{DecidedBy, Project, Store};
+use crate::store::{self, DecidedBy, Project, Store};
 use crate::tenancy::{self, RepositoryRoot};
 use crate::triage::{self, Shelf};
 use crate::upkeep::portable::{self, Build, Part};
@@ -171,14 +173,96 @@ pub async fn begin(
     options: Options,
 ) -> Result<Enqueued, Fault> {
     let asked = jobs::enqueue(app.store().await?, &job(project.id(), root.as_str(), &options)?).await?;
-    let (app, own) = (Arc::clone(app), asked.clone());
-    tokio::spawn(async move {
+    let (running, own) = (Arc::clone(app), asked.clone());
+    app.background.spawn(async move {
         // This one, and not whichever job waits longest: nobody else may be there to do it.
-        if let Err(fault) = see_through(&app, own).await {
+        if let Err(fault) = see_through(&running, own).await {
             tracing::info!("an index job that nobody waits for ended: {fault}");
         }
     });
     Ok(asked)
+}
+
+/// With no more texts to embed than this, who waits for words waits for the vectors as well …
+const FEW_TEXTS: u64 = 32;
+/// … but no longer than this.
+const FEW_TEXTS_WAIT: Duration = Duration::from_secs(3);
+
+/// How far a run is that was waited for until words are searchable.
+#[derive(Debug)]
+pub enum WordsReady {
+    /// It goes on in this process, or in the one that has it.
+    GoesOn(Enqueued, Progress),
+    /// It is over: there was little to embed.
+    Over(Finished),
+}
+
+/// Asks for a run and waits until what it read is found by words; then it goes on in this process until that shuts down,
+/// and from there in the next process that looks for work. `cancel` counts until words are searchable, and stops a run
+/// that was asked for here; a run that was joined goes on.
+///
+/// # Errors
+/// As [`run`].
+pub async fn begin_with_words(
+    app: &Arc<App>,
+    project: &Project,
+    root: &RepositoryRoot,
+    options: Options,
+    cancel: &CancellationToken,
+    on_progress: impl Fn(&Progress) + Send + Sync,
+) -> Result<WordsReady, Fault> {
+    let store = app.store().await?;
+    let asked = jobs::enqueue(store, &job(project.id(), root.as_str(), &options)?).await?;
+    let (sender, mut progress) = watch::channel(Progress::default());
+    let stop = app.shutdown.child_token();
+    let (running, own, until) = (Arc::clone(app), asked.clone(), stop.clone());
+    let mut task = app.background.spawn(async move {
+        let settings = LeaseSettings::from(&running.config.indexing);
+        let execute = |job| execute(Arc::clone(&running), job);
+        let until = Until { cancel: &until, when_stopped: WhenStopped::GiveBack };
+        let told = |now: &Progress| {
+            sender.send_replace(now.clone());
+        };
+        jobs::see_through(running.store().await?, own, &running.worker, settings, until, told, execute).await
+    });
+    let broken = |error| Fault::internal("The index run broke off.", error);
+    let mut patience = None;
+    loop {
+        tokio::select! {
+            ended = &mut task => return ended.map_err(broken)?.map(WordsReady::Over),
+            Ok(()) = progress.changed() => {
+                let now = progress.borrow_and_update().clone();
+                on_progress(&now);
+                let few = now.vectors_total.is_some_and(|texts| texts <= FEW_TEXTS);
+                if now.words_ready && !few {
+                    return Ok(WordsReady::GoesOn(asked, now));
+                }
+                if now.words_ready && patience.is_none() {
+                    patience = Some(Instant::now() + FEW_TEXTS_WAIT);
+                }
+            }
+            () = over(patience) => {
+                return Ok(WordsReady::GoesOn(asked, progress.borrow().clone()));
+            }
+            () = cancel.cancelled() => {
+                if !asked.attached {
+                    let mut door = store.control().await?;
+                    store::jobs::request_cancel(&mut door, &asked.job.id).await?;
+                    door.commit().await?;
+                }
+                stop.cancel();
+                return task.await.map_err(broken)?.map(WordsReady::Over);
+            }
+        }
+    }
+}
+
+/// Ends when `patience` is over; never without one.
+async fn over(patience: Option<Instant>) {
+    match patience {
+        Some(end) => tokio::time::sleep_until(end).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Asks for an incremental run, to be seen through by [`see_through`].

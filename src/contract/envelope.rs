@@ -65,6 +65,9 @@ pub struct Meta {
     /// Which rule chose the project: argument, session, workflow-mcp or default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project_decided_by: Option<String>,
+    /// Which repositories were searched, and which rule chose them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<SearchScope>,
     /// How long the call took, in milliseconds.
     #[serde(rename = "durationMs", skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<f64>,
@@ -83,6 +86,16 @@ pub struct Next {
     pub tool: String,
     /// Its arguments.
     pub arguments: Map<String, Value>,
+}
+
+/// The repositories that a search was limited to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SearchScope {
+    /// Names of the repositories; `*` stands for all of the project.
+    pub repositories: Vec<String>,
+    /// The rule: argument, roots (the client's), directory (where the caller works) or default.
+    #[serde(rename = "decidedBy")]
+    pub decided_by: String,
 }
 
 /// A structured warning.
@@ -117,6 +130,7 @@ impl Meta {
             repo: None,
             project_id: None,
             project_decided_by: None,
+            scope: None,
             duration_ms: None,
             warnings: Vec::new(),
             next: None,

@@ -12,7 +12,7 @@ mod version;
 mod visible;
 
 pub use echo::{ECHO_CHARS_MAX, cut, echo, echo_within};
-pub use envelope::{Envelope, ErrorBody, Meta, Next, Warning};
+pub use envelope::{Envelope, ErrorBody, Meta, Next, SearchScope, Warning};
 pub use error::{ErrorCode, ErrorInfo, Fault, error_table};
 pub use project_id::{PROJECT_ID_CHARS_MAX, PROJECT_ID_PATTERN, ProjectId, ProjectIdError};
 pub use refusal::{Refusal, Violation};

@@ -61,6 +61,7 @@ pub async fn run_documents(run: &Run<'_>, documents: &dyn Documents) -> Result<R
     let repository = run::open(run, run::versions(run, &None)).await?;
     let outcome = async {
         let mut report = written(run, &repository, documents).await?;
+        vectors::note_words_ready(run).await?;
         report.lexical_seconds = run::seconds_since(run, started);
         let embedded = vectors::embed_pending(run).await?;
         run.progress.update(|progress| progress.phase = Phase::Finish);

@@ -125,6 +125,7 @@ async fn pipeline(
     }
     let removed_chunks = remove(run, &vanished).await?;
     finish_lexical(run, written.changed_chunks + removed_chunks).await?;
+    vectors::note_words_ready(run).await?;
     if written.changed_chunks + removed_chunks > 0 {
         risk::join(run, repository.id).await?;
     }
@@ -176,6 +177,7 @@ pub async fn embed(run: &Run<'_>) -> Result<RunReport, Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     index_state::acquire_fence(&mut tx, run.fence).await?;
     tx.commit().await?;
+    vectors::note_words_ready(run).await?;
     let embedded = vectors::embed_pending(run).await?;
     run.progress.update(|progress| progress.phase = Phase::Finish);
     vectors::ensure_index(run).await?;

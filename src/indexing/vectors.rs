@@ -1,6 +1,7 @@
 //! Texts without a vector get one, page by page; a page that is committed is never embedded again.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::run::{Run, memory_mb};
 use crate::contract::{ErrorCode, Fault};
@@ -35,7 +36,9 @@ pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
         progress.phase = Phase::Embed;
         progress.vectors_total = Some(pending);
     });
+    let started = run.clock.instant();
     let mut after: Option<Vec<u8>> = None;
+    let mut size = FIRST_PART;
     loop {
         let page = fetch(run, after.as_deref()).await?;
         let Some(last) = page.last() else {
@@ -43,24 +46,60 @@ pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
             return Ok(done);
         };
         after = Some(last.hash.clone());
-        for part in page.chunks(PART) {
+        let mut rest = page.as_slice();
+        while !rest.is_empty() {
+            let part;
+            (part, rest) = rest.split_at(size.min(rest.len()));
+            size = (size * 2).min(PART);
             let vectors = embed(run, embedder, part).await?;
             let hashes: Vec<Vec<u8>> = part.iter().map(|text| text.hash.clone()).collect();
             let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
             vectors::insert(&mut tx, run.fence, &hashes, &vectors).await?;
             tx.commit().await?;
             done.embedded += hashes.len() as u64;
-            run.progress.update(|progress| progress.vectors_done = done.embedded);
+            let left = seconds_left(run.clock.instant() - started, done.embedded, pending);
+            run.progress.update(|progress| {
+                progress.vectors_done = done.embedded;
+                progress.seconds_left = left;
+            });
         }
     }
+}
+
+/// Says that words are searchable, and how many texts are to be embedded after that.
+///
+/// # Errors
+/// Storage faults.
+pub(super) async fn note_words_ready(run: &Run<'_>) -> Result<(), Fault> {
+    let pending = count_pending(run).await?;
+    run.progress.update(|progress| {
+        progress.words_ready = true;
+        progress.vectors_total = Some(pending);
+    });
+    Ok(())
 }
 
 /// Between the parts of the header line that stands before a text.
 pub const HEADER_SEPARATOR: &str = " · ";
 
-/// Texts embedded and committed together: about a second of work, so that a crash costs little and
+/// Texts embedded and committed together: a few seconds of work, so that a crash costs little and
 /// progress moves, and enough that the cores stay busy to the end.
 const PART: usize = 128;
+/// The first part is smaller, and each one twice the one before, so that the pace is known soon.
+const FIRST_PART: usize = 8;
+
+/// Seconds until all texts have a vector, at the pace so far. Texts come in the order of their hashes, so that none of their
+/// properties makes later ones slower.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "counts and seconds; a float cast saturates"
+)]
+fn seconds_left(elapsed: Duration, done: u64, total: u64) -> Option<u64> {
+    (done > 0)
+        .then(|| (elapsed.as_secs_f64() * total.saturating_sub(done) as f64 / done as f64).ceil() as u64)
+}
 
 /// Vectors of texts that are gone are kept, so that text which comes back (another branch, an undo) costs
 /// nothing; when they outnumber the chunks they go.

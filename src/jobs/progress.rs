@@ -41,11 +41,16 @@ pub struct Progress {
     pub files_skipped: u64,
     /// Chunks written.
     pub chunks: u64,
+    /// True once searches find by words everything that the run read.
+    pub words_ready: bool,
     /// Texts to embed, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vectors_total: Option<u64>,
     /// Texts embedded.
     pub vectors_done: u64,
+    /// Seconds until the last vector, at the pace so far; once there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds_left: Option<u64>,
 }
 
 impl Progress {

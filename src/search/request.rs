@@ -18,8 +18,8 @@ use crate::store::portable::WordsBy;
 pub struct SearchRequest {
     /// The question, 1 ..= `search.query_chars_max` characters.
     pub query: String,
-    /// Canonical root of the repository; none: all of the project.
-    pub repository_root: Option<String>,
+    /// Canonical roots of the repositories that are searched; empty: all of the project.
+    pub repository_roots: Vec<String>,
     /// What is searched.
     pub mode: Mode,
     /// Fields of the filter table; all hold.

@@ -40,8 +40,9 @@ impl Scope {
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Fault> {
         let Opening { state, mut repositories, any_records, .. } = opening;
-        if let Some(root) = &request.repository_root {
-            repositories.retain(|repository| repository.root == *root);
+        let is_part = !request.repository_roots.is_empty();
+        if is_part {
+            repositories.retain(|repository| request.repository_roots.contains(&repository.root));
         }
         // One that only lacks the vectors of the project's new model answers by its words, and one whose first run was
         // cancelled by what that run committed.
@@ -77,7 +78,7 @@ impl Scope {
         if request.case_tokens {
             filter = filter.and(exact_words(question));
         }
-        if request.repository_root.is_some() {
+        if is_part {
             let ids = repositories.iter().map(|repository| repository.id).collect();
             filter = filter.and(Test::Repositories(ids).into());
         }

@@ -9,7 +9,7 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, Warning};
+use crate::contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, SearchScope, Warning};
 use crate::embedding::ModelName;
 use crate::search::{as_shown, tokens};
 use crate::store::{DecidedBy, ModelFacts, Project};
@@ -45,6 +45,8 @@ pub struct Caller {
     /// Where the caller works: the default of `repoPath` and the start of the search for
     /// `.pairofcleats.json`. None on HTTP, where a caller has no directory here.
     pub directory: Option<PathBuf>,
+    /// The folders that an MCP client on this machine has open (its roots); empty where it tells of none.
+    pub roots: Vec<PathBuf>,
     /// The project its session is configured for; a call's own `project_id` beats it.
     pub project: Option<String>,
     /// Correlation id, echoed in `_meta.requestId`.
@@ -96,6 +98,7 @@ impl Caller {
             principal: Arc::new(Principal::local()),
             surface,
             directory: None,
+            roots: Vec::new(),
             project: None,
             request_id: None,
             view: View::default(),
@@ -153,6 +156,7 @@ impl Progress {
 struct Notes {
     repo: Option<String>,
     project: Option<(Option<String>, &'static str)>,
+    scope: Option<SearchScope>,
     warnings: Vec<Warning>,
 }
 
@@ -170,6 +174,12 @@ impl Call {
     /// Notes the repository the answer is about, as the caller named it.
     pub fn about_repo(&self, repo: impl Into<String>) {
         self.noting(|notes| notes.repo = Some(repo.into()));
+    }
+
+    /// Notes the repositories that are searched, and the rule that chose them.
+    pub(super) fn searched(&self, repositories: Vec<String>, decided_by: &str) {
+        let scope = SearchScope { repositories, decided_by: decided_by.to_owned() };
+        self.noting(|notes| notes.scope = Some(scope));
     }
 
     /// The project the call is about, if its workspace exists; never creates one.
@@ -288,6 +298,7 @@ impl Call {
                 meta.project_id = Some(id.clone().map_or(Value::Null, Value::String));
                 meta.project_decided_by = Some((*decided_by).to_owned());
             }
+            meta.scope.clone_from(&notes.scope);
             meta.warnings.clone_from(&notes.warnings);
         });
         meta

@@ -14,6 +14,7 @@ mod next;
 pub mod published;
 mod repository;
 pub mod schema;
+mod standing;
 mod view;
 mod violation;
 

@@ -91,7 +91,7 @@ pub(super) fn conditions(files: &[FileWrite], places: &[Place]) -> Result<Vec<Co
         filtered("folder", "path", nearest(&here, 1000))?,
         Condition {
             name: "repository",
-            request: SearchRequest { repository_root: Some(root(repository)), ..SearchRequest::default() },
+            request: SearchRequest { repository_roots: vec![root(repository)], ..SearchRequest::default() },
             share: share(repositories[repository], all),
         },
         filtered("path part", "path", nearest(&everywhere, 100))?,
@@ -154,7 +154,7 @@ mod tests {
         assert!(
             conditions[1..]
                 .iter()
-                .all(|c| c.request.repository_root.is_some() || !c.request.given.is_empty())
+                .all(|c| !c.request.repository_roots.is_empty() || !c.request.given.is_empty())
         );
     }
 }

@@ -1,5 +1,6 @@
 //! `index`: build or refresh the index of a repository.
 
+use indicatif::HumanCount;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -8,6 +9,7 @@ use super::bars::Bar;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::session::{Called, Ran, Session};
 use crate::contract::visible_line;
+use crate::jobs::Progress as Counts;
 use crate::tools::Progress;
 
 /// Arguments of `index`.
@@ -55,6 +57,9 @@ pub(super) struct BuildIndex<'a> {
     pub(super) repo_path: &'a str,
     #[serde(rename = "project_id", skip_serializing_if = "Option::is_none")]
     pub(super) project_id: Option<&'a str>,
+    /// `words`: the answer comes once words are searchable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) wait: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) incremental: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +84,7 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
     let arguments = BuildIndex {
         repo_path: &args.path,
         project_id: args.project.as_deref(),
+        wait: None,
         incremental: args.full.then_some(false),
         force: args.force.then_some(true),
         sqlite: args.sqlite.then_some(true),
@@ -141,6 +147,11 @@ struct Skipped {
 
 /// The answer of `build_index` as text.
 pub(super) fn render(result: &Value) -> String {
+    if result.get("report").is_none_or(Value::is_null) {
+        let counts = Counts::from_value(&result["progress"]);
+        let files = HumanCount(counts.files_done);
+        return format!("{} {files} files are searchable by words\n", styled(GOOD, "✓"));
+    }
     let report = result.get("report").and_then(|report| Report::deserialize(report).ok()).unwrap_or_default();
     let mut lines = vec![format!(
         "{} {}: {} files, {} chunks {}",

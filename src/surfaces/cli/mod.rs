@@ -9,6 +9,7 @@ mod session;
 pub mod clients;
 
 mod bars;
+mod behind;
 mod filter_args;
 mod hits;
 mod install;

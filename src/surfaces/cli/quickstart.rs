@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::arguments::absolute;
+use super::behind::Behind;
 use super::clients::{CLIENTS, Reach, Setup, TOOLSETS};
 use super::index::{self, BuildIndex};
 use super::install::install;
@@ -48,8 +49,12 @@ impl Args {
 pub(super) async fn run(session: &Session, args: Args) -> Ran {
     let output = session.output;
     install(session, None, false).await?;
-    let arguments =
-        BuildIndex { repo_path: &args.path, project_id: args.project.as_deref(), ..BuildIndex::default() };
+    let arguments = BuildIndex {
+        repo_path: &args.path,
+        project_id: args.project.as_deref(),
+        wait: Some("words"),
+        ..BuildIndex::default()
+    };
     let built = index::build(session, &arguments).await;
     if built.exit != Exit::Ok || (!output.json && !output.quiet) {
         output.answer(&built, index::render);
@@ -58,21 +63,45 @@ pub(super) async fn run(session: &Session, args: Args) -> Ran {
         return Ok(built.exit);
     }
 
-    if let Some(query) = args.once {
-        let found = ask(session, &search::Args::about(query, &args.path, args.project.as_deref())).await;
-        return Ok(output.answer(&found, hits::render));
+    let behind = Behind::of(session, &built, &arguments);
+    if let Some(query) = &args.once {
+        let search = search::Args::about(query.clone(), &args.path, args.project.as_deref());
+        let exit = answer(session, search, behind.as_ref()).await;
+        if let Some(behind) = &behind {
+            behind.hand_over().await;
+        }
+        return Ok(exit);
     }
     if !output.json {
-        show_example(session, &args).await;
+        show_example(session, &args, behind.as_ref()).await;
     }
-    serve::serve(session, |reachable| {
+    let serving = serve::serve(session, |reachable| {
         greeting(Installation::of(session).reach(), args.project.as_deref(), reachable)
-    })
-    .await
+    });
+    let telling = async {
+        if let Some(behind) = &behind {
+            behind.tell().await;
+        }
+        // The server's end is the command's.
+        std::future::pending().await
+    };
+    tokio::select! {
+        ran = serving => ran,
+        ran = telling => ran,
+    }
+}
+
+/// Searches and prints the answer; by words alone while the vectors are being made.
+async fn answer(session: &Session, search: search::Args, behind: Option<&Behind<'_>>) -> Exit {
+    let Some(behind) = behind else {
+        return session.output.answer(&ask(session, &search).await, hits::render);
+    };
+    let found = ask(session, &search.by_words()).await;
+    session.output.answer(&behind.without_warnings(found), hits::render)
 }
 
 /// A search that fits the repository, so that the first thing to see is an answer.
-async fn show_example(session: &Session, args: &Args) {
+async fn show_example(session: &Session, args: &Args, behind: Option<&Behind<'_>>) {
     let question = readme(Path::new(&args.path)).as_deref().and_then(first_sentence);
     let question = question.unwrap_or_else(|| GENERAL_QUESTION.to_owned());
     session.output.line(&format!(
@@ -82,8 +111,7 @@ async fn show_example(session: &Session, args: &Args) {
     ));
     let mut search = search::Args::about(question, &args.path, args.project.as_deref());
     search.top = Some(EXAMPLE_TOP);
-    let found = ask(session, &search).await;
-    session.output.answer(&found, hits::render);
+    answer(session, search, behind).await;
 }
 
 fn greeting(reach: Reach<'_>, project: Option<&str>, reachable: &serve::Reachable) -> String {

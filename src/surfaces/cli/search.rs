@@ -1,11 +1,14 @@
 //! `search`: ask a question about indexed code.
 
 use serde::Serialize;
+use serde_json::Value;
 
 use super::arguments::{absolute, repository};
 use super::filter_args::FilterArgs;
 use super::hits;
+use super::output::{DIM, styled};
 use super::session::{Called, Ran, Session};
+use crate::contract::visible_line;
 use crate::tools::Progress;
 use crate::tools::browse::SEARCH_FILE;
 
@@ -21,10 +24,14 @@ pub(super) struct Args {
     #[arg(long, value_name = "ID")]
     #[serde(rename = "project_id", skip_serializing_if = "Option::is_none")]
     pub(super) project: Option<String>,
-    /// Search this repository only: its path, or its name as `projects` lists it
+    /// Search this repository only: its path, or its name as `projects` lists it [default: the one you are in]
     #[arg(long = "repo", value_name = "PATH|NAME", value_parser = repository)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) repo_path: Option<String>,
+    /// Search all repositories of the project, also in a directory that lies in one of them
+    #[arg(long, conflicts_with = "repo_path")]
+    #[serde(skip)]
+    all: bool,
     /// How many hits
     #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,11 +108,17 @@ impl Args {
             ..Self::default()
         }
     }
+
+    /// The same by words alone.
+    pub(super) fn by_words(self) -> Self {
+        Self { no_ann: true, ..self }
+    }
 }
 
 /// Runs the command.
 pub(super) async fn run(session: &Session, args: &Args) -> Ran {
     let called = ask(session, args).await;
+    say_where(session, &called);
     Ok(session.output.answer(&called, hits::render))
 }
 
@@ -114,7 +127,22 @@ pub(super) async fn ask(session: &Session, args: &Args) -> Called {
     if args.sqlite.is_some() {
         return session.browse(SEARCH_FILE, args).await;
     }
-    session.call("search", args, Progress::default()).await
+    let mut arguments = serde_json::to_value(args).unwrap_or_default();
+    if args.all {
+        arguments["repoPath"] = Value::from("*");
+    }
+    session.call("search", &arguments, Progress::default()).await
+}
+
+/// Says which repository was searched where nobody named it.
+fn say_where(session: &Session, called: &Called) {
+    let scope = called.envelope.meta.scope.as_ref().filter(|scope| scope.decided_by == "directory");
+    if let Some(scope) = scope
+        && !session.output.json
+    {
+        let names = visible_line(&scope.repositories.join(", "));
+        session.output.note(&styled(DIM, &format!("searching {names}; --all for all repositories")));
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]

@@ -9,7 +9,7 @@ use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::arguments::{Cli, Command};
+use super::arguments::{Cli, Command, Setting};
 use super::output::Output;
 use crate::app::App;
 use crate::clock::SystemClock;
@@ -76,6 +76,8 @@ pub(super) struct Session {
     pub(super) output: Output,
     /// The absolute path of `--config`.
     pub(super) config_file: Option<PathBuf>,
+    /// What `--set` says.
+    pub(super) settings: Vec<Setting>,
 }
 
 impl Session {
@@ -90,7 +92,8 @@ impl Session {
             .map_err(|error| Fault::internal("The program does not find its own file.", error))?;
         let app = App::new(config, layout, Arc::new(SystemClock), program);
         let config_file = cli.global.config.as_deref().and_then(|file| std::path::absolute(file).ok());
-        Ok(Self { app: Arc::new(app), output: Output::new(&cli.global), config_file })
+        let settings = cli.global.set.clone();
+        Ok(Self { app: Arc::new(app), output: Output::new(&cli.global), config_file, settings })
     }
 
     /// This machine's own user in the current directory, who sees the tools that the operator offers.

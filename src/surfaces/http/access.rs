@@ -105,6 +105,7 @@ fn caller(
         principal,
         surface: Surface::Http,
         directory: None,
+        roots: Vec::new(),
         project: text(PROJECT).filter(|project| !project.is_empty()).map(str::to_owned),
         request_id: Some(request_id),
         view: operator.narrowed(&asked),

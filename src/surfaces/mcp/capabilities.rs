@@ -50,8 +50,8 @@ with top, or say how much may be answered with maxTokens. Pass a hit on to `show
 `_meta.next` names the call that helps most after an answer.
 
 If an answer is NO_INDEX, call `build_index` for the repository once; it is incremental, so calling it again after \
-edits is cheap. A first run on a large repository takes minutes: pass wait=false, go on searching, and watch \
-`index_status`.
+edits is cheap. A first run on a large repository takes minutes: pass wait=\"words\" and search once it answers; \
+`index_status` tells how far the vectors are. `search` asks the repository that you work in; repoPath \"*\" asks all.
 
 project_id selects a workspace; omit it for the default one. Workspaces never see each other's code.
 

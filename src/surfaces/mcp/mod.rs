@@ -11,6 +11,7 @@ mod message;
 mod progress;
 mod prompts;
 mod resources;
+mod roots;
 mod server;
 mod text;
 mod uri;

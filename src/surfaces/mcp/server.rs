@@ -19,6 +19,7 @@ use super::browse::Asked;
 use super::capabilities::{Dialect, Vector, server_config};
 use super::in_flight::{InFlight, Registered, canonical};
 use super::progress::Reporter;
+use super::roots::Roots;
 use super::{completion, prompts, resources, wire};
 use crate::app::App;
 use crate::config::{TextForm, Transport, ValidationErrors};
@@ -55,6 +56,8 @@ pub struct McpServer {
     dialect: Dialect,
     /// Who is at the other end, where the session itself says so: on stdin. Over HTTP each request does.
     local: Option<Caller>,
+    /// What folders that client has open.
+    roots: Roots,
     running: InFlight,
 }
 
@@ -69,6 +72,7 @@ impl McpServer {
             surface: Surface::Stdio,
             dialect,
             local: Some(caller),
+            roots: Roots::default(),
             running: InFlight::default(),
         }
     }
@@ -77,7 +81,15 @@ impl McpServer {
     #[must_use]
     pub fn remote(app: Arc<App>, tools: &'static Toolbox, surface: Surface) -> Self {
         let dialect = if surface == Surface::Sse { Dialect::Older } else { Dialect::Pinned };
-        Self { app, tools, surface, dialect, local: None, running: InFlight::default() }
+        Self {
+            app,
+            tools,
+            surface,
+            dialect,
+            local: None,
+            roots: Roots::default(),
+            running: InFlight::default(),
+        }
     }
 
     /// Who sent this very request. Nothing is kept of earlier ones, which may have been another's.
@@ -151,8 +163,11 @@ impl ServerHandler for McpServer {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let caller = self.caller(&context)?;
+        let mut caller = self.caller(&context)?;
         let running = self.running.register(&context.id, &context.ct);
+        if self.local.is_some() {
+            caller.roots = self.roots.of(&context.peer).await;
+        }
         let (request_id, form) = (canonical(&context.id), self.text_form(&context));
         let tool = params.name.into_owned();
         let run = |progress: Progress| {
@@ -228,6 +243,17 @@ impl ServerHandler for McpServer {
     ) -> Result<CompleteResult, ErrorData> {
         let (asked, _running) = self.asked(&context)?;
         completion::complete(asked, params).await
+    }
+
+    /// The roots are there before the first call needs them.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if self.local.is_some() {
+            self.roots.of(&context.peer).await;
+        }
+    }
+
+    async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
+        self.roots.changed();
     }
 
     /// `$/cancelRequest` ends a call with an answer, `CANCELLED`; `notifications/cancelled` ends it without

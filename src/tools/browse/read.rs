@@ -7,7 +7,7 @@ use super::media::media_type;
 use crate::app::Bulkhead;
 use crate::contract::{ErrorCode, Fault, echo};
 use crate::tenancy::Scope;
-use crate::tools::search::show_file;
+use crate::tools::search::show_file::{self, Within};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
 
@@ -68,7 +68,7 @@ async fn run(call: Call, input: Input) -> Result<FileText, Fault> {
         .with_hint("`workspace_status` lists the repositories; index a new one with `build_index`."));
     };
     call.about_repo(&input.repository);
-    let mut opened = show_file::open(&call, &project, Some(&repository.root), &path).await?;
+    let mut opened = show_file::open(&call, &project, &Within::Only(repository.root.clone()), &path).await?;
     let next_line = fit(&mut opened.text, call.app.config.search.result_bytes_max);
     Ok(FileText {
         text: opened.text,

@@ -1,14 +1,16 @@
 //! `build_index`: the index job itself, waited for or handed back as a job (T §6.5.2).
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::job::{self, Wanted};
+use super::job::{self, Finished, Searchable, Wanted};
 use crate::app::Bulkhead;
 use crate::contract::{ErrorCode, Fault};
 use crate::embedding::{ModelName, StubEmbedder};
 use crate::indexing::{Mode, Options, RunReport};
+use crate::jobs::Progress;
+use crate::store::Project;
 use crate::tenancy::Scope;
 use crate::tools::artifacts::download_models::require_known;
 use crate::tools::spec::typed;
@@ -61,8 +63,10 @@ struct Input {
     project_id: Option<String>,
     /// Default true. false: every file is read again; vectors of unchanged text stay.
     incremental: Option<bool>,
-    /// Default true. false: answer at once with the job's id.
-    wait: Option<bool>,
+    /// Default true. `words`: until words are searchable, vectors follow; false: answer at once with the job's id.
+    #[serde(default)]
+    #[schemars(schema_with = "wait_schema")]
+    wait: Wait,
     /// Let it remove more than half of the files.
     force: Option<bool>,
     /// Only files of this mode; default all.
@@ -80,6 +84,32 @@ struct Input {
     /// Default `ci-artifacts` in the repository.
     #[schemars(length(min = 1, max = 4096))]
     artifacts_dir: Option<String>,
+}
+
+/// Until when the call waits.
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(untagged)]
+enum Wait {
+    /// Until the end, or not at all.
+    Whole(bool),
+    /// Until some of it can be used.
+    Until(Milestone),
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Milestone {
+    Words,
+}
+
+impl Default for Wait {
+    fn default() -> Self {
+        Self::Whole(true)
+    }
+}
+
+fn wait_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["boolean", "string"], "enum": [true, false, "words"] })
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
@@ -100,6 +130,9 @@ struct Output {
     /// What the run did; absent while it is under way.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<RunReport>,
+    /// How far the run is whose words are searchable.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    progress: Option<Progress>,
 }
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
@@ -117,12 +150,15 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         model: model(&call, &input).await?,
         confirmed: input.confirm_reembed.unwrap_or(false),
     };
-    if input.wait.unwrap_or(true) {
-        let done = job::run(&call, &wanted).await?;
-        return Ok(output(&done.project, done.job_id, "succeeded", done.attached, Some(done.report)));
-    }
-    let begun = job::begin(&call, &wanted).await?;
-    Ok(output(&begun.project, begun.job_id, begun.state, begun.attached, None))
+    let (begun, progress) = match input.wait {
+        Wait::Whole(true) => return Ok(Output::over(job::run(&call, &wanted).await?)),
+        Wait::Whole(false) => (job::begin(&call, &wanted).await?, None),
+        Wait::Until(Milestone::Words) => match job::run_until_words(&call, &wanted).await? {
+            Searchable::Over(done) => return Ok(Output::over(done)),
+            Searchable::GoesOn(begun, progress) => (begun, Some(progress)),
+        },
+    };
+    Ok(Output { progress, ..Output::of(&begun.project, begun.job_id, begun.state, begun.attached) })
 }
 
 /// The model that the call asks for, if it does.
@@ -165,19 +201,22 @@ async fn artifacts(call: &Call, input: &Input) -> Result<Option<String>, Fault> 
         .with_hint("Set `useArtifacts` as well, or leave `artifactsDir` out."))
 }
 
-fn output(
-    project: &crate::store::Project,
-    job_id: String,
-    state: &'static str,
-    attached: bool,
-    report: Option<RunReport>,
-) -> Output {
-    Output {
-        job_id,
-        state,
-        attached,
-        project_id: project.id().public().map(str::to_owned),
-        schema_name: project.id().schema_name(),
-        report,
+impl Output {
+    fn of(project: &Project, job_id: String, state: &'static str, attached: bool) -> Self {
+        Self {
+            job_id,
+            state,
+            attached,
+            project_id: project.id().public().map(str::to_owned),
+            schema_name: project.id().schema_name(),
+            report: None,
+            progress: None,
+        }
+    }
+
+    /// Of a run that is over.
+    fn over(done: Finished) -> Self {
+        let report = Some(done.report);
+        Self { report, ..Self::of(&done.project, done.job_id, "succeeded", done.attached) }
     }
 }

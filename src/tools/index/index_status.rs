@@ -14,6 +14,7 @@ use crate::store::{
 use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
+use crate::tools::standing::EVERYTHING;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -37,7 +38,7 @@ const JOBS_MAX: i64 = 10;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Input {
-    /// Only this repository, with its own figures and runs: its absolute path or its name.
+    /// Only this repository, with its own figures and runs: its absolute path or its name; `*`, the default, is all.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
@@ -133,9 +134,10 @@ struct Job {
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let project = call.project(input.project_id.as_deref()).await?;
-    let only = match &input.repo_path {
-        Some(repo) => Some(repository(&call, &project, repo).await?),
-        None => None,
+    // What a project holds is asked of all of it, wherever the caller works.
+    let only = match input.repo_path.as_deref() {
+        Some(repo) if repo != EVERYTHING => Some(repository(&call, &project, repo).await?),
+        _ => None,
     };
     let store = call.app.store().await?;
     let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;

@@ -2,11 +2,11 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::app::index_job;
+use crate::app::index_job::{self, WordsReady};
 use crate::contract::{ErrorCode, Fault};
 use crate::embedding::ModelName;
 use crate::indexing::{self, Options, RunReport};
-use crate::jobs::{Phase, Progress};
+use crate::jobs::{self, Phase, Progress};
 use crate::store::Project;
 use crate::tenancy::{self, RepositoryRoot};
 use crate::tools::{Call, ProgressUpdate};
@@ -56,9 +56,37 @@ pub(in crate::tools) async fn run(call: &Call, wanted: &Wanted<'_>) -> Result<Fi
     let on_progress = |progress: &Progress| call.progress.report(update(progress));
     let done =
         index_job::run(&call.app, &project, &root, wanted.options.clone(), &call.cancel, on_progress).await?;
+    finished(project, done)
+}
+
+fn finished(project: Project, done: jobs::Finished) -> Result<Finished, Fault> {
     let report = serde_json::from_value(done.result)
         .map_err(|e| Fault::internal("The run's report could not be read.", e))?;
     Ok(Finished { project, job_id: done.job_id, attached: done.attached, report })
+}
+
+/// A run whose words are searchable, or that is over.
+pub(in crate::tools) enum Searchable {
+    /// It goes on behind the answer.
+    GoesOn(Begun, Progress),
+    /// It is over.
+    Over(Finished),
+}
+
+/// Runs, and waits until words are searchable.
+pub(in crate::tools) async fn run_until_words(call: &Call, wanted: &Wanted<'_>) -> Result<Searchable, Fault> {
+    let (project, root) = prepare(call, wanted).await?;
+    let on_progress = |progress: &Progress| call.progress.report(update(progress));
+    let options = wanted.options.clone();
+    let reached =
+        index_job::begin_with_words(&call.app, &project, &root, options, &call.cancel, on_progress).await?;
+    Ok(match reached {
+        WordsReady::GoesOn(asked, progress) => {
+            let begun = Begun { project, job_id: asked.job.id, attached: asked.attached, state: "running" };
+            Searchable::GoesOn(begun, progress)
+        }
+        WordsReady::Over(done) => Searchable::Over(finished(project, done)?),
+    })
 }
 
 /// Asks for a run and does not wait.

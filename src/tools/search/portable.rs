@@ -31,25 +31,27 @@ pub(super) fn words_by(backend: Option<&str>, ann: Option<bool>) -> Result<Optio
     }
 }
 
-/// The portable file of a project, and the name of the repository whose root this is: a file knows names alone. Where there is
-/// no file of the whole project, that of the repository answers.
+/// The portable file of a project, and the names of the repositories that have these roots: a file knows names alone. Where
+/// there is no file of the whole project, that of a single repository answers.
 pub(super) async fn file_of(
     call: &Call,
     project: &Project,
-    root: Option<String>,
-) -> Result<(PathBuf, Option<String>), Fault> {
+    roots: Vec<String>,
+) -> Result<(PathBuf, Vec<String>), Fault> {
     let folder = call.app.layout.project(project.id().as_str());
     let whole = folder.join(file_name(Part::All, None));
-    let Some(root) = root else { return Ok((whole, None)) };
-    let known = repository::all(call, project).await?;
-    let name = known.into_iter().find(|row| row.root == root).map(|row| row.name).unwrap_or_default();
-    let own = folder.join(file_name(Part::All, Some(&name)));
-    let (whole, own) = blocking(move || {
-        let exists = whole.is_file();
-        Ok((exists.then_some(whole), own))
-    })
-    .await?;
-    Ok((whole.unwrap_or(own), Some(name)))
+    if roots.is_empty() {
+        return Ok((whole, Vec::new()));
+    }
+    let mut known = repository::all(call, project).await?;
+    known.retain(|row| roots.contains(&row.root));
+    let mut folders = known.iter().filter(|row| row.is_folder());
+    let own = match (folders.next(), folders.next()) {
+        (Some(only), None) => folder.join(file_name(Part::All, Some(&only.name))),
+        _ => whole.clone(),
+    };
+    let file = blocking(move || Ok(if whole.is_file() { whole } else { own })).await?;
+    Ok((file, known.into_iter().map(|row| row.name).collect()))
 }
 
 /// Asks a file.

@@ -12,8 +12,8 @@ use crate::contract::Fault;
 use crate::search::fields::{FIELDS, FilterField, ValueKind};
 use crate::search::{Budget, Mode, Output, SearchPayload, SearchRequest, Vectors, given, present};
 use crate::tenancy::Scope;
-use crate::tools::repository::repository;
 use crate::tools::spec::typed;
+use crate::tools::standing::{Named, searched};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -64,7 +64,7 @@ pub(super) struct Input {
     /// A question, a name, or filters such as `type:function async:true`.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
-    /// Only this repository: its absolute path, or its name in `index_status`.
+    /// This repository (absolute path, or name in `index_status`), `*` all; default: the one you work in, else all.
     #[schemars(length(min = 1, max = 4096))]
     pub(super) repo_path: Option<String>,
     /// Project; omitted: the default workspace.
@@ -106,18 +106,18 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// The question itself, about one repository or all.
+    /// The question itself, about these repositories; empty: all.
     pub(super) fn request(
         self,
         settings: &config::Search,
-        repository_root: Option<String>,
+        repository_roots: Vec<String>,
     ) -> Result<SearchRequest, Fault> {
         let given = given(&self.fields)?;
         let case = self.case.unwrap_or_default();
         let top = self.top.map_or(settings.top_default, |top| usize::try_from(top.max(1)).unwrap_or(1));
         Ok(SearchRequest {
             query: self.query,
-            repository_root,
+            repository_roots,
             mode: self.mode.unwrap_or_default(),
             given,
             case_file: case || self.case_file.unwrap_or_default(),
@@ -137,18 +137,16 @@ async fn run(call: Call, input: Input) -> Result<SearchPayload, Fault> {
     // What is wrong with the fields is said before anything is looked up.
     given(&input.fields)?;
     let project = call.project(input.project_id.as_deref()).await?;
-    let root = match &input.repo_path {
-        Some(repo) => Some(repository(&call, &project, repo).await?),
-        None => None,
-    };
+    let named = Named { repository: input.repo_path.as_deref(), project: input.project_id.as_deref() };
+    let roots = searched(&call, &project, named).await?;
     let settings = &call.app.config.search;
     let (output, explain) = (input.output.unwrap_or_default(), input.explain.unwrap_or_default());
     let max_tokens = input.max_tokens;
     let answer = match words_by {
-        None => ask(&call, &project, &input.request(settings, root)?).await?,
+        None => ask(&call, &project, &input.request(settings, roots)?).await?,
         Some(words_by) => {
-            let (file, repository) = portable::file_of(&call, &project, root).await?;
-            portable::ask(&call, file, words_by, input.request(settings, repository)?).await?
+            let (file, names) = portable::file_of(&call, &project, roots).await?;
+            portable::ask(&call, file, words_by, input.request(settings, names)?).await?
         }
     };
     Ok(present(&answer, output, explain, budget(&call, max_tokens)))

@@ -10,6 +10,7 @@ use crate::contract::Fault;
 use crate::search::{Confidence, Fitted, Hit, Omitted, SearchRequest, Shrinks, fit};
 use crate::tenancy::Scope;
 use crate::tools::spec::typed;
+use crate::tools::standing::{Named, searched};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -43,6 +44,9 @@ struct Input {
     /// Project to search; null or omitted: the default workspace.
     #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
     project_id: Option<String>,
+    /// As `repoPath` of `search`.
+    #[schemars(length(min = 1, max = 4096))]
+    repo_path: Option<String>,
     /// Most results, 1 to 50; default 10.
     #[schemars(range(min = 1, max = 50))]
     limit: Option<usize>,
@@ -93,8 +97,10 @@ struct Found {
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let project = call.project(input.project_id.as_deref()).await?;
+    let named = Named { repository: input.repo_path.as_deref(), project: input.project_id.as_deref() };
     let request = SearchRequest {
         query: input.query,
+        repository_roots: searched(&call, &project, named).await?,
         top: input.limit.unwrap_or(LIMIT_DEFAULT),
         ..SearchRequest::default()
     };

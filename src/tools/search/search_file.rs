@@ -12,6 +12,7 @@ use crate::search::{SearchPayload, present};
 use crate::store::portable::WordsBy;
 use crate::tenancy::Scope;
 use crate::tools::spec::typed;
+use crate::tools::standing::EVERYTHING;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -62,8 +63,10 @@ async fn run(call: Call, file: PathBuf, mut input: Input) -> Result<SearchPayloa
     }
     let words_by = portable::words_by(input.backend.as_deref(), input.ann)?.unwrap_or(WordsBy::Postings);
     let (output, explain) = (input.output.unwrap_or_default(), input.explain.unwrap_or_default());
-    let (repository, max_tokens) = (input.repo_path.take(), input.max_tokens);
+    let repository = input.repo_path.take().filter(|name| name != EVERYTHING);
+    let max_tokens = input.max_tokens;
     let settings = &call.app.config.search;
-    let answer = portable::ask(&call, file, words_by, input.request(settings, repository)?).await?;
+    let request = input.request(settings, repository.into_iter().collect())?;
+    let answer = portable::ask(&call, file, words_by, request).await?;
     Ok(present(&answer, output, explain, search::budget(&call, max_tokens)))
 }

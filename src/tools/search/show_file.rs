@@ -17,6 +17,7 @@ use crate::store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks,
 use crate::tenancy::{self, Scope};
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
+use crate::tools::standing::{EVERYTHING, preferred};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use crate::triage;
 
@@ -52,7 +53,7 @@ struct Input {
     /// A hit's id; alone it stands for the hit's file and lines.
     #[schemars(range(min = 1))]
     id: Option<i64>,
-    /// The repository, as in `search`; needed only where several hold the path.
+    /// The repository, as in `search`; needed only where several hold the path and you work in none of them.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Same as `repoPath`.
@@ -148,13 +149,18 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     // What is wrong with the fields is said before anything is looked up.
     let mut place = Place::of(given)?;
     let project = call.project(input.project_id.as_deref()).await?;
-    let root = match &place.repo {
+    let everything = place.repo.as_deref() == Some(EVERYTHING) || input.project_id.is_some();
+    let root = match place.repo.as_deref().filter(|repo| *repo != EVERYTHING) {
         Some(repo) => Some(repository(&call, &project, repo).await?),
         None => None,
     };
-    let root = place.look_up(&call, &project, root).await?;
+    let within = match place.look_up(&call, &project, root).await? {
+        Some(root) => Within::Only(root),
+        None if everything => Within::Any,
+        None => Within::First(preferred(&call, &project).await?),
+    };
     let path = relative(place.file.as_deref().unwrap_or_default())?;
-    let opened = open(&call, &project, root.as_deref(), &path).await?;
+    let opened = open(&call, &project, &within, &path).await?;
     let range = place.range(&opened.spans)?;
     let lines = opened.text.lines().count();
     if range.0 > lines.max(1) {
@@ -189,14 +195,24 @@ pub(in crate::tools) struct Opened {
     spans: Vec<ChunkSpan>,
 }
 
-/// Opens an indexed file, of the repository at `root` if one is named; a file that is not indexed is not opened.
+/// Where a path is looked for.
+pub(in crate::tools) enum Within {
+    /// In all repositories of the project.
+    Any,
+    /// In the repository at this root.
+    Only(String),
+    /// In all; where several hold the path, those at these roots come before the others.
+    First(Vec<String>),
+}
+
+/// Opens an indexed file; a file that is not indexed is not opened.
 pub(in crate::tools) async fn open(
     call: &Call,
     project: &Project,
-    root: Option<&str>,
+    within: &Within,
     path: &str,
 ) -> Result<Opened, Fault> {
-    let (repository, file, spans) = find(call, project, root, path).await?;
+    let (repository, file, spans) = find(call, project, within, path).await?;
     let now = if repository.is_folder() {
         let (root, name) = (repository.root.clone(), repository.name.clone());
         let (settings, wanted) = (call.app.config.indexing.clone(), path.to_owned());
@@ -286,18 +302,23 @@ async fn record(call: &Call, project: &Project, path: &str) -> Result<Now, Fault
 async fn find(
     call: &Call,
     project: &Project,
-    root: Option<&str>,
+    within: &Within,
     path: &str,
 ) -> Result<(RepositoryRow, files::FileRow, Vec<ChunkSpan>), Fault> {
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let mut found = Vec::new();
     for row in repositories::list(&mut tx).await? {
-        if root.is_none_or(|root| root == row.root)
+        if !matches!(within, Within::Only(root) if *root != row.root)
             && let Some(file) = files::get(&mut tx, row.id, path).await?
             && file.skipped.is_none()
         {
             found.push((row, file));
         }
+    }
+    if let Within::First(roots) = within
+        && found.iter().any(|(row, _)| roots.contains(&row.root))
+    {
+        found.retain(|(row, _)| roots.contains(&row.root));
     }
     if found.len() > 1 {
         let names: Vec<&str> = found.iter().map(|(row, _)| row.name.as_str()).collect();

@@ -15,11 +15,11 @@ use crate::harness::result;
 /// Reports as scanners write them.
 pub(super) const DEPENDABOT: &str = include_str!("reports/dependabot.json");
 pub(super) const INSPECTOR: &str = include_str!("reports/inspector.json");
-pub(super) const SARIF: &str = include_str!("reports/scan.sarif");
+pub(crate) const SARIF: &str = include_str!("reports/scan.sarif");
 pub(crate) const GENERIC: &str = include_str!("reports/generic.jsonl");
 
 /// Ingests a report that is sent along; `more` are further arguments.
-pub(super) async fn ingest(app: &Arc<App>, project: &str, source: &str, text: &str, more: Value) -> Value {
+pub(crate) async fn ingest(app: &Arc<App>, project: &str, source: &str, text: &str, more: Value) -> Value {
     result(app, "triage_ingest", ingestion(project, source, text, more)).await
 }
 

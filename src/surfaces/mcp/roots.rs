@@ -1,0 +1,91 @@
+//! The folders that a client on stdin has open (its roots): asked for once, and again when the client says that they changed.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use percent_encoding::percent_decode_str;
+use rmcp::{Peer, RoleServer};
+use tokio::sync::Mutex;
+
+/// Longest wait for the client's answer. A client that says that it has roots and does not tell them delays one call by this.
+const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// Roots that are looked at; an editor has a handful.
+const ROOTS_MAX: usize = 64;
+/// Scheme of the only roots that the protocol knows.
+const SCHEME: &str = "file://";
+
+/// What is known of one client's roots.
+#[derive(Debug, Default)]
+pub(super) struct Roots {
+    /// Counts the changes that the client told of.
+    changes: AtomicU64,
+    /// The answer, and at which change it was given.
+    told: Mutex<Option<(u64, Vec<PathBuf>)>>,
+}
+
+impl Roots {
+    /// The roots, from the client if they are not known yet. Calls that come meanwhile wait for the same answer. Empty for a
+    /// client that has none, or does not answer in time.
+    pub(super) async fn of(&self, client: &Peer<RoleServer>) -> Vec<PathBuf> {
+        if client.peer_info().is_none_or(|info| info.capabilities.roots.is_none()) {
+            return Vec::new();
+        }
+        let mut told = self.told.lock().await;
+        let change = self.changes.load(Ordering::Acquire);
+        if let Some((at, roots)) = &*told
+            && *at == change
+        {
+            return roots.clone();
+        }
+        let roots = match ask(client).await {
+            Some(uris) => uris.iter().take(ROOTS_MAX).filter_map(|uri| folder(uri)).collect(),
+            None => {
+                tracing::debug!("the client did not tell its roots");
+                Vec::new()
+            }
+        };
+        *told = Some((change, roots));
+        told.as_ref().map(|(_, roots)| roots.clone()).unwrap_or_default()
+    }
+
+    /// Notes that the client's roots are others now.
+    pub(super) fn changed(&self) {
+        self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// The URIs of the client's roots.
+#[expect(deprecated, reason = "a later revision of the protocol drops roots; clients of ours have them")]
+async fn ask(client: &Peer<RoleServer>) -> Option<Vec<String>> {
+    let answer = tokio::time::timeout(ANSWER_MAX, client.list_roots()).await.ok()?.ok()?;
+    Some(answer.roots.into_iter().map(|root| root.uri).collect())
+}
+
+/// The folder of a `file` URI on this machine.
+fn folder(uri: &str) -> Option<PathBuf> {
+    let (scheme, rest) = uri.split_at_checked(SCHEME.len())?;
+    let (host, _) = rest.split_once('/')?;
+    if !scheme.eq_ignore_ascii_case(SCHEME) || !(host.is_empty() || host.eq_ignore_ascii_case("localhost")) {
+        return None;
+    }
+    let path = percent_decode_str(&rest[host.len()..]).decode_utf8().ok()?;
+    (!path.contains('\0')).then(|| PathBuf::from(path.into_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_are_folders_of_this_machine() {
+        let path = |uri| folder(uri).map(|path| path.to_string_lossy().into_owned());
+        assert_eq!(path("file:///home/me/my%20shop").as_deref(), Some("/home/me/my shop"));
+        assert_eq!(path("FILE://localhost/srv").as_deref(), Some("/srv"));
+        for other in
+            ["", "file:", "file://", "file://other/srv", "https://a/b", "file:///a%00b", "file:///%ff"]
+        {
+            assert_eq!(path(other), None, "{other}");
+        }
+    }
+}
