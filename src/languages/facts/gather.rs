@@ -275,7 +275,7 @@ impl Gathering<'_> {
     /// What is known not to hold: of functions, where the language has a mark for it that was not found, and of
     /// chunks that break no rule where the language has rules. What is not known is not said either way.
     fn denials(&mut self, compiled: &Compiled) {
-        let tells = |flag: &&Flag| compiled.can_tell(Syntax::Flag(**flag));
+        let tells = |flag: &&Flag| compiled.told.can_tell(Syntax::Flag(**flag));
         let flags: Vec<Flag> = Flag::OF_FUNCTIONS.iter().filter(tells).copied().collect();
         let outline = self.outline;
         for number in 0..outline.definitions.len() + outline.handlers.len() {
@@ -291,7 +291,7 @@ impl Gathering<'_> {
             }
         }
         self.owner = None;
-        if compiled.can_tell(Syntax::Flag(Flag::Lint)) {
+        if compiled.told.can_tell(Syntax::Flag(Flag::Lint)) {
             for facts in self.facts.iter_mut().filter(|facts| facts.lint.is_empty()) {
                 facts.values.push((Field::Flag, Flag::Lint.denied().to_owned()));
             }

@@ -205,6 +205,7 @@ mod tests {
             name: None,
             defines: Vec::new(),
             signature: None,
+            name_line: None,
         }
     }
 
