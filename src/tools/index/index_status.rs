@@ -35,7 +35,7 @@ const JOBS_MAX: i64 = 10;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Input {
-    /// Only this repository, with its own figures and runs: its absolute path or its name.
+    /// Only this repository: its absolute path or its name.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
@@ -53,7 +53,7 @@ struct Output {
     /// The project's Postgres schema.
     #[serde(rename = "schema_name")]
     schema_name: String,
-    /// Searchable files: of the project or, as all figures here, of the repository asked for.
+    /// Searchable files; with repoPath, its own, as all figures.
     files: i64,
     /// Files left out, with a reason each.
     files_skipped: i64,
@@ -67,7 +67,7 @@ struct Output {
     model: Model,
     /// Repositories, by path.
     repositories: Vec<Repository>,
-    /// The last ten runs, newest first.
+    /// Runs, newest first.
     jobs: Vec<Job>,
 }
 

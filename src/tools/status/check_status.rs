@@ -13,7 +13,7 @@ use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "check_status",
     title: "Check status",
-    description: "Is the server well: database, embedding model, the project that is named; with issues and remedies.",
+    description: "Is the server well: database, embedding model, the caller's project; with issues and remedies.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     scope: Scope::Search,
