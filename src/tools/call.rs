@@ -255,13 +255,16 @@ async fn run(spec: &ToolSpec, call: Call, arguments: Value, limit: Limit) -> Res
         // First, because a cancelled call is not answered with a success (S §7.3).
         () = cancel.cancelled() => match stop(task).await {
             // The tool's own words say what it leaves behind.
-            Some(Err(fault)) if fault.code == ErrorCode::Cancelled => Err(fault),
+            Some(Ok(Err(fault))) if fault.code == ErrorCode::Cancelled => Err(fault),
             _ => Err(cancelled()),
         },
         finished = &mut task => finished.unwrap_or_else(|error| Err(panicked(spec, error))),
         () = limit.over() => {
             cancel.cancel();
-            stop(task).await;
+            // A defect that takes its time to come to light is told as what it is.
+            if let Some(Err(error)) = stop(task).await && error.is_panic() {
+                return Err(panicked(spec, error));
+            }
             Err(limit
                 .fault(format!("`{}` took longer than it may.", spec.name))
                 .with_hint("Narrow the call, or raise its limit in the `[timeouts]` section of the configuration."))
@@ -269,13 +272,15 @@ async fn run(spec: &ToolSpec, call: Call, arguments: Value, limit: Limit) -> Res
     }
 }
 
-/// Gives a cancelled tool a moment to put its work down, then aborts it; what it said in that time.
-async fn stop(mut task: tokio::task::JoinHandle<Result<Value, Fault>>) -> Option<Result<Value, Fault>> {
-    let Ok(ended) = tokio::time::timeout(Duration::from_secs(2), &mut task).await else {
+/// Gives a cancelled tool a moment to put its work down, then aborts it; how it ended in that time.
+async fn stop(
+    mut task: tokio::task::JoinHandle<Result<Value, Fault>>,
+) -> Option<Result<Result<Value, Fault>, tokio::task::JoinError>> {
+    let ended = tokio::time::timeout(Duration::from_secs(2), &mut task).await.ok();
+    if ended.is_none() {
         task.abort();
-        return None;
-    };
-    ended.ok()
+    }
+    ended
 }
 
 fn panicked(spec: &ToolSpec, error: tokio::task::JoinError) -> Fault {
