@@ -8,6 +8,7 @@ use rmcp::transport::async_rw::AsyncRwTransport;
 use rmcp::transport::io::stdio_pipes;
 
 use super::framing::unframed;
+use super::roots::Noting;
 use super::server::McpServer;
 use super::twin::Twinned;
 use crate::app::App;
@@ -23,16 +24,16 @@ pub async fn serve_stdio(app: Arc<App>, tools: &'static Toolbox, caller: Caller)
     let (stdin, stdout) = stdio_pipes();
     let bytes_max = app.config.mcp.message_bytes_max;
     let server = McpServer::local(Arc::clone(&app), tools, caller);
-    let stop = app.shutdown.clone();
+    let (stop, roots) = (app.shutdown.clone(), server.roots());
     let opened = match app.config.mcp.transport {
         Transport::Lines => {
             let transport = AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(bytes_max);
-            server.serve_with_ct(Twinned::new(transport), stop).await
+            server.serve_with_ct(Twinned::new(Noting::new(transport, roots)), stop).await
         }
         Transport::Legacy => {
             let (reader, writer) = unframed(stdin, stdout, bytes_max);
             let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(bytes_max);
-            server.serve_with_ct(Twinned::new(transport), stop).await
+            server.serve_with_ct(Twinned::new(Noting::new(transport, roots)), stop).await
         }
     };
     let session = match opened {
