@@ -86,7 +86,7 @@ pub const HEADER_SEPARATOR: &str = " · ";
 /// progress moves, and enough that the cores stay busy to the end.
 const PART: usize = 128;
 /// The first part is smaller, and each one twice the one before, so that the pace is known soon.
-const FIRST_PART: usize = 8;
+const FIRST_PART: usize = 4;
 
 /// Seconds until all texts have a vector, at the pace so far. Texts come in the order of their hashes, so that none of their
 /// properties makes later ones slower.

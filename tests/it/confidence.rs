@@ -68,7 +68,10 @@ async fn what_is_there_is_believed_with_scores_from_0_to_1() {
         for ann in [true, false] {
             let answer =
                 result(&app, "search", json!({ "query": query, "ann": ann, "project_id": project })).await;
-            assert!(["high", "medium"].contains(&answer["confidence"].as_str().unwrap()), "{query}: {answer:#}");
+            assert!(
+                ["high", "medium"].contains(&answer["confidence"].as_str().unwrap()),
+                "{query}: {answer:#}"
+            );
             assert_eq!(answer["hits"][0]["file"], file, "{query}");
             let scores = scores(&answer);
             assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)), "{query}: {scores:?}");

@@ -72,7 +72,8 @@ fn once_answers_by_words_and_leaves_the_vectors_to_a_process_of_its_own() {
     let line =
         said.lines().find(|line| line.contains("not by meaning yet")).unwrap_or_else(|| panic!("{said}"));
     assert!(line.contains("in the background") && line.contains("vectors "), "{line}");
-    assert!(line.contains(" left"), "no time left: {line}");
+    // A very busy machine has no first vector yet, and so no pace.
+    assert!(line.contains(" left") || line.contains(" (0/"), "no time left: {line}");
 
     // Nobody but the process that was left behind works now.
     let mut now = status(&home);

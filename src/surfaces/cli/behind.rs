@@ -16,7 +16,7 @@ use crate::process;
 use crate::tools::Progress;
 
 /// Longest wait for a first vector, which tells the pace, before a run is handed over.
-const PACE_WAIT: Duration = Duration::from_secs(2);
+const PACE_WAIT: Duration = Duration::from_secs(8);
 /// Between looks meanwhile.
 const PACE_POLL: Duration = Duration::from_millis(250);
 /// Between lines about a run that goes on while this process serves.

@@ -149,7 +149,7 @@ struct Skipped {
 pub(super) fn render(result: &Value) -> String {
     if result.get("report").is_none_or(Value::is_null) {
         let counts = Counts::from_value(&result["progress"]);
-        let files = HumanCount(counts.files_done);
+        let files = HumanCount(counts.files_done.saturating_sub(counts.files_skipped));
         return format!("{} {files} files are searchable by words\n", styled(GOOD, "✓"));
     }
     let report = result.get("report").and_then(|report| Report::deserialize(report).ok()).unwrap_or_default();

@@ -1,10 +1,14 @@
 //! The folders that a client on stdin has open (its roots): asked for once, and again when the client says that they changed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use percent_encoding::percent_decode_str;
+use rmcp::model::{ClientNotification, JsonRpcMessage};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
 use rmcp::{Peer, RoleServer};
 use tokio::sync::Mutex;
 
@@ -50,8 +54,47 @@ impl Roots {
     }
 
     /// Notes that the client's roots are others now.
-    pub(super) fn changed(&self) {
+    fn changed(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
+    }
+}
+
+/// A transport that notes changes of the roots as they arrive: the call that comes next must know of them, and rmcp handles
+/// notifications beside later requests.
+pub(super) struct Noting<T> {
+    inner: T,
+    roots: Arc<Roots>,
+}
+
+impl<T> Noting<T> {
+    /// `inner`, whose changes are noted in `roots`.
+    pub(super) fn new(inner: T, roots: Arc<Roots>) -> Self {
+        Self { inner, roots }
+    }
+}
+
+impl<T: Transport<RoleServer>> Transport<RoleServer> for Noting<T> {
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.inner.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let message = self.inner.receive().await?;
+        if let JsonRpcMessage::Notification(notification) = &message
+            && matches!(notification.notification, ClientNotification::RootsListChangedNotification(_))
+        {
+            self.roots.changed();
+        }
+        Some(message)
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.inner.close().await
     }
 }
 

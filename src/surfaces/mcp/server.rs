@@ -57,7 +57,7 @@ pub struct McpServer {
     /// Who is at the other end, where the session itself says so: on stdin. Over HTTP each request does.
     local: Option<Caller>,
     /// What folders that client has open.
-    roots: Roots,
+    roots: Arc<Roots>,
     running: InFlight,
 }
 
@@ -72,7 +72,7 @@ impl McpServer {
             surface: Surface::Stdio,
             dialect,
             local: Some(caller),
-            roots: Roots::default(),
+            roots: Arc::default(),
             running: InFlight::default(),
         }
     }
@@ -87,9 +87,14 @@ impl McpServer {
             surface,
             dialect,
             local: None,
-            roots: Roots::default(),
+            roots: Arc::default(),
             running: InFlight::default(),
         }
+    }
+
+    /// What is known of the folders that the client has open.
+    pub(super) fn roots(&self) -> Arc<Roots> {
+        Arc::clone(&self.roots)
     }
 
     /// Who sent this very request. Nothing is kept of earlier ones, which may have been another's.
@@ -250,10 +255,6 @@ impl ServerHandler for McpServer {
         if self.local.is_some() {
             self.roots.of(&context.peer).await;
         }
-    }
-
-    async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
-        self.roots.changed();
     }
 
     /// `$/cancelRequest` ends a call with an answer, `CANCELLED`; `notifications/cancelled` ends it without

@@ -132,6 +132,7 @@ struct Output {
     report: Option<RunReport>,
     /// How far the run is whose words are searchable.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::object", default)]
     progress: Option<Progress>,
 }
 
