@@ -10,14 +10,10 @@ use rmcp::{RoleServer, ServiceExt};
 use tokio::io::{AsyncBufRead, AsyncWrite, BufReader};
 use tokio::sync::mpsc;
 
-<<<<<<< HEAD
 use super::channels::{Channels, WAITING_MAX};
 use super::framing::{self, Frame, Frames, Framing};
 use super::message;
-=======
-use super::framing::unframed;
 use super::roots::Noting;
->>>>>>> wt-start
 use super::server::McpServer;
 use super::twin::Twinned;
 use crate::app::App;
@@ -43,34 +39,17 @@ pub async fn serve_stdio(app: Arc<App>, tools: &'static Toolbox, caller: Caller)
     let (inbox, incoming) = mpsc::channel(WAITING_MAX);
     let (outgoing, outbox) = mpsc::channel(WAITING_MAX);
     let bytes_max = app.config.mcp.message_bytes_max;
-<<<<<<< HEAD
     let frames = Frames::new(BufReader::new(stdin), framing, bytes_max);
     let reading = tokio::spawn(read_all(frames, bytes_max, inbox, outgoing.clone()));
     let writing = tokio::spawn(write_all(outbox, stdout, framing));
     let stop = app.shutdown.clone();
     let server = McpServer::local(app, tools, caller);
-    let ended = match server.serve_with_ct(Twinned::new(Channels::new(incoming, outgoing)), stop).await {
+    let channels = Noting::new(Channels::new(incoming, outgoing), server.roots());
+    let ended = match server.serve_with_ct(Twinned::new(channels), stop).await {
         Ok(session) => match session.waiting().await {
             Ok(_) => Ok(()),
             Err(error) => Err(Fault::internal("The MCP session ended unexpectedly.", error)),
         },
-=======
-    let server = McpServer::local(Arc::clone(&app), tools, caller);
-    let (stop, roots) = (app.shutdown.clone(), server.roots());
-    let opened = match app.config.mcp.transport {
-        Transport::Lines => {
-            let transport = AsyncRwTransport::new_server(stdin, stdout).with_max_line_length(bytes_max);
-            server.serve_with_ct(Twinned::new(Noting::new(transport, roots)), stop).await
-        }
-        Transport::Legacy => {
-            let (reader, writer) = unframed(stdin, stdout, bytes_max);
-            let transport = AsyncRwTransport::new_server(reader, writer).with_max_line_length(bytes_max);
-            server.serve_with_ct(Twinned::new(Noting::new(transport, roots)), stop).await
-        }
-    };
-    let session = match opened {
-        Ok(session) => session,
->>>>>>> wt-start
         // A client that leaves before it says hello, or a stop before it does, is no failure.
         Err(ServerInitializeError::ConnectionClosed(_) | ServerInitializeError::Cancelled) => Ok(()),
         Err(error) => Err(Fault::new(ErrorCode::InvalidRequest, "The client did not open an MCP session.")
