@@ -24,10 +24,10 @@ mod retrieve;
 
 mod affinity;
 mod confidence;
-mod spelling;
 pub mod fuse;
 pub mod rank;
 mod role;
+mod spelling;
 
 mod budget;
 mod hits;

@@ -116,7 +116,17 @@ fn asks_manifest(text: &str) -> bool {
     let words: Vec<String> = words(text).take(16).map(|word| word.text.to_lowercase()).collect();
     let says = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
     says(&["version", "versions"])
-        && says(&["minimum", "minimal", "required", "requires", "require", "supported", "supports", "needs", "need"])
+        && says(&[
+            "minimum",
+            "minimal",
+            "required",
+            "requires",
+            "require",
+            "supported",
+            "supports",
+            "needs",
+            "need",
+        ])
 }
 
 /// The first line of several, if it says something: an issue's title, a commit's subject.

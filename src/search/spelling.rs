@@ -20,8 +20,16 @@ const PROPOSED_MAX: usize = 5;
 const SIMILARITY_MIN: f64 = 0.75;
 
 /// Fields whose values are names of the code.
-const NAMES: &[Field] =
-    &[Field::Caller, Field::Call, Field::Export, Field::Param, Field::Type, Field::Read, Field::Write, Field::Use];
+const NAMES: &[Field] = &[
+    Field::Caller,
+    Field::Call,
+    Field::Export,
+    Field::Param,
+    Field::Type,
+    Field::Read,
+    Field::Write,
+    Field::Use,
+];
 
 /// Up to five names, nearest first, that are spelt like words of the query that no chunk says.
 pub(super) async fn nearest_names(reads: &mut Reads, plan: &LexicalPlan) -> Result<Vec<String>, Fault> {

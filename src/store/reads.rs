@@ -6,9 +6,8 @@ use super::project::{
 };
 use super::{
     Access, Candidate, ChunkRow, ChunkSpan, Completion, DefinitionRow, FileFacts, Filter, IndexState,
-    LanguageCount,
-    LexicalHit, LexicalQuery, ModelFacts, Opening, Project, ProjectTx, Shown, Store, VectorHit, Within,
-    Words,
+    LanguageCount, LexicalHit, LexicalQuery, ModelFacts, Opening, Project, ProjectTx, Shown, Store,
+    VectorHit, Within, Words,
 };
 use crate::contract::Fault;
 

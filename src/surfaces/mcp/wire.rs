@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    CallToolResult, ContentBlock, ErrorCode as RpcCode, MetaObject, ServerJsonRpcMessage, Tool, ToolAnnotations,
+    CallToolResult, ContentBlock, ErrorCode as RpcCode, MetaObject, ServerJsonRpcMessage, Tool,
+    ToolAnnotations,
 };
 use serde_json::{Value, json};
 

@@ -79,7 +79,16 @@ pub(super) async fn issues(session: &Session, args: Args) -> Result<(), Fault> {
 fn quality_table(report: &quality::Report) -> String {
     let mut text = format!(
         "{} repositories, {} chunks, {}\n\n{:<38} {:>7} {:>7} {:>7} {:>7}  {:>7} {:>7}\n",
-        report.repositories, report.chunks, report.model, "NDCG@10", "list", "files", "first", "three", "@2k", "compact"
+        report.repositories,
+        report.chunks,
+        report.model,
+        "NDCG@10",
+        "list",
+        "files",
+        "first",
+        "three",
+        "@2k",
+        "compact"
     );
     missing(&mut text, &report.missing);
     for measured in &report.variants {
@@ -114,16 +123,14 @@ fn line(text: &mut String, name: &str, figures: &quality::Figures, more: &str) {
 
 /// Questions by the confidence of their answers.
 fn believed(believed: &quality::Believed) -> String {
-    let mut text = format!("\n{:<38} {:>7} {:>7} {:>7} {:>7}\n", "confidence", "high", "medium", "low", "none");
+    let mut text =
+        format!("\n{:<38} {:>7} {:>7} {:>7} {:>7}\n", "confidence", "high", "medium", "low", "none");
     let rows = [("right", &believed.right), ("wrong", &believed.wrong), ("absent", &believed.absent)];
     for (name, counts) in rows.into_iter().filter(|(_, counts)| !counts.is_empty()) {
         let of = |level| counts.get(&level).copied().unwrap_or(0);
         let levels = [Confidence::High, Confidence::Medium, Confidence::Low, Confidence::None].map(of);
-        let _ = writeln!(
-            text,
-            "{name:<38} {:>7} {:>7} {:>7} {:>7}",
-            levels[0], levels[1], levels[2], levels[3]
-        );
+        let _ =
+            writeln!(text, "{name:<38} {:>7} {:>7} {:>7} {:>7}", levels[0], levels[1], levels[2], levels[3]);
     }
     text
 }
