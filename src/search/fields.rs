@@ -127,12 +127,12 @@ fields! {
     "inferredType" "inferred-type" Text PartsOfNames(&[Field::Inferred, Field::Type, Field::ReturnType]), "A type of its values, declared or inferred, contains it.";
     "returnType" "return-type" Text PartsOfNames(&[Field::ReturnType]), "Declared return type contains it.";
     "throws" "throws" Text PartsOfNames(&[Field::Throw]), "Throws, raises or panics with it.";
-    "reads" "reads" Text PartsOfNames(&[Field::Read, Field::Member]), "Reads a name or member that contains it.";
+    "reads" "reads" Text PartsOfNames(&[Field::Read, Field::Member]), "Reads a name that contains it: req.body.";
     "writes" "writes" Text PartsOfNames(&[Field::Write]), "Assigns a name that contains it.";
     "mutates" "mutates" Text PartsOfNames(&[Field::Mutate]), "Assigns a member or element (a.b, a[]) that contains it.";
     "alias" "alias" Text PartsOfNames(&[Field::Alias]), "Gives a name another name: a=b.c.";
     "awaits" "awaits" Text PartsOfNames(&[Field::Await]), "Awaits it.";
-    "visibility" "visibility" Text LooksAt::Visibility, "Visibility: public, protected, package, private.";
+    "visibility" "visibility" Text LooksAt::Visibility, "public, protected, package or private.";
     "extends" "extends" Text PartsOfNames(&[Field::Extends, Field::Implements]), "Extends or implements it.";
     "async" "async" Flag Holds(Flag::Async), "Is asynchronous.";
     "generator" "generator" Flag Holds(Flag::Generator), "Is a generator.";
