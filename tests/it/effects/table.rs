@@ -50,6 +50,7 @@ pub(super) const SEARCH: &[SearchRow] = &[
     ("case", || json!({ "path": "docs/shipping" }), || json!(true)),
     ("caseFile", || json!({ "path": "docs/shipping" }), || json!(true)),
     ("caseTokens", || json!({ "query": "\"ORDER\"" }), || json!(true)),
+    ("maxTokens", || json!({ "output": "full" }), || json!(300)),
 ];
 
 /// Several fields of one tool, sent with the same other arguments.
@@ -83,7 +84,13 @@ fn reading() -> Vec<Row> {
             "search_code",
             Indexed,
             json!({ "query": "drawer", "project_id": "$OURS" }),
-            &[("query", json!("vault gold")), ("project_id", json!("$THEIRS")), ("limit", json!(1))],
+            &[
+                ("query", json!("vault gold")),
+                ("project_id", json!("$THEIRS")),
+                ("limit", json!(1)),
+                ("repo_path", json!("$ROOT2")),
+                ("maxTokens", json!(300)),
+            ],
         ),
         of(
             "show_file",
@@ -95,7 +102,21 @@ fn reading() -> Vec<Row> {
                 ("project_id", json!("$THEIRS")),
                 ("startLine", json!(3)),
                 ("endLine", json!(1)),
+                ("repo", json!("$ROOT2")),
+                ("id", json!(1)),
             ],
+        ),
+        of(
+            "show_file",
+            Indexed,
+            json!({ "project_id": "$OURS" }),
+            &[("file", json!("cash.py")), ("hit", json!({ "file": "cash.py", "startLine": 2, "endLine": 2 }))],
+        ),
+        of(
+            "show_file",
+            Indexed,
+            json!({ "path": "report.jsonl", "project_id": "$OURS" }),
+            &[("line", json!(2)), ("maxTokens", json!(300))],
         ),
         of(
             "index_status",
