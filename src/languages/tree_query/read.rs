@@ -28,6 +28,7 @@ pub(super) struct Pattern {
     pub(super) predicates: Vec<Predicate>,
     /// `#set!`, by key.
     settings: Vec<(String, String)>,
+    #[cfg(test)]
     captures: BTreeSet<u16>,
     /// Whether one match of it can have captured a part of what another one did.
     pub(super) varies: bool,
@@ -260,7 +261,14 @@ impl<'a> Reader<'a> {
         };
         let Gathered { predicates, settings, captures } = gathered;
         let varies = items.iter().any(Item::varies);
-        Ok(Pattern { items, predicates, settings, captures, varies })
+        Ok(Pattern {
+            items,
+            predicates,
+            settings,
+            #[cfg(test)]
+            captures,
+            varies,
+        })
     }
 
     fn peek(&self) -> Option<&'a Word<'a>> {
