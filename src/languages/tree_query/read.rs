@@ -28,8 +28,6 @@ pub(super) struct Pattern {
     pub(super) predicates: Vec<Predicate>,
     /// `#set!`, by key.
     settings: Vec<(String, String)>,
-    #[cfg(test)]
-    captures: BTreeSet<u16>,
     /// Whether one match of it can have captured a part of what another one did.
     pub(super) varies: bool,
 }
@@ -134,7 +132,7 @@ impl Query {
     /// Whether a pattern has a capture.
     #[cfg(test)]
     pub(in crate::languages) fn captures(&self, pattern: usize, capture: usize) -> bool {
-        self.patterns[pattern].captures.iter().any(|has| usize::from(*has) == capture)
+        self.patterns[pattern].items.iter().any(|item| item.captures(capture))
     }
 
     fn sort_by_first_kind(&mut self) -> Result<(), String> {
@@ -176,6 +174,19 @@ impl Item {
             Self::Node(node) => node.tells,
             Self::Any(items) | Self::All(items) => items.iter().any(Self::tells),
             Self::Times { item, .. } => item.tells(),
+        }
+    }
+
+    /// Whether a capture is in it.
+    #[cfg(test)]
+    fn captures(&self, capture: usize) -> bool {
+        match self {
+            Self::Node(node) => {
+                node.captures.iter().any(|has| usize::from(*has) == capture)
+                    || node.children.iter().any(|item| item.captures(capture))
+            }
+            Self::Any(items) | Self::All(items) => items.iter().any(|item| item.captures(capture)),
+            Self::Times { item, .. } => item.captures(capture),
         }
     }
 
@@ -238,7 +249,6 @@ impl Item {
 struct Gathered {
     predicates: Vec<Predicate>,
     settings: Vec<(String, String)>,
-    captures: BTreeSet<u16>,
 }
 
 struct Reader<'a> {
@@ -259,16 +269,9 @@ impl<'a> Reader<'a> {
             Item::All(items) => items,
             item => vec![item],
         };
-        let Gathered { predicates, settings, captures } = gathered;
+        let Gathered { predicates, settings } = gathered;
         let varies = items.iter().any(Item::varies);
-        Ok(Pattern {
-            items,
-            predicates,
-            settings,
-            #[cfg(test)]
-            captures,
-            varies,
-        })
+        Ok(Pattern { items, predicates, settings, varies })
     }
 
     fn peek(&self) -> Option<&'a Word<'a>> {
@@ -318,10 +321,10 @@ impl<'a> Reader<'a> {
             word => return Err(format!("{word:?} begins no node")),
         };
         self.depth -= 1;
-        self.suffixes(item, gathered).map(Some)
+        self.suffixes(item).map(Some)
     }
 
-    fn suffixes(&mut self, mut item: Item, gathered: &mut Gathered) -> Result<Item, String> {
+    fn suffixes(&mut self, mut item: Item) -> Result<Item, String> {
         let (mut optional, mut many) = (false, false);
         loop {
             match self.peek() {
@@ -330,7 +333,6 @@ impl<'a> Reader<'a> {
                 Some(Word::Mark('+')) => many = true,
                 Some(Word::Capture(name)) => {
                     let capture = self.capture(name)?;
-                    gathered.captures.insert(capture);
                     item.on_first(&mut |node| node.captures.push(capture));
                 }
                 _ => break,

@@ -53,7 +53,13 @@ async fn a_batch_replaces_and_keeps_file_ids() {
     );
     let totals = store::files::totals(&mut tx, Some(repo)).await.unwrap();
     assert_eq!((totals.files, totals.skipped, totals.chunks, totals.bytes), (2, 1, 2, 20));
-    assert_eq!(store::breakdown::languages(&mut tx, &store::Filter::EVERYTHING).await.unwrap().len(), 1);
+    assert_eq!(
+        store::breakdown::languages(&mut tx, &store::Test::Repositories(vec![repo]).into())
+            .await
+            .unwrap()
+            .len(),
+        1
+    );
     tx.commit().await.unwrap();
     fresh.remove().await;
 }
