@@ -99,7 +99,7 @@ fn every_tool_is_well_described() {
         assert_eq!(described["outputSchema"]["type"], "object", "{}", tool.name);
     }
     println!("tools/list: {tokens} tokens, {usual} of search and index");
-    assert!(usual <= 5_000, "the toolsets search and index cost {usual} tokens (bytes / 4)");
+    assert!(usual <= 5_050, "the toolsets search and index cost {usual} tokens (bytes / 4)");
     assert!(tokens <= 16_000, "the list costs {tokens} tokens (bytes / 4)");
 }
 
