@@ -13,6 +13,7 @@ mod values;
 mod comments;
 mod flow;
 mod gather;
+mod owned;
 
 #[cfg(test)]
 mod cases;
