@@ -54,6 +54,7 @@ const MODIFIERS: &[&str] = &[
     "declare",
     "override",
     "new",
+    "impl",
 ];
 
 /// Words around a name that is asked for in a sentence.
@@ -154,7 +155,10 @@ impl AskedName {
 
     /// Whether a definition has this name and, where only that is meant, stands in what it is asked for in.
     fn is_name_of(&self, definition: &DefinitionRow) -> bool {
-        squash(&definition.name) == squash(&self.name) && (!self.strict || self.stands_in(definition))
+        // An `impl` names what is defined elsewhere.
+        definition.kind != "impl"
+            && squash(&definition.name) == squash(&self.name)
+            && (!self.strict || self.stands_in(definition))
     }
 
     fn stands_in(&self, definition: &DefinitionRow) -> bool {
@@ -382,6 +386,7 @@ mod tests {
         says("pub async fn foo(x: u32) -> bool", "", "foo", "function");
         says("function cors", "", "cors", "function");
         says("class Foo", "", "Foo", "class");
+        says("impl Foo", "", "Foo", "");
         says("def bar(self):", "", "bar", "function");
         says("AppContext.push()", "AppContext", "push", "");
         says("crate::search::rank", "crate.search", "rank", "");

@@ -7,13 +7,12 @@ use tree_sitter::Node;
 use super::comments::{self, Comment};
 use super::field::{Counts, Facts, Field, Flag, Lint};
 use super::flow::{Assignment, CallSite, Flow, FunctionSpan};
+use super::owned::{OfDefinition, bound, exported};
 use super::query::{Compiled, Item, Items, Role, Syntax};
 use super::values::{self, Target};
 use super::{member, visibility};
 use crate::languages::syntax::{Definition, Outline};
 
-/// Most values of one field of a chunk.
-const VALUES_MAX: usize = 256;
 /// Most calls listed for a chunk.
 const CALLS_MAX: usize = 128;
 /// Lines of a function above which it is too long to be read as one.
@@ -36,15 +35,6 @@ pub(in crate::languages) struct Gathered {
     pub(in crate::languages) imports: Vec<String>,
     /// How values move.
     pub(in crate::languages) flow: Flow,
-}
-
-/// What is known of one definition.
-#[derive(Debug, Default)]
-pub(in crate::languages) struct OfDefinition {
-    /// Facts of its own lines, sorted, each once.
-    pub(in crate::languages) values: Vec<(Field, String)>,
-    /// Whether other files can use it.
-    pub(in crate::languages) exported: Option<bool>,
 }
 
 /// Sorts findings into chunks, given by their first and last rows.
@@ -546,31 +536,6 @@ impl Gathering<'_> {
         }
         all
     }
-}
-
-/// Facts sorted, each once, at most [`VALUES_MAX`] of a field.
-fn bound(values: &mut Vec<(Field, String)>) {
-    values.sort();
-    values.dedup();
-    let mut last = (None, 0);
-    values.retain(|(field, _)| {
-        last = if last.0 == Some(*field) { (last.0, last.1 + 1) } else { (Some(*field), 1) };
-        last.1 <= VALUES_MAX
-    });
-}
-
-/// Whether other files can use a definition: it is among the `exports` of its file, or its visibility says so. In a file
-/// that lists what it exports, the rest of what stands at its top is its own. None where nothing tells.
-fn exported(definition: &Definition, values: &[(Field, String)], exports: &HashSet<String>) -> Option<bool> {
-    // An `impl` is not used by its name.
-    if definition.kind == "impl" {
-        return None;
-    }
-    if definition.parent.is_none() && !exports.is_empty() {
-        return Some(exports.contains(&definition.name));
-    }
-    let visibility = values.iter().find(|(field, _)| *field == Field::Visibility);
-    visibility.map(|(_, said)| !said.contains("private"))
 }
 
 fn is_callable(definition: &Definition) -> bool {

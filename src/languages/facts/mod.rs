@@ -17,6 +17,7 @@ mod asked;
 mod comments;
 mod flow;
 mod gather;
+mod owned;
 
 #[cfg(test)]
 mod cases;

@@ -1,0 +1,47 @@
+//! What is known of one definition, as distinct from its chunk.
+
+use std::collections::HashSet;
+
+use super::field::Field;
+use crate::languages::syntax::Definition;
+
+/// Most values of one field of a chunk, or of a definition.
+const VALUES_MAX: usize = 256;
+
+/// What is known of one definition.
+#[derive(Debug, Default)]
+pub(in crate::languages) struct OfDefinition {
+    /// Facts of its own lines, sorted, each once.
+    pub(in crate::languages) values: Vec<(Field, String)>,
+    /// Whether other files can use it.
+    pub(in crate::languages) exported: Option<bool>,
+}
+
+/// Facts sorted, each once, at most [`VALUES_MAX`] of a field.
+pub(super) fn bound(values: &mut Vec<(Field, String)>) {
+    values.sort();
+    values.dedup();
+    let mut last = (None, 0);
+    values.retain(|(field, _)| {
+        last = if last.0 == Some(*field) { (last.0, last.1 + 1) } else { (Some(*field), 1) };
+        last.1 <= VALUES_MAX
+    });
+}
+
+/// Whether other files can use a definition: it is among the `exports` of its file, or its visibility says so. In a file
+/// that lists what it exports, the rest of what stands at its top is its own. None where nothing tells.
+pub(super) fn exported(
+    definition: &Definition,
+    values: &[(Field, String)],
+    exports: &HashSet<String>,
+) -> Option<bool> {
+    // An `impl` is not used by its name.
+    if definition.kind == "impl" {
+        return None;
+    }
+    if definition.parent.is_none() && !exports.is_empty() {
+        return Some(exports.contains(&definition.name));
+    }
+    let visibility = values.iter().find(|(field, _)| *field == Field::Visibility);
+    visibility.map(|(_, said)| !said.contains("private"))
+}
