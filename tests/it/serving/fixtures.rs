@@ -68,10 +68,13 @@ static TELLS: ToolSpec = tool("tells", |call, arguments| Box::pin(tells(call, ar
 static MUTTERS: ToolSpec = tool("mutters", |call, arguments| Box::pin(mutters(call, arguments)));
 
 /// Steps that calls of [`MUTTERS`] reported, by tag, and the step at which each had seen its cancel.
-static MUTTERED: Mutex<Option<HashMap<String, (u64, Option<u64>)>>> = Mutex::new(None);
+static MUTTERED: Mutex<Option<HashMap<String, Muttered>>> = Mutex::new(None);
+
+/// Steps reported, and the step at which the cancel was seen.
+pub(crate) type Muttered = (u64, Option<u64>);
 
 /// How many steps the tool `mutters` reported with this tag, and at which it saw that it was cancelled.
-pub(crate) fn muttered(tag: &str) -> (u64, Option<u64>) {
+pub(crate) fn muttered(tag: &str) -> Muttered {
     MUTTERED.lock().unwrap().as_ref().and_then(|calls| calls.get(tag)).copied().unwrap_or_default()
 }
 
