@@ -51,14 +51,24 @@ impl Asked<'_> {
     }
 }
 
+/// What is wrong with a parameter.
+pub(super) struct Broken {
+    /// What its rule demands.
+    pub(super) params: Value,
+    /// One sentence, without the value.
+    pub(super) message: String,
+    /// The value as it may be shown.
+    pub(super) value: Option<String>,
+}
+
 /// A parameter that breaks its rule, refused as the gate refuses an argument.
-pub(super) fn broken(parameter: &str, keyword: &str, message: String) -> ErrorData {
+pub(super) fn broken(parameter: &str, keyword: &str, wrong: Broken) -> ErrorData {
     wire::refusal(&Refusal::InvalidArguments(vec![Violation {
         instance_path: format!("/{parameter}"),
         schema_path: format!("#/properties/{}/{keyword}", parameter.replace('/', "/properties/")),
         keyword: keyword.to_owned(),
-        params: Value::Null,
-        message,
-        value: None,
+        params: wrong.params,
+        message: wrong.message,
+        value: wrong.value,
     }]))
 }

@@ -4,7 +4,7 @@ use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
 use serde::Serialize;
 
-use super::browse::{Asked, broken};
+use super::browse::Asked;
 use super::prompts::{arguments, find, unknown};
 use super::uri::{TEMPLATE, TEMPLATE_WITH_PROJECT};
 use crate::tools::browse::{COMPLETE, Completed};
@@ -28,8 +28,7 @@ pub(super) async fn complete(
     let argument = params.argument.name;
     let known = arguments_of(&params.r#ref)?;
     if !known.contains(&argument) {
-        let message = unknown("argument", &argument, known.iter().map(String::as_str));
-        return Err(broken("argument/name", "enum", message));
+        return Err(unknown("argument/name", "argument", &argument, known.iter().map(String::as_str)));
     }
     if !COMPLETABLE.contains(&argument.as_str()) {
         return Ok(CompleteResult::default());
@@ -51,8 +50,7 @@ fn arguments_of(reference: &Reference) -> Result<Vec<String>, ErrorData> {
     }
     let uri = reference.as_resource_uri().unwrap_or_default();
     if uri != TEMPLATE && uri != TEMPLATE_WITH_PROJECT {
-        let message = unknown("template", uri, [TEMPLATE, TEMPLATE_WITH_PROJECT].into_iter());
-        return Err(broken("ref/uri", "enum", message));
+        return Err(unknown("ref/uri", "template", uri, [TEMPLATE, TEMPLATE_WITH_PROJECT].into_iter()));
     }
     Ok(COMPLETABLE.iter().map(|name| (*name).to_owned()).collect())
 }

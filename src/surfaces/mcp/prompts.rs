@@ -4,9 +4,9 @@ use rmcp::ErrorData;
 use rmcp::model::{
     GetPromptRequestParams, GetPromptResult, ListPromptsResult, Prompt, PromptArgument, PromptMessage, Role,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::browse::{Asked, broken};
+use super::browse::{Asked, Broken, broken};
 use crate::contract::echo;
 use crate::tools::browse::{PROMPTS, Rendered, is_open_to};
 use crate::tools::schema::nearest;
@@ -33,17 +33,24 @@ pub(super) async fn get(
 pub(super) fn find(name: &str, parameter: &str) -> Result<&'static ToolSpec, ErrorData> {
     PROMPTS.iter().copied().find(|prompt| prompt.name == name).ok_or_else(|| {
         let known = PROMPTS.iter().map(|prompt| prompt.name);
-        broken(parameter, "enum", unknown("prompt", name, known))
+        unknown(parameter, "prompt", name, known)
     })
 }
 
-/// What is said of a name that does not exist.
-pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'a str> + Clone) -> String {
-    let name = echo(name);
-    match nearest(&name, known.clone()) {
-        Some(nearest) => format!("Unknown {what} `{name}`; did you mean `{nearest}`?"),
-        None => format!("Unknown {what} `{name}`; there are {}.", known.collect::<Vec<_>>().join(", ")),
-    }
+/// The refusal of a name that does not exist; `parameter` is where it stands in the request.
+pub(super) fn unknown<'a>(
+    parameter: &str,
+    what: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> ErrorData {
+    let allowed: Vec<&str> = known.clone().collect();
+    let message = match nearest(name, known) {
+        Some(nearest) => format!("Unknown {what}; did you mean `{nearest}`?"),
+        None => format!("Unknown {what}; there are {}.", allowed.join(", ")),
+    };
+    let value = Some(format!("`{}`", echo(name)));
+    broken(parameter, "enum", Broken { params: json!({ "allowedValues": allowed }), message, value })
 }
 
 /// The arguments of a prompt, as its input has them.

@@ -6,9 +6,9 @@ use rmcp::model::{
     ReadResourceRequestParams, ReadResourceResult, Resource, ResourceContents, ResourceTemplate,
 };
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::browse::{Asked, broken};
+use super::browse::{Asked, Broken, broken};
 use super::uri::{ResourceUri, TEMPLATE, TEMPLATE_WITH_PROJECT};
 use crate::contract::ECHO_CHARS_MAX;
 use crate::tools::Caller;
@@ -58,7 +58,12 @@ pub(super) async fn read(
     params: ReadResourceRequestParams,
 ) -> Result<ReadResourceResult, ErrorData> {
     let ResourceUri { repository, path, project } = ResourceUri::parse(&params.uri).map_err(|wrong| {
-        broken("uri", "format", format!("{wrong} Resources are {TEMPLATE_WITH_PROJECT}."))
+        let message = format!("{wrong} Resources are {TEMPLATE_WITH_PROJECT}.");
+        broken(
+            "uri",
+            "format",
+            Broken { params: json!({ "format": TEMPLATE_WITH_PROJECT }), message, value: None },
+        )
     })?;
     let wanted = Wanted { repository, path, project_id: project };
     let file: FileText = asked.run(READ_FILE, &wanted).await.map_err(|error| about(error, &params.uri))?;

@@ -71,6 +71,10 @@ pub fn install_single(
         // Beside this machine's own.
         target.dir = layout.runtime().join(format!("{}-{}-{named}", single.id(), asset.version));
     }
+    // Looked at also when nothing is to be brought, so that a wrong folder is told.
+    if let Some(folder) = from {
+        target.compare_given(folder, installer.reporter(&target))?;
+    }
     if anew {
         let _lock =
             installer.lock(Reporter { asset: single.id(), on_event, cancelled: installer.cancelled })?;

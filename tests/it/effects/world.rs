@@ -14,6 +14,8 @@ use crate::harness::{app_with, project, result, try_call};
 /// Fields that differ from call to call whatever was asked.
 const FLEETING: &[&str] = &[
     "ts",
+    "chunk_id",
+    "sha256",
     "durationMs",
     "requestId",
     "latency_ms",
@@ -229,7 +231,9 @@ fn files(folder: &Path) -> Vec<String> {
 fn fleeting(value: &mut Value) {
     match value {
         Value::Object(object) => {
-            object.retain(|name, _| !FLEETING.contains(&name.as_str()));
+            let time =
+                |name: &str| ["Ms", "_ms", "Seconds", "_seconds"].iter().any(|end| name.ends_with(end));
+            object.retain(|name, _| !FLEETING.contains(&name.as_str()) && !time(name));
             object.values_mut().for_each(fleeting);
         }
         Value::Array(items) => items.iter_mut().for_each(fleeting),
