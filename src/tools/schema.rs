@@ -171,9 +171,10 @@ pub fn listed(mut schema: Map<String, Value>) -> Map<String, Value> {
     fn strip(field: &mut Value) {
         let Value::Object(rules) = field else { return };
         rules.retain(|word, value| {
-            !(word == "additionalProperties" && *value == true)
-                && !LENGTHS.contains(&word.as_str())
-                && !(word == "minimum" && value.as_f64().is_some_and(|least| least <= 1.0))
+            let anything = word == "additionalProperties" && *value == true;
+            let least = word == "minimum" && value.as_f64().is_some_and(|least| least <= 1.0);
+            let length = LENGTHS.contains(&word.as_str());
+            !(anything || least || length)
         });
         if let Some(items) = rules.get_mut("items") {
             strip(items);
