@@ -36,8 +36,8 @@ pub struct Evidence {
     /// Largest cosine between the query and one of the first three hits; absent where vectors were not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f32>,
-    /// BM25 of the best of the first three hits over the sum of the terms' idf: 1 when a chunk of average length says each
-    /// term once.
+    /// BM25 of the best of the first three hits over the sum of the idf of the terms that some chunk says: 1 when a chunk of
+    /// average length says each of them once.
     pub coverage: f32,
     /// Share of the query's words, by idf, that some chunk says.
     pub known_words: f32,
@@ -61,13 +61,13 @@ impl Evidence {
             let scores: HashMap<i64, f32> = leg.iter().copied().collect();
             first.iter().filter_map(|hit| scores.get(&hit.chunk_id).copied()).reduce(f32::max)
         };
-        let all: f32 = plan.terms.iter().map(|term| term.weight).sum();
+        let said: f32 = plan.terms.iter().filter(|term| term.chunks > 0).map(|term| term.weight).sum();
         // Pairs of words and fields such as `def:` repeat what the words themselves say.
         let words = || plan.terms.iter().filter(|term| !term.term.contains([' ', ':']));
         let known: f32 = words().filter(|term| term.chunks > 0).map(|term| term.weight).sum();
         Self {
             similarity: best(dense),
-            coverage: share(best(lexical).unwrap_or(0.0), all),
+            coverage: share(best(lexical).unwrap_or(0.0), said),
             known_words: share(known, words().map(|term| term.weight).sum()),
             defines: if first.first().is_some_and(|hit| hit.parts.definition > 0.0) { 1.0 } else { 0.0 },
             symbol: shape.symbol,

@@ -60,7 +60,7 @@ async fn what_is_there_is_believed_with_scores_from_0_to_1() {
     let app = app_with_model();
     let (_repository, project) = indexed(&app, "present").await;
     for (query, file) in [
-        ("where is the session cookie signed", "src/sessions.py"),
+        ("verify the signature of the session cookie", "src/sessions.py"),
         ("Blueprint", "src/blueprints.py"),
         ("render_template", "src/templating.py"),
         ("how is a template rendered by its name", "src/templating.py"),

@@ -88,7 +88,7 @@ async fn filters_alone_list_what_passes_in_the_order_of_paths() {
     assert_eq!(shown(&answer), in_order);
     assert_eq!((&answer["total"], &answer["vectors"]), (&json!(5), &json!("none")));
     for hit in answer["hits"].as_array().unwrap() {
-        assert_eq!((&hit["scoreType"], &hit["score"]), (&json!("none"), &json!(0.0)), "{hit:#}");
+        assert_eq!((&hit["scoreType"], &hit["score"]), (&json!("none"), &json!(1.0)), "{hit:#}");
     }
     let page = shop.ask("lang:rust", json!({ "top": 2, "offset": 2 })).await;
     assert_eq!(shown(&page), in_order[2..4]);
