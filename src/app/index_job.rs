@@ -192,7 +192,14 @@ const FEW_TEXTS_WAIT: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub enum WordsReady {
     /// It goes on in this process, or in the one that has it.
-    GoesOn(Enqueued, Progress),
+    GoesOn {
+        /// The job's id.
+        job_id: String,
+        /// True when it had been asked for already.
+        attached: bool,
+        /// How far it is.
+        progress: Progress,
+    },
     /// It is over: there was little to embed.
     Over(Finished),
 }
@@ -235,14 +242,14 @@ pub async fn begin_with_words(
                 on_progress(&now);
                 let few = now.vectors_total.is_some_and(|texts| texts <= FEW_TEXTS);
                 if now.words_ready && !few {
-                    return Ok(WordsReady::GoesOn(asked, now));
+                    return Ok(goes_on(&asked, now));
                 }
                 if now.words_ready && patience.is_none() {
                     patience = Some(Instant::now() + FEW_TEXTS_WAIT);
                 }
             }
             () = over(patience) => {
-                return Ok(WordsReady::GoesOn(asked, progress.borrow().clone()));
+                return Ok(goes_on(&asked, progress.borrow().clone()));
             }
             () = cancel.cancelled() => {
                 if !asked.attached {
@@ -255,6 +262,10 @@ pub async fn begin_with_words(
             }
         }
     }
+}
+
+fn goes_on(asked: &Enqueued, progress: Progress) -> WordsReady {
+    WordsReady::GoesOn { job_id: asked.job.id.clone(), attached: asked.attached, progress }
 }
 
 /// Ends when `patience` is over; never without one.

@@ -81,8 +81,8 @@ pub(in crate::tools) async fn run_until_words(call: &Call, wanted: &Wanted<'_>) 
     let reached =
         index_job::begin_with_words(&call.app, &project, &root, options, &call.cancel, on_progress).await?;
     Ok(match reached {
-        WordsReady::GoesOn(asked, progress) => {
-            let begun = Begun { project, job_id: asked.job.id, attached: asked.attached, state: "running" };
+        WordsReady::GoesOn { job_id, attached, progress } => {
+            let begun = Begun { project, job_id, attached, state: "running" };
             Searchable::GoesOn(begun, progress)
         }
         WordsReady::Over(done) => Searchable::Over(finished(project, done)?),
