@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -36,6 +36,16 @@ fn program(home: &Path) -> Command {
         .env("NO_COLOR", "1")
         .stdin(Stdio::null());
     command
+}
+
+/// A server that a failed test does not leave behind.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 fn envelope(output: &Output) -> Value {
@@ -103,14 +113,15 @@ fn once_answers_by_words_and_leaves_the_vectors_to_a_process_of_its_own() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_server_answers_while_vectors_are_made() {
     let (home, repository) = (new_home("serving"), repository());
-    let mut child = program(&home)
+    let child = program(&home)
         .args(["quickstart", &repository.root(), "--port", "0", "--json"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
+    let mut child = Ended(child);
     let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let ready: Value = serde_json::from_str(&line).unwrap();
     let url = ready["result"]["url"].as_str().unwrap().to_owned();
     let post = async |path: &str, body: Value| -> Value {
@@ -133,8 +144,8 @@ async fn the_server_answers_while_vectors_are_made() {
     }
     assert!(told_time, "index_status tells the time left");
     assert_eq!(now["vectorsPending"], 0, "{now:#}");
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    kill_process(Pid::from_child(&child.0), Signal::TERM).unwrap();
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
