@@ -147,12 +147,13 @@ impl Program {
     }
 }
 
-/// Starts `command` and leaves it to itself: in a process group of its own, without input and output. It goes on when this
+/// Starts `program` and leaves it to itself: in a process group of its own, without input and output. It goes on when this
 /// program ends, and signals from this program's terminal do not reach it.
 ///
 /// # Errors
 /// `TOOLCHAIN_MISSING` when there is no such program, and `INTERNAL` when it cannot be started.
-pub fn start_detached(mut command: Command) -> Result<(), Fault> {
+pub fn start_detached(program: Program) -> Result<(), Fault> {
+    let Program { mut command, .. } = program;
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn().map_err(|error| not_started(&name, error))?;

@@ -3,25 +3,26 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
-use std::time::Instant;
 
 use super::confidence::{Confidence, Evidence, scale};
 use super::fields;
 use super::fuse::{Leg, fuse};
 use super::hits::Page;
+use super::limits::check;
 use super::naming;
 use super::plan::{Plan, VectorPath, plan};
 use super::question::Question;
 use super::rank::{Facts, Parts, Ranked, rank};
 use super::ranking::Ranking;
 use super::request::{
-    Backend, Explain, ExplainedTerm, SearchAnswer, SearchRequest, Timings, Vectors, VectorsUsed,
+    Backend, Explain, ExplainedTerm, SearchAnswer, SearchRequest, Vectors, VectorsUsed,
 };
 use super::retrieve::{by_meaning, by_words, complete};
 use super::scope::{Scope, count};
 use super::shape::{Shape, subject};
 use super::spelling::nearest_names;
 use super::stage::Stage;
+use super::stopwatch::Stopwatch;
 use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault, Warning, echo};
@@ -390,41 +391,6 @@ fn filters(request: &SearchRequest, question: &Question) -> Vec<String> {
     filters
 }
 
-fn check(request: &SearchRequest, settings: &config::Search) -> Result<(), Fault> {
-    if request.query.trim().is_empty() {
-        return Err(
-            invalid("The question is empty.").with_hint("Say what you are looking for in words, or name it.")
-        );
-    }
-    let length = request.query.chars().count();
-    if length > settings.query_chars_max {
-        return Err(invalid(format!(
-            "The question has {length} characters; {} are allowed.",
-            settings.query_chars_max
-        ))
-        .with_hint("Keep the part that describes what you are looking for."));
-    }
-    for (field, value, range) in [
-        ("top", request.top, 1..=settings.top_max),
-        ("offset", request.offset, 0..=settings.offset_max),
-        ("context", request.context_lines, 0..=settings.context_lines_max),
-    ] {
-        if !range.contains(&value) {
-            return Err(invalid(format!(
-                "`{field}` is {value}; {} to {} is allowed.",
-                range.start(),
-                range.end()
-            ))
-            .with_hint(format!("Set `{field}` within its range.")));
-        }
-    }
-    Ok(())
-}
-
-fn invalid(message: impl Into<String>) -> Fault {
-    Fault::new(ErrorCode::InvalidRequest, message)
-}
-
 /// The model, if its vectors can be compared with the project's.
 fn usable_model<'a>(
     embedder: Option<&'a Arc<dyn Embedder>>,
@@ -510,34 +476,4 @@ fn vectors_used(plan: &Plan, found: bool) -> VectorsUsed {
         VectorPath::Hnsw(_) if found => VectorsUsed::Hnsw,
         _ => VectorsUsed::None,
     }
-}
-
-/// Times of stages, one after the other.
-struct Stopwatch<'a> {
-    clock: &'a dyn Clock,
-    last: Instant,
-    timings: Timings,
-}
-
-impl<'a> Stopwatch<'a> {
-    fn start(clock: &'a dyn Clock, at: Instant) -> Self {
-        Self { clock, last: at, timings: Timings::default() }
-    }
-
-    /// Milliseconds since the last lap.
-    fn lap(&mut self) -> f64 {
-        let now = self.clock.instant();
-        let lap = now.duration_since(self.last);
-        self.last = now;
-        millis(lap)
-    }
-
-    fn stop(self, started: Instant) -> Timings {
-        Timings { total_ms: millis(self.clock.instant().duration_since(started)), ..self.timings }
-    }
-}
-
-/// Milliseconds with microseconds behind the point.
-fn millis(duration: std::time::Duration) -> f64 {
-    (duration.as_secs_f64() * 1e6).round() / 1e3
 }

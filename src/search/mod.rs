@@ -24,6 +24,8 @@ mod retrieve;
 
 mod affinity;
 mod confidence;
+mod limits;
+mod stopwatch;
 pub mod fuse;
 pub mod rank;
 mod role;

@@ -83,7 +83,7 @@ async fn filters_choose_files() {
     assert_eq!(ask(json!({ "path": "src/*" })).await, ["src/cart.py", "src/payment.rs"]);
     assert_eq!(ask(json!({ "path": "tests" })).await, ["tests/test_cart.py"]);
     assert_eq!(ask(json!({ "file": "cart" })).await, ["src/cart.py", "tests/test_cart.py"]);
-    assert_eq!(ask(json!({ "mode": "prose" })).await, ["README.md"]);
+    assert_eq!(ask(json!({ "mode": "prose" })).await, ["README.md", "src/payment.rs"]);
     assert!(!ask(json!({ "mode": "code" })).await.contains(&"README.md".to_owned()));
     assert_eq!(ask(json!({ "repoPath": repository.root(), "lang": "rust" })).await, ["src/payment.rs"]);
 }

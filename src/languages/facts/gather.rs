@@ -8,7 +8,7 @@ use super::comments::{self, Comment};
 use super::field::{Counts, Facts, Field, Flag, Lint};
 use super::flow::{Assignment, CallSite, Flow, FunctionSpan};
 use super::owned::{OfDefinition, bound, exported};
-use super::query::{Compiled, Item, Items, Role, Syntax};
+use super::query::{Compiled, Item, Items, Role};
 use super::values::{self, Target};
 use super::{member, visibility};
 use crate::languages::syntax::{Definition, Outline};
@@ -80,17 +80,17 @@ pub(in crate::languages) fn gather(
     gathering.finish(comments)
 }
 
-struct Gathering<'g> {
+pub(super) struct Gathering<'g> {
     text: &'g str,
-    outline: &'g Outline<'g>,
-    chunks: &'g [(usize, usize)],
+    pub(super) outline: &'g Outline<'g>,
+    pub(super) chunks: &'g [(usize, usize)],
     /// Where identifiers start that another capture speaks for.
     claimed: HashSet<usize>,
     /// Functions, by their place in the outline, and what holds of them.
-    flagged: HashSet<(usize, Flag)>,
-    facts: Vec<Facts>,
+    pub(super) flagged: HashSet<(usize, Flag)>,
+    pub(super) facts: Vec<Facts>,
     /// The innermost definition around what is looked at, by its number.
-    owner: Option<usize>,
+    pub(super) owner: Option<usize>,
     /// By the number of a definition: its own facts in the chunk where its name stands.
     owned: HashMap<usize, Vec<(Field, String)>>,
     /// Names that the file offers to others.
@@ -113,7 +113,7 @@ impl Gathering<'_> {
     }
 
     /// A fact of a chunk, and of the definition that is looked at.
-    fn say(&mut self, chunk: usize, field: Field, value: String) {
+    pub(super) fn say(&mut self, chunk: usize, field: Field, value: String) {
         let (first, last) = self.chunks[chunk];
         let named_here = |owner: &usize| (first..=last).contains(&self.outline.get(*owner).name_row);
         if let Some(owner) = self.owner.filter(named_here) {
@@ -238,56 +238,6 @@ impl Gathering<'_> {
         }
     }
 
-    /// A flag belongs to the definition around its mark, which may have been split: all its chunks say it.
-    fn flag(&mut self, item: &Item<'_, '_>, flag: Flag) {
-        let row = item.node.start_position().row;
-        let callable = self.callable(item.node.start_byte());
-        let rows = match callable.map(|number| (number, self.outline.get(number))) {
-            Some((number, definition)) => {
-                self.flagged.insert((number, flag));
-                (definition.first_row, definition.last_row)
-            }
-            None => (row, row),
-        };
-        self.owner = callable.or(self.owner);
-        self.add_flag(rows, flag.as_str());
-    }
-
-    /// All chunks with one of these rows say it.
-    fn add_flag(&mut self, (first, last): (usize, usize), value: &str) {
-        let from = self.chunks.partition_point(|(_, end)| *end < first);
-        let to = self.chunks.partition_point(|(start, _)| *start <= last);
-        for chunk in from..to.max(from) {
-            self.say(chunk, Field::Flag, value.to_owned());
-        }
-    }
-
-    /// What is known not to hold: of functions, where the language has a mark for it that was not found, and of
-    /// chunks that break no rule where the language has rules. What is not known is not said either way.
-    fn denials(&mut self, compiled: &Compiled) {
-        let tells = |flag: &&Flag| compiled.told.can_tell(Syntax::Flag(**flag));
-        let flags: Vec<Flag> = Flag::OF_FUNCTIONS.iter().filter(tells).copied().collect();
-        let outline = self.outline;
-        for number in 0..outline.definitions.len() + outline.handlers.len() {
-            let definition = outline.get(number);
-            if !is_callable(definition) {
-                continue;
-            }
-            self.owner = Some(number);
-            for flag in &flags {
-                if !self.flagged.contains(&(number, *flag)) {
-                    self.add_flag((definition.first_row, definition.last_row), flag.denied());
-                }
-            }
-        }
-        self.owner = None;
-        if compiled.told.can_tell(Syntax::Flag(Flag::Lint)) {
-            for facts in self.facts.iter_mut().filter(|facts| facts.lint.is_empty()) {
-                facts.values.push((Field::Flag, Flag::Lint.denied().to_owned()));
-            }
-        }
-    }
-
     /// The chain that is thrown, awaited or yielded; of a call, what is called.
     fn chained(&mut self, row: usize, field: Field, item: &Item<'_, '_>) {
         let raw = self.raw(item);
@@ -405,7 +355,7 @@ impl Gathering<'_> {
     }
 
     /// The number of the innermost function, method or handler around a byte.
-    fn callable(&self, at: usize) -> Option<usize> {
+    pub(super) fn callable(&self, at: usize) -> Option<usize> {
         let count = self.outline.definitions.len();
         let mut found = self.outline.around(at);
         while let Some(number) = found {
@@ -538,7 +488,7 @@ impl Gathering<'_> {
     }
 }
 
-fn is_callable(definition: &Definition) -> bool {
+pub(super) fn is_callable(definition: &Definition) -> bool {
     matches!(definition.kind, "function" | "method")
 }
 

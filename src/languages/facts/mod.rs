@@ -15,6 +15,7 @@ mod visibility;
 mod asked;
 
 mod comments;
+mod flags;
 mod flow;
 mod gather;
 mod owned;

@@ -246,7 +246,8 @@ impl<'m, 't> Matcher<'m, 't> {
             Kind::Any => !node.is_error(),
             Kind::Named => node.named && !node.is_error(),
             Kind::Is(kind) => node.kind == *kind,
-            Kind::Of(kinds) => kinds.binary_search(&node.kind).is_ok(),
+            // What the parser made up to go on has no supertype.
+            Kind::Of(kinds) => kinds.binary_search(&node.kind).is_ok() && !self.nodes.node(at).is_missing(),
         };
         is && (item.field == 0 || item.field == node.field)
             && !(item.last && self.nodes.has_later_named_sibling(at))

@@ -1,7 +1,6 @@
 //! What goes on behind an answer: the vectors of a run whose words are searchable already.
 
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +11,7 @@ use super::output::{GOOD, NOTE, styled};
 use super::session::{Called, Session};
 use crate::contract::{Fault, visible_line};
 use crate::jobs::Progress as Counts;
-use crate::process;
+use crate::process::{self, Program};
 use crate::tools::Progress;
 
 /// Longest wait for a first vector, which tells the pace, before a run is handed over.
@@ -137,9 +136,7 @@ impl<'a> Behind<'a> {
     fn start(&self) -> Result<(), Fault> {
         let program = std::env::current_exe()
             .map_err(|error| Fault::internal("The program does not find its own file.", error))?;
-        let mut command = Command::new(program);
-        command.args(self.arguments());
-        process::start_detached(command)
+        process::start_detached(Program::new(program).args(self.arguments()))
     }
 
     fn arguments(&self) -> Vec<String> {

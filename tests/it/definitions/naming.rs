@@ -90,11 +90,11 @@ async fn a_hit_says_where_the_definition_is_and_begins_there() {
         assert_eq!(snippet_line, &hit["line"], "{hit:#}");
         let snippet = hit["snippet"].as_str().unwrap();
         assert!(snippet.trim_start().starts_with(text.trim()), "no imports, no licence: {snippet}");
-        assert!(
-            hit["headline"].as_str().unwrap().starts_with(text.trim().trim_start_matches("export "))
-                || hit["headline"].as_str().unwrap().starts_with(text.trim()),
-            "{hit:#}"
-        );
+        // A compact hit says its headline only where the snippet does not show it.
+        if let Some(headline) = hit["headline"].as_str() {
+            let text = text.trim();
+            assert!(headline.starts_with(text.trim_start_matches("export ")) || headline.starts_with(text), "{hit:#}");
+        }
     }
     // Attributes belong to what they stand before.
     let source = "use std::fmt;\n\n/// What a parcel costs.\n#[derive(Debug)]\n#[non_exhaustive]\npub enum Postage {\n    Letter,\n    Parcel,\n}\n";

@@ -39,7 +39,10 @@ fn every_field_stands_in_a_table() {
         }
         let shown: BTreeSet<&str> = match spec.name {
             "search" => table::SEARCH.iter().map(|row| row.0).chain(filters().map(|row| row.0)).collect(),
-            name => rows().iter().filter(|row| row.tool == name).map(|row| row.field).collect(),
+            name => {
+                let elsewhere = table::ELSEWHERE.iter().filter(|row| row.0 == name).map(|row| row.1);
+                rows().iter().filter(|row| row.tool == name).map(|row| row.field).chain(elsewhere).collect()
+            }
         };
         let all = fields(spec.name);
         missing
@@ -48,6 +51,13 @@ fn every_field_stands_in_a_table() {
         assert!(gone.is_empty(), "{} has no fields {gone:?}", spec.name);
     }
     assert!(missing.is_empty(), "nothing shows what these change: {}", missing.join(", "));
+    for (tool, field, file, test) in table::ELSEWHERE {
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it").join(file);
+        let text = std::fs::read_to_string(path).unwrap();
+        let body = text.split(&format!("fn {test}()")).nth(1).and_then(|rest| rest.split("\n}").next());
+        let body = body.unwrap_or_else(|| panic!("{tool}.{field}: there is no test {test} in {file}"));
+        assert!(body.contains(field), "{tool}.{field}: {test} in {file} does not use it");
+    }
 }
 
 /// The arguments with `field` set to `value`.

@@ -53,6 +53,16 @@ pub(super) const SEARCH: &[SearchRow] = &[
     ("maxTokens", || json!({ "output": "full" }), || json!(300)),
 ];
 
+/// Fields whose effect needs more than a world of a few files, with the test that shows it: tool, field, file, function.
+pub(super) const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
+    ("build_index", "force", "faults.rs", "losing_most_files_needs_force"),
+    ("build_index", "artifactsDir", "portable/artifacts.rs", "artifacts_lie_where_they_are_named"),
+    ("build_sqlite_index", "compact", "portable/build.rs", "compact_leaves_no_gaps"),
+    ("show_file", "line", "cost.rs", "a_hit_is_passed_on_unchanged"),
+    ("triage_ingest", "project_id", "triage/limits.rs", "two_projects_know_nothing_of_each_other"),
+    ("triage_ingest", "meta", "triage/ingest.rs", "what_the_caller_says_of_all_items_is_filtered_by"),
+];
+
 /// Several fields of one tool, sent with the same other arguments.
 fn of(tool: &'static str, prepared: Prepared, base: Value, fields: &[(&'static str, Value)]) -> Vec<Row> {
     let row = |(field, value): &(&'static str, Value)| Row {
@@ -103,20 +113,19 @@ fn reading() -> Vec<Row> {
                 ("startLine", json!(3)),
                 ("endLine", json!(1)),
                 ("repo", json!("$ROOT2")),
-                ("id", json!(1)),
             ],
         ),
         of(
             "show_file",
             Indexed,
             json!({ "project_id": "$OURS" }),
-            &[("file", json!("cash.py")), ("hit", json!({ "file": "cash.py", "startLine": 2, "endLine": 2 }))],
+            &[("id", json!(1)), ("file", json!("cash.py")), ("hit", json!({ "file": "cash.py", "startLine": 2, "endLine": 2 }))],
         ),
         of(
             "show_file",
             Indexed,
             json!({ "path": "report.jsonl", "project_id": "$OURS" }),
-            &[("line", json!(2)), ("maxTokens", json!(300))],
+            &[("maxTokens", json!(300))],
         ),
         of(
             "index_status",
@@ -176,14 +185,12 @@ fn indexing() -> Vec<Row> {
                 ("useArtifacts", json!(true)),
             ],
         ),
-        of("build_index", MostGone, base, &[("force", json!(true))]),
         of(
             "build_index",
             Indexed,
             other,
             &[("confirmReembed", json!(true)), ("stubEmbeddings", json!(true))],
         ),
-        of("build_index", Indexed, restoring, &[("artifactsDir", json!("$DIR"))]),
     ]
     .into_iter()
     .flatten()
@@ -203,8 +210,6 @@ fn triage() -> Vec<Row> {
             &[
                 ("source", json!("manual")),
                 ("payload", json!("{\"title\": \"Open door\"}")),
-                ("project_id", json!("$THEIRS")),
-                ("meta", json!({ "service": "checkout" })),
                 ("buildIndex", json!(false)),
                 ("stubEmbeddings", json!(true)),
             ],
@@ -270,7 +275,7 @@ fn portable() -> Vec<Row> {
             "build_sqlite_index",
             Portable,
             json!({ "project_id": "$OURS" }),
-            &[("incremental", json!(true)), ("compact", json!(true))],
+            &[("incremental", json!(true))],
         ),
         of(
             "compact_sqlite_index",

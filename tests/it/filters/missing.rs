@@ -65,7 +65,7 @@ async fn a_file_whose_time_ran_out_is_told_and_mended_by_the_next_run() {
     assert_eq!(status(&shop).await, Value::Null);
     let found = files(&shop.ask("parcel calls:wrap", json!({ "top": 100 })).await);
     assert!(found.contains(&"long.py".to_owned()), "{found:?}");
-    assert_eq!(files(&shop.ask("send_parcel calls:wrap", json!({})).await)[0], "short.py");
+    assert!(files(&shop.ask("send_parcel calls:wrap", json!({})).await).contains(&"short.py".to_owned()));
     assert_eq!(warnings(&shop, "parcel calls:wrap", json!({})).await, [] as [Value; 0]);
 
     let report = build(&shop.app, &shop).await;
@@ -105,7 +105,7 @@ fn a_search_reads_no_query_of_facts() {
         let mut command = Command::new(PROGRAM);
         command.env("PAIROFCLEATS_HOME", &home).env_remove("DATABASE_URL");
         command.env("PAIROFCLEATS_LOG__FILTER", "info,pairofcleats::languages=debug");
-        let output = command.args(arguments).args(["--project", &project]).output().unwrap();
+        let output = command.arg("-v").args(arguments).args(["--project", &project]).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8(output.stderr).unwrap().matches("read a query of facts").count()
     };
