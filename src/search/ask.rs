@@ -14,9 +14,7 @@ use super::plan::{Plan, VectorPath, plan};
 use super::question::Question;
 use super::rank::{Facts, Parts, Ranked, rank};
 use super::ranking::Ranking;
-use super::request::{
-    Backend, Explain, ExplainedTerm, SearchAnswer, SearchRequest, Vectors, VectorsUsed,
-};
+use super::request::{Backend, Explain, ExplainedTerm, SearchAnswer, SearchRequest, Vectors, VectorsUsed};
 use super::retrieve::{by_meaning, by_words, complete};
 use super::scope::{Scope, count};
 use super::shape::{Shape, subject};

@@ -145,7 +145,8 @@ impl Evidence {
         let level = calibration.level(likelihood);
         // A hit that only the vectors found can be right although it says no word of the query.
         let similar = self.similarity.is_some_and(|similarity| similarity >= SIMILAR);
-        let floor = if model.is_some() && (!calibrated || similar) { Confidence::Low } else { Confidence::None };
+        let floor =
+            if model.is_some() && (!calibrated || similar) { Confidence::Low } else { Confidence::None };
         Judgement { likelihood, confidence: level.max(floor) }
     }
 }

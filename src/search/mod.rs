@@ -24,12 +24,12 @@ mod retrieve;
 
 mod affinity;
 mod confidence;
-mod limits;
-mod stopwatch;
 pub mod fuse;
+mod limits;
 pub mod rank;
 mod role;
 mod spelling;
+mod stopwatch;
 
 mod budget;
 mod hits;

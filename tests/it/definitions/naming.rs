@@ -93,7 +93,10 @@ async fn a_hit_says_where_the_definition_is_and_begins_there() {
         // A compact hit says its headline only where the snippet does not show it.
         if let Some(headline) = hit["headline"].as_str() {
             let text = text.trim();
-            assert!(headline.starts_with(text.trim_start_matches("export ")) || headline.starts_with(text), "{hit:#}");
+            assert!(
+                headline.starts_with(text.trim_start_matches("export ")) || headline.starts_with(text),
+                "{hit:#}"
+            );
         }
     }
     // Attributes belong to what they stand before.

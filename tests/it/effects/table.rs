@@ -119,7 +119,11 @@ fn reading() -> Vec<Row> {
             "show_file",
             Indexed,
             json!({ "project_id": "$OURS" }),
-            &[("id", json!(1)), ("file", json!("cash.py")), ("hit", json!({ "file": "cash.py", "startLine": 2, "endLine": 2 }))],
+            &[
+                ("id", json!(1)),
+                ("file", json!("cash.py")),
+                ("hit", json!({ "file": "cash.py", "startLine": 2, "endLine": 2 })),
+            ],
         ),
         of(
             "show_file",
@@ -271,12 +275,7 @@ fn portable() -> Vec<Row> {
                 ("out", json!("other.sqlite")),
             ],
         ),
-        of(
-            "build_sqlite_index",
-            Portable,
-            json!({ "project_id": "$OURS" }),
-            &[("incremental", json!(true))],
-        ),
+        of("build_sqlite_index", Portable, json!({ "project_id": "$OURS" }), &[("incremental", json!(true))]),
         of(
             "compact_sqlite_index",
             Portable,
