@@ -66,7 +66,7 @@ fields! {
 
 /// Code of the ids that say which names a chunk defines. It is no [`Field`]: the ids alone are stored, since the names
 /// themselves stand in the list of definitions.
-pub const DEFINED: i16 = 31;
+pub const DEFINED: i16 = 32;
 
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
