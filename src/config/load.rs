@@ -66,6 +66,13 @@ fn layered(file: &Path, overrides: &Overrides) -> Figment {
     figment
 }
 
+/// Whether the terminal says that it cannot move its cursor (`TERM=dumb`).
+#[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
+#[must_use]
+pub fn is_dumb_terminal() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| term == "dumb")
+}
+
 #[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
 fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)

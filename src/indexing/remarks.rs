@@ -139,11 +139,11 @@ fn is_code_line(line: &str) -> bool {
     if assigned {
         return true;
     }
-    let begins = |word: &&str| line.starts_with(*word);
+    let begins = |word: &str| line.starts_with(word);
     (words <= 4
         && ["import ", "from ", "use ", "#include", "return ", "def ", "fn ", "func ", "class "]
             .iter()
-            .any(|word| begins(&word))
+            .any(|word| begins(word))
         && line.contains(['.', ':', '(', '<', '"']))
         || (line.starts_with('<') && line.ends_with('>'))
 }

@@ -102,24 +102,13 @@ pub async fn search(
         let sought = Sought { question: &question, scope: &scope, plan: &plan, embedding, vector };
         sought.found(reads, deps, &mut took, &mut warnings).await?
     };
-    let Found { mut ranked, mut total, vectors_found, dense_weight, shape, evidence } = ranked;
-    // What was calibrated are queries in a few words, by BM25: neither pasted texts nor the scores of FTS5.
-    let calibrated = backend != Backend::SqliteFts && question.similar_to.is_none() && shape.issue <= 0.0;
-    let judged = evidence.filter(|_| calibrated).map(|evidence| {
-        let compared = embedding_model.as_deref().filter(|_| vectors_found);
-        evidence.judge(compared)
-    });
-    scale(&mut ranked, judged.map_or(1.0, |judged| judged.likelihood));
-    let confidence = judged.map(|judged| judged.confidence);
-    let mut did_you_mean = Vec::new();
-    if confidence.is_some_and(|confidence| confidence <= Confidence::Low) {
-        did_you_mean = nearest_names(reads, &plan.lexical).await?;
-    }
-    // Who demands something of each hit is shown what fulfils it.
-    let demands = question.gate.is_some() || request.given.iter().any(|given| !given.field.is_place());
-    if confidence == Some(Confidence::None) && !demands && !request.keep_doubtful {
-        (ranked, total) = (Vec::new(), 0);
-    }
+    let mut found = ranked;
+    let confidence = found.judge(backend, &question, request, embedding_model.as_deref());
+    let did_you_mean = match confidence {
+        Some(Confidence::None | Confidence::Low) => nearest_names(reads, &plan.lexical).await?,
+        _ => Vec::new(),
+    };
+    let Found { ranked, total, vectors_found, dense_weight, shape, evidence } = found;
     (deps.on_stage)(Stage::Ranked { candidates: total });
     let explain = Explain {
         filters: filters(request, &question),
@@ -228,6 +217,32 @@ struct Found {
     shape: Shape,
     /// None for a listing, which nothing ranks.
     evidence: Option<Evidence>,
+}
+
+impl Found {
+    /// Brings scores to 0 ..= 1 and says how far the answer can be believed, where that is known. Of an answer that nobody
+    /// should believe no hits are left, unless whoever asked demands something of each hit or weighs them alone.
+    fn judge(
+        &mut self,
+        backend: Backend,
+        question: &Question,
+        request: &SearchRequest,
+        model: Option<&str>,
+    ) -> Option<Confidence> {
+        // What was calibrated are queries in a few words, by BM25: neither pasted texts nor the scores of FTS5.
+        let calibrated =
+            backend != Backend::SqliteFts && question.similar_to.is_none() && self.shape.issue <= 0.0;
+        let model = model.filter(|_| self.vectors_found);
+        let judged = self.evidence.filter(|_| calibrated).map(|evidence| evidence.judge(model));
+        scale(&mut self.ranked, judged.map_or(1.0, |judged| judged.likelihood));
+        let confidence = judged.map(|judged| judged.confidence);
+        let demands = question.gate.is_some() || request.given.iter().any(|given| !given.field.is_place());
+        if confidence == Some(Confidence::None) && !demands && !request.keep_doubtful {
+            self.ranked.clear();
+            self.total = 0;
+        }
+        confidence
+    }
 }
 
 fn understood(text: &str, warnings: &mut Vec<Warning>) -> Question {

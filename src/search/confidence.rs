@@ -129,6 +129,10 @@ const LEXICAL: Calibration = Calibration {
 /// in six of those to queries about something else.
 const SIMILAR: f32 = 0.30;
 
+/// Share of the query's words from which hits are shown although they are probably wrong: whoever paraphrases says words
+/// that the code does not.
+const KNOWN_WORDS: f32 = 0.15;
+
 /// How likely an answer is right, and what that is called.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Judgement {
@@ -145,8 +149,8 @@ impl Evidence {
         let level = calibration.level(likelihood);
         // A hit that only the vectors found can be right although it says no word of the query.
         let similar = self.similarity.is_some_and(|similarity| similarity >= SIMILAR);
-        let floor =
-            if model.is_some() && (!calibrated || similar) { Confidence::Low } else { Confidence::None };
+        let shown = self.known_words >= KNOWN_WORDS || (model.is_some() && (!calibrated || similar));
+        let floor = if shown { Confidence::Low } else { Confidence::None };
         Judgement { likelihood, confidence: level.max(floor) }
     }
 }

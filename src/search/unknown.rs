@@ -100,7 +100,8 @@ fn untold(used: &[&'static FilterField], admitted: &[LanguageCount]) -> Option<W
         let some_tell = code.iter().any(|(language, _)| language.tells(syntax));
         let mut is_blind = false;
         for (language, chunks) in &code {
-            if !language.tells(syntax) && !(some_tell && language.has_grammar()) {
+            let is_told = language.tells(syntax) || (some_tell && language.has_grammar());
+            if !is_told {
                 blind.insert(language.id, *chunks);
                 is_blind = true;
             }

@@ -301,7 +301,6 @@ fn what_a_language_tells_is_known_without_its_query() {
 /// optimises nothing of it, a release build takes about a tenth.
 #[test]
 #[ignore = "a measurement"]
-#[expect(clippy::print_stdout, reason = "a measurement is printed")]
 fn reading_costs() {
     let mut all = Duration::ZERO;
     for language in PARSED {

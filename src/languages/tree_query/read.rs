@@ -307,8 +307,8 @@ impl<'a> Reader<'a> {
                 }
                 _ => self.node(anchored, gathered)?,
             },
-            Word::Text(kind) => NodeItem::new(Kind::Is(self.kind(kind, false)?), anchored),
-            Word::Name("_") => NodeItem::new(Kind::Any, anchored),
+            Word::Text(kind) => NodeItem::item(Kind::Is(self.kind(kind, false)?), anchored),
+            Word::Name("_") => NodeItem::item(Kind::Any, anchored),
             Word::Name(field) => {
                 let id = self.field(field)?;
                 if !self.takes(':') {
@@ -368,7 +368,7 @@ impl<'a> Reader<'a> {
             "_" => Kind::Named,
             name => self.named(name)?,
         };
-        let Item::Node(mut node) = NodeItem::new(kind, anchored) else { return Err("no node".to_owned()) };
+        let Item::Node(mut node) = NodeItem::item(kind, anchored) else { return Err("no node".to_owned()) };
         loop {
             if self.takes('!') {
                 let Word::Name(field) = self.next()? else { return Err("`!` without a field".to_owned()) };
@@ -482,7 +482,7 @@ impl<'a> Reader<'a> {
 }
 
 impl NodeItem {
-    fn new(kind: Kind, anchored: bool) -> Item {
+    fn item(kind: Kind, anchored: bool) -> Item {
         Item::Node(Box::new(Self {
             kind,
             field: 0,

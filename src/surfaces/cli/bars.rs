@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 
 use super::output::Output;
+use crate::config;
 use crate::contract::visible_line;
 use crate::jobs::{Phase, Progress as Counts};
 use crate::tools::{Progress, ProgressUpdate};
@@ -54,8 +55,7 @@ impl Bar {
     /// A bar that shows nothing yet, and nothing at all if the user wants quiet.
     pub(super) fn new(output: Output) -> Self {
         // A bar moves the cursor, which a dumb terminal does not.
-        let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-        let terminal = std::io::stderr().is_terminal() && !dumb && !output.quiet;
+        let terminal = std::io::stderr().is_terminal() && !config::is_dumb_terminal() && !output.quiet;
         let bar = if terminal { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
         bar.set_style(style(false));
         if terminal {

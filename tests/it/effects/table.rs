@@ -9,8 +9,6 @@ pub(super) enum Prepared {
     Nothing,
     /// `$OURS` with `$ROOT` and `$ROOT2`, `$THEIRS` with `$ROOT3`.
     Indexed,
-    /// The same, and most files of `$ROOT` are gone.
-    MostGone,
     /// The same with the records `$FINDING` and `$FINDING2` in `$OURS`.
     Findings,
     /// The same with a portable file.
@@ -163,10 +161,9 @@ fn reading() -> Vec<Row> {
 }
 
 fn indexing() -> Vec<Row> {
-    use Prepared::{Indexed, MostGone};
+    use Prepared::Indexed;
     let base = json!({ "repoPath": "$ROOT", "project_id": "$OURS" });
     let other = json!({ "repoPath": "$ROOT", "project_id": "$OURS", "model": crate::models::MINILM });
-    let restoring = json!({ "repoPath": "$ROOT", "project_id": "$OURS", "useArtifacts": true });
     [
         of(
             "index_repository",

@@ -113,7 +113,7 @@ impl World {
     }
 
     async fn prepare(&mut self, prepared: Prepared) {
-        use Prepared::{Dictionary, Extension, Findings, Indexed, Leftovers, MostGone, Nothing, Portable};
+        use Prepared::{Dictionary, Extension, Findings, Indexed, Leftovers, Nothing, Portable};
         if !matches!(prepared, Nothing | Extension | Dictionary) {
             for (repository, project) in [("$ROOT", "$OURS"), ("$ROOT2", "$OURS"), ("$ROOT3", "$THEIRS")] {
                 self.call("build_index", json!({ "repoPath": repository, "project_id": project })).await;
@@ -121,11 +121,6 @@ impl World {
         }
         match prepared {
             Nothing | Indexed => {}
-            MostGone => {
-                for file in ["cash.py", "guide.md", "report.jsonl"] {
-                    std::fs::remove_file(self.folder.path().join("shop").join(file)).unwrap();
-                }
-            }
             Findings => {
                 let report =
                     json!({ "source": "generic", "payload": crate::triage::GENERIC, "project_id": "$OURS" });
