@@ -96,13 +96,12 @@ pub async fn search(
     took.timings.plan_ms = took.lap();
     (deps.on_stage)(Stage::Understood { terms: terms.len() });
 
-    let ranked = if text.is_empty() {
+    let mut found = if text.is_empty() {
         list(reads, &scope, &plan).await?
     } else {
         let sought = Sought { question: &question, scope: &scope, plan: &plan, embedding, vector };
         sought.found(reads, deps, &mut took, &mut warnings).await?
     };
-    let mut found = ranked;
     let confidence = found.judge(backend, &question, request, embedding_model.as_deref());
     let did_you_mean = match confidence {
         Some(Confidence::None | Confidence::Low) => nearest_names(reads, &plan.lexical).await?,
@@ -114,10 +113,9 @@ pub async fn search(
         filters: filters(request, &question),
         ..explain(&shape, dense_weight, evidence, &plan, &scope)
     };
-    let page = ranked.into_iter().skip(request.offset).take(request.top).collect();
     let comments = scope.comments.is_some();
-    let shown = Page { scope: &scope, request, shape: &shape, ranking: deps.ranking, comments };
-    let hits = shown.hits(reads, page).await?;
+    let page = Page { scope: &scope, request, shape: &shape, ranking: deps.ranking, comments };
+    let hits = page.hits(reads, ranked.into_iter().skip(request.offset).take(request.top).collect()).await?;
     open.end();
     took.timings.content_ms = took.lap();
     let took = took.stop(started);

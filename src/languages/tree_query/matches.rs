@@ -239,6 +239,12 @@ impl<'m, 't> Matcher<'m, 't> {
         false
     }
 
+    /// Whether a node was made up or left over where the text breaks the grammar: it then stands for no supertype.
+    fn is_recovered(&self, at: Position) -> bool {
+        let node = self.nodes.node(at);
+        node.is_missing() || node.parent().is_some_and(|parent| parent.is_error())
+    }
+
     /// Whether a node is what an item asks for, children apart.
     fn fits(&self, item: &NodeItem, at: Position) -> bool {
         let node = self.nodes.get(at);
@@ -246,8 +252,7 @@ impl<'m, 't> Matcher<'m, 't> {
             Kind::Any => !node.is_error(),
             Kind::Named => node.named && !node.is_error(),
             Kind::Is(kind) => node.kind == *kind,
-            // What the parser made up to go on has no supertype.
-            Kind::Of(kinds) => kinds.binary_search(&node.kind).is_ok() && !self.nodes.node(at).is_missing(),
+            Kind::Of(kinds) => kinds.binary_search(&node.kind).is_ok() && !self.is_recovered(at),
         };
         is && (item.field == 0 || item.field == node.field)
             && !(item.last && self.nodes.has_later_named_sibling(at))
