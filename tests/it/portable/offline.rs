@@ -81,9 +81,9 @@ async fn with_the_model_meaning_counts_and_another_model_is_said() {
     let shop = Shop::of(app, project, repository);
     export(&shop.app, &shop.project, json!({})).await;
     let file = file_of(&shop.project);
-    let found = search(crate::harness::home(), &file, &["keep", "a", "login", "alive"]);
+    let found = search(crate::harness::home(), &file, &["keep", "a", "session", "alive"]);
     assert_eq!(found["result"]["vectors"], "exact", "{found:#}");
-    let expected = shop.ask("keep a login alive", json!({ "mode": null, "top": null })).await;
+    let expected = shop.ask("keep a session alive", json!({ "mode": null, "top": null })).await;
     assert_eq!(found["result"]["hits"], expected["hits"]);
     assert_eq!(shown(&expected)[0], "a.py");
 
