@@ -23,7 +23,7 @@ use serde_json::Value;
 use crate::harness::{PROGRAM, home};
 
 /// How long one run of a client may take before it and everything it started is ended.
-const CLIENT_LIMIT: Duration = Duration::from_secs(120);
+const CLIENT_LIMIT: Duration = Duration::from_secs(400);
 
 /// Runs a client to its end; fails the test when it takes too long.
 fn run(command: Command) -> Output {
