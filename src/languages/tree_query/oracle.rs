@@ -189,7 +189,7 @@ proptest! {
             let query = Query::new(&handle, pattern).unwrap();
             // tree-sitter tells a supertype by how a node was parsed, we by what the grammar allows: where the text breaks
             // the grammar, a name that is left over is no expression to it.
-            if pattern.starts_with("(_") && tree.root_node().has_error() {
+            if pattern.starts_with("(_expression") && tree.root_node().has_error() {
                 continue;
             }
             prop_assert_eq!(ours(&query, &tree, &text), theirs(&compiled, &tree, &text), "{} in\n{}", pattern, text);
