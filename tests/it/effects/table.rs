@@ -75,6 +75,7 @@ fn of(tool: &'static str, prepared: Prepared, base: Value, fields: &[(&'static s
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows = reading();
+    rows.extend(status());
     rows.extend(indexing());
     rows.extend(triage());
     rows.extend(portable());
@@ -129,6 +130,15 @@ fn reading() -> Vec<Row> {
             json!({ "path": "report.jsonl", "project_id": "$OURS" }),
             &[("maxTokens", json!(300))],
         ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn status() -> Vec<Row> {
+    use Prepared::Indexed;
+    [
         of(
             "index_status",
             Indexed,
