@@ -178,7 +178,7 @@ async fn what_is_indexed_is_watched_within_the_roots_only() {
         config.freshness.watch = Watched::All(Indexed::Indexed);
         config.indexing.roots = vec![inside.path().canonicalize().unwrap()];
     });
-    wait_until("the watch", async || keeper.runs("") >= 1).await;
+    wait_until("the watch", async || keeper.metric("pairofcleats_watch_repositories") == 1).await;
     keeper.quiet().await;
     outside.write("o.py", &function("unheard_word"));
     std::fs::write(repository.join("j.py"), function("heard_word")).unwrap();
