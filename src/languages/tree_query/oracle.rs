@@ -124,10 +124,9 @@ fn captures_are_known_by_the_text_alone() {
     }
 }
 
-/// Patterns of Rust, among them what the languages' queries use little of.
-/// Of any text these find the same. Repetitions and supertypes do so in the languages' own queries, which the test above
-/// compares on their samples; in broken text, and at the start of a group, ours find more (`(line_comment)+` also from its
-/// second comment on; a name left over by error recovery as an `_expression`).
+/// Patterns of Rust that find the same in any text. Repetitions and supertypes do so in the languages' own queries, which
+/// the test above compares on their samples; in broken text, and at the start of a group, ours find more
+/// (`(line_comment)+` also from its second comment on; a name left over by error recovery as an `_expression`).
 const PATTERNS: &[&str] = &[
     "(block . (_) @first)",
     "(block (_) @last .)",
