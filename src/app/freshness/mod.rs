@@ -16,7 +16,9 @@ use super::{App, blocking, index_job};
 use crate::contract::{Fault, ProjectId};
 use crate::indexing;
 use crate::jobs::Enqueued;
-use crate::store::{Access, DecidedBy, ModelFacts, Project, ProjectTx, projects, repositories};
+use crate::store::{
+    Access, DecidedBy, ModelFacts, Project, ProjectTx, RepositoryRow, Store, projects, repositories,
+};
 use crate::tenancy::{self, RepositoryRoot};
 
 pub use follow::{Ended, News, follow};
@@ -88,13 +90,26 @@ async fn indexed(app: &App) -> Result<Vec<Kept>, Fault> {
         let Ok(Some(project)) = tenancy::open(store, &summary.id, DecidedBy::Argument).await else {
             continue;
         };
-        let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
-        let rows = repositories::list(&mut tx).await?;
-        tx.commit().await?;
+        // Nor does one that cannot be read now, as while it is deleted, keep the others from being found.
+        let rows = match of_project(store, &project).await {
+            Ok(rows) => rows,
+            Err(fault) => {
+                let project = summary.id.as_str();
+                tracing::warn!(project, "its repositories are not known now: {}", fault.message);
+                continue;
+            }
+        };
         let complete = rows.into_iter().filter(|row| row.indexed_ms.is_some() && row.is_folder());
         found.extend(complete.map(|row| Kept { project: summary.id.clone(), root: row.root.into() }));
     }
     Ok(found)
+}
+
+async fn of_project(store: &Store, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    let rows = repositories::list(&mut tx).await?;
+    tx.commit().await?;
+    Ok(rows)
 }
 
 /// The project to write to. It is made, once there is something to write.

@@ -12,102 +12,108 @@ use super::{Kept, indexed, run};
 use crate::app::App;
 use crate::config::Watched;
 use crate::contract::{Fault, ProjectId};
+use crate::tenancy::RepositoryRoot;
 
 /// Watches until the process shuts down.
 pub(super) async fn watch(app: &Arc<App>) {
     if matches!(&app.config.freshness.watch, Watched::These(none) if none.is_empty()) {
         return;
     }
-    let mut followed: HashMap<Kept, CancellationToken> = HashMap::new();
-    let mut tasks: JoinSet<Kept> = JoinSet::new();
-    let mut refused = HashSet::new();
+    let mut watches = Watches::default();
     while !app.shutdown.is_cancelled() {
         match wanted(app).await {
-            Ok(wanted) => {
-                followed.retain(|kept, cancel| {
-                    let stays = wanted.contains(kept);
-                    if !stays {
-                        cancel.cancel();
-                    }
-                    stays
-                });
-                for kept in wanted {
-                    begin(app, kept, &mut followed, &mut tasks, &mut refused);
-                }
-            }
+            Ok(wanted) => watches.become_these(app, wanted),
             Err(fault) => tracing::warn!("which repositories to watch is not known: {}", fault.message),
         }
         tokio::select! {
             () = app.shutdown.cancelled() => {}
-            Some(Ok(ended)) = tasks.join_next() => { followed.remove(&ended); }
+            Some(Ok(ended)) = watches.tasks.join_next() => { watches.followed.remove(&ended); }
             () = tokio::time::sleep(Duration::from_millis(app.config.freshness.refresh_ms.max(1))) => {}
         }
     }
     // Each gives its run back.
-    while tasks.join_next().await.is_some() {}
+    while watches.tasks.join_next().await.is_some() {}
 }
 
 /// What is to be watched now.
 async fn wanted(app: &App) -> Result<Vec<Kept>, Fault> {
-    let most = app.config.freshness.repositories_max;
-    let mut wanted = match &app.config.freshness.watch {
-        Watched::All(_) => indexed(app).await?,
-        Watched::These(list) => {
-            let kept = list.iter().map(|one| {
-                let project = one
-                    .project
-                    .as_deref()
-                    .map_or_else(|| Ok(ProjectId::default_workspace()), ProjectId::parse)?;
-                // By the path that the index knows it under, where it exists.
-                let root = one.path.canonicalize().unwrap_or_else(|_| one.path.clone());
-                Ok(Kept { project, root })
-            });
-            kept.collect::<Result<_, Fault>>()?
-        }
+    let list = match &app.config.freshness.watch {
+        Watched::All(_) => return indexed(app).await,
+        Watched::These(list) => list,
     };
-    if wanted.len() > most {
-        tracing::warn!(
-            repositories = wanted.len(),
-            most,
-            "more repositories than freshness.repositories_max; the rest is not watched"
-        );
-        wanted.truncate(most);
-    }
-    Ok(wanted)
+    let kept = list.iter().map(|one| {
+        let project =
+            one.project.as_deref().map_or_else(|| Ok(ProjectId::default_workspace()), ProjectId::parse)?;
+        // By the path that the index knows it under, where it exists.
+        let root = one.path.canonicalize().unwrap_or_else(|_| one.path.clone());
+        Ok(Kept { project, root })
+    });
+    kept.collect()
 }
 
-fn begin(
-    app: &Arc<App>,
-    kept: Kept,
-    followed: &mut HashMap<Kept, CancellationToken>,
-    tasks: &mut JoinSet<Kept>,
-    refused: &mut HashSet<Kept>,
-) {
-    if followed.contains_key(&kept) {
-        return;
-    }
-    let root = match kept.root(app) {
-        Ok(root) => root,
-        Err(fault) => {
-            // Once: it is tried again at every look.
-            if refused.insert(kept) {
-                tracing::warn!("a repository is not watched: {}", fault.message);
+/// The repositories that are watched now.
+#[derive(Default)]
+struct Watches {
+    followed: HashMap<Kept, CancellationToken>,
+    tasks: JoinSet<Kept>,
+    /// Those that cannot be watched, so that each is told once.
+    refused: HashSet<Kept>,
+    /// How many were beyond the limit when that was last told.
+    left_out: usize,
+}
+
+impl Watches {
+    /// Watches `wanted`, at most `freshness.repositories_max` of them; those that are watched already come first.
+    /// A repository that cannot be watched takes no place.
+    fn become_these(&mut self, app: &Arc<App>, wanted: Vec<Kept>) {
+        self.followed.retain(|kept, cancel| {
+            let stays = wanted.contains(kept);
+            if !stays {
+                cancel.cancel();
             }
-            return;
+            stays
+        });
+        let most = app.config.freshness.repositories_max;
+        let mut left_out = 0;
+        for kept in wanted {
+            if self.followed.contains_key(&kept) {
+                continue;
+            }
+            match kept.root(app) {
+                Ok(_) if self.followed.len() >= most => left_out += 1,
+                Ok(root) => self.begin(app, kept, root),
+                Err(fault) => {
+                    // Tried again at every look, told once.
+                    if self.refused.insert(kept) {
+                        tracing::warn!("a repository is not watched: {}", fault.message);
+                    }
+                }
+            }
         }
-    };
-    refused.remove(&kept);
-    let cancel = app.shutdown.child_token();
-    followed.insert(kept.clone(), cancel.clone());
-    let app = Arc::clone(app);
-    tasks.spawn(async move {
-        let name = root.as_str().to_owned();
-        let followed = follow(&app, &root, &cancel, |news| log(&name, &news), || once(&app, &kept)).await;
-        if let Err(fault) = followed {
-            tracing::warn!(repository = name, "no longer watched: {}", fault.message);
+        if left_out > self.left_out {
+            tracing::warn!(
+                left_out,
+                most,
+                "more repositories than freshness.repositories_max; the rest is not watched"
+            );
         }
-        kept
-    });
+        self.left_out = left_out;
+    }
+
+    fn begin(&mut self, app: &Arc<App>, kept: Kept, root: RepositoryRoot) {
+        self.refused.remove(&kept);
+        let cancel = app.shutdown.child_token();
+        self.followed.insert(kept.clone(), cancel.clone());
+        let app = Arc::clone(app);
+        self.tasks.spawn(async move {
+            let name = root.as_str().to_owned();
+            let followed = follow(&app, &root, &cancel, |news| log(&name, &news), || once(&app, &kept)).await;
+            if let Err(fault) = followed {
+                tracing::warn!(repository = name, "no longer watched: {}", fault.message);
+            }
+            kept
+        });
+    }
 }
 
 async fn once(app: &Arc<App>, kept: &Kept) -> Ended {

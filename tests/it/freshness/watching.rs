@@ -177,6 +177,8 @@ async fn what_is_indexed_is_watched_within_the_roots_only() {
     let keeper = Keeper::start(|config| {
         config.freshness.watch = Watched::All(Indexed::Indexed);
         config.indexing.roots = vec![inside.path().canonicalize().unwrap()];
+        // The repositories of other tests and the one outside take no place: they cannot be watched.
+        config.freshness.repositories_max = 1;
     });
     wait_until("the watch", async || keeper.metric("pairofcleats_watch_repositories") == 1).await;
     keeper.quiet().await;
