@@ -22,7 +22,7 @@
 //! | [`embedding`] | text to vectors |
 //! | [`outbound`], [`telemetry`] | calls that leave the process; logs on stderr |
 //! | [`process`] | child processes, each with everything that it starts itself |
-//! | [`contract`], [`config`], [`clock`] | what we promise; what the operator chose; time as a parameter |
+//! | [`contract`], [`config`], [`clock`], [`beneath`] | what we promise; what the operator chose; time as a parameter; files of others |
 
 pub mod surfaces;
 
@@ -53,6 +53,7 @@ pub mod telemetry;
 
 pub mod process;
 
+pub mod beneath;
 pub mod clock;
 pub mod config;
 pub mod contract;

@@ -3,6 +3,7 @@
 //! Everything is read from git's objects as of HEAD; nothing is executed, and the work tree is not touched.
 //! All calls block: they belong on blocking threads.
 
+mod place;
 mod repository;
 
 mod checkout;
@@ -16,4 +17,5 @@ mod tests;
 
 pub use checkout::checkout;
 pub use files::{FileHistories, FileHistory};
+pub use place::{NoHistory, Place};
 pub use repository::{Head, History, Limits};

@@ -2,14 +2,17 @@
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
-use gix::discover::upwards::{Options as Discovery, TrustPolicy};
-use gix::objs::TreeRefIter;
+use gix::objs::{CommitRef, Find, FindHeader, TreeRefIter};
+use gix::odb::pack::cache;
+
+use super::place::{NoHistory, Place};
 
 /// Decoded objects that stay in memory, for each handle: neighbouring commits share most of their trees.
 const OBJECT_CACHE_BYTES: usize = 32 << 20;
@@ -19,6 +22,10 @@ const FOLDERS_MAX: usize = 500_000;
 
 /// A `.mailmap` above this size is ignored.
 const MAILMAP_BYTES_MAX: usize = 1 << 20;
+/// Largest object, and largest of those that a packed one is made of: a few bytes can unpack to gigabytes.
+const OBJECT_BYTES_MAX: usize = 64 << 20;
+/// Longest author's name in bytes; the rest is cut off.
+const NAME_BYTES_MAX: usize = 256;
 
 /// What a git repository knows of the files at and below one folder, as of the commit that HEAD was at when it
 /// was opened.
@@ -26,7 +33,8 @@ const MAILMAP_BYTES_MAX: usize = 1 << 20;
 /// A handle belongs to one thread at a time; a clone is cheap and has caches of its own.
 #[derive(Clone)]
 pub struct History {
-    repo: gix::Repository,
+    objects: gix::odb::HandleArc,
+    place: Arc<Place>,
     /// The folder's path in the work tree, without slashes at the ends; empty for the work tree itself.
     pub(super) folder: BString,
     head: Option<(Head, ObjectId)>,
@@ -95,51 +103,45 @@ pub(super) struct Change {
 
 impl History {
     /// Opens the repository whose work tree holds `root`. Paths given and returned are relative to `root`, with `/`;
-    /// files outside of it do not exist here. `None` where there is no such repository or it cannot be read.
-    #[must_use]
-    pub fn open(root: &Path) -> Option<Self> {
-        match Self::try_open(root) {
-            Ok(history) => Some(history),
-            Err(error) => {
-                tracing::debug!(root = %root.display(), %error, "no git history");
-                None
-            }
-        }
-    }
-
+    /// files outside of it do not exist here.
+    ///
     /// Repositories of other users are read as well, where git would refuse: git protects from programs that a
-    /// repository's configuration names (hooks, filters, textconv, diff drivers, fsmonitor). None of them can run here.
-    /// The crate is built without the features for filters and drivers; only objects, references and `.mailmap`
-    /// blobs are read; and every repository is opened as one that is not trusted, in isolation, so that its own
-    /// configuration, the user's and the environment are left aside.
-    fn try_open(root: &Path) -> Result<Self, Box<dyn std::error::Error>> {
-        let options = gix::open::Options::isolated();
-        let mut repo = gix::ThreadSafeRepository::discover_opts(
-            root,
-            Discovery { trust: TrustPolicy::Assume(gix::sec::Trust::Reduced), ..Discovery::default() },
-            gix::sec::trust::Mapping { full: options.clone(), reduced: options },
-        )?
-        .to_thread_local();
-        repo.object_cache_size(OBJECT_CACHE_BYTES);
-
-        let work_tree = repo.workdir().ok_or("the repository has no work tree")?.canonicalize()?;
-        let folder = root.canonicalize()?;
-        let folder = gix::path::into_bstr(folder.strip_prefix(work_tree)?)?;
-        let folder = gix::path::to_unix_separators(folder).into_owned();
-
-        let cut_off = repo.shallow_commits()?.map(|commits| commits.iter().copied().collect());
+    /// repository's configuration names (hooks, filters, drivers). None of them can run here: only objects, references and
+    /// `.mailmap` are read, and no configuration at all.
+    ///
+    /// # Errors
+    /// Why there is no history to read.
+    pub fn open(root: &Path) -> Result<Self, NoHistory> {
+        let absent = |_| NoHistory::Absent;
+        let root = root.canonicalize().map_err(absent)?;
+        let place = Place::find(&root)?;
+        let folder = root.strip_prefix(&place.work_tree).map_err(|_| NoHistory::Absent)?;
+        let folder = BString::from(folder.as_os_str().as_bytes());
+        let head = place.head()?.map(|(branch, id)| (Head { branch, commit: id.to_hex().to_string() }, id));
+        let directory = place.objects()?;
         let mut history = Self {
             folder,
-            head: read_head(&repo)?,
+            head,
             // Only a shortcut: without it, or with a broken one, commits are decoded.
-            graph: repo.commit_graph_if_enabled().ok().flatten().map(Arc::new),
-            cut_off: Arc::new(cut_off.unwrap_or_default()),
+            graph: gix::commitgraph::Graph::at(
+                &directory.join("info"),
+                gix::hash::Kind::Sha1,
+                Some(OBJECT_BYTES_MAX),
+            )
+            .or_else(|_| {
+                let chain = directory.join("info/commit-graphs");
+                gix::commitgraph::Graph::at(&chain, gix::hash::Kind::Sha1, Some(OBJECT_BYTES_MAX))
+            })
+            .ok()
+            .map(Arc::new),
+            cut_off: Arc::new(place.shallow()?.into_iter().collect()),
             mailmap: Arc::default(),
             commits: RefCell::default(),
             authors: RefCell::default(),
             names: RefCell::default(),
             folders: RefCell::default(),
-            repo,
+            objects: objects(directory)?,
+            place: Arc::new(place),
         };
         history.mailmap = Arc::new(history.read_mailmap().unwrap_or_default());
         Ok(history)
@@ -153,16 +155,14 @@ impl History {
 
     /// Where objects and references are read from; of a linked work tree, the main one's.
     #[must_use]
-    pub fn directory(&self) -> std::path::PathBuf {
-        let directory = self.repo.common_dir();
-        directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
+    pub fn directory(&self) -> &Path {
+        &self.place.common
     }
 
     /// Where HEAD itself is kept; the same but for a linked work tree, which has its own.
     #[must_use]
-    pub fn own_directory(&self) -> std::path::PathBuf {
-        let directory = self.repo.git_dir();
-        directory.canonicalize().unwrap_or_else(|_| directory.to_owned())
+    pub fn own_directory(&self) -> &Path {
+        &self.place.own
     }
 
     /// Whether HEAD holds a file at `path`, relative to the root.
@@ -203,8 +203,8 @@ impl History {
         let mut commit = match self.commit_of_graph(id)? {
             Some(commit) => commit,
             None => {
-                let found = self.repo.find_commit(id)?;
-                let decoded = found.decode()?;
+                let data = self.object(id, gix::objs::Kind::Commit)?;
+                let decoded = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1)?;
                 Commit {
                     tree: decoded.tree(),
                     parents: decoded.parents().collect(),
@@ -236,12 +236,14 @@ impl History {
         if let Some(known) = self.authors.borrow().get(&id) {
             return Ok(known.clone());
         }
-        let commit = self.repo.find_commit(id)?;
+        let data = self.object(id, gix::objs::Kind::Commit)?;
+        let commit = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1)?;
         let signature = commit.author()?;
         let mapped = self.mailmap.resolve_cow(signature.trim());
         let (name, email) = (mapped.name.to_str_lossy(), mapped.email.to_str_lossy());
         let name = if name.is_empty() { email } else { name };
-        let author = Author { name: self.shared(&name), authored_s: signature.seconds() };
+        let name = &name[..name.floor_char_boundary(NAME_BYTES_MAX)];
+        let author = Author { name: self.shared(name), authored_s: signature.seconds() };
         self.authors.borrow_mut().insert(id, author.clone());
         Ok(author)
     }
@@ -273,11 +275,11 @@ impl History {
 
     /// The entry `name` of `tree`.
     pub(super) fn child(&self, tree: ObjectId, name: &BStr) -> gix::Result<Option<Entry>> {
-        let tree = self.repo.find_tree(tree)?;
-        for entry in tree.iter() {
+        let data = self.tree(tree)?;
+        for entry in TreeRefIter::from_bytes(&data, gix::hash::Kind::Sha1) {
             let entry = entry?;
-            if entry.filename() == name {
-                return Ok(Some(Entry { id: entry.object_id(), mode: entry.mode() }));
+            if entry.filename == name {
+                return Ok(Some(Entry { id: entry.oid.to_owned(), mode: entry.mode }));
             }
         }
         Ok(None)
@@ -316,14 +318,12 @@ impl History {
         if old == new {
             return Ok(Vec::new());
         }
-        let tree = |id: Option<ObjectId>| {
-            id.map_or_else(|| Ok(self.repo.empty_tree()), |id| self.repo.find_tree(id))
-        };
+        let tree = |id: Option<ObjectId>| id.map_or_else(|| Ok(Vec::new()), |id| self.tree(id));
         let (old, new) = (tree(old)?, tree(new)?);
         let mut recorder = gix::diff::tree::Recorder::default();
-        let before = TreeRefIter::from_bytes(&old.data, old.id.kind());
-        let after = TreeRefIter::from_bytes(&new.data, new.id.kind());
-        gix::diff::tree(before, after, gix::diff::tree::State::default(), &self.repo.objects, &mut recorder)
+        let before = TreeRefIter::from_bytes(&old, gix::hash::Kind::Sha1);
+        let after = TreeRefIter::from_bytes(&new, gix::hash::Kind::Sha1);
+        gix::diff::tree(before, after, gix::diff::tree::State::default(), &self.objects, &mut recorder)
             .map_err(gix::Error::from_error)?;
 
         let file = |mode: gix::objs::tree::EntryMode, id| mode.is_blob().then_some(id);
@@ -349,12 +349,48 @@ impl History {
         Ok(blob.filter(|bytes| !bytes[..bytes.len().min(LOOKED_AT)].contains(&0)))
     }
 
+    /// The bytes of a blob, unless it has more than `bytes_max`.
     fn blob(&self, id: ObjectId, bytes_max: usize) -> gix::Result<Option<Vec<u8>>> {
-        if self.repo.find_header(id)?.size() > bytes_max as u64 {
+        let header = self.objects.try_header(&id)?.ok_or_else(|| refused("is missing", id))?;
+        if header.size > bytes_max as u64 {
             return Ok(None);
         }
-        Ok(Some(self.repo.find_blob(id)?.take_data()))
+        self.object(id, gix::objs::Kind::Blob).map(Some)
     }
+
+    fn tree(&self, id: ObjectId) -> gix::Result<Vec<u8>> {
+        if id == ObjectId::empty_tree(gix::hash::Kind::Sha1) {
+            return Ok(Vec::new());
+        }
+        self.object(id, gix::objs::Kind::Tree)
+    }
+
+    fn object(&self, id: ObjectId, kind: gix::objs::Kind) -> gix::Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        match self.objects.try_find(&id, &mut bytes)?.map(|found| found.kind) {
+            Some(found) if found == kind => Ok(bytes),
+            Some(_) => Err(refused("is of another kind", id)),
+            None => Err(refused("is missing", id)),
+        }
+    }
+}
+
+fn refused(what: &str, id: ObjectId) -> gix::Error {
+    gix::Error::from_error(std::io::Error::other(format!("object {id} {what}")))
+}
+
+/// The objects of a repository, of no other one, and none larger than a bound.
+fn objects(directory: std::path::PathBuf) -> Result<gix::odb::HandleArc, NoHistory> {
+    let options = gix::odb::store::init::Options {
+        alloc_limit_bytes: Some(OBJECT_BYTES_MAX),
+        ..gix::odb::store::init::Options::default()
+    };
+    let cannot = |error: std::io::Error| NoHistory::Refused(format!("its objects cannot be read: {error}"));
+    let handle = gix::odb::at_opts(directory, gix::hash::Kind::Sha1, None, options).map_err(cannot)?;
+    let mut handle = handle.into_arc().map_err(cannot)?;
+    handle.set_pack_cache(|| Box::<cache::lru::StaticLinkedList<64>>::default());
+    handle.set_object_cache(|| Box::new(cache::object::MemoryCappedHashmap::new(OBJECT_CACHE_BYTES)));
+    Ok(handle)
 }
 
 /// An entry of a tree.
@@ -362,14 +398,4 @@ impl History {
 pub(super) struct Entry {
     pub(super) id: ObjectId,
     pub(super) mode: gix::objs::tree::EntryMode,
-}
-
-fn read_head(repo: &gix::Repository) -> gix::Result<Option<(Head, ObjectId)>> {
-    let head = repo.head()?;
-    if head.is_unborn() {
-        return Ok(None);
-    }
-    let branch = head.referent_name().map(|name| name.shorten().to_str_lossy().into_owned());
-    let id = repo.head_commit()?.id;
-    Ok(Some((Head { branch, commit: id.to_hex().to_string() }, id)))
 }

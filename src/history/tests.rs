@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use super::*;
 
+mod hostile;
+
 /// A repository with fixed authors and dates, a minute from commit to commit.
 struct Repo {
     _home: tempfile::TempDir,
@@ -181,13 +183,17 @@ fn a_line_keeps_its_author_when_it_moves_to_other_line_ends() {
     assert_eq!(authors(&repo.open(), "lf.txt", "one\r\ntwo\r\n").unwrap(), ["Ann", "Ann"]);
 }
 
+fn why_not(root: &Path) -> NoHistory {
+    History::open(root).err().expect("there should be no history")
+}
+
 #[test]
 fn nothing_to_know() {
     let empty = tempfile::tempdir().unwrap();
-    assert!(History::open(empty.path()).is_none());
-    assert!(History::open(&empty.path().join("missing")).is_none());
+    assert_eq!(why_not(empty.path()), NoHistory::Absent);
+    assert!(History::open(&empty.path().join("missing")).is_err());
     fs::write(empty.path().join(".git"), "gitdir: nowhere\n").unwrap();
-    assert!(History::open(empty.path()).is_none());
+    assert!(matches!(why_not(empty.path()), NoHistory::Refused(_)));
 
     let unborn = Repo::new();
     let history = unborn.open();
@@ -432,4 +438,17 @@ fn clones_of_a_handle_work_on_several_threads() {
         threads.collect::<Vec<_>>().into_iter().map(|thread| thread.join().unwrap()).collect::<Vec<_>>()
     });
     assert_eq!(known, [Some(vec!["Ann".to_owned()]), Some(vec!["Ann".to_owned()])]);
+}
+
+#[test]
+fn a_submodule_is_read_from_where_its_repository_keeps_it() {
+    let (module, repo) = (Repo::new(), Repo::new());
+    module.write("m.txt", "one\n");
+    module.commit("Mia");
+    repo.write("a.txt", "one\n");
+    repo.commit("Ann");
+    let from = module.path.to_str().unwrap();
+    repo.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, "sub"]);
+    let history = History::open(&repo.path.join("sub")).unwrap();
+    assert_eq!(authors(&history, "m.txt", "one\n").unwrap(), ["Mia"]);
 }

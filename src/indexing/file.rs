@@ -1,16 +1,13 @@
 //! One file: opened without leaving the root, read within bounds, and either text or a reason why not.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::LazyLock;
 
 use regex::Regex;
-use rustix::fs::{FileType, Mode, OFlags};
 use serde::Serialize;
 
 use super::walk::root_fault;
+use crate::beneath::{Folder, Refused};
 use crate::contract::Fault;
 use crate::languages::{self, Language};
 
@@ -105,9 +102,7 @@ pub enum Kind {
 
 /// An open repository root; files are reached only beneath it.
 #[derive(Debug)]
-pub struct Root {
-    directory: OwnedFd,
-}
+pub struct Root(Folder);
 
 /// First bytes from which a language is told.
 const FIRST_BYTES: usize = 4096;
@@ -118,19 +113,13 @@ impl Root {
     /// # Errors
     /// As [`walk`](super::walk::walk).
     pub fn open(root: &Path) -> Result<Self, Fault> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory =
-            rustix::fs::open(root, flags, Mode::empty()).map_err(|error| root_fault(error.into()))?;
-        Ok(Self { directory })
+        Folder::open(root).map(Self).map_err(root_fault)
     }
 
     /// Reads and classifies the file at a path below the root. A file that holds secrets by its name is not opened.
     #[must_use]
     pub fn read(&self, path: &str, limits: &ReadLimits) -> Contents {
-        if is_secret(path) {
-            return Contents { content_hash: None, bytes: 0, kind: Kind::Skipped(SkipReason::SecretFile) };
-        }
-        match self.bytes(path, limits.bytes_max) {
+        match self.read_bytes(path, limits.bytes_max) {
             Err(reason) => Contents { content_hash: None, bytes: 0, kind: Kind::Skipped(reason) },
             Ok(bytes) => Contents {
                 content_hash: Some(*blake3::hash(&bytes).as_bytes()),
@@ -145,54 +134,19 @@ impl Root {
     /// # Errors
     /// The reason why there are none; a file that holds secrets by its name is not opened.
     pub fn read_bytes(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, SkipReason> {
-        if is_secret(path) { Err(SkipReason::SecretFile) } else { self.bytes(path, bytes_max) }
-    }
-
-    fn bytes(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, SkipReason> {
-        let file = self.open_file(path).map_err(refused)?;
-        let stat = rustix::fs::fstat(&file).map_err(refused)?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return Err(SkipReason::NotRegular);
-        }
-        let mut bytes = Vec::new();
-        // The size is a hint: the file can grow while it is read.
-        let read = File::from(file).take(bytes_max.saturating_add(1)).read_to_end(&mut bytes);
-        match read {
-            Err(_) => Err(SkipReason::Unreadable),
-            Ok(_) if bytes.len() as u64 > bytes_max => Err(SkipReason::TooLarge),
-            Ok(_) => Ok(bytes),
-        }
-    }
-
-    /// Opens each directory of the path and then the file, never through a link, never waiting for a FIFO.
-    fn open_file(&self, path: &str) -> rustix::io::Result<OwnedFd> {
-        let safe = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let (directories, name) =
-            path.rsplit_once('/').map_or((None, path), |(dirs, name)| (Some(dirs), name));
-        let mut at = None::<OwnedFd>;
-        for part in directories.into_iter().flat_map(|dirs| dirs.split('/')).chain([name]) {
-            if matches!(part, "" | "." | "..") {
-                return Err(rustix::io::Errno::NOENT);
-            }
-        }
-        for directory in directories.into_iter().flat_map(|dirs| dirs.split('/')) {
-            let from = at.as_ref().map_or(self.directory.as_fd(), AsFd::as_fd);
-            at = Some(rustix::fs::openat(from, directory, safe | OFlags::DIRECTORY, Mode::empty())?);
-        }
-        let from = at.as_ref().map_or(self.directory.as_fd(), AsFd::as_fd);
-        rustix::fs::openat(from, name, safe | OFlags::NONBLOCK, Mode::empty())
+        if is_secret(path) { Err(SkipReason::SecretFile) } else { Ok(self.0.read(path, bytes_max)?) }
     }
 }
 
-fn refused(error: rustix::io::Errno) -> SkipReason {
-    match io::Error::from(error).kind() {
-        io::ErrorKind::NotFound => SkipReason::Gone,
-        // A directory that became a link says ENOTDIR, a file that did says ELOOP.
-        io::ErrorKind::NotADirectory => SkipReason::Link,
-        _ if error == rustix::io::Errno::LOOP => SkipReason::Link,
-        // A socket.
-        _ if error == rustix::io::Errno::NXIO => SkipReason::NotRegular,
-        _ => SkipReason::Unreadable,
+impl From<Refused> for SkipReason {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Gone => Self::Gone,
+            Refused::Link => Self::Link,
+            Refused::Folder | Refused::NotRegular => Self::NotRegular,
+            Refused::TooLarge => Self::TooLarge,
+            Refused::Unreadable => Self::Unreadable,
+        }
     }
 }
 
@@ -464,7 +418,7 @@ mod tests {
         fs::write(root.join("dir/a.rs"), "fn a() {}\n").unwrap();
         std::os::unix::fs::symlink("../outside.rs", root.join("link.rs")).unwrap();
         std::os::unix::fs::symlink("..", root.join("up")).unwrap();
-        rustix::fs::mkfifoat(rustix::fs::CWD, root.join("pipe"), Mode::RWXU).unwrap();
+        rustix::fs::mkfifoat(rustix::fs::CWD, root.join("pipe"), rustix::fs::Mode::RWXU).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
         let opened = Root::open(&root).unwrap();
         let skipped = |path: &str| match opened.read(path, &LIMITS).kind {

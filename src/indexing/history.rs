@@ -1,6 +1,7 @@
 //! What git knows of the files and lines that were indexed. It follows the words and never fails a run: what
 //! cannot be found out in its time stays unknown and is looked for again by the next run.
 
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
@@ -8,7 +9,7 @@ use super::file::{Kind, ReadLimits, Root};
 use super::run::Run;
 use crate::config;
 use crate::contract::Fault;
-use crate::history::{FileHistories, Head, History, Limits};
+use crate::history::{FileHistories, Head, History, Limits, NoHistory};
 use crate::jobs::Phase;
 use crate::languages::facts::Field;
 use crate::store::{
@@ -22,24 +23,34 @@ const FILES_A_BATCH: usize = 200;
 /// Longest time for the lines of one file.
 const FILE_TIME_MAX: Duration = Duration::from_secs(2);
 
-/// Brings the history of a repository's files up to date. `before` is the commit at the end of the last run.
+/// Brings the history of a repository's files up to date. `before` is the commit at the end of the last run. Answers why
+/// a repository's history was not read, one sentence.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when the run lost its fence; storage faults.
-pub(super) async fn record(run: &Run<'_>, repository_id: i64, before: Option<&str>) -> Result<(), Fault> {
+pub(super) async fn record(
+    run: &Run<'_>,
+    repository_id: i64,
+    before: Option<&str>,
+) -> Result<Option<String>, Fault> {
     let settings = &run.config.indexing;
     if !settings.history {
-        return Ok(());
+        return Ok(None);
     }
     run.progress.update(|progress| progress.phase = Phase::History);
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let known = history::known(&mut tx, repository_id).await?;
     tx.commit().await?;
-    let opened = open(run).await?;
+    let (opened, why_not) = match open(run).await? {
+        Ok(opened) => (Some(opened), None),
+        Err(NoHistory::Absent) => (None, None),
+        Err(NoHistory::Refused(why)) => (None, Some(format!("Its git history was not read: {why}."))),
+    };
     let head = opened.as_ref().and_then(History::head);
     let Some(opened) = opened.filter(|_| head.is_some()) else {
         forget(run, known.iter().filter(|file| file.last_commit.is_some())).await?;
-        return note_head(run, repository_id, None).await;
+        note_head(run, repository_id, None).await?;
+        return Ok(why_not);
     };
     // Where HEAD stands still, only files that are new to the index can have news.
     let moved = head.as_ref().map(|head| head.commit.as_str()) != before
@@ -54,7 +65,8 @@ pub(super) async fn record(run: &Run<'_>, repository_id: i64, before: Option<&st
     if !run.cancel.is_cancelled() {
         note_head(run, repository_id, head.as_ref()).await?;
     }
-    write_lines(run, opened, known).await
+    write_lines(run, opened, known).await?;
+    Ok(None)
 }
 
 async fn note_head(run: &Run<'_>, repository_id: i64, head: Option<&Head>) -> Result<(), Fault> {
@@ -66,15 +78,21 @@ async fn note_head(run: &Run<'_>, repository_id: i64, head: Option<&Head>) -> Re
 }
 
 /// Opens the history, unless it lies where nothing may be read.
-async fn open(run: &Run<'_>) -> Result<Option<History>, Fault> {
+async fn open(run: &Run<'_>) -> Result<Result<History, NoHistory>, Fault> {
     let (root, allowed) = (run.root.to_owned(), run.config.indexing.roots.clone());
-    let opening = tokio::task::spawn_blocking(move || {
-        let history = History::open(&root)?;
-        let directory = history.directory();
-        (allowed.is_empty() || allowed.iter().any(|allowed| directory.starts_with(allowed)))
-            .then_some(history)
-    });
+    let opening = tokio::task::spawn_blocking(move || open_allowed(&root, &allowed));
     opening.await.map_err(|error| Fault::internal("Reading the git history failed unexpectedly.", error))
+}
+
+/// The git history of `root`, unless it lies outside what may be read (empty: anything). Blocks.
+pub(super) fn open_allowed(root: &Path, allowed: &[PathBuf]) -> Result<History, NoHistory> {
+    let readable = |path: &Path| allowed.is_empty() || allowed.iter().any(|root| path.starts_with(root));
+    let history = History::open(root)?;
+    if readable(history.directory()) && readable(history.own_directory()) {
+        Ok(history)
+    } else {
+        Err(NoHistory::Refused("it lies outside the directories that may be indexed".to_owned()))
+    }
 }
 
 /// Whether HEAD holds a file of which nothing is known yet.

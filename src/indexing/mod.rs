@@ -17,6 +17,7 @@ mod prepare;
 mod risk;
 
 mod history;
+mod ignored;
 
 mod artifacts;
 mod vectors;

@@ -1,11 +1,9 @@
 //! Directories that are not a repository's own work: copies of other projects, what tools wrote, the kernel's.
 
-use std::io;
-use std::path::Path;
-
-use ignore::DirEntry;
+use std::io::Read;
 
 use super::file::SkipReason;
+use crate::beneath::Folder;
 
 /// Directories that hold copies of other projects, by name alone.
 const VENDORED: &[&str] = &[
@@ -53,60 +51,27 @@ const GENERATED: &[&str] = &[
     "bazel-testlogs",
 ];
 
-/// Why a directory is not the repository's own work, if it is not.
-pub(super) fn directory_of_others(entry: &DirEntry, root: &Path) -> Option<SkipReason> {
-    if !entry.file_type().is_some_and(|kind| kind.is_dir()) {
-        return None;
-    }
-    let path = entry.path();
-    let name = entry.file_name().to_str()?;
-    let holds = |file: &str| path.join(file).exists();
+/// Why the directory `name`, open as `folder`, is not the repository's own work, if it is not. `depth` is 1 for one that
+/// lies in the root.
+pub(super) fn directory_of_others(folder: &Folder, name: &str, depth: usize) -> Option<SkipReason> {
+    let holds = |file: &str| folder.kind(file).is_some();
     if VENDORED.contains(&name) || holds("pyvenv.cfg") {
         return Some(SkipReason::Vendored);
     }
     // A shop has vendors of its own: further down, `vendor` needs the mark of a package manager.
     let marks = ["modules.txt", "autoload.php", "bundle", "cache", ".package-cache"];
-    if name == "vendor" && (path.parent() == Some(root) || marks.iter().any(|mark| holds(mark))) {
+    if name == "vendor" && (depth == 1 || marks.iter().any(|mark| holds(mark))) {
         return Some(SkipReason::Vendored);
     }
-    if GENERATED.contains(&name) || has_cache_tag(path) {
+    if GENERATED.contains(&name) || has_cache_tag(folder) {
         return Some(SkipReason::Generated);
     }
-    is_pseudo(path).then_some(SkipReason::NotRegular)
+    folder.is_of_the_kernel().then_some(SkipReason::NotRegular)
 }
 
 /// Whether a directory says of itself that it is a cache (bford.info/cachedir): build outputs of cargo and others.
-fn has_cache_tag(directory: &Path) -> bool {
-    let mut start = [0; 43];
-    let tag = directory.join("CACHEDIR.TAG");
-    // Looked at before it is opened: a FIFO of that name would block.
-    tag.symlink_metadata().is_ok_and(|metadata| metadata.is_file())
-        && std::fs::File::open(tag).and_then(|mut file| io::Read::read_exact(&mut file, &mut start)).is_ok()
-        && start == *b"Signature: 8a477f597d28d172789f06886806bc55"
-}
-
-/// Whether a directory is the kernel's (`/proc`, `/sys`): its files have no size and no end.
-#[cfg(target_os = "linux")]
-pub(super) fn is_pseudo(directory: &Path) -> bool {
-    const SYSFS_MAGIC: u64 = 0x6265_6572;
-    rustix::fs::statfs(directory).is_ok_and(|fs| {
-        #[expect(
-            clippy::cast_sign_loss,
-            clippy::useless_conversion,
-            reason = "its type differs by architecture"
-        )]
-        let magic = i64::from(fs.f_type) as u64;
-        #[expect(
-            clippy::cast_sign_loss,
-            clippy::useless_conversion,
-            reason = "its type differs by architecture"
-        )]
-        let proc = i64::from(rustix::fs::PROC_SUPER_MAGIC) as u64;
-        magic == proc || magic == SYSFS_MAGIC
-    })
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(super) fn is_pseudo(_directory: &Path) -> bool {
-    false
+fn has_cache_tag(folder: &Folder) -> bool {
+    const SIGNATURE: &[u8; 43] = b"Signature: 8a477f597d28d172789f06886806bc55";
+    let mut start = [0; SIGNATURE.len()];
+    folder.file("CACHEDIR.TAG").is_ok_and(|mut tag| tag.read_exact(&mut start).is_ok()) && start == *SIGNATURE
 }

@@ -1,26 +1,25 @@
 //! Which files of a repository are worth reading: its own regular files, without what others wrote.
 
-use std::fs::Metadata;
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
-
-use ignore::{DirEntry, WalkBuilder};
+use std::time::{Duration, Instant};
 
 use super::file::SkipReason;
-use super::others::{directory_of_others, is_pseudo};
+use super::ignored::{GIT, Rules};
+use super::others::directory_of_others;
+use crate::beneath::{Facts, Folder, Kind, Named};
 use crate::config;
 use crate::contract::{ErrorCode, Fault};
-
-/// Name of our own ignore file; its rules are those of `.gitignore`.
-pub(super) const IGNORE_FILE: &str = ".pairofcleatsignore";
 
 /// Longest path below the root: the database indexes paths, and its index entries are bounded.
 const PATH_BYTES_MAX: usize = 2_000;
 
 /// Most skipped paths that are named; all are counted.
 const SKIPPED_NAMED_MAX: usize = 10_000;
+
+/// Most reasons why a walk did not see everything that are told.
+const INCOMPLETE_TOLD_MAX: usize = 20;
 
 /// Bounds of a walk (`[indexing]` in the configuration).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +28,17 @@ pub(super) struct WalkLimits {
     pub(super) files_max: usize,
     /// Most directories below the root.
     pub(super) depth_max: usize,
+    /// Longest time; beyond, the walk stops and is incomplete.
+    pub(super) time_max: Duration,
 }
 
 impl From<&config::Indexing> for WalkLimits {
     fn from(settings: &config::Indexing) -> Self {
-        Self { files_max: settings.files_max, depth_max: settings.walk_depth_max }
+        Self {
+            files_max: settings.files_max,
+            depth_max: settings.walk_depth_max,
+            time_max: Duration::from_millis(settings.walk_ms_max),
+        }
     }
 }
 
@@ -69,6 +74,8 @@ pub(super) struct Walk {
     /// What kept the walk from seeing everything, one sentence each. While this is not empty, a file that is
     /// missing from `entries` may well exist, so nothing may be deleted.
     pub(super) incomplete: Vec<String>,
+    /// Ignore files whose rules were not taken, one sentence each.
+    pub(super) notes: Vec<String>,
 }
 
 impl Walk {
@@ -104,32 +111,27 @@ pub(super) fn walk_telling(
     cancelled: &dyn Fn() -> bool,
     looks_into: &mut dyn FnMut(&Path),
 ) -> Result<Walk, Fault> {
-    check_root(root)?;
-    let mut walk = Walk::default();
-    let left_out = Arc::new(Mutex::new(Vec::new()));
-    for found in builder(root, limits, Arc::clone(&left_out)).build() {
-        if cancelled() {
-            walk.incomplete.push("The walk was cancelled.".to_owned());
-            break;
-        }
-        match found {
-            Err(error) => missed(&error, root, &mut walk),
-            Ok(entry) if entry.depth() == 0 => looks_into(root),
-            Ok(entry) => {
-                if entry.file_type().is_some_and(|kind| kind.is_dir()) && entry.depth() < limits.depth_max {
-                    looks_into(entry.path());
-                }
-                take(&entry, root, limits, &mut walk);
-                if walk.entries.len() > limits.files_max {
-                    walk.entries.pop();
-                    walk.incomplete.push(format!("There are more than {} files.", limits.files_max));
-                    break;
-                }
-            }
-        }
+    let folder = Folder::open(root).map_err(root_fault)?;
+    if folder.is_of_the_kernel() {
+        return Err(Fault::new(
+            ErrorCode::Forbidden,
+            "The directory belongs to the kernel, it holds no files.",
+        )
+        .with_hint("Choose the directory of a repository."));
     }
-    let left_out = std::mem::take(&mut *left_out.lock().unwrap_or_else(PoisonError::into_inner));
-    left_out.into_iter().for_each(|Skipped { path, reason }| walk.skip(path, reason));
+    let mut walking = Walking {
+        root,
+        limits,
+        until: Instant::now() + limits.time_max,
+        cancelled,
+        looks_into,
+        rules: Rules::above(root),
+        walk: Walk::default(),
+    };
+    // Where it stopped says `incomplete`.
+    let _ = walking.look_into(&folder, "", 0)?;
+    let Walking { mut walk, rules, .. } = walking;
+    walk.notes = rules.into_notes();
     walk.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     walk.skipped.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok(walk)
@@ -152,118 +154,144 @@ pub(super) fn root_fault(error: io::Error) -> Fault {
     fault.with_source(error)
 }
 
-fn check_root(root: &Path) -> Result<(), Fault> {
-    if is_pseudo(root) {
-        return Err(Fault::new(
-            ErrorCode::Forbidden,
-            "The directory belongs to the kernel, it holds no files.",
-        )
-        .with_hint("Choose the directory of a repository."));
-    }
-    std::fs::read_dir(root).map(drop).map_err(root_fault)
+/// A walk under way. Whether it goes on is a [`ControlFlow`]; why it stopped stands in the walk.
+struct Walking<'a> {
+    root: &'a Path,
+    limits: &'a WalkLimits,
+    until: Instant,
+    cancelled: &'a dyn Fn() -> bool,
+    looks_into: &'a mut dyn FnMut(&Path),
+    rules: Rules,
+    walk: Walk,
 }
 
-fn builder(root: &Path, limits: &WalkLimits, left_out: Arc<Mutex<Vec<Skipped>>>) -> WalkBuilder {
-    let mut builder = WalkBuilder::new(root);
-    let above = root.to_owned();
-    builder
-        .standard_filters(false)
-        .git_ignore(true)
-        .git_exclude(true)
-        // An exported tree has .gitignore files and no .git.
-        .require_git(false)
-        // The rules above count only when the root is part of a larger work tree.
-        .parents(!root.join(".git").exists() && root.ancestors().skip(1).any(|dir| dir.join(".git").exists()))
-        .follow_links(false)
-        .max_depth(Some(limits.depth_max))
-        .add_custom_ignore_filename(IGNORE_FILE)
-        .sort_by_file_name(std::cmp::Ord::cmp)
-        .filter_entry(move |entry| {
-            if entry.depth() == 0 {
-                return true;
+impl Walking<'_> {
+    /// Walks a directory; `path` is its path below the root, `depth` 0 for the root.
+    ///
+    /// # Errors
+    /// Why the root itself cannot be read.
+    fn look_into(&mut self, folder: &Folder, path: &str, depth: usize) -> Result<ControlFlow<()>, Fault> {
+        let here = self.root.join(path);
+        (self.looks_into)(&here);
+        let (mut entries, all) = match folder.entries(self.entries_max()) {
+            Ok(read) => read,
+            Err(error) if depth == 0 => return Err(root_fault(error)),
+            Err(error) => {
+                self.missed(path, &error);
+                return Ok(ControlFlow::Continue(()));
             }
-            if entry.file_name() == ".git" {
-                return false;
+        };
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        self.rules.enter(folder, &here, path);
+        let mut flow = entries.into_iter().try_for_each(|entry| self.take(folder, path, &entry, depth + 1));
+        self.rules.leave();
+        if !all && flow.is_continue() {
+            flow = self.stop(format!("`{}` has more entries than are looked at.", shown(path)));
+        }
+        Ok(flow)
+    }
+
+    /// Most entries of one directory, so that one without end takes no memory without end.
+    fn entries_max(&self) -> usize {
+        self.limits.files_max.saturating_mul(2).saturating_add(1000)
+    }
+
+    fn take(&mut self, parent: &Folder, above: &str, entry: &Named, depth: usize) -> ControlFlow<()> {
+        if (self.cancelled)() {
+            return self.stop("The walk was cancelled.".to_owned());
+        }
+        if Instant::now() >= self.until {
+            let seconds = self.limits.time_max.as_secs_f64();
+            return self.stop(format!("The walk took longer than {seconds} s (indexing.walk_ms_max)."));
+        }
+        if entry.name == GIT {
+            return ControlFlow::Continue(());
+        }
+        let is_folder = entry.kind == Kind::Folder;
+        let name = entry.name.to_string_lossy();
+        let path = if above.is_empty() { name.to_string() } else { format!("{above}/{name}") };
+        if self.rules.leave_out(&self.root.join(above).join(&entry.name), is_folder) {
+            return ControlFlow::Continue(());
+        }
+        if is_folder {
+            self.take_folder(parent, path, entry, depth)
+        } else {
+            self.take_file(parent, path, entry)
+        }
+    }
+
+    fn take_folder(&mut self, parent: &Folder, path: String, entry: &Named, depth: usize) -> ControlFlow<()> {
+        let Some(name) = entry.name.to_str() else {
+            self.walk.skip(format!("{path}/"), SkipReason::NameNotUtf8);
+            return ControlFlow::Continue(());
+        };
+        let folder = match parent.folder(name) {
+            Ok(folder) => folder,
+            Err(error) => {
+                self.missed(&path, &error);
+                return ControlFlow::Continue(());
             }
-            let Some(reason) = directory_of_others(entry, &above) else { return true };
-            let path = format!("{}/", relative(entry.path(), &above).0);
-            left_out.lock().unwrap_or_else(PoisonError::into_inner).push(Skipped { path, reason });
-            false
-        });
-    builder
-}
-
-fn take(entry: &DirEntry, root: &Path, limits: &WalkLimits, walk: &mut Walk) {
-    let (path, utf8) = relative(entry.path(), root);
-    let Some(kind) = entry.file_type() else { return };
-    if kind.is_dir() {
-        if entry.depth() >= limits.depth_max {
-            walk.skip(format!("{path}/"), SkipReason::TooDeep);
+        };
+        let reason = directory_of_others(&folder, name, depth)
+            .or_else(|| (depth >= self.limits.depth_max).then_some(SkipReason::TooDeep));
+        if let Some(reason) = reason {
+            self.walk.skip(format!("{path}/"), reason);
+            return ControlFlow::Continue(());
         }
-        return;
+        // Only of the root a fault is answered.
+        self.look_into(&folder, &path, depth).unwrap_or(ControlFlow::Continue(()))
     }
-    let reason = if kind.is_symlink() {
-        Some(SkipReason::Link)
-    } else if !kind.is_file() {
-        Some(SkipReason::NotRegular)
-    } else if !utf8 {
-        Some(SkipReason::NameNotUtf8)
-    } else if path.len() > PATH_BYTES_MAX {
-        Some(SkipReason::PathTooLong)
-    } else {
-        None
-    };
-    match (reason, entry.metadata()) {
-        (Some(reason), _) => walk.skip(path, reason),
-        (None, Ok(metadata)) => {
-            let modified_ns = modified_ns(&metadata);
-            walk.entries.push(Entry { path, bytes: metadata.len(), modified_ns });
+
+    fn take_file(&mut self, parent: &Folder, path: String, entry: &Named) -> ControlFlow<()> {
+        let reason = match entry.kind {
+            Kind::Link => Some(SkipReason::Link),
+            Kind::Other | Kind::Folder => Some(SkipReason::NotRegular),
+            Kind::File if entry.name.to_str().is_none() => Some(SkipReason::NameNotUtf8),
+            Kind::File => (path.len() > PATH_BYTES_MAX).then_some(SkipReason::PathTooLong),
+        };
+        match (reason, parent.facts(&entry.name)) {
+            (Some(reason), _) => self.walk.skip(path, reason),
+            (None, Ok(Facts { bytes, modified_ns })) => {
+                if self.walk.entries.len() >= self.limits.files_max {
+                    return self.stop(format!("There are more than {} files.", self.limits.files_max));
+                }
+                self.walk.entries.push(Entry { path, bytes, modified_ns });
+            }
+            (None, Err(error)) => self.missed(&path, &error),
         }
-        (None, Err(error)) => missed(&error, root, walk),
+        ControlFlow::Continue(())
+    }
+
+    fn stop(&mut self, why: String) -> ControlFlow<()> {
+        self.walk.incomplete.push(why);
+        ControlFlow::Break(())
+    }
+
+    /// An entry that could not be looked at. One that vanished, or became a link, in the meantime is not missed.
+    fn missed(&mut self, path: &str, error: &io::Error) {
+        let gone = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        if !gone && self.walk.incomplete.len() < INCOMPLETE_TOLD_MAX {
+            let (path, what) = (shown(path), error.kind());
+            self.walk.incomplete.push(format!("`{path}` could not be read: {what}."));
+        }
     }
 }
 
-/// A path below the root with `/`, and whether that is what it really says.
-fn relative(path: &Path, root: &Path) -> (String, bool) {
-    let path = path.strip_prefix(root).unwrap_or(path);
-    match path.to_str() {
-        Some(path) => (path.to_owned(), true),
-        None => (path.to_string_lossy().into_owned(), false),
-    }
-}
-
-fn modified_ns(metadata: &Metadata) -> i64 {
-    metadata.mtime().saturating_mul(1_000_000_000).saturating_add(metadata.mtime_nsec())
-}
-
-/// An entry that could not be looked at. One that vanished in the meantime is not missed.
-fn missed(error: &ignore::Error, root: &Path, walk: &mut Walk) {
-    let io = error.io_error();
-    if io.is_some_and(|error| error.kind() == io::ErrorKind::NotFound) {
-        return;
-    }
-    let what = io.map_or_else(|| "an unknown error".to_owned(), |error| error.kind().to_string());
-    let path = error_path(error).map_or_else(|| "?".to_owned(), |path| relative(path, root).0);
-    walk.incomplete.push(format!("`{path}` could not be read: {what}."));
-}
-
-fn error_path(error: &ignore::Error) -> Option<&Path> {
-    match error {
-        ignore::Error::WithPath { path, .. } => Some(path),
-        ignore::Error::WithDepth { err, .. } | ignore::Error::WithLineNumber { err, .. } => error_path(err),
-        _ => None,
-    }
+fn shown(path: &str) -> &str {
+    if path.is_empty() { "." } else { path }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
+    use super::super::ignored::IGNORE_FILE;
     use super::*;
 
-    const LIMITS: WalkLimits = WalkLimits { files_max: 1000, depth_max: 16 };
+    const LIMITS: WalkLimits =
+        WalkLimits { files_max: 1000, depth_max: 16, time_max: Duration::from_secs(600) };
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
@@ -391,6 +419,63 @@ mod tests {
     }
 
     #[test]
+    fn hostile_ignore_files_are_not_read_and_that_is_told() {
+        let secret = tree(&[("rules", "*.rs\n")]);
+        for file in [".gitignore", ".pairofcleatsignore", ".git/info/exclude", "deep/.gitignore"] {
+            let told = |root: &Path, why: &str| {
+                let walk = walked(root);
+                assert!(paths(&walk).contains(&"a.rs"), "{file}: {walk:?}");
+                let [note] = walk.notes.as_slice() else { panic!("{file}: {:?}", walk.notes) };
+                assert!(note.contains(file) && note.contains(why), "{note}");
+                assert!(walk.is_complete());
+            };
+            let made = || tree(&[("a.rs", ""), (".git/info/x", ""), ("deep/b.rs", "")]);
+            let root = made();
+            symlink("/dev/zero", root.path().join(file)).unwrap();
+            told(root.path(), "symbolic link");
+            let root = made();
+            symlink(secret.path().join("rules"), root.path().join(file)).unwrap();
+            told(root.path(), "symbolic link");
+            let root = made();
+            rustix::fs::mkfifoat(rustix::fs::CWD, root.path().join(file), rustix::fs::Mode::RWXU).unwrap();
+            told(root.path(), "not a regular file");
+            let root = made();
+            fs::write(root.path().join(file), "*.rs\n".repeat(100_000)).unwrap();
+            told(root.path(), "more than");
+        }
+        let root = tree(&[("a.rs", "")]);
+        fs::create_dir(root.path().join(".git")).unwrap();
+        symlink(secret.path(), root.path().join(".git/info")).unwrap();
+        fs::write(secret.path().join("exclude"), "*.rs\n").unwrap();
+        assert_eq!(paths(&walked(root.path())), ["a.rs"], "nor through a linked directory");
+    }
+
+    #[test]
+    fn rules_are_gits() {
+        let root = tree(&[
+            (".gitignore", "\u{feff}*.tmp\n# none\n\\#real\nbuild/\n!keep.tmp\n/top.rs\n"),
+            ("a.tmp", ""),
+            ("keep.tmp", ""),
+            ("#real", ""),
+            ("top.rs", ""),
+            ("deep/top.rs", ""),
+            ("deep/build/x.rs", ""),
+            // A file of that name is no directory.
+            ("other/build", ""),
+            // Another repository: git's rules from above do not reach into it, ours do.
+            ("nested/.git/HEAD", ""),
+            ("nested/b.tmp", ""),
+            ("nested/c.own", ""),
+            (IGNORE_FILE, "*.own\n!deep.tmp\n"),
+            ("deep.tmp", ""),
+        ]);
+        assert_eq!(
+            paths(&walked(root.path())),
+            [".gitignore", IGNORE_FILE, "deep.tmp", "deep/top.rs", "keep.tmp", "nested/b.tmp", "other/build"]
+        );
+    }
+
+    #[test]
     fn bounds_are_told() {
         let root = tree(&[("1/2/3/deep.rs", ""), ("1/a.rs", ""), ("b.rs", ""), ("c.rs", "")]);
         let shallow = walk(root.path(), &WalkLimits { depth_max: 2, ..LIMITS }, &|| false).unwrap();
@@ -400,6 +485,8 @@ mod tests {
         assert_eq!((few.entries.len(), few.is_complete()), (2, false));
         let cancelled = walk(root.path(), &LIMITS, &|| true).unwrap();
         assert!(!cancelled.is_complete());
+        let late = walk(root.path(), &WalkLimits { time_max: Duration::ZERO, ..LIMITS }, &|| false).unwrap();
+        assert!(late.incomplete[0].contains("walk_ms_max"), "{late:?}");
     }
 
     #[test]

@@ -14,6 +14,7 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{Event, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
+use super::history::open_allowed;
 use super::walk::{Walk, walk_telling};
 use crate::config;
 use crate::contract::{ErrorCode, Fault};
@@ -113,12 +114,8 @@ impl Watch {
         .with_hint("Wait until whatever makes them is done."))
     }
 
-    /// The git history, unless it lies where nothing may be read.
     fn history(&self) -> Option<History> {
-        let allowed = &self.indexing.roots;
-        let readable = |path: &Path| allowed.is_empty() || allowed.iter().any(|root| path.starts_with(root));
-        History::open(&self.root)
-            .filter(|history| readable(&history.directory()) && readable(&history.own_directory()))
+        open_allowed(&self.root, &self.indexing.roots).ok()
     }
 
     fn forget(&mut self) {
@@ -228,7 +225,7 @@ fn why(error: &notify::Error) -> String {
 
 /// Directories in which HEAD and branches are kept.
 fn git_directories(history: &History) -> Vec<PathBuf> {
-    let (own, shared) = (history.own_directory(), history.directory());
+    let (own, shared) = (history.own_directory().to_owned(), history.directory().to_owned());
     let mut open = vec![shared.join("refs/heads")];
     let mut found = vec![own];
     if !found.contains(&shared) {

@@ -17,7 +17,7 @@ const ROWS: &[&[&str]] = &[
     &["store"],
     &["postgres", "embedding", "outbound", "telemetry"],
     &["process"],
-    &["contract", "config", "clock"],
+    &["contract", "config", "clock", "beneath"],
 ];
 
 /// Crates that only some paths may name.
