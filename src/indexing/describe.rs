@@ -30,9 +30,7 @@ pub(super) fn chunk_write(
     let comment = if is_code { comment_write(path, &chunk, dictionary) } else { None };
     let risk = ChunkRisk::of(findings, chunk.start_line, chunk.end_line);
     let risky = risk.as_ref().map(ChunkRisk::facts).unwrap_or_default();
-    // A NUL byte in an excerpt would not be stored.
-    let detail =
-        Detail { risk, ..Detail::of(&chunk.facts) }.to_json().map(|json| json.replace("\\u0000", ""));
+    let detail = Detail { risk, ..Detail::of(&chunk.facts) }.to_json();
     let kinds: BTreeSet<&str> =
         chunk.definitions.iter().map(|definition| definition.kind).chain([chunk.kind]).collect();
     let mut facts: Vec<NamedFact> =
@@ -191,6 +189,19 @@ mod tests {
         assert_eq!(mode("docs/a.md", by_name("markdown"), None), "prose");
         assert_eq!(mode("ci/build.LOG", by_name("text"), None), "records");
         assert_eq!(mode("r/1.md", by_name("markdown"), Some(&["recordtype=finding".to_owned()])), "records");
+    }
+
+    #[test]
+    fn details_are_read_back_whatever_the_source_says() {
+        let source = "function f(a) {\n  eval(a + \"\\u0000\");\n  db.query(a);\n}\n";
+        let parsed = crate::languages::chunk(source, by_name("javascript"), &ChunkLimits::default());
+        let findings = Findings::default();
+        for chunk in parsed.chunks {
+            let written = chunk_write("a.js", chunk, true, &findings, None);
+            let detail: Detail = serde_json::from_str(&written.detail.unwrap()).unwrap();
+            let called: Vec<&str> = detail.calls.iter().map(|pair| pair.callee.as_str()).collect();
+            assert_eq!(called, ["eval", "db.query"]);
+        }
     }
 
     #[test]

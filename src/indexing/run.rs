@@ -131,11 +131,12 @@ async fn pipeline(
     }
     let lexical_seconds = seconds_since(run, started);
 
-    history::record(run, repository.id, repository.commit.as_deref()).await?;
+    let no_history = history::record(run, repository.id, repository.commit.as_deref()).await?;
     if run.options.full || repository.outdated {
         remove_orphan_names(run).await?;
     }
     let mut notes = notes(run, repository, note);
+    notes.extend(walked.incomplete.into_iter().chain(walked.notes).chain(no_history));
     let restored = artifacts::restore(run, &mut notes).await?;
     let embedded = vectors::embed_pending(run).await?;
     run.progress.update(|progress| progress.phase = Phase::Finish);
@@ -252,7 +253,8 @@ pub(super) async fn open(run: &Run<'_>, versions: Versions) -> Result<Repository
     let versions_before = known.as_ref().map_or(versions, |known| known.versions);
     let commit = known.as_ref().and_then(|known| known.commit.clone());
     let before = match known.as_ref().map_or(RepositoryState::New, |known| known.state) {
-        // Of a run whose process died nobody knows what it left undone.
+        // A first run whose process died left it as new as it was; of a later one nobody knows what it left undone.
+        RepositoryState::Indexing if is_new => RepositoryState::New,
         RepositoryState::Indexing => RepositoryState::Failed,
         state => state,
     };

@@ -120,10 +120,25 @@ where
             seen = progress;
         }
         tokio::select! {
-            () = cancel.cancelled() => return Err(cancelled()),
+            () = cancel.cancelled() => return Err(left(store, &job, attached, when_stopped).await?),
             () = tokio::time::sleep(POLL) => {}
         }
     }
+}
+
+/// Leaves a job that runs elsewhere, or waits for another one. What nobody else asked for and has not begun is taken back.
+async fn left(store: &Store, job: &Job, attached: bool, when_stopped: WhenStopped) -> Result<Fault, Fault> {
+    if job.state == JobState::Queued && !attached && when_stopped == WhenStopped::Cancel {
+        let mut door = store.control().await?;
+        store::jobs::request_cancel(&mut door, &job.id).await?;
+        door.commit().await?;
+        return Ok(Fault::new(ErrorCode::Cancelled, "The run was cancelled before it began."));
+    }
+    Ok(Fault::new(
+        ErrorCode::Cancelled,
+        "The wait was cancelled; the run itself goes on where it was started.",
+    )
+    .with_hint("`index_status` shows how far it is; ask for the run again to wait for it."))
 }
 
 /// Takes the oldest free job of `kind`, if there is one, and sees it through; true when there was one. This

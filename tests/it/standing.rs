@@ -206,6 +206,8 @@ struct Client {
     /// What it answers to `roots/list`; nothing at all where there is none.
     roots: Option<Vec<String>>,
     asked: usize,
+    /// The id of the last question for its roots.
+    question: Value,
 }
 
 impl Client {
@@ -219,7 +221,7 @@ impl Client {
             .spawn()
             .unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut client = Self { child, input, output, roots, asked: 0 };
+        let mut client = Self { child, input, output, roots, asked: 0, question: Value::Null };
         let hello = json!({
             "protocolVersion": "2025-11-25", "capabilities": { "roots": { "listChanged": true } },
             "clientInfo": { "name": "t", "version": "1" }
@@ -244,13 +246,19 @@ impl Client {
             let message: Value = serde_json::from_str(&line).unwrap();
             if message["method"] == "roots/list" {
                 self.asked += 1;
-                if let Some(roots) = &self.roots {
-                    let roots: Vec<Value> = roots.iter().map(|uri| json!({ "uri": uri })).collect();
-                    self.send(json!({ "id": message["id"], "result": { "roots": roots } }));
-                }
+                self.question = message["id"].clone();
+                self.tell();
             } else if message["id"] == id {
                 return message;
             }
+        }
+    }
+
+    /// Answers what it was asked, if it has an answer.
+    fn tell(&mut self) {
+        if let Some(roots) = &self.roots {
+            let roots: Vec<Value> = roots.iter().map(|uri| json!({ "uri": uri })).collect();
+            self.send(json!({ "id": self.question, "result": { "roots": roots } }));
         }
     }
 
@@ -316,5 +324,11 @@ async fn a_clients_roots_decide_what_it_searches() {
         "a client that does not answer works in its directory"
     );
     silent.search();
-    assert_eq!(silent.asked, 1, "and is not waited for again");
+    assert_eq!(silent.asked, 1, "and is not asked again");
+    silent.roots = Some(vec![uri("shop/plugins/pay")]);
+    silent.tell();
+    // The answer and the next call may arrive together.
+    let late = (0..100).map(|_| silent.search()).find(|answer| searched(answer).1 == "roots");
+    let late = late.expect("an answer that comes late counts from then on");
+    assert_eq!((searched(&late).0, silent.asked), (vec!["pay"], 1));
 }

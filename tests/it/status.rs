@@ -10,11 +10,12 @@ use pairofcleats::config::{self, Overrides};
 use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
 use pairofcleats::upkeep::extensions;
 use serde_json::{Value, json};
+use sqlx::{Connection, PgConnection};
 use tokio_util::sync::CancellationToken;
 
 use crate::artifacts::sha256;
 use crate::harness::{
-    PROGRAM, Repository, app, app_with, app_with_embedder, call, error, http, project, result,
+    PROGRAM, Repository, app, app_with, app_with_embedder, call, error, http, project, result, server,
 };
 use crate::models::Toy;
 use crate::serving::{Served, answer, hello, message};
@@ -184,11 +185,46 @@ async fn a_first_run_that_is_cancelled_has_not_failed() {
     assert_eq!(warnings(&answer), ["index_incomplete", "vectors_pending"], "{answer:#}");
     let told = answer["_meta"]["warnings"][0]["message"].as_str().unwrap();
     assert!(told.contains("cancelled") && !told.contains("failed"), "{told}");
+    let so_far = result(&app, "workspace_status", json!({ "project_id": project })).await;
+    assert_eq!(so_far["projects"][0]["repositories"][0]["files"], 3, "what is searchable: {so_far:#}");
+
+    // A process that dies leaves `indexing` behind; the next run is still the first.
+    let schema = status["schema_name"].as_str().unwrap();
+    let dead = format!("UPDATE {schema}.repositories SET state = 'indexing'");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(dead))
+        .execute(&mut PgConnection::connect_with(&server().connect_options()).await.unwrap())
+        .await
+        .unwrap();
+    cancelled_in_the_middle(&app, &repository, &project).await;
+    let status = result(&app, "index_status", json!({ "project_id": project })).await;
+    assert_eq!(status["repositories"][0]["state"], "new", "{status:#}");
     toy.open.store(true, Ordering::Release);
     build(&app, &repository, &project).await;
     let status = result(&app, "index_status", json!({ "project_id": project })).await;
     assert_eq!(status["repositories"][0]["state"], "ready", "{status:#}");
     assert_eq!(warnings(&call(&app, "search", ask).await), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_gives_up_waiting_for_anothers_run_is_told_that_it_goes_on() {
+    let toy = Toy::new("toy-joined", 8, false);
+    let (app, project, (repository, _)) = (app_with_embedder(toy.clone()), project("joined"), pair());
+    let embedding = Arc::new(tokio::sync::Notify::new());
+    let (first, begun) = (Arc::clone(&app), Arc::clone(&embedding));
+    let arguments = json!({ "repoPath": repository.root(), "project_id": project });
+    let mut request = Request::new("build_index", arguments, Caller::local(Surface::Cli));
+    request.progress = Progress::to(move |update| {
+        if update.phase == "embed" {
+            begun.notify_one();
+        }
+    });
+    let running = tokio::spawn(async move { tools::call(&first, request).await.unwrap() });
+    embedding.notified().await;
+    let error = cancelled_in_the_middle(&app, &repository, &project).await;
+    assert_eq!(error["code"], "CANCELLED", "{error:#}");
+    assert!(error["message"].as_str().unwrap().contains("goes on"), "{error:#}");
+    toy.open.store(true, Ordering::Release);
+    assert!(running.await.unwrap().ok, "it was nobody's to stop");
 }
 
 #[tokio::test(flavor = "multi_thread")]

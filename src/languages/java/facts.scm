@@ -66,6 +66,15 @@
 ["public" "protected" "private"] @visibility
 ((interface_body (method_declaration name: (identifier) @visibility) @_method)
   (#not-match? @_method "^[^({]*\\bprivate\\b") (#set! value "public"))
+((interface_body [
+  (class_declaration name: (identifier) @visibility)
+  (interface_declaration name: (identifier) @visibility)
+  (enum_declaration name: (identifier) @visibility)
+  (record_declaration name: (identifier) @visibility)
+  (annotation_type_declaration name: (identifier) @visibility)])
+  (#set! value "public"))
+; An enum's constructor is private, whether it says so or not.
+((enum_body_declarations (constructor_declaration name: (identifier) @visibility)) (#set! value "private"))
 
 ; Base classes and interfaces, without their type arguments
 (superclass [(type_identifier) @extends (scoped_type_identifier) @extends (generic_type . (_) @extends)])

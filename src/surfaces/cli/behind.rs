@@ -88,16 +88,30 @@ impl<'a> Behind<'a> {
             job = self.look().await;
         }
         let Some(job) = job.filter(Job::goes_on) else { return };
-        if let Err(fault) = self.start() {
-            tracing::warn!("no process of its own for the vectors: {}", fault.message);
-            return self.tell().await;
-        }
-        self.session.output.note(&format!(
+        let said = format!(
             "{} not by meaning yet; {}, made in the background. `pairofcleats index {}` shows how far they are.",
             styled(NOTE, "found by words,"),
             vectors(&job.progress),
             visible_line(self.path),
-        ));
+        );
+        self.leave(&said).await;
+    }
+
+    /// Leaves a run to a process of its own, wherever it is: this one ends before it.
+    pub(super) async fn go_on(&self) {
+        let said = format!(
+            "The run goes on in the background; `pairofcleats index {}` shows how far it is.",
+            visible_line(self.path)
+        );
+        self.leave(&said).await;
+    }
+
+    async fn leave(&self, said: &str) {
+        if let Err(fault) = self.start() {
+            tracing::warn!("no process of its own for the run: {}", fault.message);
+            return self.tell().await;
+        }
+        self.session.output.note(said);
         self.session.app.shutdown.cancel();
         self.session.app.stopped().await;
     }

@@ -4,7 +4,10 @@ use std::io::Read;
 
 use serde_json::Value;
 
+use super::arguments::absolute;
 use super::bars::Bar;
+use super::behind::Behind;
+use super::index::BuildIndex;
 use super::session::{Ran, Session, Stopped};
 use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer;
@@ -38,6 +41,19 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
     let envelope = answer::json(&called.envelope);
     // `{:#}` keeps control characters escaped, and JSON escapes nothing invisible: that is for the reader.
     session.output.line(&if session.output.json { envelope.to_string() } else { format!("{envelope:#}") });
+    if args.tool == "build_index" {
+        // A server would go on with what was not waited for.
+        let path = arguments["repoPath"].as_str().unwrap_or(".");
+        let path = absolute(path).unwrap_or_else(|_| path.to_owned());
+        let built = BuildIndex {
+            repo_path: &path,
+            project_id: arguments["project_id"].as_str(),
+            ..BuildIndex::default()
+        };
+        if let Some(behind) = Behind::of(session, &called, &built) {
+            behind.go_on().await;
+        }
+    }
     Ok(called.exit)
 }
 

@@ -10,47 +10,85 @@ use rmcp::model::{ClientNotification, JsonRpcMessage};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::{Peer, RoleServer};
-use tokio::sync::Mutex;
+use tokio::sync::watch;
 
-/// Longest wait for the client's answer. A client that says that it has roots and does not tell them delays one call by this.
-const ANSWER_MAX: Duration = Duration::from_secs(1);
+/// Longest wait of a call for the client's answer. The answer counts when it comes later, for the calls after it.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+/// Longest time until the client's answer.
+const ANSWER_MAX: Duration = Duration::from_secs(60);
 /// Roots that are looked at; an editor has a handful.
-const ROOTS_MAX: usize = 64;
+const ROOTS_MAX: usize = 1000;
 /// Scheme of the only roots that the protocol knows.
 const SCHEME: &str = "file://";
 
 /// What is known of one client's roots.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Roots {
     /// Counts the changes that the client told of.
     changes: AtomicU64,
-    /// The answer, and at which change it was given.
-    told: Mutex<Option<(u64, Vec<PathBuf>)>>,
+    /// The change after which the client was asked last, 0 for never; changes count from 1.
+    asked: AtomicU64,
+    /// The answer, and at which change it was asked for.
+    told: watch::Sender<(u64, Vec<PathBuf>)>,
+    /// The change for which a call waited in vain, so that no other does.
+    late: AtomicU64,
+}
+
+impl Default for Roots {
+    fn default() -> Self {
+        Self { changes: 1.into(), asked: 0.into(), told: watch::Sender::default(), late: 0.into() }
+    }
 }
 
 impl Roots {
     /// The roots, from the client if they are not known yet. Calls that come meanwhile wait for the same answer. Empty for a
-    /// client that has none, or does not answer in time.
-    pub(super) async fn of(&self, client: &Peer<RoleServer>) -> Vec<PathBuf> {
+    /// client that has none, and as long as one does not answer.
+    pub(super) async fn of(self: &Arc<Self>, client: &Peer<RoleServer>) -> Vec<PathBuf> {
         if client.peer_info().is_none_or(|info| info.capabilities.roots.is_none()) {
             return Vec::new();
         }
-        let mut told = self.told.lock().await;
         let change = self.changes.load(Ordering::Acquire);
-        if let Some((at, roots)) = &*told
-            && *at == change
-        {
-            return roots.clone();
+        if self.asked.swap(change, Ordering::AcqRel) != change {
+            let (roots, client) = (Arc::clone(self), client.clone());
+            tokio::spawn(async move { roots.learn(change, &client).await });
         }
+        let mut told = self.told.subscribe();
+        let known = told.wait_for(|(at, _)| *at >= change);
+        let wait = if self.late.load(Ordering::Acquire) == change { Duration::ZERO } else { WAIT_MAX };
+        match tokio::time::timeout(wait, known).await {
+            Ok(Ok(known)) => known.1.clone(),
+            _ => {
+                self.late.store(change, Ordering::Release);
+                Vec::new()
+            }
+        }
+    }
+
+    /// Asks the client and keeps its answer, unless a later one is there.
+    async fn learn(&self, change: u64, client: &Peer<RoleServer>) {
         let roots = match ask(client).await {
-            Some(uris) => uris.iter().take(ROOTS_MAX).filter_map(|uri| folder(uri)).collect(),
+            Some(uris) => {
+                if uris.len() > ROOTS_MAX {
+                    tracing::warn!(
+                        roots = uris.len(),
+                        most = ROOTS_MAX,
+                        "a client has more roots than are looked at"
+                    );
+                }
+                uris.iter().take(ROOTS_MAX).filter_map(|uri| folder(uri)).collect()
+            }
             None => {
                 tracing::debug!("the client did not tell its roots");
                 Vec::new()
             }
         };
-        *told = Some((change, roots));
-        told.as_ref().map(|(_, roots)| roots.clone()).unwrap_or_default()
+        self.told.send_if_modified(|told| {
+            let newer = told.0 < change;
+            if newer {
+                *told = (change, roots);
+            }
+            newer
+        });
     }
 
     /// Notes that the client's roots are others now.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::app::Bulkhead;
 use crate::clock::iso_from_millis;
 use crate::contract::{Fault, ProjectId};
-use crate::store::{self, Access, DecidedBy, ProjectSummary, ProjectTx, RepositoryRow, repositories};
+use crate::store::{self, Access, DecidedBy, ProjectSummary, ProjectTx, RepositoryRow, files, repositories};
 use crate::tenancy::{self, Scope};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -59,9 +59,9 @@ struct Repository {
     name: String,
     /// new, indexing, ready or failed.
     state: &'static str,
-    /// Searchable files at the end of the last complete run.
+    /// Searchable files at the end of the last complete run; before the first one has ended, those so far.
     files: i64,
-    /// Searchable chunks at the end of the last complete run.
+    /// Searchable chunks, in the same way.
     chunks: i64,
     /// End of the last complete run, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -92,7 +92,11 @@ async fn workspace(store: &store::Store, summary: ProjectSummary) -> Result<Opti
         return Ok(None);
     };
     let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
-    let repositories = repositories::list(&mut tx).await?;
+    let mut repositories = repositories::list(&mut tx).await?;
+    for row in repositories.iter_mut().filter(|row| row.indexed_ms.is_none()) {
+        let so_far = files::totals(&mut tx, Some(row.id)).await?;
+        (row.files, row.chunks) = (so_far.files, so_far.chunks);
+    }
     tx.commit().await?;
     Ok(Some(Workspace {
         project_id: summary.id.public().map(str::to_owned),
