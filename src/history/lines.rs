@@ -18,20 +18,33 @@ const RENAME_CANDIDATES_MAX: usize = 32;
 
 impl History {
     /// The author of each line of `text`, which is what `path` holds in the work tree, as `git blame` of HEAD would
-    /// say (renames followed). A line is `None` that HEAD does not have as it stands. `None` as a whole: the file is
-    /// not in HEAD, binary, larger than the limit, or its history could not be read within the limits.
-    #[must_use]
-    pub fn line_authors(&self, path: &str, text: &str, limits: &Limits) -> Option<Vec<Option<Arc<str>>>> {
+    /// say (renames followed). A line is `None` that HEAD does not have as it stands.
+    ///
+    /// # Errors
+    /// Why they are not known.
+    pub fn line_authors(&self, path: &str, text: &str, limits: &Limits) -> Result<LineAuthors, Unknown> {
         if text.len() > limits.blob_bytes_max {
-            return None;
+            return Err(Unknown::ForGood);
         }
         let mut blame = Blame::new(self, limits, lines(text.as_bytes()).count());
         let known = blame.run(path, text).unwrap_or_else(|error| {
             tracing::debug!(path, %error, "the authors of lines are unknown");
-            None
+            Err(Unknown::ForGood)
         });
         known.map(|()| blame.authors)
     }
+}
+
+/// The author of each line, where it has one.
+pub type LineAuthors = Vec<Option<Arc<str>>>;
+
+/// Why the authors of a file's lines are not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unknown {
+    /// The file is not in HEAD, binary, larger than the limit, or has a longer history than is read.
+    ForGood,
+    /// The time was over, which may go better another time.
+    OutOfTime,
 }
 
 /// A version of the file that may have brought lines: where, and as which of the followed paths.
@@ -65,16 +78,16 @@ impl<'a> Blame<'a> {
         }
     }
 
-    /// `None` where the file is not in HEAD as text, or a limit was reached.
-    fn run(&mut self, path: &str, text: &str) -> gix::Result<Option<()>> {
+    fn run(&mut self, path: &str, text: &str) -> gix::Result<Result<(), Unknown>> {
+        const FOR_GOOD: Result<(), Unknown> = Err(Unknown::ForGood);
         let history = self.history;
-        let Some(head) = history.head_id() else { return Ok(None) };
+        let Some(head) = history.head_id() else { return Ok(FOR_GOOD) };
         let folder = if history.folder.is_empty() { String::new() } else { format!("{}/", history.folder) };
         let path = self.follow(format!("{folder}{path}").into());
         let Some(blob) = self.paths[path].blob_in(history, history.commit(head)?.tree)? else {
-            return Ok(None);
+            return Ok(FOR_GOOD);
         };
-        let Some(committed) = history.text(blob, self.limits.blob_bytes_max)? else { return Ok(None) };
+        let Some(committed) = history.text(blob, self.limits.blob_bytes_max)? else { return Ok(FOR_GOOD) };
 
         // The work tree is one more version on top of HEAD, whose own lines have no author yet.
         let len = u32::try_from(self.authors.len()).unwrap_or(u32::MAX);
@@ -85,13 +98,16 @@ impl<'a> Blame<'a> {
         let mut commits_seen = 0;
         while let Some((_, _, suspect)) = self.queue.pop() {
             let Some((blob, runs)) = self.open.remove(&suspect) else { continue };
-            if commits_seen >= self.limits.commits_max || Instant::now() >= self.deadline {
-                return Ok(None);
+            if commits_seen >= self.limits.commits_max {
+                return Ok(FOR_GOOD);
+            }
+            if Instant::now() >= self.deadline {
+                return Ok(Err(Unknown::OutOfTime));
             }
             commits_seen += 1;
             self.look_at(suspect, blob, runs)?;
         }
-        Ok(Some(()))
+        Ok(Ok(()))
     }
 
     /// Passes lines on to the parents that have them; the rest is this commit's.

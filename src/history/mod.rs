@@ -17,5 +17,6 @@ mod tests;
 
 pub use checkout::checkout;
 pub use files::{FileHistories, FileHistory};
+pub use lines::{LineAuthors, Unknown};
 pub use place::{NoHistory, Place};
 pub use repository::{Head, History, Limits};

@@ -92,7 +92,7 @@ fn files(history: &History) -> FileHistories {
 
 /// The author of each line, `-` for none.
 fn authors(history: &History, path: &str, text: &str) -> Option<Vec<String>> {
-    let authors = history.line_authors(path, text, &limits())?;
+    let authors = history.line_authors(path, text, &limits()).ok()?;
     Some(authors.iter().map(|author| author.as_deref().unwrap_or("-").to_owned()).collect())
 }
 
@@ -153,7 +153,7 @@ fn binary_and_large_files_have_no_churn() {
     assert_eq!(authors(&history, "binary", "\0\n\n"), None);
     assert_eq!(
         history.line_authors("large", &repo.read("large"), &Limits { blob_bytes_max: 499, ..limits() }),
-        None
+        Err(Unknown::ForGood)
     );
 }
 
@@ -398,13 +398,13 @@ fn limits_leave_the_unknown_out() {
         (&*found.files["often.txt"].last_author, churn(&found.files["often.txt"])),
         ("Bob", (3, 3, 3))
     );
-    assert_eq!(history.line_authors("early.txt", "one\n", &few), None);
-    assert!(history.line_authors("often.txt", "5\n", &few).is_some());
+    assert_eq!(history.line_authors("early.txt", "one\n", &few), Err(Unknown::ForGood));
+    assert!(history.line_authors("often.txt", "5\n", &few).is_ok());
 
     let no_time = Limits { time: Duration::ZERO, ..limits() };
     let cancelled = [history.files(&limits(), &|| true), history.files(&no_time, &|| false)];
     assert!(cancelled.iter().all(|found| !found.complete && found.files.is_empty()));
-    assert_eq!(history.line_authors("early.txt", "one\n", &no_time), None);
+    assert_eq!(history.line_authors("early.txt", "one\n", &no_time), Err(Unknown::OutOfTime));
 }
 
 #[test]

@@ -2,14 +2,14 @@
 //! cannot be found out in its time stays unknown and is looked for again by the next run.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use super::file::{Kind, ReadLimits, Root};
 use super::run::Run;
 use crate::config;
 use crate::contract::Fault;
-use crate::history::{FileHistories, Head, History, Limits, NoHistory};
+use crate::history::{FileHistories, Head, History, Limits, LineAuthors, NoHistory, Unknown};
 use crate::jobs::Phase;
 use crate::languages::facts::Field;
 use crate::store::{
@@ -156,10 +156,8 @@ async fn write_files(
 
 /// Attributes the lines of files that changed since that was done, as far as the time goes.
 async fn write_lines(run: &Run<'_>, opened: History, known: Vec<KnownHistory>) -> Result<(), Fault> {
-    let mut due: Vec<KnownHistory> = known
-        .into_iter()
-        .filter(|file| file.last_commit.is_some() && file.last_commit != file.attributed_to)
-        .collect();
+    let mut due: Vec<KnownHistory> =
+        known.into_iter().filter(|file| Attributed::of(file).is_due(run.options.full)).collect();
     let deadline = Instant::now() + Duration::from_millis(run.config.indexing.history_ms_max);
     let mut names = KnownNames::default();
     while !due.is_empty() && Instant::now() < deadline && !run.cancel.is_cancelled() {
@@ -170,6 +168,7 @@ async fn write_lines(run: &Run<'_>, opened: History, known: Vec<KnownHistory>) -
         let spans = history::spans(&mut tx, &ids).await?;
         let mut authors = Vec::new();
         for (file, lines) in &attributed {
+            let lines = lines.as_deref().unwrap_or_default();
             for span in spans.get(&file.file_id).into_iter().flatten() {
                 let names = names_of(lines, span.first, span.last);
                 if !names.is_empty() {
@@ -181,7 +180,7 @@ async fn write_lines(run: &Run<'_>, opened: History, known: Vec<KnownHistory>) -
         }
         let files: Vec<(i64, String)> = attributed
             .iter()
-            .filter_map(|(file, _)| Some((file.file_id, file.last_commit.clone()?)))
+            .filter_map(|(file, lines)| Some((file.file_id, Attributed::of(file).after(lines)?)))
             .collect();
         history::write_authors(&mut tx, run.fence, &files, &authors, &mut names).await?;
         tx.commit().await?;
@@ -189,8 +188,46 @@ async fn write_lines(run: &Run<'_>, opened: History, known: Vec<KnownHistory>) -
     Ok(())
 }
 
-/// Authors by line; empty where they are not known.
-type LineAuthors = Vec<Option<std::sync::Arc<str>>>;
+/// How often the lines of a file are attributed in vain, one run after the other, before only another commit makes it worth
+/// while.
+const TRIES_MAX: usize = 5;
+
+/// What is known of a file's attribution: the commit to which its lines were attributed, or how often the time was over
+/// before they were, as `late` before that commit, once for each.
+struct Attributed<'a> {
+    last_commit: Option<&'a str>,
+    to: Option<&'a str>,
+    /// Tries in vain.
+    late: usize,
+}
+
+impl<'a> Attributed<'a> {
+    const LATE: &'static str = "late ";
+
+    fn of(file: &'a KnownHistory) -> Self {
+        let (mut to, mut late) = (file.attributed_to.as_deref(), 0);
+        while let Some(rest) = to.and_then(|to| to.strip_prefix(Self::LATE)) {
+            (to, late) = (Some(rest), late + 1);
+        }
+        Self { last_commit: file.last_commit.as_deref(), to, late }
+    }
+
+    fn is_due(&self, full: bool) -> bool {
+        let to_be_tried = self.late > 0 && (full || self.late < TRIES_MAX);
+        self.last_commit.is_some() && (self.last_commit != self.to || to_be_tried)
+    }
+
+    /// What is stored after another try.
+    fn after(&self, lines: &Result<LineAuthors, Unknown>) -> Option<String> {
+        let commit = self.last_commit?;
+        let late = match lines {
+            Err(Unknown::OutOfTime) if self.last_commit == self.to => (self.late + 1).min(TRIES_MAX),
+            Err(Unknown::OutOfTime) => 1,
+            _ => 0,
+        };
+        Some(Self::LATE.repeat(late) + commit)
+    }
+}
 
 /// Who wrote the lines of each file, on all cores; files that the time does not reach are left out.
 async fn attribute(
@@ -198,7 +235,7 @@ async fn attribute(
     opened: History,
     files: Vec<KnownHistory>,
     deadline: Instant,
-) -> Result<Vec<(KnownHistory, LineAuthors)>, Fault> {
+) -> Result<Vec<(KnownHistory, Result<LineAuthors, Unknown>)>, Fault> {
     let (settings, cancel) = (run.config.indexing.clone(), run.cancel.clone());
     let root = Root::open(run.root)?;
     let working = tokio::task::spawn_blocking(move || {
@@ -228,11 +265,16 @@ async fn attribute(
     working.await.map_err(|error| Fault::internal("Attributing lines failed unexpectedly.", error))
 }
 
-fn lines_of(opened: &History, root: &Root, path: &str, settings: &config::Indexing) -> LineAuthors {
+fn lines_of(
+    opened: &History,
+    root: &Root,
+    path: &str,
+    settings: &config::Indexing,
+) -> Result<LineAuthors, Unknown> {
     let read =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
-    let Kind::Text { text, .. } = root.read(path, &read).kind else { return Vec::new() };
-    opened.line_authors(path, &text, &Limits { time: FILE_TIME_MAX, ..limits(settings) }).unwrap_or_default()
+    let Kind::Text { text, .. } = root.read(path, &read).kind else { return Err(Unknown::ForGood) };
+    opened.line_authors(path, &text, &Limits { time: FILE_TIME_MAX, ..limits(settings) })
 }
 
 fn limits(settings: &config::Indexing) -> Limits {
@@ -245,7 +287,7 @@ fn limits(settings: &config::Indexing) -> Limits {
 }
 
 /// The different authors of lines `first..=last`, 1-based, sorted.
-fn names_of(lines: &LineAuthors, first: i32, last: i32) -> Vec<String> {
+fn names_of(lines: &[Option<Arc<str>>], first: i32, last: i32) -> Vec<String> {
     let at = |line: i32| usize::try_from(line).unwrap_or(0);
     let mut names: Vec<String> = lines
         .iter()
@@ -257,4 +299,36 @@ fn names_of(lines: &LineAuthors, first: i32, last: i32) -> Vec<String> {
     names.sort();
     names.dedup();
     names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_ran_out_of_time_is_tried_again_and_not_for_ever() {
+        let mut file = KnownHistory {
+            file_id: 1,
+            path: "a.rs".into(),
+            last_commit: Some("c1".into()),
+            attributed_to: None,
+        };
+        let mut tries = 0;
+        while Attributed::of(&file).is_due(false) {
+            tries += 1;
+            file.attributed_to = Attributed::of(&file).after(&Err(Unknown::OutOfTime));
+        }
+        assert_eq!(tries, TRIES_MAX);
+        assert!(Attributed::of(&file).is_due(true), "a full run tries");
+        file.last_commit = Some("c2".into());
+        assert!(Attributed::of(&file).is_due(false), "and so does the run after another commit");
+        file.attributed_to = Attributed::of(&file).after(&Err(Unknown::OutOfTime));
+        assert_eq!(file.attributed_to.as_deref(), Some("late c2"));
+        file.attributed_to = Attributed::of(&file).after(&Ok(Vec::new()));
+        assert_eq!(file.attributed_to.as_deref(), Some("c2"));
+        assert!(!Attributed::of(&file).is_due(true));
+        file.attributed_to = None;
+        file.attributed_to = Attributed::of(&file).after(&Err(Unknown::ForGood));
+        assert!(!Attributed::of(&file).is_due(false), "nothing changes what is not there");
+    }
 }
