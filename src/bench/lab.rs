@@ -88,7 +88,8 @@ impl Lab {
     /// # Errors
     /// The run's own fault.
     pub async fn index(&self, project: &str, folder: &Path) -> Result<RunReport, Fault> {
-        let arguments = json!({ "repoPath": folder, "project_id": project });
+        // Two sets of questions can ask about different parts of one repository.
+        let arguments = json!({ "repoPath": folder, "project_id": project, "force": true });
         let mut answer = self.call("build_index", arguments).await?;
         serde_json::from_value(answer["report"].take())
             .map_err(|error| Fault::internal("The report of a run cannot be read.", error))
