@@ -6,15 +6,22 @@
 //! that can never match, and compare what both find (`oracle.rs`).
 //!
 //! What is understood: named and anonymous nodes, `_` and `(_)`, supertypes, fields and absent fields, alternatives,
-//! groups, anchors, `?`, `*`, `+`, captures, `#eq?`, `#any-of?`, `#match?`, their opposites and `#set!`. Anything else
-//! is an error when the query is read.
+//! groups of anchored neighbours, anchors, `?`, `*`, `+`, captures, `#eq?`, `#any-of?`, `#match?`, their opposites and
+//! `#set!`. Anything else is an error when the query is read.
+//!
+//! Captures whose names begin with `_` serve predicates and are not told: matches that differ in nothing else are one.
+//! A repetition takes all that it can have. What a pattern costs grows with the number of nodes (`growth.rs`).
 
 mod matches;
 mod nodes;
 mod predicates;
 mod read;
+mod search;
+mod shape;
 mod words;
 
+#[cfg(test)]
+mod growth;
 #[cfg(test)]
 mod oracle;
 

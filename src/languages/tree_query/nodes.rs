@@ -24,6 +24,8 @@ pub(super) struct Placed<'t> {
     /// One past its last descendant.
     pub(super) end: Position,
     parent: Position,
+    /// The first named one of it and the siblings behind it, or none.
+    pub(super) next_named: Position,
     /// The last of its children that is named, or 0 where there is none.
     last_named_child: Position,
 }
@@ -61,6 +63,7 @@ impl<'t> Nodes<'t> {
                 named,
                 end: at + 1,
                 parent,
+                next_named: NONE,
                 last_named_child: 0,
             });
             if cursor.goto_first_child() {
@@ -69,6 +72,7 @@ impl<'t> Nodes<'t> {
             }
             while !cursor.goto_next_sibling() {
                 if !cursor.goto_parent() {
+                    note_next_named(&mut nodes);
                     return Some(Self(nodes));
                 }
                 let end = nodes.len() as Position;
@@ -96,6 +100,11 @@ impl<'t> Nodes<'t> {
     /// One past the last of its descendants.
     pub(in crate::languages) fn end(&self, at: Position) -> Position {
         self.0[at as usize].end
+    }
+
+    /// What it says.
+    pub(super) fn text<'x>(&self, at: Position, text: &'x str) -> &'x str {
+        text.get(self.node(at).byte_range()).unwrap_or_default()
     }
 
     pub(super) fn get(&self, at: Position) -> &Placed<'t> {
@@ -131,5 +140,39 @@ impl<'t> Nodes<'t> {
             next = self.get(child).end;
             Some(child)
         })
+    }
+}
+
+#[cfg(test)]
+impl<'t> Nodes<'t> {
+    /// Nodes of these kinds and fields at these depths, the root's being 0; all of them say what `node` says.
+    pub(super) fn made(node: Node<'t>, made: &[(usize, u16, u16)]) -> Self {
+        let mut nodes: Vec<Placed<'t>> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        for (at, &(depth, kind, field)) in made.iter().enumerate() {
+            open.drain(depth..).for_each(|done| nodes[done].end = at as Position);
+            let parent = open.last().map_or(NONE, |parent| *parent as Position);
+            let named = node.language().node_kind_is_named(kind);
+            if named && let Some(parent) = nodes.get_mut(parent as usize) {
+                parent.last_named_child = at as Position;
+            }
+            let (end, last_named_child, next_named) = (made.len() as Position, 0, NONE);
+            nodes.push(Placed { node, kind, field, named, end, parent, next_named, last_named_child });
+            open.push(at);
+        }
+        note_next_named(&mut nodes);
+        Self(nodes)
+    }
+}
+
+fn note_next_named(nodes: &mut [Placed<'_>]) {
+    // By parent: its first named child behind the one that is looked at.
+    let mut first_named = vec![NONE; nodes.len()];
+    for at in (1..nodes.len()).rev() {
+        let parent = nodes[at].parent as usize;
+        if nodes[at].named {
+            first_named[parent] = at as Position;
+        }
+        nodes[at].next_named = first_named[parent];
     }
 }

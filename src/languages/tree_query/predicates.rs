@@ -22,20 +22,37 @@ pub(super) enum Test {
 }
 
 impl Predicate {
+    /// Whether it says something of each node by itself.
+    pub(super) fn is_alone(&self) -> bool {
+        !matches!(self.test, Test::Same(_))
+    }
+
+    /// Whether a capture is needed for it.
+    pub(super) fn needs(&self, capture: u16) -> bool {
+        self.capture == capture || matches!(self.test, Test::Same(other) if other == capture)
+    }
+
+    /// Whether a node's text fulfils it; of one that compares nodes, true.
+    pub(super) fn accepts(&self, said: &str) -> bool {
+        match &self.test {
+            Test::Among(texts) => texts.iter().any(|text| text == said) == self.is,
+            Test::Matches(regex) => regex.is_match(said) == self.is,
+            Test::Same(_) => true,
+        }
+    }
+
+    /// Whether what a whole match captured fulfils it.
     pub(super) fn holds(&self, captured: &[Captured], nodes: &Nodes<'_>, text: &str) -> bool {
         let of = |capture: u16| {
             let these = captured.iter().filter(move |captured| captured.capture == capture);
-            these.map(|captured| text.get(nodes.node(captured.at).byte_range()).unwrap_or_default())
+            these.map(|captured| nodes.text(captured.at, text))
         };
         match &self.test {
-            Test::Among(texts) => {
-                of(self.capture).all(|said| texts.iter().any(|text| text == said) == self.is)
-            }
-            Test::Matches(regex) => of(self.capture).all(|said| regex.is_match(said) == self.is),
             Test::Same(other) => {
                 of(self.capture).count() == of(*other).count()
                     && of(self.capture).zip(of(*other)).all(|(said, other)| (said == other) == self.is)
             }
+            _ => of(self.capture).all(|said| self.accepts(said)),
         }
     }
 }

@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use tree_sitter::Language;
 
 use super::predicates::{Predicate, Test};
+use super::shape::{Kind, NodeItem, Pattern, Slot};
 use super::words::{Word, words};
 
-/// Alternatives in alternatives, nodes in nodes.
+/// Alternatives in alternatives, nodes in nodes. What matches is looked for as deep as that.
 const DEPTH_MAX: usize = 64;
 
 /// A query, ready to be matched.
@@ -18,65 +19,6 @@ pub(in crate::languages) struct Query {
     pub(super) by_kind: Vec<Vec<u16>>,
     /// Patterns that any node can begin.
     pub(super) anywhere: Vec<u16>,
-}
-
-/// One pattern of a query.
-pub(super) struct Pattern {
-    /// One item, or the neighbours of a group.
-    pub(super) items: Vec<Item>,
-    /// Conditions that the text of its captures fulfils.
-    pub(super) predicates: Vec<Predicate>,
-    /// `#set!`, by key.
-    settings: Vec<(String, String)>,
-    /// Whether one match of it can have captured a part of what another one did.
-    pub(super) varies: bool,
-}
-
-/// A part of a pattern, in the order of siblings.
-pub(super) enum Item {
-    /// One node.
-    Node(Box<NodeItem>),
-    /// Any one of these.
-    Any(Vec<Self>),
-    /// All of these, one after the other.
-    All(Vec<Self>),
-    /// An item that may be missing, or stand there several times.
-    Times {
-        item: Box<Self>,
-        /// Whether it may be missing.
-        optional: bool,
-        /// Whether there may be more than one.
-        many: bool,
-    },
-}
-
-/// What a node has to be.
-pub(super) struct NodeItem {
-    pub(super) kind: Kind,
-    /// Id of its field; 0 for any or none.
-    pub(super) field: u16,
-    /// Fields of which it has none.
-    pub(super) without: Vec<u16>,
-    pub(super) captures: Vec<u16>,
-    /// No named sibling stands between it and what precedes.
-    pub(super) anchored: bool,
-    /// No named sibling follows it.
-    pub(super) last: bool,
-    pub(super) children: Vec<Item>,
-    /// Whether it or something in it is captured.
-    pub(super) tells: bool,
-}
-
-/// Kinds of node.
-pub(super) enum Kind {
-    /// `_`: any.
-    Any,
-    /// `(_)`: any with a name of its own.
-    Named,
-    /// This one.
-    Is(u16),
-    /// One of a supertype's, sorted.
-    Of(Vec<u16>),
 }
 
 impl Query {
@@ -107,6 +49,11 @@ impl Query {
         self.captures.iter().map(String::as_str)
     }
 
+    /// Whether a capture serves predicates alone.
+    pub(super) fn is_private(&self, capture: u16) -> bool {
+        self.captures[usize::from(capture)].starts_with('_')
+    }
+
     /// How many patterns there are.
     pub(in crate::languages) fn pattern_count(&self) -> usize {
         self.patterns.len()
@@ -132,15 +79,15 @@ impl Query {
     /// Whether a pattern has a capture.
     #[cfg(test)]
     pub(in crate::languages) fn captures(&self, pattern: usize, capture: usize) -> bool {
-        self.patterns[pattern].items.iter().any(|item| item.captures(capture))
+        self.patterns[pattern].slots.iter().any(|slot| slot.captures(capture))
     }
 
     fn sort_by_first_kind(&mut self) -> Result<(), String> {
         for (at, pattern) in self.patterns.iter().enumerate() {
             let number = u16::try_from(at).map_err(|_| "too many patterns")?;
             let mut kinds = BTreeSet::new();
-            let first = pattern.items.first().ok_or("an empty pattern")?;
-            if !first.first_kinds(&mut kinds) {
+            let of = pattern.slots.first().ok_or("an empty pattern")?.nodes.iter();
+            if !of.map(|node| node.kind.list(&mut kinds)).fold(true, |all, listed| all && listed) {
                 self.anywhere.push(number);
                 continue;
             }
@@ -152,95 +99,23 @@ impl Query {
     }
 }
 
+/// What stands between the parentheses of a query.
+enum Item {
+    One(Slot),
+    /// Several next to each other.
+    Group(Vec<Slot>),
+}
+
 impl Item {
-    /// Adds the kinds that its first node can be of; false where that is any.
-    fn first_kinds(&self, kinds: &mut BTreeSet<u16>) -> bool {
+    fn one(self) -> Result<Slot, String> {
         match self {
-            Self::Node(node) => match &node.kind {
-                Kind::Any | Kind::Named => return false,
-                Kind::Is(kind) => _ = kinds.insert(*kind),
-                Kind::Of(of) => kinds.extend(of),
-            },
-            Self::Any(items) => return items.iter().all(|item| item.first_kinds(kinds)),
-            Self::All(items) => return items.first().is_some_and(|item| item.first_kinds(kinds)),
-            Self::Times { item, .. } => return item.first_kinds(kinds),
-        }
-        true
-    }
-
-    /// Whether something in it is captured.
-    pub(super) fn tells(&self) -> bool {
-        match self {
-            Self::Node(node) => node.tells,
-            Self::Any(items) | Self::All(items) => items.iter().any(Self::tells),
-            Self::Times { item, .. } => item.tells(),
+            Self::One(slot) => Ok(slot),
+            Self::Group(_) => Err("a group where one node can stand".to_owned()),
         }
     }
 
-    /// Whether a capture is in it.
-    #[cfg(test)]
-    fn captures(&self, capture: usize) -> bool {
-        match self {
-            Self::Node(node) => {
-                node.captures.iter().any(|has| usize::from(*has) == capture)
-                    || node.children.iter().any(|item| item.captures(capture))
-            }
-            Self::Any(items) | Self::All(items) => items.iter().any(|item| item.captures(capture)),
-            Self::Times { item, .. } => item.captures(capture),
-        }
-    }
-
-    /// Whether something in it may be missing, stand there several times, or be something else.
-    fn varies(&self) -> bool {
-        match self {
-            Self::Node(node) => node.children.iter().any(Self::varies),
-            Self::All(items) => items.iter().any(Self::varies),
-            Self::Any(_) | Self::Times { .. } => self.tells(),
-        }
-    }
-
-    /// Whether its first node is anchored to what precedes.
-    pub(super) fn anchored(&self) -> bool {
-        match self {
-            Self::Node(node) => node.anchored,
-            Self::Any(items) | Self::All(items) => items.first().is_some_and(Self::anchored),
-            Self::Times { item, .. } => item.anchored(),
-        }
-    }
-
-    /// Whether it ends a list of children.
-    pub(super) fn last(&self) -> bool {
-        match self {
-            Self::Node(node) => node.last,
-            Self::Any(items) | Self::All(items) => items.first().is_some_and(Self::last),
-            Self::Times { item, .. } => item.last(),
-        }
-    }
-
-    /// Changes the node that it begins with, in each alternative.
-    fn on_first(&mut self, change: &mut impl FnMut(&mut NodeItem)) {
-        match self {
-            Self::Node(node) => change(node),
-            Self::Any(items) => items.iter_mut().for_each(|item| item.on_first(change)),
-            Self::All(items) => items.iter_mut().take(1).for_each(|item| item.on_first(change)),
-            Self::Times { item, .. } => item.on_first(change),
-        }
-    }
-
-    /// Notes in each node whether something in it is captured.
-    fn note(&mut self) -> bool {
-        match self {
-            Self::Node(node) => {
-                // All of them are to be noted.
-                let inside = node.children.iter_mut().fold(false, |tells, item| item.note() | tells);
-                node.tells = inside || !node.captures.is_empty();
-                node.tells
-            }
-            Self::Any(items) | Self::All(items) => {
-                items.iter_mut().fold(false, |tells, item| item.note() | tells)
-            }
-            Self::Times { item, .. } => item.note(),
-        }
+    fn node(kind: Kind, anchored: bool) -> Self {
+        Self::One(Slot::new(vec![NodeItem::new(kind, anchored)]))
     }
 }
 
@@ -263,15 +138,13 @@ struct Reader<'a> {
 impl<'a> Reader<'a> {
     fn pattern(&mut self) -> Result<Pattern, String> {
         let mut gathered = Gathered::default();
-        let mut item = self.item(false, &mut gathered)?.ok_or("a predicate stands alone")?;
-        item.note();
-        let items = match item {
-            Item::All(items) => items,
-            item => vec![item],
+        let slots = match self.item(false, &mut gathered)?.ok_or("a predicate stands alone")? {
+            Item::One(slot) => vec![slot],
+            Item::Group(slots) => slots,
         };
         let Gathered { predicates, settings } = gathered;
-        let varies = items.iter().any(Item::varies);
-        Ok(Pattern { items, predicates, settings, varies })
+        let is_private = |capture: u16| self.captures[usize::from(capture)].starts_with('_');
+        Pattern::new(slots, predicates, settings, &is_private, self.language)
     }
 
     fn peek(&self) -> Option<&'a Word<'a>> {
@@ -307,16 +180,16 @@ impl<'a> Reader<'a> {
                 }
                 _ => self.node(anchored, gathered)?,
             },
-            Word::Text(kind) => NodeItem::item(Kind::Is(self.kind(kind, false)?), anchored),
-            Word::Name("_") => NodeItem::item(Kind::Any, anchored),
+            Word::Text(kind) => Item::node(Kind::Is(self.kind(kind, false)?), anchored),
+            Word::Name("_") => Item::node(Kind::Any, anchored),
             Word::Name(field) => {
                 let id = self.field(field)?;
                 if !self.takes(':') {
                     return Err(format!("`{field}` is neither a node nor a field"));
                 }
-                let mut item = self.item(anchored, gathered)?.ok_or("a field without a node")?;
-                item.on_first(&mut |node| node.field = id);
-                item
+                let mut slot = self.item(anchored, gathered)?.ok_or("a field without a node")?.one()?;
+                slot.nodes.iter_mut().for_each(|node| node.field = id);
+                Item::One(slot)
             }
             word => return Err(format!("{word:?} begins no node")),
         };
@@ -324,41 +197,49 @@ impl<'a> Reader<'a> {
         self.suffixes(item).map(Some)
     }
 
-    fn suffixes(&mut self, mut item: Item) -> Result<Item, String> {
-        let (mut optional, mut many) = (false, false);
+    fn suffixes(&mut self, item: Item) -> Result<Item, String> {
+        if !matches!(self.peek(), Some(Word::Mark('?' | '*' | '+') | Word::Capture(_))) {
+            return Ok(item);
+        }
+        let mut slot = item.one()?;
         loop {
             match self.peek() {
-                Some(Word::Mark('?')) => optional = true,
-                Some(Word::Mark('*')) => (optional, many) = (true, true),
-                Some(Word::Mark('+')) => many = true,
+                Some(Word::Mark('?')) => slot.optional = true,
+                Some(Word::Mark('*')) => (slot.optional, slot.many) = (true, true),
+                Some(Word::Mark('+')) => slot.many = true,
                 Some(Word::Capture(name)) => {
                     let capture = self.capture(name)?;
-                    item.on_first(&mut |node| node.captures.push(capture));
+                    slot.nodes.iter_mut().for_each(|node| node.captures.push(capture));
                 }
-                _ => break,
+                _ => return Ok(Item::One(slot)),
             }
             self.at += 1;
         }
-        Ok(if optional || many { Item::Times { item: Box::new(item), optional, many } } else { item })
     }
 
     fn alternatives(&mut self, anchored: bool, gathered: &mut Gathered) -> Result<Item, String> {
-        let mut items = Vec::new();
+        let mut nodes = Vec::new();
         while !self.takes(']') {
-            items.push(self.item(anchored, gathered)?.ok_or("a predicate is no alternative")?);
+            let slot = self.item(anchored, gathered)?.ok_or("a predicate is no alternative")?.one()?;
+            if slot.optional || slot.many {
+                return Err("an alternative that may be missing or repeated".to_owned());
+            }
+            nodes.extend(slot.nodes);
         }
-        if items.is_empty() { Err("no alternatives".to_owned()) } else { Ok(Item::Any(items)) }
+        if nodes.is_empty() { Err("no alternatives".to_owned()) } else { Ok(Item::One(Slot::new(nodes))) }
     }
 
     fn group(&mut self, anchored: bool, gathered: &mut Gathered) -> Result<Item, String> {
-        let (mut items, mut anchored) = (Vec::new(), anchored);
+        let (mut slots, mut anchored) = (Vec::new(), anchored);
         while !self.takes(')') {
             anchored |= self.takes('.');
-            items.extend(self.item(anchored, gathered)?);
+            if let Some(item) = self.item(anchored, gathered)? {
+                slots.push(item.one()?);
+            }
             anchored = false;
         }
         // Parentheses around one node and its predicates mean the node.
-        Ok(if items.len() == 1 { items.remove(0) } else { Item::All(items) })
+        Ok(if slots.len() == 1 { Item::One(slots.remove(0)) } else { Item::Group(slots) })
     }
 
     /// A named node, behind its parenthesis.
@@ -368,7 +249,7 @@ impl<'a> Reader<'a> {
             "_" => Kind::Named,
             name => self.named(name)?,
         };
-        let Item::Node(mut node) = NodeItem::item(kind, anchored) else { return Err("no node".to_owned()) };
+        let mut node = NodeItem::new(kind, anchored);
         loop {
             if self.takes('!') {
                 let Word::Name(field) = self.next()? else { return Err("`!` without a field".to_owned()) };
@@ -378,13 +259,18 @@ impl<'a> Reader<'a> {
             let anchored = self.takes('.');
             if self.takes(')') {
                 match node.children.last_mut() {
-                    Some(last) if anchored => last.on_first(&mut |node| node.last = true),
+                    Some(slot) if anchored => slot.nodes.iter_mut().for_each(|node| node.last = true),
                     None if anchored => return Err("`.` without a child".to_owned()),
                     _ => {}
                 }
-                return Ok(Item::Node(node));
+                return Ok(Item::One(Slot::new(vec![node])));
             }
-            node.children.extend(self.item(anchored, gathered)?);
+            if let Some(item) = self.item(anchored, gathered)? {
+                match item {
+                    Item::One(slot) => node.children.push(slot),
+                    Item::Group(slots) => node.children.extend(slots),
+                }
+            }
         }
     }
 
@@ -478,20 +364,5 @@ impl<'a> Reader<'a> {
     fn field(&self, name: &str) -> Result<u16, String> {
         let id = self.language.field_id_for_name(name).map(u16::from);
         id.ok_or_else(|| format!("no field is called `{name}`"))
-    }
-}
-
-impl NodeItem {
-    fn item(kind: Kind, anchored: bool) -> Item {
-        Item::Node(Box::new(Self {
-            kind,
-            field: 0,
-            without: Vec::new(),
-            captures: Vec::new(),
-            anchored,
-            last: false,
-            children: Vec::new(),
-            tells: false,
-        }))
     }
 }
