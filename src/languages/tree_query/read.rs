@@ -86,8 +86,8 @@ impl Query {
         for (at, pattern) in self.patterns.iter().enumerate() {
             let number = u16::try_from(at).map_err(|_| "too many patterns")?;
             let mut kinds = BTreeSet::new();
-            let of = pattern.slots.first().ok_or("an empty pattern")?.nodes.iter();
-            if !of.map(|node| node.kind.list(&mut kinds)).fold(true, |all, listed| all && listed) {
+            let mut of = pattern.slots.first().ok_or("an empty pattern")?.nodes.iter();
+            if !of.all(|node| node.kind.list(&mut kinds)) {
                 self.anywhere.push(number);
                 continue;
             }
