@@ -12,6 +12,8 @@ use crate::store::{ChunkWrite, CommentWrite, DefinitionWrite, NamedFact, WordsWr
 
 /// What comments of a chunk are kept as a text of their own, in bytes. Of longer ones the beginning is kept.
 const COMMENTS_BYTES_MAX: usize = 8_000;
+/// Signatures of one chunk that can be searched, in bytes; those of further definitions stand with the definitions alone.
+const SIGNATURES_BYTES_MAX: usize = 32_000;
 
 /// The rows of one chunk of the file at `path`. Comments are a text of their own in code alone: documents are prose
 /// all through.
@@ -67,7 +69,7 @@ pub(super) fn chunk_write(
     }
 }
 
-/// Signatures of all that a chunk defines, each on its line and once; none holds the end of a line.
+/// Signatures of all that a chunk defines, each on its line and once, as many as have room; none holds the end of a line.
 fn signatures(chunk: &Chunk) -> Option<String> {
     let mut all: Vec<&str> = chunk.signature.as_deref().into_iter().collect();
     // Names of one declaration share their signature and stand side by side.
@@ -76,8 +78,13 @@ fn signatures(chunk: &Chunk) -> Option<String> {
     let mut last = None;
     all.retain(|signature| last.replace(*signature) != Some(*signature));
     let repeats = |at: usize, signature: &str| at > 0 && Some(signature) == main;
-    let all: Vec<&str> =
-        all.into_iter().enumerate().filter(|(at, one)| !repeats(*at, one)).map(|(_, one)| one).collect();
+    let mut bytes = 0;
+    let mut has_room = |one: &&str| {
+        bytes += one.len() + 1;
+        bytes <= SIGNATURES_BYTES_MAX
+    };
+    let all = all.into_iter().enumerate().filter(|(at, one)| !repeats(*at, one)).map(|(_, one)| one);
+    let all: Vec<&str> = all.take_while(|one| has_room(one)).collect();
     (!all.is_empty()).then(|| all.join("\n"))
 }
 

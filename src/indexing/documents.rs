@@ -102,21 +102,20 @@ async fn written(
     loop {
         let page = documents.page(&after, run.config.indexing.batch_files.max(1)).await?;
         if run.cancel.is_cancelled() {
-            return Err(Fault::new(
-                ErrorCode::Cancelled,
-                "The index run was cancelled; what was committed stays.",
-            ));
+            return Err(cancelled());
         }
         let Some(last) = page.last() else { break };
         after.clone_from(&last.path);
         let seen = page.len() as u64;
-        let mut due = page;
-        due.retain(|document| {
-            let same = stored
-                .remove(&document.path)
-                .is_some_and(|row| row.content_hash == document.content_hash() && !is_to_be_retried(&row));
-            !(keeps_same && same)
+        let timeout_ms = run.config.indexing.parse_timeout_ms;
+        let due = page.into_iter().filter_map(|document| {
+            let same =
+                stored.remove(&document.path).filter(|row| row.content_hash == document.content_hash());
+            let same = same.filter(|_| keeps_same);
+            let settled = same.as_ref().is_some_and(|row| !is_to_be_retried(row, timeout_ms));
+            (!settled).then(|| (document, same.map_or(0, |row| row.facts_tried_ms)))
         });
+        let due: Vec<(Document, i64)> = due.collect();
         report.files_unchanged += seen - due.len() as u64;
         report.files_changed += due.len() as u64;
         let (chunks, redacted) = write_page(run, repository.id, due, &mut known).await?;
@@ -135,23 +134,31 @@ async fn written(
     Ok(report)
 }
 
-/// Returns how many chunks came and went, and how many secrets were replaced.
+fn cancelled() -> Fault {
+    Fault::new(ErrorCode::Cancelled, "The index run was cancelled; what was committed stays.")
+}
+
+/// Writes documents, each with the milliseconds that it was given before. Returns how many chunks came and went, and how many secrets were replaced.
 async fn write_page(
     run: &Run<'_>,
     repository_id: i64,
-    due: Vec<Document>,
+    due: Vec<(Document, i64)>,
     known: &mut KnownNames,
 ) -> Result<(i64, u64), Fault> {
     if due.is_empty() {
         return Ok((0, 0));
     }
     let (settings, dictionary) = (run.config.indexing.clone(), run.dictionary.clone());
+    let cancel = run.cancel.clone();
     let preparing = tokio::task::spawn_blocking(move || {
-        let rows = due.into_iter().map(|document| of_document(document, &settings, dictionary.as_deref()));
-        rows.collect::<Vec<_>>()
+        let cancelled = || cancel.is_cancelled();
+        let row =
+            |(document, tried)| of_document(document, tried, &settings, dictionary.as_deref(), &cancelled);
+        due.into_iter().map(row).collect::<Option<Vec<_>>>()
     });
     let prepared =
         preparing.await.map_err(|error| Fault::internal("Reading the texts failed unexpectedly.", error))?;
+    let prepared = prepared.ok_or_else(cancelled)?;
     let (mut rows, mut redacted) = (Vec::with_capacity(prepared.len()), 0);
     for one in prepared {
         if let Prepared::Changed { file, redacted: count } = one {

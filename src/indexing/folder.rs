@@ -23,7 +23,7 @@ const AHEAD: usize = 64;
 /// As the walk, for a root that cannot be read.
 pub fn read_folder(root: &Path, settings: &config::Indexing) -> Result<Vec<FileWrite>, Fault> {
     let walked = walk(root, &settings.into(), &|| false)?;
-    let read = plan(Vec::new(), walked.entries, true, Mode::All).read;
+    let read = plan(Vec::new(), walked.entries, true, Mode::All, 0).read;
     let root = Root::open(root)?;
     let with = ReadWith { mode: Mode::All, rules: None, dictionary: None };
     let threads = std::thread::available_parallelism().map_or(2, usize::from);

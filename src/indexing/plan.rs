@@ -41,12 +41,24 @@ pub(super) struct Known {
     pub(super) content_hash: Vec<u8>,
     /// Why its facts could not be read, where another attempt may have them.
     pub(super) facts_missing: Option<String>,
+    /// How many milliseconds it was given for them so far.
+    pub(super) tried_ms: i64,
 }
+
+/// Time that a text is given for its facts before a run takes them for what cannot be had, in multiples of what one run
+/// gives it: the machine may have been busy, but not each time.
+const TRIES: i64 = 3;
 
 /// Compares. Size and time are only a hint: a file that differs in either is read, and its content
 /// hash decides. `full` reads everything. What is known to be of another mode than `mode` is neither read nor gone.
 #[must_use]
-pub(super) fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool, mode: Mode) -> Plan {
+pub(super) fn plan(
+    stored: Vec<FileRow>,
+    entries: Vec<Entry>,
+    full: bool,
+    mode: Mode,
+    timeout_ms: u64,
+) -> Plan {
     let mut stored: HashMap<String, FileRow> =
         stored.into_iter().map(|row| (row.path.clone(), row)).collect();
     let mut plan = Plan::default();
@@ -56,16 +68,18 @@ pub(super) fn plan(stored: Vec<FileRow>, entries: Vec<Entry>, full: bool, mode: 
                 plan.others += u64::from(row.skipped.is_none());
             }
             None if !mode.may_be(&entry.path) => {}
-            Some(row) if !full && same(&row, &entry) && !is_to_be_retried(&row) => match row.skipped {
-                None => plan.unchanged += 1,
-                Some(reason) => plan.still_skipped.push((reason, row.path)),
-            },
+            Some(row) if !full && same(&row, &entry) && !is_to_be_retried(&row, timeout_ms) => {
+                match row.skipped {
+                    None => plan.unchanged += 1,
+                    Some(reason) => plan.still_skipped.push((reason, row.path)),
+                }
+            }
             Some(row) => {
+                let retried = is_to_be_retried(&row, timeout_ms);
                 let content_hash = if full { Vec::new() } else { row.content_hash };
-                let facts_missing =
-                    row.facts_missing.filter(|reason| MISSING_FACTS.contains(&reason.as_str()));
-                plan.read
-                    .push(ToRead { entry, known: Some(Known { id: row.id, content_hash, facts_missing }) });
+                let facts_missing = row.facts_missing.filter(|_| retried);
+                let known = Known { id: row.id, content_hash, facts_missing, tried_ms: row.facts_tried_ms };
+                plan.read.push(ToRead { entry, known: Some(known) });
             }
             None => plan.read.push(ToRead { entry, known: None }),
         }
@@ -82,9 +96,12 @@ pub(super) fn is_of(row: &FileRow, mode: Mode) -> bool {
     mode.of_files().is_none_or(|word| row.skipped.is_none() && row.mode == word)
 }
 
-/// Whether its facts are missing for a reason that may be gone.
-pub(super) fn is_to_be_retried(row: &FileRow) -> bool {
+/// Whether its facts are missing for a reason that may be gone: time ran out, and a run gives more than has been spent
+/// in vain, or it was not tried often. What is missing for another reason is so until this program or the text changes.
+pub(super) fn is_to_be_retried(row: &FileRow, timeout_ms: u64) -> bool {
+    let limit = i64::try_from(timeout_ms).unwrap_or(i64::MAX).saturating_mul(TRIES);
     row.facts_missing.as_deref().is_some_and(|reason| MISSING_FACTS.contains(&reason))
+        && row.facts_tried_ms < limit
 }
 
 fn same(row: &FileRow, entry: &Entry) -> bool {
@@ -117,14 +134,20 @@ mod tests {
             chunks: 1,
             mode: "code".into(),
             facts_missing: None,
+            facts_tried_ms: 0,
         }
     }
 
     #[test]
     fn reads_only_what_differs_and_deletes_what_is_gone() {
         let stored = vec![row(1, "a", 1, 10), row(2, "b", 1, 10), row(3, "c", 1, 10)];
-        let plan =
-            plan(stored, vec![entry("a", 1, 10), entry("b", 2, 10), entry("d", 1, 10)], false, Mode::All);
+        let plan = plan(
+            stored,
+            vec![entry("a", 1, 10), entry("b", 2, 10), entry("d", 1, 10)],
+            false,
+            Mode::All,
+            2000,
+        );
         assert_eq!(plan.unchanged, 1);
         assert_eq!(plan.read.iter().map(|r| r.entry.path.as_str()).collect::<Vec<_>>(), ["b", "d"]);
         assert_eq!(plan.vanished, [3]);
@@ -136,21 +159,37 @@ mod tests {
             facts_missing: Some(reason.to_owned()),
             ..row(id, path, 1, 10)
         };
-        let stored = vec![
-            missing(1, "a", "facts_timeout"),
-            missing(2, "b", "parse_timeout"),
-            missing(3, "c", "hazard"),
-            row(4, "d", 1, 10),
-        ];
-        let entries = ["a", "b", "c", "d"].map(|path| entry(path, 1, 10));
-        let plan = plan(stored, entries.into(), false, Mode::All);
-        assert_eq!(plan.read.iter().map(|read| read.entry.path.as_str()).collect::<Vec<_>>(), ["a", "b"]);
-        assert_eq!(plan.unchanged, 2, "the others are what they can be");
+        let tried = |tried_ms| FileRow { facts_tried_ms: tried_ms, ..missing(7, "g", "facts_timeout") };
+        let stored = || {
+            vec![
+                missing(1, "a", "facts_timeout"),
+                missing(2, "b", "parse_timeout"),
+                missing(3, "c", "hazard"),
+                row(4, "d", 1, 10),
+                // What is so whenever it is tried.
+                missing(5, "e", "too_many_facts"),
+                missing(6, "f", "parse_failed"),
+            ]
+        };
+        let entries = || Vec::from(["a", "b", "c", "d", "e", "f", "g"].map(|path| entry(path, 1, 10)));
+        let read = |tried_ms, timeout_ms| {
+            let mut stored = stored();
+            stored.push(tried(tried_ms));
+            let plan = plan(stored, entries(), false, Mode::All, timeout_ms);
+            let paths: Vec<String> = plan.read.into_iter().map(|read| read.entry.path).collect();
+            (paths.join(" "), plan.unchanged)
+        };
+        assert_eq!(read(4000, 2000), ("a b g".to_owned(), 4), "the others are what they can be");
+        assert_eq!(read(6000, 2000), ("a b".to_owned(), 5), "it was tried often enough");
+        assert_eq!(read(6000, 2500), ("a b g".to_owned(), 4), "with more time it may come further");
+        let changed = vec![FileRow { facts_tried_ms: 6000, ..missing(1, "a", "facts_timeout") }];
+        let plan = plan(changed, vec![entry("a", 2, 10)], false, Mode::All, 2000);
+        assert_eq!(plan.read.len(), 1, "another text");
     }
 
     #[test]
     fn a_full_run_reads_everything_and_trusts_no_hash() {
-        let plan = plan(vec![row(1, "a", 1, 10)], vec![entry("a", 1, 10)], true, Mode::All);
+        let plan = plan(vec![row(1, "a", 1, 10)], vec![entry("a", 1, 10)], true, Mode::All, 2000);
         assert_eq!(plan.read.len(), 1);
         assert_eq!(plan.read[0].known.as_ref().map(|k| k.content_hash.len()), Some(0));
     }
@@ -163,12 +202,12 @@ mod tests {
         let entries =
             || vec![entry("a.rs", 2, 10), entry("b.md", 2, 10), entry("new.md", 1, 1), entry("new.rs", 1, 1)];
         let paths = |plan: &Plan| plan.read.iter().map(|r| r.entry.path.clone()).collect::<Vec<_>>();
-        let code = plan(stored(), entries(), false, Mode::Code);
+        let code = plan(stored(), entries(), false, Mode::Code, 2000);
         assert_eq!(
             (paths(&code), code.vanished, code.others),
             (vec!["a.rs".into(), "new.rs".into()], vec![3], 2)
         );
-        let prose = plan(stored(), entries(), true, Mode::Prose);
+        let prose = plan(stored(), entries(), true, Mode::Prose, 2000);
         assert_eq!(
             (paths(&prose), prose.vanished, prose.others),
             (vec!["b.md".into(), "new.md".into()], vec![4], 2)

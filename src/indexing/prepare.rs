@@ -16,8 +16,8 @@ use super::risk::{self, Rules};
 use super::secrets::{self, Redacted};
 use crate::config;
 use crate::languages::risk::{Findings, analyse};
-use crate::languages::{self, ChunkLimits, Chunked, Dictionary};
-use crate::store::FileWrite;
+use crate::languages::{self, ChunkLimits, Chunked, Dictionary, MISSING_FACTS};
+use crate::store::{FileWrite, files::Touched};
 
 /// What became of one file.
 pub(super) enum Prepared {
@@ -31,13 +31,11 @@ pub(super) enum Prepared {
     /// It is of another mode than the run is about, and stays as it is.
     Other,
     /// The bytes are the stored ones, and what is to be known of them is as well; only size or time differed.
-    Same {
-        /// Row id.
-        id: i64,
-        /// The time to remember.
-        modified_ns: i64,
-    },
+    Same(Touched),
 }
+
+/// Whether what is being prepared is wanted no more.
+pub(super) type Cancelled<'c> = dyn Fn() -> bool + Sync + 'c;
 
 /// What a text is read with, beside the settings.
 pub(super) struct ReadWith {
@@ -63,13 +61,13 @@ pub(super) fn prepare_all(
 ) {
     let queue = Mutex::new(files.into_iter());
     let next = || queue.lock().ok().and_then(|mut files| files.next());
+    let cancelled = || cancel.is_cancelled();
+    let prepared = |file| prepare(root, file, settings, with, &cancelled);
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                while let Some(file) = next() {
-                    if cancel.is_cancelled()
-                        || out.blocking_send(prepare(root, file, settings, with)).is_err()
-                    {
+                while let Some(prepared) = next().filter(|_| !cancelled()).and_then(prepared) {
+                    if out.blocking_send(prepared).is_err() {
                         return;
                     }
                 }
@@ -78,7 +76,14 @@ pub(super) fn prepare_all(
     });
 }
 
-fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWith) -> Prepared {
+/// None when it was cancelled meanwhile: what was made of the file by then is not whole.
+fn prepare(
+    root: &Root,
+    file: ToRead,
+    settings: &config::Indexing,
+    with: &ReadWith,
+    cancelled: &Cancelled<'_>,
+) -> Option<Prepared> {
     let ToRead { entry, known } = file;
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
@@ -88,7 +93,8 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWi
     if let Some(known) = &same
         && known.facts_missing.is_none()
     {
-        return Prepared::Same { id: known.id, modified_ns: entry.modified_ns };
+        let touched = Touched { id: known.id, modified_ns: entry.modified_ns, tried_ms: 0 };
+        return Some(Prepared::Same(touched));
     }
     let mut write = FileWrite {
         extension: extension(&entry.path),
@@ -101,6 +107,7 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWi
         mode: "code",
         skipped: None,
         facts_missing: None,
+        facts_tried_ms: 0,
         imports: Vec::new(),
         meta: None,
         risk_ends: None,
@@ -121,27 +128,41 @@ fn prepare(root: &Root, file: ToRead, settings: &config::Indexing, with: &ReadWi
             write.meta = front_matter(&clean.text);
             write.mode = mode(&write.path, language, write.meta.as_deref());
             if with.mode.of_files().is_some_and(|word| word != write.mode) {
-                return Prepared::Other;
+                return Some(Prepared::Other);
             }
-            describe(&mut write, &clean.text, language, settings, with);
+            describe(&mut write, &clean.text, language, settings, with, cancelled);
         }
     }
+    if cancelled() {
+        return None;
+    }
+    let tried = tried_ms(write.facts_missing, settings);
+    write.facts_tried_ms = tried + same.as_ref().filter(|_| tried > 0).map_or(0, |known| known.tried_ms);
     // Another attempt that came no further leaves the rows as they are.
     if let Some(known) = same
         && write.facts_missing.is_some()
         && known.facts_missing.as_deref() == write.facts_missing
     {
-        return Prepared::Same { id: known.id, modified_ns: entry.modified_ns };
+        let touched = Touched { id: known.id, modified_ns: entry.modified_ns, tried_ms: tried };
+        return Some(Prepared::Same(touched));
     }
-    Prepared::Changed { file: Box::new(write), redacted }
+    Some(Prepared::Changed { file: Box::new(write), redacted })
 }
 
-/// The rows of a text that is no file.
+/// How many milliseconds were spent in vain where facts are missing because time ran out.
+fn tried_ms(facts_missing: Option<&str>, settings: &config::Indexing) -> i64 {
+    let late = facts_missing.is_some_and(|reason| MISSING_FACTS.contains(&reason));
+    if late { i64::try_from(settings.parse_timeout_ms).unwrap_or(i64::MAX) } else { 0 }
+}
+
+/// The rows of a text that is no file, and was given so many milliseconds before; none when it was cancelled meanwhile.
 pub(super) fn of_document(
     document: Document,
+    tried_before_ms: i64,
     settings: &config::Indexing,
     dictionary: Option<&Dictionary>,
-) -> Prepared {
+    cancelled: &Cancelled<'_>,
+) -> Option<Prepared> {
     let content_hash = document.content_hash().to_vec();
     let clean = if settings.redact_secrets {
         secrets::redact(&document.text)
@@ -149,13 +170,18 @@ pub(super) fn of_document(
         Redacted { text: document.text.as_str().into(), count: 0 }
     };
     let language = languages::by_name("markdown");
-    let Chunked { chunks, facts_missing, .. } = chunked(&clean.text, language, settings);
+    let Chunked { chunks, facts_missing, .. } = chunked(&clean.text, language, settings, cancelled);
+    if cancelled() {
+        return None;
+    }
     let findings = Findings::default();
+    let tried = tried_ms(facts_missing, settings);
     let rows =
         chunks.into_iter().map(|chunk| chunk_write(&document.path, chunk, false, &findings, dictionary));
     let write = FileWrite {
         chunks: rows.collect(),
         facts_missing,
+        facts_tried_ms: tried + if tried > 0 { tried_before_ms } else { 0 },
         extension: extension(&document.path),
         language: language.map(|language| language.id),
         mode: document.mode,
@@ -167,7 +193,7 @@ pub(super) fn of_document(
         path: document.path,
         ..FileWrite::default()
     };
-    Prepared::Changed { file: Box::new(write), redacted: clean.count as u64 }
+    Some(Prepared::Changed { file: Box::new(write), redacted: clean.count as u64 })
 }
 
 /// Fills in what the text says.
@@ -177,8 +203,12 @@ fn describe(
     language: Option<&'static languages::Language>,
     settings: &config::Indexing,
     with: &ReadWith,
+    cancelled: &Cancelled<'_>,
 ) {
-    let Chunked { chunks, imports, flow, facts_missing, .. } = chunked(text, language, settings);
+    let Chunked { chunks, imports, flow, facts_missing, .. } = chunked(text, language, settings, cancelled);
+    if cancelled() {
+        return;
+    }
     write.facts_missing = facts_missing;
     let findings = match (with.rules.as_deref(), language) {
         (Some(rules), Some(language)) => analyse(text, language.id, &flow, rules),
@@ -197,6 +227,7 @@ fn chunked(
     text: &str,
     language: Option<&'static languages::Language>,
     settings: &config::Indexing,
+    cancelled: &Cancelled<'_>,
 ) -> Chunked {
     let limits = ChunkLimits {
         chars_target: settings.chunk_chars_target,
@@ -205,7 +236,7 @@ fn chunked(
         parse_timeout: Duration::from_millis(settings.parse_timeout_ms),
         facts: settings.facts,
     };
-    languages::chunk(text, language, &limits)
+    languages::chunk_while(text, language, &limits, cancelled)
 }
 
 /// The extension in lower case, without the dot; none for `Makefile` and `.bashrc`.

@@ -308,7 +308,9 @@ async fn plan_run(run: &Run<'_>, repository: &Repository, walked: &Walk) -> Resu
     tx.commit().await?;
     let mode = run.options.mode;
     let count = stored.iter().filter(|row| plan::is_of(row, mode)).count();
-    Ok((plan::plan(stored, walked.entries.clone(), run.options.full || repository.outdated, mode), count))
+    let full = run.options.full || repository.outdated;
+    let timeout_ms = run.config.indexing.parse_timeout_ms;
+    Ok((plan::plan(stored, walked.entries.clone(), full, mode, timeout_ms), count))
 }
 
 fn guard_against_loss(run: &Run<'_>, stored: usize, vanished: usize) -> Result<(), Fault> {

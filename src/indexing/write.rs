@@ -11,7 +11,7 @@ use super::prepare::{self, Prepared, ReadWith};
 use super::report::SkipCounter;
 use super::run::Run;
 use crate::contract::{ErrorCode, Fault};
-use crate::store::{Access, FileWrite, KnownNames, ProjectTx, files, write_batch};
+use crate::store::{Access, FileWrite, KnownNames, ProjectTx, files, files::Touched, write_batch};
 
 /// Files prepared ahead of the writer: enough to keep it busy, few enough to bound memory.
 const AHEAD: usize = 64;
@@ -35,7 +35,7 @@ pub(super) struct Written {
 struct Batch {
     files: Vec<FileWrite>,
     chunks: usize,
-    same: Vec<(i64, i64)>,
+    same: Vec<Touched>,
     since: Option<Instant>,
 }
 
@@ -80,9 +80,9 @@ fn collect(batch: &mut Batch, written: &mut Written, skips: &mut SkipCounter, pr
     batch.since.get_or_insert_with(Instant::now);
     match prepared {
         Prepared::Other => {}
-        Prepared::Same { id, modified_ns } => {
+        Prepared::Same(touched) => {
             written.searchable += 1;
-            batch.same.push((id, modified_ns));
+            batch.same.push(touched);
         }
         Prepared::Changed { file, redacted } => {
             written.redacted += redacted;
@@ -118,8 +118,7 @@ async fn commit(
         return Ok(());
     }
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    let (ids, times): (Vec<i64>, Vec<i64>) = same.iter().copied().unzip();
-    files::touch(&mut tx, run.fence, &ids, &times).await?;
+    files::touch(&mut tx, run.fence, &same).await?;
     let rows = write_batch(&mut tx, run.fence, repository_id, &changed, known).await?;
     tx.commit().await?;
     written.changed_files += changed.iter().filter(|file| file.skipped.is_none()).count() as u64;

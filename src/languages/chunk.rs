@@ -1,12 +1,13 @@
 //! A file's text to its chunks: along the syntax where there is a grammar, by lines elsewhere.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::defined::Defined;
 use super::facts::{self, Comment, Facts, Flow};
 use super::language::{Grammar, Language};
 use super::lines::Lines;
+use super::stop::{Late, Stop};
 use super::syntax::Outline;
 use super::tree_query::Nodes;
 use super::{merge, name, split, syntax};
@@ -58,10 +59,10 @@ pub struct Chunked {
     pub facts_missing: Option<&'static str>,
 }
 
-/// Reasons why a file's facts are missing that another attempt may not meet: its time ran out before there was a tree
-/// (`parse_timeout`) or before the facts were read (`facts_timeout`), it has more of them than are kept
-/// (`too_many_facts`), or its thread failed (`parse_failed`).
-pub const MISSING_FACTS: &[&str] = &["parse_timeout", "facts_timeout", "too_many_facts", "parse_failed"];
+/// Reasons why a file's facts are missing that another attempt may not meet: its time ran out before there was a tree and
+/// chunks along it (`parse_timeout`) or before the facts were read (`facts_timeout`). That it has more facts than are kept
+/// (`too_many_facts`) or that its thread failed (`parse_failed`) belongs to the text.
+pub const MISSING_FACTS: &[&str] = &["parse_timeout", "facts_timeout"];
 
 /// What the chunk borders follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +82,7 @@ pub struct ChunkLimits {
     pub chars_max: usize,
     /// Most chunks of a file; above, neighbours are joined until it holds.
     pub chunks_max: usize,
-    /// Longest time for parsing and querying one file. Reading the queries of its language, once a process, does not
+    /// Longest time for one file's syntax and facts. Reading the queries of its language, once a process, does not
     /// count.
     pub parse_timeout: Duration,
     /// Whether facts are looked for.
@@ -112,6 +113,27 @@ const PARSED_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Cuts a text into chunks. Never fails: what cannot be parsed is cut by lines, with the reason.
 #[must_use]
 pub fn chunk(text: &str, language: Option<&'static Language>, limits: &ChunkLimits) -> Chunked {
+    chunk_while(text, language, limits, &|| false)
+}
+
+/// As [`chunk()`], until `cancelled` is true: what comes then is cut by lines, as if the time had run out. It is asked some
+/// hundred times a second, by one thread at a time.
+#[must_use]
+pub fn chunk_while(
+    text: &str,
+    language: Option<&'static Language>,
+    limits: &ChunkLimits,
+    cancelled: &(dyn Fn() -> bool + Sync),
+) -> Chunked {
+    chunk_until(text, language, limits, &Stop::new(limits.parse_timeout, cancelled))
+}
+
+pub(super) fn chunk_until(
+    text: &str,
+    language: Option<&'static Language>,
+    limits: &ChunkLimits,
+    stop: &Stop<'_>,
+) -> Chunked {
     let lines = Lines::new(text);
     let parsed = match language
         .and_then(|language| language.grammar.as_ref().map(|grammar| (language, grammar)))
@@ -120,16 +142,17 @@ pub fn chunk(text: &str, language: Option<&'static Language>, limits: &ChunkLimi
         Some(_) if text.len() > PARSED_BYTES_MAX => Err("too_large"),
         Some((_, grammar)) if grammar.hazard.is_some_and(|hazard| hazard(text)) => Err("hazard"),
         Some((language, grammar)) => with_stack(text.len(), || {
-            let timeout = limits.parse_timeout;
-            syntax::with_outline(text, language.separator, grammar, timeout, |outline, nodes, deadline| {
-                let split = split::split(nodes.node(0), outline, &lines, limits);
+            let along = |outline: &Outline<'_>, nodes: &Nodes<'_>| {
+                let split = split::split(nodes.node(0), outline, &lines, limits, stop)?;
                 let pieces = merge::merge(split, outline, &lines, limits);
-                let mut chunked = Chunked::new(name::chunks(&pieces, outline, &lines), How::Syntax);
+                let mut chunked = Chunked::new(name::chunks(&pieces, outline, &lines, stop)?, How::Syntax);
                 if limits.facts {
-                    chunked.facts_missing = add_facts(&mut chunked, grammar, outline, nodes, deadline).err();
+                    chunked.facts_missing = add_facts(&mut chunked, grammar, outline, nodes, stop).err();
                 }
-                chunked
-            })
+                Ok(chunked)
+            };
+            let cut = syntax::with_outline(text, language.separator, grammar, stop, along)?;
+            cut.map_err(|Late| "parse_timeout")
         })
         .unwrap_or(Err("parse_failed")),
     };
@@ -155,13 +178,14 @@ fn add_facts(
     grammar: &Grammar,
     outline: &Outline<'_>,
     nodes: &Nodes<'_>,
-    deadline: Instant,
+    stop: &Stop<'_>,
 ) -> Result<(), &'static str> {
     let compiled = grammar.facts().map_err(|_| "bad_query")?;
-    let items = facts::items(outline.text, compiled, nodes, deadline)?;
+    let items = facts::items(outline.text, compiled, nodes, stop)?;
     let rows = |chunk: &Chunk| (chunk.start_line as usize - 1, chunk.end_line as usize - 1);
     let places: Vec<_> = chunked.chunks.iter().map(rows).collect();
-    let gathered = facts::gather(outline, compiled, items, nodes.node(0), &places);
+    let gathered = facts::gather(outline, compiled, items, nodes.node(0), &places, stop);
+    let gathered = gathered.map_err(|Late| "facts_timeout")?;
     let gathered_of = gathered.facts.into_iter().zip(gathered.comments).zip(gathered.definitions);
     for (chunk, ((facts, comments), definitions)) in chunked.chunks.iter_mut().zip(gathered_of) {
         chunk.facts = facts;
@@ -244,11 +268,12 @@ mod tests {
 
         // Past its time after the tree was there.
         let grammar = python.unwrap().grammar.as_ref().unwrap();
-        let outcome =
-            syntax::with_outline(&text, ".", grammar, Duration::from_secs(600), |outline, nodes, _| {
-                let mut chunked = Chunked::new(Vec::new(), How::Syntax);
-                add_facts(&mut chunked, grammar, outline, nodes, Instant::now())
-            });
+        let in_time = Stop::new(Duration::from_secs(600), &|| false);
+        let over = Stop::new(Duration::ZERO, &|| false);
+        let outcome = syntax::with_outline(&text, ".", grammar, &in_time, |outline, nodes| {
+            let mut chunked = Chunked::new(Vec::new(), How::Syntax);
+            add_facts(&mut chunked, grammar, outline, nodes, &over)
+        });
         assert_eq!(outcome, Ok(Err("facts_timeout")));
     }
 }

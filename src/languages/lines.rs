@@ -35,6 +35,11 @@ impl<'t> Lines<'t> {
         self.starts.len() - 1
     }
 
+    /// The byte where a row starts.
+    pub(super) fn start(&self, row: usize) -> usize {
+        self.starts[row]
+    }
+
     /// Row of the last line, 0 for an empty text.
     pub(super) fn last_row(&self) -> usize {
         self.count().saturating_sub(1)

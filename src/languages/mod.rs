@@ -11,8 +11,10 @@ pub mod facts;
 pub mod risk;
 
 mod hazard;
+mod innermost;
 mod lines;
 mod query;
+mod stop;
 mod syntax;
 mod tree_query;
 
@@ -28,11 +30,13 @@ mod paths;
 pub mod terms;
 
 #[cfg(test)]
+mod hostile;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod samples;
-
-pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, MISSING_FACTS, chunk};
+#[cfg(test)]
+pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, MISSING_FACTS, chunk, chunk_while};
 pub use defined::{Defined, container, name_forms};
 pub use dictionary::Dictionary;
 pub use facts::Facts;

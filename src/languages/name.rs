@@ -5,16 +5,26 @@ use super::defined::Defined;
 use super::facts::Facts;
 use super::lines::Lines;
 use super::split::Piece;
+use super::stop::{Late, Stop};
 use super::syntax::{Definition, Outline};
 
 /// Longest signature in characters.
 const SIGNATURE_CHARS_MAX: usize = 200;
+/// What is read for it, in bytes, whitespace included.
+const SIGNATURE_BYTES_MAX: usize = 4096;
 /// Most names of one chunk: a table of constants has no bound of its own.
 const DEFINES_MAX: usize = 64;
 
 /// Chunks of a file with an outline.
-pub(super) fn chunks(pieces: &[Piece], outline: &Outline<'_>, lines: &Lines<'_>) -> Vec<Chunk> {
-    pieces.iter().filter_map(|piece| chunk(piece, outline, lines)).collect()
+pub(super) fn chunks(
+    pieces: &[Piece],
+    outline: &Outline<'_>,
+    lines: &Lines<'_>,
+    stop: &Stop<'_>,
+) -> Result<Vec<Chunk>, Late> {
+    let mut names = Names { outline, lines, stop, column: (0, 0, 0), signed: None };
+    let chunks = pieces.iter().map(|piece| names.chunk(piece));
+    chunks.filter_map(Result::transpose).collect()
 }
 
 /// Chunks of a file without one.
@@ -39,54 +49,96 @@ fn block(piece: &Piece, lines: &Lines<'_>) -> Option<Chunk> {
     })
 }
 
-fn chunk(piece: &Piece, outline: &Outline<'_>, lines: &Lines<'_>) -> Option<Chunk> {
-    let mut chunk = block(piece, lines)?;
-    let definitions = &outline.definitions;
-    let starting = outline.starting(piece.first, piece.last);
-    let from = starting.start;
-    if let Some(main) = main(piece, outline, lines, starting.clone()) {
-        let definition = &definitions[main];
-        chunk.kind = definition.kind;
-        chunk.name = Some(definition.qualified.clone());
-        chunk.line = Some(line_number(definition.name_row));
-        // A section's head says no more than its name.
-        let signed = main >= from && definition.kind != "section";
-        chunk.signature = signed.then(|| signature(definition, outline.text));
-    }
-    // A name can stand rows below its definition's start (attributes): look back to the enclosing ones.
-    let enclosing = std::iter::successors(piece.parent, |&at| definitions[at].parent);
-    let mut candidates: Vec<usize> = enclosing.filter(|&at| at < from).chain(starting).collect();
-    candidates.sort_unstable();
-    for definition in candidates.into_iter().map(|at| &definitions[at]) {
-        let here = (piece.first..=piece.last).contains(&definition.name_row);
-        if here && definition.kind != "impl" && !chunk.defines.contains(&definition.name) {
-            chunk.defines.push(definition.name.clone());
-            if chunk.defines.len() == DEFINES_MAX {
-                break;
-            }
-        }
-    }
-    let here = outline.named_in(piece.first, piece.last).map(|number| outline.get(number));
-    chunk.definitions = here.map(|definition| defined(definition, outline.text)).collect();
-    Some(chunk)
+/// Names the chunks of a file in their order, and so remembers how far it has read.
+struct Names<'n> {
+    outline: &'n Outline<'n>,
+    lines: &'n Lines<'n>,
+    stop: &'n Stop<'n>,
+    /// Up to where columns have been counted: the row, the byte, and the characters of the row before it.
+    column: (usize, usize, usize),
+    /// The signature made last, with what it was made of: names of one declaration share theirs.
+    signed: Option<((usize, usize), String)>,
 }
 
-/// A definition as it is listed; its facts are not known yet.
-fn defined(definition: &Definition, text: &str) -> Defined {
-    let line_start = text[..definition.name_start].rfind('\n').map_or(0, |end| end + 1);
-    let column = text[line_start..definition.name_start].chars().count() + 1;
-    Defined {
-        name: definition.name.clone(),
-        qualified: definition.qualified.clone(),
-        kind: definition.kind,
-        // A section's head says no more than its name.
-        signature: (definition.kind != "section").then(|| signature(definition, text)),
-        line: line_number(definition.name_row),
-        column: u32::try_from(column).unwrap_or(u32::MAX),
-        start_line: line_number(definition.begin.0),
-        end_line: line_number(definition.last_row),
-        exported: None,
-        facts: Vec::new(),
+impl Names<'_> {
+    fn chunk(&mut self, piece: &Piece) -> Result<Option<Chunk>, Late> {
+        let (outline, lines, stop) = (self.outline, self.lines, self.stop);
+        stop.step(1 + piece.last - piece.first)?;
+        let Some(mut chunk) = block(piece, lines) else { return Ok(None) };
+        let definitions = &outline.definitions;
+        let starting = outline.starting(piece.first, piece.last);
+        let from = starting.start;
+        stop.step(starting.len())?;
+        if let Some(main) = main(piece, outline, lines, starting.clone()) {
+            let definition = &definitions[main];
+            chunk.kind = definition.kind;
+            chunk.name = Some(definition.qualified.clone());
+            chunk.line = Some(line_number(definition.name_row));
+            // A section's head says no more than its name.
+            let signed = main >= from && definition.kind != "section";
+            chunk.signature = signed.then(|| self.signature(definition));
+        }
+        // A name can stand rows below its definition's start (attributes): the enclosing ones count as well.
+        let encloses =
+            |at: usize| at < from && piece.parent.is_some_and(|parent| outline.is_within(parent, at));
+        let here = outline.named_in(piece.first, piece.last).filter(|&at| at < definitions.len());
+        let mut here: Vec<usize> = here.filter(|&at| starting.contains(&at) || encloses(at)).collect();
+        here.sort_unstable();
+        for definition in here.into_iter().map(|at| &definitions[at]) {
+            stop.step(1)?;
+            if definition.kind != "impl" && !chunk.defines.contains(&definition.name) {
+                chunk.defines.push(definition.name.clone());
+                if chunk.defines.len() == DEFINES_MAX {
+                    break;
+                }
+            }
+        }
+        for number in outline.listed_in(piece.first, piece.last) {
+            stop.step(1)?;
+            chunk.definitions.push(self.defined(outline.get(number)));
+        }
+        Ok(Some(chunk))
+    }
+
+    /// A definition as it is listed; its facts are not known yet.
+    fn defined(&mut self, definition: &Definition) -> Defined {
+        Defined {
+            name: definition.name.clone(),
+            qualified: definition.qualified.clone(),
+            kind: definition.kind,
+            // A section's head says no more than its name.
+            signature: (definition.kind != "section").then(|| self.signature(definition)),
+            line: line_number(definition.name_row),
+            column: u32::try_from(self.column(definition)).unwrap_or(u32::MAX),
+            start_line: line_number(definition.begin.0),
+            end_line: line_number(definition.last_row),
+            exported: None,
+            facts: Vec::new(),
+        }
+    }
+
+    /// The column of a definition's name, 1-based. Names come in the order of the text, so that a long row is read once.
+    fn column(&mut self, definition: &Definition) -> usize {
+        let (row, at) = (definition.name_row, definition.name_start);
+        if self.column.0 != row || self.column.1 > at {
+            self.column = (row, self.lines.start(row), 0);
+        }
+        let (_, counted, chars) = self.column;
+        self.stop.count(at - counted);
+        self.column = (row, at, chars + self.outline.text[counted..at].chars().count());
+        self.column.2 + 1
+    }
+
+    fn signature(&mut self, definition: &Definition) -> String {
+        let body = definition.body;
+        let end = if body > definition.head { body } else { definition.end };
+        let of = (definition.head, end);
+        if let Some((_, signature)) = self.signed.as_ref().filter(|(last, _)| *last == of) {
+            return signature.clone();
+        }
+        let signature = signature(&self.outline.text[of.0..of.1], self.stop);
+        self.signed = Some((of, signature.clone()));
+        signature
     }
 }
 
@@ -127,18 +179,26 @@ fn main(
     }
 }
 
-/// From the definition's start to its body on one line.
-fn signature(definition: &Definition, text: &str) -> String {
-    let end = if definition.body > definition.head { definition.body } else { definition.end };
+/// The head of a definition on one line, without what stands between it and the body.
+fn signature(head: &str, stop: &Stop<'_>) -> String {
     let mut signature = String::new();
     let mut left = SIGNATURE_CHARS_MAX;
-    for word in text[definition.head..end].split_whitespace() {
-        if !signature.is_empty() && left > 0 {
+    let mut spaced = false;
+    for c in head[..head.floor_char_boundary(SIGNATURE_BYTES_MAX)].chars() {
+        stop.count(1);
+        if c.is_whitespace() {
+            spaced = true;
+            continue;
+        }
+        if spaced && !signature.is_empty() {
             signature.push(' ');
             left -= 1;
         }
-        signature.extend(word.chars().take(left));
-        left = left.saturating_sub(word.chars().count());
+        spaced = false;
+        if left > 0 {
+            signature.push(c);
+            left -= 1;
+        }
         if left == 0 {
             break;
         }

@@ -1,11 +1,11 @@
 //! A language's `definitions.scm`, and what it finds in a tree.
 
 use std::collections::{HashMap, HashSet};
-use std::time::Instant;
 
 use tree_sitter::Node;
 
 use super::language::Grammar;
+use super::stop::{Late, Stop};
 use super::syntax::rows;
 use super::tree_query::{Captured, Hit, Matcher, Nodes, Query};
 
@@ -27,9 +27,6 @@ pub(super) const KINDS: &[&str] = &[
 
 /// Parts of the names that grammars give to comments.
 const COMMENTS: &[&str] = &["comment", "haddock", "marginalia"];
-
-/// Nodes looked at between two looks at the clock.
-const NODES_A_LOOK: usize = 1024;
 
 /// A query and what its captures mean.
 pub(super) struct Compiled {
@@ -123,26 +120,22 @@ pub(super) fn find<'t>(
     text: &str,
     compiled: &Compiled,
     nodes: &Nodes<'t>,
-    deadline: Instant,
-) -> Result<Finds<'t>, &'static str> {
+    stop: &Stop<'_>,
+) -> Result<Finds<'t>, Late> {
     let mut finds = Finds::default();
-    let mut matcher = Matcher::new(&compiled.query, nodes, text, deadline);
-    let mut seen = 0usize;
+    let mut matcher = Matcher::new(&compiled.query, nodes, text, stop.deadline());
     // Up to here everything is entered: the end of the last type or module on one line.
     let mut entered_to = 0;
     let mut at = 0;
     while at < nodes.len() {
-        seen += 1;
-        if seen.is_multiple_of(NODES_A_LOOK) && Instant::now() > deadline {
-            return Err("parse_timeout");
-        }
+        stop.step(1)?;
         let node = nodes.node(at);
         let (first, last) = rows(node);
-        let mut enter = seen == 1 || last > first || node.end_byte() <= entered_to;
+        let mut enter = at == 0 || last > first || node.end_byte() <= entered_to;
         if compiled.query.begins_at(nodes.kind(at)) {
             let (found, wrapped) = (finds.found.len(), finds.wrappers.len());
             if !matcher.at(at, &mut |hit| take(&hit, nodes, compiled, &mut finds)) {
-                return Err("parse_timeout");
+                return Err(Late);
             }
             let is_function = |found: &Found<'_>| matches!(found.kind, "function" | "method");
             let holds = finds.wrappers.len() > wrapped

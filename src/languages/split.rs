@@ -4,6 +4,7 @@ use tree_sitter::Node;
 
 use super::chunk::ChunkLimits;
 use super::lines::Lines;
+use super::stop::{Late, Stop};
 use super::syntax::{Outline, rows};
 
 /// A run of rows, 0-based and inclusive. The pieces of a file cover all its rows in order.
@@ -46,17 +47,19 @@ pub(super) fn split(
     outline: &Outline<'_>,
     lines: &Lines<'_>,
     limits: &ChunkLimits,
-) -> Vec<Piece> {
+    stop: &Stop<'_>,
+) -> Result<Vec<Piece>, Late> {
     let mut pieces = Vec::new();
     if lines.count() == 0 {
-        return pieces;
+        return Ok(pieces);
     }
     let all = Task { first: 0, last: lines.last_row(), node: Some(root), lead: None, parent: None };
-    let mut tasks = descend(all, outline, lines);
+    let mut tasks = descend(all, outline, lines, stop)?;
     while let Some(task) = tasks.pop() {
+        stop.step(1)?;
         let chars = lines.chars(task.first, task.last);
         let whole = whole(outline, task.first, task.last);
-        if stays_whole(outline, whole, &task, lines, limits) {
+        if stays_whole(outline, whole, &task, lines, limits, stop) {
             let Task { first, last, parent, .. } = task;
             pieces.push(Piece { first, last, chars, whole: whole.definition(), parent });
             continue;
@@ -67,10 +70,10 @@ pub(super) fn split(
             let cut = lines.cut(task.first, task.last, limits);
             pieces.extend(cut.into_iter().map(|piece| Piece { parent, ..piece }));
         } else {
-            tasks.extend(descend(task, outline, lines));
+            tasks.extend(descend(task, outline, lines, stop)?);
         }
     }
-    pieces
+    Ok(pieces)
 }
 
 /// Which definitions are wholly within some rows.
@@ -108,6 +111,7 @@ fn stays_whole(
     task: &Task<'_>,
     lines: &Lines<'_>,
     limits: &ChunkLimits,
+    stop: &Stop<'_>,
 ) -> bool {
     let chars = lines.chars(task.first, task.last);
     match whole {
@@ -117,6 +121,7 @@ fn stays_whole(
             chars <= limits.chars_target
                 && outline
                     .starting(task.first, task.last)
+                    .inspect(|_| stop.count(1))
                     .map(|at| &outline.definitions[at])
                     .all(|d| !d.stands_alone(lines.chars(d.first_row, d.last_row), limits))
         }
@@ -130,25 +135,30 @@ fn stays_whole(
 
 /// The parts of a task in reverse order, for a stack: the groups of its node's children, or, where the
 /// children share all rows, those of the largest child, and so on down; at the bottom a cut by lines.
-fn descend<'t>(task: Task<'t>, outline: &Outline<'_>, lines: &Lines<'_>) -> Vec<Task<'t>> {
+fn descend<'t>(
+    task: Task<'t>,
+    outline: &Outline<'_>,
+    lines: &Lines<'_>,
+    stop: &Stop<'_>,
+) -> Result<Vec<Task<'t>>, Late> {
     let Task { first, last, lead, parent, mut node } = task;
     if let Some(lead) =
         lead.filter(|&lead| lead < last && 2 * lines.chars(first, lead) > lines.chars(first, last))
     {
         let rest = Task { first: lead + 1, last, node, lead: None, parent };
-        return vec![rest, Task { first, last: lead, node: None, lead: None, parent }];
+        return Ok(vec![rest, Task { first, last: lead, node: None, lead: None, parent }]);
     }
     while let Some(at) = node {
-        let groups = groups(at, outline, first, last);
+        let groups = groups(at, outline, first, last, stop)?;
         if groups.len() > 1 {
-            return tasks(groups, first, last, parent);
+            return Ok(tasks(groups, first, last, parent));
         }
         node = groups.into_iter().next().map(|group| group.main).filter(|main| {
             let (first, last) = rows(*main);
             last > first
         });
     }
-    vec![Task { first, last, node: None, lead: None, parent }]
+    Ok(vec![Task { first, last, node: None, lead: None, parent }])
 }
 
 /// Groups to tasks that cover `first..=last` without a gap, last one first.
@@ -169,11 +179,18 @@ fn tasks(groups: Vec<Group<'_>>, first: usize, last: usize, parent: Option<usize
     tasks
 }
 
-fn groups<'t>(node: Node<'t>, outline: &Outline<'_>, first: usize, last: usize) -> Vec<Group<'t>> {
+fn groups<'t>(
+    node: Node<'t>,
+    outline: &Outline<'_>,
+    first: usize,
+    last: usize,
+    stop: &Stop<'_>,
+) -> Result<Vec<Group<'t>>, Late> {
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut cursor = node.walk();
     let mut more = cursor.goto_first_child();
     while more {
+        stop.step(1)?;
         let child = cursor.node();
         more = cursor.goto_next_sibling();
         let (from, to) = rows(child);
@@ -197,7 +214,7 @@ fn groups<'t>(node: Node<'t>, outline: &Outline<'_>, first: usize, last: usize) 
             _ => groups.push(Group { first: from, last: to, main: child, lead: None, only_leading: leading }),
         }
     }
-    groups
+    Ok(groups)
 }
 
 fn height(node: Node<'_>) -> usize {

@@ -1,20 +1,23 @@
 //! A parsed file: its tree, and the outline of definitions that the language's query finds in it.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
-use std::ops::ControlFlow;
-use std::time::{Duration, Instant};
+use std::collections::{HashMap, HashSet};
+use std::ops::{ControlFlow, Range};
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
 use super::chunk::ChunkLimits;
 use super::defined::DEFINITIONS_MAX;
+use super::innermost::Innermost;
 use super::language::Grammar;
-use super::query::{self, Compiled, Found, Wrappers};
+use super::query::{self, Found, Wrappers};
+use super::stop::{Late, Stop};
 use super::tree_query::Nodes;
 
 /// A name longer than this is cut: headings and CSS selectors have no bound of their own.
 const NAME_CHARS_MAX: usize = 120;
+/// What is read of the text of a name, in bytes: many can share one long text, such as the calls of a chain.
+const NAME_BYTES_MAX: usize = 4096;
 
 /// A definition of the file, with what belongs to it (decorators, `export`).
 pub(super) struct Definition {
@@ -51,6 +54,11 @@ impl Definition {
         self.kind != "variable" && 3 * chars >= limits.chars_target
     }
 
+    /// Whether it can be called by its name.
+    pub(super) fn is_callable(&self) -> bool {
+        matches!(self.kind, "function" | "method")
+    }
+
     /// Whether a function inside is a method.
     fn is_type(&self) -> bool {
         matches!(self.kind, "class" | "struct" | "interface" | "trait" | "enum" | "impl")
@@ -69,6 +77,13 @@ pub(super) struct Outline<'t> {
     pub(super) leading: HashSet<usize>,
     /// Definitions, then handlers, by the place of their names: row and number.
     names: Vec<(usize, usize)>,
+    /// The innermost definition, and the innermost handler, around a byte.
+    inner: Innermost,
+    inner_handlers: Innermost,
+    /// By number: the innermost around it, itself included, that can be called.
+    callables: Vec<Option<usize>>,
+    /// By number of a definition: one past the last that is inside.
+    ends: Vec<usize>,
 }
 
 impl Outline<'_> {
@@ -78,34 +93,44 @@ impl Outline<'_> {
         if number < count { &self.definitions[number] } else { &self.handlers[number - count] }
     }
 
-    /// Numbers of the definitions whose names stand in some rows, in their order, at most [`DEFINITIONS_MAX`].
+    /// Numbers of the definitions whose names stand in some rows, in their order.
     pub(super) fn named_in(&self, first: usize, last: usize) -> impl Iterator<Item = usize> {
         let from = self.names.partition_point(|(row, _)| *row < first);
         let here = self.names[from..].iter().take_while(move |(row, _)| *row <= last);
-        here.map(|(_, number)| *number).take(DEFINITIONS_MAX)
+        here.map(|(_, number)| *number)
+    }
+
+    /// As [`named_in`](Self::named_in), at most [`DEFINITIONS_MAX`].
+    pub(super) fn listed_in(&self, first: usize, last: usize) -> impl Iterator<Item = usize> {
+        self.named_in(first, last).take(DEFINITIONS_MAX)
+    }
+
+    /// Whether a definition is another one or stands in it.
+    pub(super) fn is_within(&self, inner: usize, outer: usize) -> bool {
+        (outer..self.ends[outer]).contains(&inner)
     }
 
     /// The number of the innermost definition around a byte, its attributes included.
     pub(super) fn around(&self, at: usize) -> Option<usize> {
         let behind = self.definitions.partition_point(|d| d.start <= at);
         let next = self.definitions.get(behind).filter(|next| next.begin.1 <= at).map(|_| behind);
-        let mut found = next.or(behind.checked_sub(1));
-        while let Some(number) = found.filter(|&number| self.definitions[number].end <= at) {
-            found = self.definitions[number].parent;
-        }
-        let handler = self.handlers.partition_point(|d| d.start <= at).checked_sub(1);
-        let mut handler = handler;
-        while let Some(number) = handler.filter(|&number| self.handlers[number].end <= at) {
-            handler = self.handlers[number].parent;
-        }
+        let found = next.or_else(|| self.inner.at(at));
         let count = self.definitions.len();
-        match (found, handler) {
+        match (found, self.inner_handlers.at(at)) {
             (Some(found), Some(handler)) if self.definitions[found].start >= self.handlers[handler].start => {
                 Some(found)
             }
             (_, Some(handler)) => Some(count + handler),
             (found, None) => found,
         }
+    }
+
+    /// The number of the innermost function, method or handler around a byte; its attributes are not a part of it.
+    pub(super) fn callable(&self, at: usize) -> Option<usize> {
+        let around = self.around(at)?;
+        // Only the attributes of a definition reach before its start.
+        let within = if self.get(around).start > at { self.get(around).parent } else { Some(around) };
+        self.callables[within?]
     }
 
     /// The definitions that start in some rows, outer ones first.
@@ -120,30 +145,35 @@ thread_local! {
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
 }
 
-/// Parses `text` and hands the outline and the tree's nodes to `then`, with the time at
-/// which `timeout` is over. It begins when the language's queries have been read. An error is the reason why there is no tree.
+/// Parses `text` and hands the outline and the tree's nodes to `then`. The file's time begins when the language's queries
+/// have been read. An error is the reason why there is no tree.
 pub(super) fn with_outline<R>(
     text: &str,
     separator: &'static str,
     grammar: &Grammar,
-    timeout: Duration,
-    then: impl FnOnce(&Outline<'_>, &Nodes<'_>, Instant) -> R,
+    stop: &Stop<'_>,
+    then: impl FnOnce(&Outline<'_>, &Nodes<'_>) -> R,
 ) -> Result<R, &'static str> {
     let compiled = query::compiled(grammar).map_err(|_| "bad_query")?;
     // A query that is a defect of the data is no reason to do without the tree.
     let _ = grammar.facts();
-    let deadline = Instant::now() + timeout;
-    let tree = parse(text, grammar, deadline)?;
-    let nodes = Nodes::new(tree.root_node(), deadline).ok_or("parse_timeout")?;
-    let outline = outline(text, separator, compiled, &nodes, deadline)?;
-    Ok(then(&outline, &nodes, deadline))
+    stop.begin();
+    let tree = parse(text, grammar, stop)?;
+    let nodes = Nodes::new(tree.root_node(), stop.deadline()).ok_or("parse_timeout")?;
+    let finds =
+        query::find(text, compiled, &nodes, stop).and_then(|finds| outline(text, separator, finds, stop));
+    let outline = finds.map_err(|Late| "parse_timeout")?;
+    Ok(then(&outline, &nodes))
 }
 
-fn parse(text: &str, grammar: &Grammar, deadline: Instant) -> Result<Tree, &'static str> {
+fn parse(text: &str, grammar: &Grammar, stop: &Stop<'_>) -> Result<Tree, &'static str> {
     PARSER.with_borrow_mut(|parser| {
         parser.set_language(&(grammar.language)()).map_err(|_| "bad_grammar")?;
         let bytes = text.as_bytes();
-        let mut late = |_: &tree_sitter::ParseState| past(deadline);
+        let mut late = |_: &tree_sitter::ParseState| match stop.look() {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(Late) => ControlFlow::Break(()),
+        };
         let options = ParseOptions::new().progress_callback(&mut late);
         let tree =
             parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
@@ -153,91 +183,161 @@ fn parse(text: &str, grammar: &Grammar, deadline: Instant) -> Result<Tree, &'sta
     })
 }
 
-fn past(deadline: Instant) -> ControlFlow<()> {
-    if Instant::now() > deadline { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-}
-
 fn outline<'t>(
     text: &'t str,
     separator: &str,
-    compiled: &Compiled,
-    nodes: &Nodes<'t>,
-    deadline: Instant,
-) -> Result<Outline<'t>, &'static str> {
-    let mut finds = query::find(text, compiled, nodes, deadline)?;
+    mut finds: query::Finds<'t>,
+    stop: &Stop<'_>,
+) -> Result<Outline<'t>, Late> {
     let handlers = finds.found.extract_if(.., |found| found.handler).collect();
-    let mut definitions = nest(unwrapped(text, separator, finds.found, &finds.wrappers), separator);
-    let mut handlers = side_by_side(unwrapped(text, separator, handlers, &finds.wrappers));
+    let wrappers = &mut finds.wrappers;
+    let mut definitions = nest(unwrapped(text, separator, finds.found, wrappers, stop)?, separator, stop)?;
+    let mut handlers = side_by_side(unwrapped(text, separator, handlers, wrappers, stop)?);
+    let attributes = joined(finds.attributes);
     for definition in definitions.iter_mut().chain(&mut handlers) {
-        while let Some(above) = definition.begin.0.checked_sub(1).and_then(|row| finds.attributes.get(&row)) {
-            definition.begin = *above;
-        }
+        stop.step(1)?;
+        let above = definition.begin.0.checked_sub(1).and_then(|row| attributes.get(&row));
+        definition.begin = above.copied().unwrap_or(definition.begin);
     }
+    let ranges = |all: &[Definition]| {
+        all.iter().map(|d| (d.start..d.end, d.parent)).collect::<Vec<(Range<usize>, _)>>()
+    };
+    let (inner, inner_handlers) = (Innermost::new(&ranges(&definitions)), Innermost::new(&ranges(&handlers)));
+    let (callables, ends) = (callables(&definitions, handlers.len()), ends(&definitions));
+    stop.look()?;
     let all = definitions.iter().chain(&handlers);
     let mut names: Vec<_> = all.enumerate().map(|(at, d)| (d.name_row, d.name_start, at)).collect();
     names.sort_unstable();
     let names = names.into_iter().map(|(row, _, number)| (row, number)).collect();
-    Ok(Outline { text, definitions, handlers, leading: finds.leading, names })
+    let leading = finds.leading;
+    Ok(Outline { text, definitions, handlers, leading, names, inner, inner_handlers, callables, ends })
+}
+
+/// Attributes by their last row, each as the begin of the run that it ends: attributes above one another are one run.
+fn joined(attributes: HashMap<usize, (usize, usize)>) -> HashMap<usize, (usize, usize)> {
+    let mut rows: Vec<usize> = attributes.keys().copied().collect();
+    rows.sort_unstable();
+    let mut joined: HashMap<usize, (usize, usize)> = HashMap::with_capacity(rows.len());
+    for row in rows {
+        let own = attributes[&row];
+        let above = own.0.checked_sub(1).and_then(|above| joined.get(&above)).copied();
+        joined.insert(row, above.unwrap_or(own));
+    }
+    joined
+}
+
+/// For each definition and then each handler the innermost around it, itself included, that can be called. Handlers all
+/// can.
+fn callables(definitions: &[Definition], handlers: usize) -> Vec<Option<usize>> {
+    let mut callables: Vec<Option<usize>> = Vec::with_capacity(definitions.len() + handlers);
+    for (number, definition) in definitions.iter().enumerate() {
+        let outer = definition.parent.and_then(|parent| callables[parent]);
+        callables.push(if definition.is_callable() { Some(number) } else { outer });
+    }
+    callables.extend((definitions.len()..definitions.len() + handlers).map(Some));
+    callables
+}
+
+/// For each definition one past the last that is inside.
+fn ends(definitions: &[Definition]) -> Vec<usize> {
+    let mut ends: Vec<usize> = (1..=definitions.len()).collect();
+    for (number, definition) in definitions.iter().enumerate().rev() {
+        if let Some(parent) = definition.parent {
+            ends[parent] = ends[parent].max(ends[number]);
+        }
+    }
+    ends
+}
+
+/// The outermost wrapper of a node, or itself. What was climbed is climbed once.
+fn outermost<'t>(node: Node<'t>, wrappers: &mut Wrappers<'t>, stop: &Stop<'_>) -> Node<'t> {
+    let (mut outer, mut climbed) = (node, Vec::new());
+    while let Some(wrapper) = wrappers.get(&outer.id()).filter(|wrapper| wrapper.id() != outer.id()) {
+        climbed.push(outer.id());
+        outer = *wrapper;
+    }
+    stop.count(climbed.len());
+    for id in climbed {
+        wrappers.insert(id, outer);
+    }
+    outer
 }
 
 /// One definition for each name node: the earliest pattern of the query wins.
-fn unwrapped(
+fn unwrapped<'t>(
     text: &str,
     separator: &str,
-    mut found: Vec<Found<'_>>,
-    wrappers: &Wrappers<'_>,
-) -> Vec<Definition> {
+    mut found: Vec<Found<'t>>,
+    wrappers: &mut Wrappers<'t>,
+    stop: &Stop<'_>,
+) -> Result<Vec<Definition>, Late> {
     found.sort_by_key(|f| (f.name.start_byte(), f.pattern));
     found.dedup_by_key(|f| f.name.start_byte());
-    let mut definitions: Vec<_> = found
-        .iter()
-        .filter_map(|f| {
-            let mut outer = f.node;
-            while let Some(wrapper) = wrappers.get(&outer.id()).filter(|wrapper| wrapper.id() != outer.id()) {
-                outer = *wrapper;
-            }
-            let full = match f.handler {
-                true => {
-                    let callee = f.receiver.unwrap_or(f.name).start_byte()..f.name.end_byte();
-                    let argument = f.argument.map(|node| &text[node.byte_range()]);
-                    called(text.get(callee).unwrap_or_default(), argument)
-                }
-                false => clean_name(&text[f.name.byte_range()]),
-            };
-            // Headings, keys and selectors are names as they stand.
-            let whole = f.handler || f.kind == "section";
-            let last = if whole { None } else { full.rsplit(separator).next() };
-            let name = last.unwrap_or(&full).trim().to_owned();
-            let receiver = f.receiver.filter(|_| !f.handler).map(|node| clean_name(&text[node.byte_range()]));
-            let body = f.body.or_else(|| f.node.child_by_field_name("body"));
-            let (first_row, last_row) = rows(outer);
-            (!name.is_empty()).then(|| Definition {
-                start: outer.start_byte(),
-                end: outer.end_byte(),
-                first_row,
-                last_row,
-                // `export`, `template <…>` on the same line belong to the signature, decorators above do not.
-                head: if first_row == rows(f.node).0 { outer.start_byte() } else { f.node.start_byte() },
-                body: body.map_or(f.node.end_byte(), |body| body.start_byte()),
-                name_row: f.name.start_position().row,
-                name_start: f.name.start_byte(),
-                begin: (first_row, outer.start_byte()),
-                kind: f.kind,
-                qualified: receiver.map_or(full, |receiver| format!("{receiver}{separator}{name}")),
-                name,
-                parent: None,
-                has_inner: false,
-            })
-        })
-        .collect();
+    let mut definitions = Vec::with_capacity(found.len());
+    // A declaration of many names is asked for its body once.
+    let mut bodies: HashMap<usize, Option<Node<'t>>> = HashMap::new();
+    for f in &found {
+        stop.step(1)?;
+        let outer = outermost(f.node, wrappers, stop);
+        let body = f.body.or_else(|| *bodies.entry(f.node.id()).or_insert_with(|| body(f.node, stop)));
+        definitions.extend(definition(text, separator, f, outer, body));
+    }
     definitions.sort_by_key(|d| (d.start, std::cmp::Reverse(d.end), d.head));
-    definitions
+    Ok(definitions)
+}
+
+/// The body of a definition; all its children are looked at.
+fn body<'t>(node: Node<'t>, stop: &Stop<'_>) -> Option<Node<'t>> {
+    stop.count(node.child_count() as usize);
+    node.child_by_field_name("body")
+}
+
+/// What was found as a definition, where it has a name; `outer` is its extent.
+fn definition(
+    text: &str,
+    separator: &str,
+    f: &Found<'_>,
+    outer: Node<'_>,
+    body: Option<Node<'_>>,
+) -> Option<Definition> {
+    let full = match f.handler {
+        true => {
+            let callee = f.receiver.unwrap_or(f.name).start_byte()..f.name.end_byte();
+            let argument = f.argument.map(|node| &text[node.byte_range()]);
+            called(text.get(callee).unwrap_or_default(), argument)
+        }
+        false => clean_name(&text[f.name.byte_range()]),
+    };
+    // Headings, keys and selectors are names as they stand.
+    let whole = f.handler || f.kind == "section";
+    let last = if whole { None } else { full.rsplit(separator).next() };
+    let name = last.unwrap_or(&full).trim().to_owned();
+    let receiver = f.receiver.filter(|_| !f.handler).map(|node| clean_name(&text[node.byte_range()]));
+    let (first_row, last_row) = rows(outer);
+    (!name.is_empty()).then(|| Definition {
+        start: outer.start_byte(),
+        end: outer.end_byte(),
+        first_row,
+        last_row,
+        // `export`, `template <…>` on the same line belong to the signature, decorators above do not.
+        head: if first_row == rows(f.node).0 { outer.start_byte() } else { f.node.start_byte() },
+        body: body.map_or(f.node.end_byte(), |body| body.start_byte()),
+        name_row: f.name.start_position().row,
+        name_start: f.name.start_byte(),
+        begin: (first_row, outer.start_byte()),
+        kind: f.kind,
+        qualified: receiver.map_or(full, |receiver| format!("{receiver}{separator}{name}")),
+        name,
+        parent: None,
+        has_inner: false,
+    })
 }
 
 /// Finds each definition's parent and completes qualified names and methods.
-fn nest(mut definitions: Vec<Definition>, separator: &str) -> Vec<Definition> {
+fn nest(mut definitions: Vec<Definition>, separator: &str, stop: &Stop<'_>) -> Result<Vec<Definition>, Late> {
     let mut open: Vec<usize> = Vec::new();
     for at in 0..definitions.len() {
+        stop.step(1)?;
         let (start, end) = (definitions[at].start, definitions[at].end);
         // Names of one declaration (`let a, b`) share its extent and stand side by side.
         while open.last().is_some_and(|&o| {
@@ -264,7 +364,7 @@ fn nest(mut definitions: Vec<Definition>, separator: &str) -> Vec<Definition> {
         }
         open.push(at);
     }
-    definitions
+    Ok(definitions)
 }
 
 /// Handlers with the handlers around them; their names stay as they are.
@@ -282,8 +382,8 @@ fn side_by_side(mut handlers: Vec<Definition>) -> Vec<Definition> {
 
 /// What a handler is given to: `app.get('/x')`.
 fn called(callee: &str, argument: Option<&str>) -> String {
-    let callee = callee.split_whitespace().collect::<String>();
-    let argument = argument.map(|said| said.split_whitespace().collect::<Vec<_>>().join(" "));
+    let callee = beginning(callee).split_whitespace().collect::<String>();
+    let argument = argument.map(|said| beginning(said).split_whitespace().collect::<Vec<_>>().join(" "));
     cut(argument.map_or(callee.clone(), |said| format!("{callee}({said})")), NAME_CHARS_MAX)
 }
 
@@ -296,8 +396,13 @@ pub(super) fn rows(node: Node<'_>) -> (usize, usize) {
 
 /// Folds whitespace and takes off quotes and markup around a name.
 fn clean_name(raw: &str) -> String {
-    let folded = raw.split_whitespace().collect::<Vec<_>>().join(" ");
+    let folded = beginning(raw).split_whitespace().collect::<Vec<_>>().join(" ");
     cut(folded.trim_matches(['"', '\'', '`']).trim().to_owned(), NAME_CHARS_MAX)
+}
+
+/// As much of a text as can become a name.
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(NAME_BYTES_MAX)]
 }
 
 /// At most `chars_max` characters of a text.

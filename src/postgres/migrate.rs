@@ -25,6 +25,7 @@ pub const SEARCH: &[Migration] = &[
     Migration { version: 4, text: include_str!("../../migrations/project/search/0004_embedded.sql") },
     Migration { version: 5, text: include_str!("../../migrations/project/search/0005_facts_missing.sql") },
     Migration { version: 6, text: include_str!("../../migrations/project/search/0006_definitions.sql") },
+    Migration { version: 7, text: include_str!("../../migrations/project/search/0007_facts_tried.sql") },
 ];
 
 /// The tables that migrations make, in the order in which they make them.

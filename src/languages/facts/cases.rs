@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::field::{Field, Flag};
 use super::gather::{Gathered, gather};
 use super::query::{Compiled, CountKind, Role, Syntax, Told, items};
+use crate::languages::stop::Stop;
 use crate::languages::{Language, PARSED, syntax};
 
 /// One case: a fact, what is expected of it, a source.
@@ -119,10 +120,10 @@ fn values(gathered: &Gathered, fact: &str) -> Vec<String> {
 fn gathered(language: &Language, compiled: &Compiled, source: &str) -> Gathered {
     let grammar = language.grammar.as_ref().unwrap();
     let rows = source.lines().count().max(1);
-    let timeout = Duration::from_secs(60);
-    syntax::with_outline(source, language.separator, grammar, timeout, |outline, nodes, deadline| {
-        let items = items(source, compiled, nodes, deadline).unwrap();
-        gather(outline, compiled, items, nodes.node(0), &[(0, rows - 1)])
+    let stop = Stop::new(Duration::from_secs(60), &|| false);
+    syntax::with_outline(source, language.separator, grammar, &stop, |outline, nodes| {
+        let items = items(source, compiled, nodes, &stop).unwrap();
+        gather(outline, compiled, items, nodes.node(0), &[(0, rows - 1)], &stop).unwrap()
     })
     .unwrap()
 }

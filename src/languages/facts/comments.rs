@@ -1,6 +1,7 @@
 //! Comments and documentation strings: joined where they stand below one another, without their marks.
 
 use super::query::{Item, Role};
+use crate::languages::stop::{Late, Stop};
 
 /// Longest documentation kept as a fact, in characters.
 pub(super) const DOC_CHARS_MAX: usize = 300;
@@ -48,10 +49,19 @@ const NOT_PROSE: &[&str] = &[
 ];
 
 /// The comments among `items`, in order; `starts` says whether a definition begins in a row.
-pub(super) fn comments(text: &str, items: &[Item<'_, '_>], starts: &dyn Fn(usize) -> bool) -> Vec<Comment> {
+///
+/// # Errors
+/// [`Late`] when time ran out.
+pub(super) fn comments(
+    text: &str,
+    items: &[Item<'_, '_>],
+    starts: &dyn Fn(usize) -> bool,
+    stop: &Stop<'_>,
+) -> Result<Vec<Comment>, Late> {
     let mut found: Vec<(usize, usize, bool, String, &'static str)> = Vec::new();
     for item in items.iter().filter(|item| matches!(item.role, Role::Comment | Role::Doc)) {
         let raw = text[item.node.byte_range()].trim_end();
+        stop.step(1 + raw.len())?;
         let (first, last) =
             (item.node.start_position().row, item.node.start_position().row + raw.matches('\n').count());
         if raw.starts_with("#!") {
@@ -79,16 +89,15 @@ pub(super) fn comments(text: &str, items: &[Item<'_, '_>], starts: &dyn Fn(usize
             _ => found.push((first, last, doc, said, mark)),
         }
     }
-    found
-        .into_iter()
-        .filter(|(.., said, _)| said.chars().any(char::is_alphanumeric))
-        .map(|(first, last, doc, said, _)| Comment {
+    let comments = found.into_iter().filter(|(.., said, _)| said.chars().any(char::is_alphanumeric)).map(
+        |(first, last, doc, said, _)| Comment {
             start_line: line_number(first),
             end_line: line_number(last),
             doc: doc || starts(last + 1),
             text: said.trim().to_owned(),
-        })
-        .collect()
+        },
+    );
+    Ok(comments.collect())
 }
 
 /// Whether only whitespace stands before `at` in its line.
@@ -145,9 +154,11 @@ fn without_tags(text: &str) -> String {
         said.push_str(before);
         match tag.split_once('>') {
             Some((_, after)) => rest = after,
+            // Nor does a later one end.
             None => {
                 said.push('<');
                 rest = tag;
+                break;
             }
         }
     }

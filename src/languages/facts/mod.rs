@@ -14,9 +14,11 @@ mod visibility;
 
 mod asked;
 
+mod calls;
 mod comments;
 mod flags;
 mod flow;
+mod functions;
 mod gather;
 mod owned;
 

@@ -17,8 +17,34 @@ pub(in crate::languages) struct OfDefinition {
     pub(in crate::languages) exported: Option<bool>,
 }
 
-/// Facts sorted, each once, at most [`VALUES_MAX`] of a field.
-pub(super) fn bound(values: &mut Vec<(Field, String)>) {
+/// Facts as they come, of which no more is kept than can be handed on.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    values: Vec<(Field, String)>,
+    /// At this many it is time to leave out what is there twice, and what is too much.
+    full_at: usize,
+}
+
+impl Kept {
+    /// Few enough that most chunks never get there.
+    const FULL_MIN: usize = 256;
+
+    pub(super) fn push(&mut self, field: Field, value: String) {
+        self.values.push((field, value));
+        if self.values.len() >= self.full_at.max(Self::FULL_MIN) {
+            bound(&mut self.values);
+            self.full_at = 2 * self.values.len();
+        }
+    }
+
+    /// Sorted, each once, at most [`VALUES_MAX`] of a field: the first ones in their order.
+    pub(super) fn bounded(mut self) -> Vec<(Field, String)> {
+        bound(&mut self.values);
+        self.values
+    }
+}
+
+fn bound(values: &mut Vec<(Field, String)>) {
     values.sort();
     values.dedup();
     let mut last = (None, 0);

@@ -1,15 +1,13 @@
 //! A language's `facts.scm`: which captures it may use, and what it finds in a tree.
 
 use std::sync::OnceLock;
-use std::time::Instant;
 
 use tree_sitter::Node;
 
 use super::field::{Field, Flag};
+use crate::languages::stop::{Late, Stop};
 use crate::languages::tree_query::{Captured, Matcher, Nodes, Query, capture_names};
 
-/// Nodes between two looks at the clock.
-const NODES_A_LOOK: u32 = 4096;
 /// Findings of one file; a generated table has no bound of its own.
 const ITEMS_MAX: usize = 500_000;
 
@@ -280,26 +278,26 @@ pub(in crate::languages) fn items<'t, 'q>(
     text: &str,
     compiled: &'q Compiled,
     nodes: &Nodes<'t>,
-    deadline: Instant,
+    stop: &Stop<'_>,
 ) -> Result<Items<'t, 'q>, &'static str> {
     let role_of = |captured: &Captured| compiled.roles[usize::from(captured.capture)];
-    let mut matcher = Matcher::new(&compiled.query, nodes, text, deadline);
+    let mut matcher = Matcher::new(&compiled.query, nodes, text, stop.deadline());
     let mut items = Vec::new();
     for at in 0..nodes.len() {
-        if at % NODES_A_LOOK == NODES_A_LOOK - 1 && Instant::now() > deadline {
-            return Err("facts_timeout");
-        }
+        stop.step(1).map_err(|Late| "facts_timeout")?;
         let in_time = matcher.at(at, &mut |hit| {
+            stop.count(hit.captured.len());
             let of = |wanted: Role| {
                 let found = hit.captured.iter().find(|captured| role_of(captured) == Some(wanted));
                 found.map(|captured| nodes.node(captured.at))
             };
+            let (arguments, value) = (of(Role::Arguments), of(Role::Value));
             for captured in hit.captured {
                 let Some(role) = role_of(captured) else { continue };
                 let partner = match role {
                     Role::Arguments | Role::Value => continue,
-                    Role::Call => of(Role::Arguments),
-                    Role::Target => of(Role::Value),
+                    Role::Call => arguments,
+                    Role::Target => value,
                     _ => None,
                 };
                 let set = compiled.query.setting(hit.pattern, "value");

@@ -79,6 +79,8 @@ fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
     let mut open: Vec<char> = Vec::new();
     let mut new_part = true;
     let mut at = 0;
+    // Bytes looked through after quotes that end no string; a regular expression can hold many.
+    let mut unended = 0;
     while let Some(c) = raw[at..].chars().next() {
         let rest = &raw[at..];
         // Operators that hold a bracket character are joints first.
@@ -99,7 +101,12 @@ fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
             '<' if in_types => open.push('>'),
             _ if open.last() == Some(&c) => _ = open.pop(),
             // A string in brackets may hold brackets; a lifetime among types is no string.
-            '"' | '`' | '\'' if !in_types => at += string_end(&raw[at..], c),
+            '"' | '`' | '\'' if !in_types && unended <= UNENDED_TIMES_MAX * raw.len() => {
+                match string_end(&raw[at..], c) {
+                    Ok(end) => at += end,
+                    Err(looked) => unended += looked,
+                }
+            }
             _ if !open.is_empty() || c.is_whitespace() || matches!(c, '!' | '?' | '$' | '@' | '&' | '*') => {}
             c if c.is_alphanumeric() || matches!(c, '_' | '#' | '~' | '\'') => match parts.last_mut() {
                 Some((_, name)) if !new_part => name.push(c),
@@ -117,19 +124,23 @@ fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
     Some(parts)
 }
 
-/// Bytes to behind the end of a string that began with `quote`; none where it does not end in its line.
-fn string_end(text: &str, quote: char) -> usize {
+/// How often the bytes of a text are looked through for the ends of strings, in vain.
+const UNENDED_TIMES_MAX: usize = 8;
+
+/// Bytes to behind the end of a string that began with `quote`; where it does not end in its line, how many those are to
+/// the line's end.
+fn string_end(text: &str, quote: char) -> Result<usize, usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
         match c {
-            '\n' => break,
+            '\n' => return Err(at),
             _ if escaped => escaped = false,
             '\\' => escaped = true,
-            c if c == quote => return at + c.len_utf8(),
+            c if c == quote => return Ok(at + c.len_utf8()),
             _ => {}
         }
     }
-    0
+    Err(text.len())
 }
 
 /// What an assignment does to one target.
@@ -150,9 +161,13 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
     let mut depth = 0usize;
     let mut from = 0;
     // A pattern's brackets group targets; an index's follow a name and belong to it.
+    // Whether what was read last, whitespace apart, ends a name.
+    let mut ends_name = false;
     for (at, c) in raw.char_indices().chain([(raw.len(), ',')]) {
-        let follows_name =
-            raw[..at].trim_end().ends_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | ']' | ')'));
+        let follows_name = ends_name;
+        if !c.is_whitespace() {
+            ends_name = c.is_alphanumeric() || matches!(c, '_' | ']' | ')');
+        }
         match c {
             '[' | '(' if follows_name && c == '[' => depth += 1,
             ']' if depth > 0 => depth -= 1,
@@ -286,7 +301,11 @@ fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
                 match one.split_once('{') {
                     Some((head, list)) if depth < SPREAD_DEPTH_MAX => {
                         let list = list.rsplit_once('}').map_or(list, |(list, _)| list);
-                        spread(&format!("{before}{}", head.trim()), list, depth + 1, found);
+                        let head = head.trim();
+                        // What begins with so much is no path that is kept.
+                        if before.len() + head.len() <= 8 * VALUE_BYTES_MAX {
+                            spread(&format!("{before}{head}"), list, depth + 1, found);
+                        }
                     }
                     _ => match unrenamed(one) {
                         "" => {}

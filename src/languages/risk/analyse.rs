@@ -46,7 +46,7 @@ fn rounds(file: &File<'_>, targets: &[Vec<u32>]) -> Vec<Followed> {
     for _ in 0..ROUNDS_MAX {
         let mut changed = vec![false; due.len()];
         for unit in 0..due.len() {
-            if !due[unit] && !reads_outer(file, &followed, unit) {
+            if !due[unit] && !reads_outer(file, &followed, unit, &mut work) {
                 continue;
             }
             let found = follow(file, targets, &followed, unit, &mut work);
@@ -69,13 +69,14 @@ fn rounds(file: &File<'_>, targets: &[Vec<u32>]) -> Vec<Followed> {
 }
 
 /// Whether a function that no rule touches uses a name that one around it has from a source.
-fn reads_outer(file: &File<'_>, followed: &[Followed], unit: usize) -> bool {
+fn reads_outer(file: &File<'_>, followed: &[Followed], unit: usize, work: &mut usize) -> bool {
     let Some(outer) = file.units[unit].outer.filter(|outer| followed[*outer].env.is_tainted()) else {
         return false;
     };
     let Some(function) = file.units[unit].function else { return false };
     let range = &file.flow.functions[function].range;
     let parts = file.names.within(range.start, range.end);
+    *work = work.saturating_sub(parts.len());
     file.names.parts[parts].iter().any(|part| followed[outer].env.get(part.chain).is_some())
 }
 

@@ -7,6 +7,7 @@ use super::names::{NONE, Names, Part};
 use super::rule::{Kind, Rule};
 use super::rule_set::{Entry, Index, RuleSet};
 use crate::languages::facts::Flow;
+use crate::languages::innermost::Innermost;
 
 /// Languages whose functions give their last expression back.
 const TAIL_LANGUAGES: &[&str] = &["rust", "ruby", "kotlin", "scala", "swift", "elixir", "haskell"];
@@ -14,6 +15,8 @@ const TAIL_LANGUAGES: &[&str] = &["rust", "ruby", "kotlin", "scala", "swift", "e
 const HOMONYMS_MAX: usize = 3;
 /// Text of a call or value that a rule's pattern is asked for, in bytes.
 const PATTERN_TEXT_MAX: usize = 2048;
+/// What is read of a function's end for what it gives back, in bytes.
+const TAIL_BYTES_MAX: usize = 4096;
 /// Names in the arguments of a call that are looked up for what they hold.
 const ARGUMENT_NAMES_MAX: usize = 64;
 /// Assignments before a call that are looked at for what an argument holds.
@@ -84,6 +87,8 @@ pub(super) struct File<'a> {
     pub(super) units: Vec<Unit>,
     /// By part: its unit.
     pub(super) part_units: Vec<usize>,
+    /// The innermost function of the flow around a byte.
+    inner: Innermost,
     by_name: HashMap<&'a str, Vec<usize>>,
     newlines: Vec<usize>,
 }
@@ -111,11 +116,14 @@ impl<'a> File<'a> {
             reads: HashMap::new(),
             spots: Vec::new(),
             returns: flow.returns.clone(),
-            units: units(flow),
+            units: Vec::new(),
+            inner: Innermost::default(),
             part_units: Vec::new(),
             by_name: HashMap::new(),
             newlines: text.bytes().enumerate().filter(|(_, b)| *b == b'\n').map(|(at, _)| at).collect(),
         };
+        file.units = units(flow);
+        file.inner = inner(flow, &file.units);
         for (at, function) in flow.functions.iter().enumerate() {
             file.by_name.entry(&function.name).or_default().push(at);
         }
@@ -141,14 +149,7 @@ impl<'a> File<'a> {
 
     /// The unit around a byte.
     pub(super) fn unit(&self, at: usize) -> usize {
-        let mut unit = self.flow.functions.partition_point(|f| f.range.start <= at);
-        while let Some(function) = self.units[unit].function {
-            if self.flow.functions[function].range.end > at {
-                break;
-            }
-            unit = self.units[unit].outer.unwrap_or(0);
-        }
-        unit
+        self.inner.at(at).map_or(0, |function| function + 1)
     }
 
     /// The functions of this file that a call may mean: by a simple name, or a method of the own object.
@@ -340,17 +341,27 @@ fn units(flow: &Flow) -> Vec<Unit> {
     units
 }
 
-/// The last line of a function before its end, or what follows the `=` or `{` of one that is a single line.
+/// Functions by their ranges and the functions around them.
+fn inner(flow: &Flow, units: &[Unit]) -> Innermost {
+    let outer = |at: usize| units[at + 1].outer.and_then(|outer| units[outer].function);
+    let ranges = flow.functions.iter().enumerate().map(|(at, function)| (function.range.clone(), outer(at)));
+    Innermost::new(&ranges.collect::<Vec<_>>())
+}
+
+/// The last line of a function before its end, or what follows the `=` or `{` of one that is a single line; none where
+/// that is too long.
 fn tail(text: &str, function: &Range<usize>) -> Option<Range<usize>> {
-    let whole = text.get(function.clone())?;
+    let from = text.ceil_char_boundary(function.start.max(function.end.saturating_sub(TAIL_BYTES_MAX)));
+    let whole = text.get(from..function.end)?;
     let inside = whole.trim_end_matches(|c: char| c.is_whitespace() || c == '}');
     let inside = inside.strip_suffix("end").map_or(inside, str::trim_end);
-    let from = match inside.rfind('\n') {
+    let start = match inside.rfind('\n') {
         Some(newline) => newline + 1,
+        None if from > function.start => return None,
         None => inside.find(['=', '{'])? + 1,
     };
     // A statement gives nothing back.
-    (!inside.ends_with(';')).then(|| function.start + from..function.start + inside.len())
+    (!inside.ends_with(';')).then(|| from + start..from + inside.len())
 }
 
 /// The length of what stands before the end of a statement on one line.

@@ -30,6 +30,19 @@ pub struct FileRow {
     pub mode: String,
     /// Why its facts could not be read, if they could not.
     pub facts_missing: Option<String>,
+    /// How many milliseconds it was given in all when they are missing because time ran out.
+    pub facts_tried_ms: i64,
+}
+
+/// A file whose rows stay as they are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Touched {
+    /// Row id.
+    pub id: i64,
+    /// The time to remember.
+    pub modified_ns: i64,
+    /// How many milliseconds were spent in vain on its facts.
+    pub tried_ms: i64,
 }
 
 /// Sums over files.
@@ -45,7 +58,8 @@ pub struct Totals {
     pub bytes: i64,
 }
 
-const COLUMNS: &str = "id, path, content_hash, bytes, modified_ns, skipped, chunks, mode, facts_missing";
+const COLUMNS: &str =
+    "id, path, content_hash, bytes, modified_ns, skipped, chunks, mode, facts_missing, facts_tried_ms";
 
 /// All files of a repository, by path.
 ///
@@ -141,14 +155,16 @@ pub async fn containing(
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
-pub async fn touch(tx: &mut ProjectTx, fence: Fence, ids: &[i64], modified_ns: &[i64]) -> Result<(), Fault> {
+pub async fn touch(tx: &mut ProjectTx, fence: Fence, touched: &[Touched]) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
     let text = format!(
-        "UPDATE {} f SET modified_ns = t.modified_ns FROM unnest($1::int8[], $2::int8[]) AS t (id, modified_ns) \
-         WHERE f.id = t.id",
+        "UPDATE {} f SET modified_ns = t.modified_ns, facts_tried_ms = f.facts_tried_ms + t.tried_ms \
+         FROM unnest($1::int8[], $2::int8[], $3::int8[]) AS t (id, modified_ns, tried_ms) WHERE f.id = t.id",
         tx.table("files")
     );
-    tx.execute(sql(text).bind(ids).bind(modified_ns)).await?;
+    let column = |of: fn(&Touched) -> i64| touched.iter().map(of).collect::<Vec<i64>>();
+    let (ids, times) = (column(|one| one.id), column(|one| one.modified_ns));
+    tx.execute(sql(text).bind(ids).bind(times).bind(column(|one| one.tried_ms))).await?;
     Ok(())
 }
 
@@ -265,5 +281,6 @@ fn decode(row: &PgRow) -> Result<FileRow, Fault> {
         chunks: row.try_get(6)?,
         mode: row.try_get(7)?,
         facts_missing: row.try_get(8)?,
+        facts_tried_ms: row.try_get(9)?,
     })
 }

@@ -41,6 +41,8 @@ pub struct FileWrite {
     pub skipped: Option<&'static str>,
     /// Why its facts could not be read although it is searchable.
     pub facts_missing: Option<&'static str>,
+    /// How many milliseconds its text was given in all when they are missing because time ran out.
+    pub facts_tried_ms: i64,
     /// What it imports.
     pub imports: Vec<NamedFact>,
     /// `key=value` of its metadata, lower case; none where it has none.
@@ -211,15 +213,15 @@ async fn upsert<'a>(
     fresh: &mut FreshNames<'a>,
 ) -> Result<HashMap<&'a str, i64>, Fault> {
     let text = format!(
-        "INSERT INTO {} AS f (id, repository_id, path, language, extension, mode, bytes, modified_ns, content_hash, lines, chunks, skipped, imports, meta, risk_ends, facts_missing) \
+        "INSERT INTO {} AS f (id, repository_id, path, language, extension, mode, bytes, modified_ns, content_hash, lines, chunks, skipped, imports, meta, risk_ends, facts_missing, facts_tried_ms) \
          SELECT t.id, $1, t.path, t.language, t.extension, t.mode, t.bytes, t.modified_ns, t.content_hash, t.lines, t.chunks, t.skipped, \
-         ($12::int8[])[t.first:t.last], string_to_array(t.meta, $2), t.risk_ends, t.facts_missing \
+         ($12::int8[])[t.first:t.last], string_to_array(t.meta, $2), t.risk_ends, t.facts_missing, t.facts_tried_ms \
          FROM unnest($3::int8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int8[], $9::int8[], $10::bytea[], $11::int4[], \
-         $13::int4[], $14::text[], $15::int4[], $16::int4[], $17::text[], $18::text[], $19::text[]) \
-         AS t (id, path, language, extension, mode, bytes, modified_ns, content_hash, lines, chunks, skipped, first, last, meta, risk_ends, facts_missing) \
+         $13::int4[], $14::text[], $15::int4[], $16::int4[], $17::text[], $18::text[], $19::text[], $20::int8[]) \
+         AS t (id, path, language, extension, mode, bytes, modified_ns, content_hash, lines, chunks, skipped, first, last, meta, risk_ends, facts_missing, facts_tried_ms) \
          ON CONFLICT (repository_id, path) DO UPDATE SET language = excluded.language, extension = excluded.extension, mode = excluded.mode, \
          bytes = excluded.bytes, modified_ns = excluded.modified_ns, content_hash = excluded.content_hash, \
-         lines = excluded.lines, chunks = excluded.chunks, skipped = excluded.skipped, imports = excluded.imports, meta = excluded.meta, risk_ends = excluded.risk_ends, facts_missing = excluded.facts_missing, \
+         lines = excluded.lines, chunks = excluded.chunks, skipped = excluded.skipped, imports = excluded.imports, meta = excluded.meta, risk_ends = excluded.risk_ends, facts_missing = excluded.facts_missing, facts_tried_ms = excluded.facts_tried_ms, \
          lines_attributed_to = NULL RETURNING f.path, f.id",
         tx.table("files")
     );
@@ -244,7 +246,8 @@ async fn upsert<'a>(
         .bind(imports.last)
         .bind(column(files, |f| f.meta.as_ref().map(|meta| meta.join(SEPARATOR))))
         .bind(column(files, |f| f.risk_ends.as_deref()))
-        .bind(column(files, |f| f.facts_missing));
+        .bind(column(files, |f| f.facts_missing))
+        .bind(column(files, |f| f.facts_tried_ms));
     let rows = tx.tx.all(query).await?;
     let mut stored = rows
         .iter()

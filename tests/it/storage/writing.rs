@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use pairofcleats::contract::ErrorCode;
-use pairofcleats::store::{self, Fence, FileWrite, RepositoryState};
+use pairofcleats::store::{self, Fence, FileWrite, RepositoryState, files::Touched};
 use serde_json::json;
 
 use crate::storage::database::{
@@ -230,7 +230,7 @@ async fn every_write_is_fenced() {
                     .await
             }
             5 => store::repositories::delete(&mut tx, old, repo).await,
-            6 => store::files::touch(&mut tx, old, &[1], &[1]).await,
+            6 => store::files::touch(&mut tx, old, &[Touched { id: 1, modified_ns: 1, tried_ms: 0 }]).await,
             7 => store::files::delete(&mut tx, old, &[1]).await.map(drop),
             8 => store::vectors::insert(&mut tx, old, &[vec![0; 32]], &[vec![0.0; 8]]).await.map(drop),
             _ => store::lexical::rebuild_statistics(&mut tx, old).await,
