@@ -104,7 +104,11 @@ pub async fn search(
     };
     let confidence = found.judge(backend, &question, request, embedding_model.as_deref());
     let did_you_mean = match confidence {
-        Some(Confidence::None | Confidence::Low) => nearest_names(reads, &plan.lexical).await?,
+        Some(Confidence::None | Confidence::Low) => {
+            let asked: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
+            let asked = (!request.repository_roots.is_empty()).then_some(asked.as_slice());
+            nearest_names(reads, &plan.lexical, asked).await?
+        }
         _ => Vec::new(),
     };
     let Found { ranked, total, vectors_found, dense_weight, shape, evidence } = found;
@@ -124,6 +128,7 @@ pub async fn search(
         hits,
         total,
         offset: request.offset,
+        several_repositories: scope.has_several(),
         confidence,
         did_you_mean,
         query: question.to_string(),

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::fuse::Leg;
+use super::naming::AskedName;
 use super::plan::LexicalPlan;
 use super::rank::Ranked;
 use super::shape::Shape;
@@ -44,7 +45,7 @@ pub struct Evidence {
     pub known_words: f32,
     /// 1 when the first hit defines a name of the query, else 0.
     pub defines: f32,
-    /// How far the query is the name of something, 0 to 1.
+    /// How far the query is the name of something, 0 to 1; less for one ordinary word that many chunks say.
     pub symbol: f32,
 }
 
@@ -62,19 +63,39 @@ impl Evidence {
             let scores: HashMap<i64, f32> = leg.iter().copied().collect();
             first.iter().filter_map(|hit| scores.get(&hit.chunk_id).copied()).reduce(f32::max)
         };
+        let coverage_of = best(lexical);
+        // One ordinary word is a topic as well as a name: the more chunks say it, the less it tells that nothing is called so.
+        let ordinary =
+            shape.asked.as_ref().is_some_and(AskedName::is_ordinary_word) && shape.words.len() == 1;
+        let symbol = match coverage_of {
+            Some(score) if ordinary && score > 0.0 => shape.symbol * (1.0 - familiarity(plan)),
+            _ => shape.symbol,
+        };
         let said: f32 = plan.terms.iter().filter(|term| term.chunks > 0).map(|term| term.weight).sum();
         // Pairs of words and fields such as `def:` repeat what the words themselves say.
         let words = || plan.terms.iter().filter(|term| !term.term.contains([' ', ':']));
         let known = words().filter(|term| term.chunks > 0).count();
         Self {
             similarity: best(dense),
-            coverage: share(best(lexical).unwrap_or(0.0), said),
+            coverage: share(coverage_of.unwrap_or(0.0), said),
             #[expect(clippy::cast_precision_loss, reason = "a query has few words")]
             known_words: share(known as f32, words().count() as f32),
             defines: if first.first().is_some_and(|hit| hit.parts.definition > 0.0) { 1.0 } else { 0.0 },
-            symbol: shape.symbol,
+            symbol,
         }
     }
+}
+
+/// Chunks that say a word which the index knows well.
+const FAMILIAR_CHUNKS: u64 = 5;
+
+/// How well the index knows the words of a query, 0 to 1, by the one that most chunks say.
+fn familiarity(plan: &LexicalPlan) -> f32 {
+    let words = plan.terms.iter().filter(|term| !term.term.contains([' ', ':']));
+    let chunks = words.map(|term| term.chunks.min(FAMILIAR_CHUNKS)).max().unwrap_or(0);
+    #[expect(clippy::cast_precision_loss, reason = "both are at most FAMILIAR_CHUNKS")]
+    let familiarity = chunks as f32 / FAMILIAR_CHUNKS as f32;
+    familiarity
 }
 
 fn share(part: f32, whole: f32) -> f32 {
@@ -188,5 +209,35 @@ pub(super) fn scale(ranked: &mut [Ranked], likelihood: f32) {
         let share = if best > 0.0 { (hit.score / best).clamp(0.0, 1.0) } else { 1.0 };
         above = above.min(share);
         hit.score = likelihood * above;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::plan::WeightedTerm;
+    use crate::search::rank::Parts;
+
+    /// The confidence of a question of one word that so many chunks say, whose best hit says it so well.
+    fn of(question: &str, chunks: u64, bm25: f32) -> Confidence {
+        let term = WeightedTerm { id: 1, weight: 1.0, chunks, term: question.to_lowercase() };
+        let plan = LexicalPlan { terms: vec![term], ..LexicalPlan::default() };
+        let ranked = [Ranked { chunk_id: 7, score: 1.0, parts: Parts::default() }];
+        let lexical = if bm25 > 0.0 { vec![(7, bm25)] } else { Leg::new() };
+        let evidence = Evidence::of(&Shape::of(question), &plan, &lexical, &vec![(7, 0.4)], &ranked);
+        evidence.judge(Some(CALIBRATED_MODEL)).confidence
+    }
+
+    #[test]
+    fn one_ordinary_word_is_a_topic_where_many_chunks_say_it() {
+        // Measured of `cookie` in flask: 0.255 as a name that is not defined.
+        assert_eq!(of("cookie", 363, 0.76), Confidence::Medium);
+        assert_eq!(of("cookie", FAMILIAR_CHUNKS, 0.76), Confidence::Medium);
+        assert_eq!(of("cookie", 1, 0.76), Confidence::Low, "it could be a name that is meant");
+        for name in ["Cookie", "set_cookie", "Session.cookie", "class cookie"] {
+            assert_eq!(of(name, 363, 0.76), Confidence::Low, "{name}");
+        }
+        assert!(of("cookie", 363, 0.0) <= Confidence::Low, "no hit says it");
+        assert!(of("flurble", 0, 0.0) <= Confidence::Low);
     }
 }

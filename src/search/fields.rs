@@ -117,7 +117,7 @@ fields! {
     "file" "file" TextOrList LooksAt::FileName, "The same of the file's name alone.";
     "ext" "ext" TextOrList LooksAt::Extension, "File extension, with or without the dot.";
     "lang" "lang" Alternatives LooksAt::Language, "Language by name or alias: rust, ts, c++.";
-    "type" "type" Alternatives LooksAt::Kind, "Kind: function, method, class, struct, interface, trait, enum, module, type, variable, section.";
+    "type" "type" Alternatives LooksAt::Kind, "Kind: function, method, class, struct, interface, trait, enum, impl, module, type, variable, section, block.";
     "import" "import" Text LooksAt::Imports, "The file imports this module.";
     "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this, or is this function and calls something.";
     "uses" "uses" Text Names(&[Field::Use, Field::Read, Field::Member, Field::Write, Field::Call, Field::Param]), "Uses this identifier.";

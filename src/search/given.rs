@@ -126,6 +126,9 @@ fn texts(field: &'static FilterField, values: Vec<String>) -> Result<GivenValue,
     if values.iter().any(|value| value.len() > VALUE_BYTES_MAX) {
         return Err(refused(field, &format!("has a value of more than {VALUE_BYTES_MAX} bytes")));
     }
+    if values.iter().any(|value| value.contains('\0')) {
+        return Err(refused(field, "holds a NUL character"));
+    }
     // A signature or an alias may begin with what looks like nothing.
     let trims = field.looks_at != LooksAt::Signature;
     Ok(GivenValue::Texts(
@@ -172,6 +175,9 @@ fn add_pairs(
         let key = key.trim().to_lowercase();
         if key.is_empty() || key.len() > VALUE_BYTES_MAX {
             return Err(refused(field, "has an empty or over-long key"));
+        }
+        if key.contains('\0') || value.as_ref().is_some_and(|value| value.contains('\0')) {
+            return Err(refused(field, "holds a NUL character"));
         }
         found.push((key, value.map(|value| value.to_lowercase()).filter(|value| !value.is_empty())));
         Ok(())
@@ -245,6 +251,10 @@ mod tests {
             json!({ "calls": " " }),
             json!({ "churnMin": -1 }),
             json!({ "async": "perhaps" }),
+            json!({ "path": ["a", "b\0"] }),
+            json!({ "alias": "a=b\0" }),
+            json!({ "meta": { "a\0": 1 } }),
+            json!({ "metaJson": "{\"a\":\"b\\u0000\"}" }),
             json!({ "author": "x".repeat(600) }),
         ] {
             let fault = of(bad.clone()).unwrap_err();

@@ -8,6 +8,7 @@ use super::ranking::Ranking;
 use super::request::{History, Hit, Known, Mode, SearchRequest};
 use super::scope::Scope;
 use super::shape::Shape;
+use super::snippet::shorten;
 use super::surroundings::{Piece, surroundings};
 use crate::clock::iso_seconds;
 use crate::contract::Fault;
@@ -16,6 +17,8 @@ use crate::store::{ChunkRow, DefinitionRow, FileFacts, Reads, Shown, fact_id, na
 
 /// Callees and callers named with a hit.
 const CALLS_MAX: usize = 12;
+/// Bytes of one of them.
+const LABEL_BYTES_MAX: usize = 80;
 /// Chunks looked at for the callers of one name.
 const HOLDERS_MAX: i64 = 12;
 
@@ -112,8 +115,9 @@ impl Page<'_> {
         }
         let mut calls: Vec<String> = Vec::new();
         for pair in &detail.calls {
-            if !calls.contains(&pair.callee) && calls.len() < CALLS_MAX {
-                calls.push(pair.callee.clone());
+            let callee = label(&pair.callee);
+            if !calls.contains(&callee) && calls.len() < CALLS_MAX {
+                calls.push(callee);
             }
         }
         let known = self.request.in_full.then(|| {
@@ -166,30 +170,35 @@ fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -
     }
 }
 
-/// Names of functions that call what chunks define. Names are all that is compared, so another function of the same
-/// name is a caller's callee as well.
+/// Names of functions that call what chunks define, in the same repository. Names are all that is compared, so another
+/// function of the same name is a caller's callee as well.
 async fn callers(reads: &mut Reads, shown: &HashMap<i64, Shown>) -> Result<HashMap<i64, Vec<String>>, Fault> {
     let rows = || shown.values().map(|one| &one.chunk);
     let call = |name: &String| fact_id(Field::Call as i16, name);
     let callable = |row: &&ChunkRow| matches!(row.span.kind.as_str(), "function" | "method");
-    let mut ids: Vec<i64> =
-        rows().filter(callable).flat_map(|row| row.span.defines.iter().map(call)).collect();
-    ids.sort_unstable();
-    ids.dedup();
+    let calls = |row: &'_ ChunkRow| -> Vec<(i64, i64)> {
+        row.span.defines.iter().map(|name| (call(name), row.repository_id)).collect()
+    };
+    let mut wanted: Vec<(i64, i64)> = rows().filter(callable).flat_map(calls).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
     let mut callers: HashMap<i64, Vec<String>> = HashMap::new();
-    if ids.is_empty() {
+    if wanted.is_empty() {
         return Ok(callers);
     }
-    let holders = reads.holders(&ids, HOLDERS_MAX).await?;
+    let holders = reads.holders(&wanted, HOLDERS_MAX).await?;
     for row in rows().filter(callable) {
-        let elsewhere = holders.iter().filter(|holder| holder.chunk_id != row.id);
+        let elsewhere = holders
+            .iter()
+            .filter(|holder| holder.chunk_id != row.id && holder.repository_id == row.repository_id);
         let called = elsewhere.flat_map(|holder| {
             let named = row.span.defines.iter().filter(|name| call(name) == holder.id);
             named.flat_map(|name| callers_in(holder, name))
         });
         let list = callers.entry(row.id).or_default();
-        for caller in called {
-            if row.span.name.as_ref() != Some(&caller) && !list.contains(&caller) && list.len() < CALLS_MAX {
+        for caller in called.filter(|caller| row.span.name.as_ref() != Some(caller)) {
+            let caller = label(&caller);
+            if !list.contains(&caller) && list.len() < CALLS_MAX {
                 list.push(caller);
             }
         }
@@ -208,6 +217,12 @@ fn callers_in(holder: &names::Holder, name: &str) -> Vec<String> {
         return vec![holder.name.clone().unwrap_or_else(|| holder.path.clone())];
     }
     callers
+}
+
+/// What a caller or callee is called in a list: a heading, or a handler that is named by the call it is given to, can be as
+/// long as a line.
+fn label(name: &str) -> String {
+    shorten(name, LABEL_BYTES_MAX)
 }
 
 async fn around(reads: &mut Reads, hit: &Hit, count: u32) -> Result<(Vec<String>, Vec<String>), Fault> {

@@ -17,6 +17,8 @@ pub(super) struct Marks {
     pub(super) ids: Vec<Vec<i64>>,
     /// Texts of signatures.
     signatures: Vec<String>,
+    /// What one definition must fulfil.
+    together: Vec<Filter>,
 }
 
 impl Marks {
@@ -27,20 +29,38 @@ impl Marks {
                 filters.iter().for_each(|filter| self.note(filter))
             }
             Filter::Not(_) => {}
+            // Its parts stand beside it as well.
+            Filter::OneDefinition(filter) => self.together.push((**filter).clone()),
             Filter::Is(Test::Facts(ids)) => self.ids.push(ids.clone()),
             Filter::Is(Test::Signature(text)) => self.signatures.push(text.clone()),
             Filter::Is(_) => {}
         }
     }
 
-    /// How many of them a definition has.
-    fn of(&self, definition: &DefinitionRow) -> usize {
+    /// How much of what must hold together a definition fulfils, and how many of the marks it has.
+    fn of(&self, definition: &DefinitionRow) -> (usize, usize) {
         // What holds of the chunk holds of its only definition.
         let has =
             |ids: &&Vec<i64>| definition.ids.as_ref().is_none_or(|own| ids.iter().any(|id| own.contains(id)));
         let signature = definition.signature.as_deref().unwrap_or_default();
-        self.ids.iter().filter(has).count()
-            + self.signatures.iter().filter(|text| signature.contains(text.as_str())).count()
+        let marks = self.ids.iter().filter(has).count()
+            + self.signatures.iter().filter(|text| signature.contains(text.as_str())).count();
+        (self.together.iter().filter(|filter| fulfils(definition, filter)).count(), marks)
+    }
+}
+
+/// Whether a definition of a chunk that passes a filter fulfils it, as far as it is about definitions.
+fn fulfils(definition: &DefinitionRow, filter: &Filter) -> bool {
+    let has = |ids: &[i64]| definition.ids.as_ref().is_none_or(|own| ids.iter().any(|id| own.contains(id)));
+    match filter {
+        Filter::All(all) => all.iter().all(|one| fulfils(definition, one)),
+        Filter::Any(any) => any.iter().any(|one| fulfils(definition, one)),
+        Filter::Is(Test::Facts(ids)) => has(ids),
+        Filter::Is(Test::Chunks { facts, .. }) if !facts.is_empty() => has(facts),
+        Filter::Is(Test::Signature(text)) => {
+            definition.signature.as_ref().is_some_and(|signature| signature.contains(text))
+        }
+        Filter::Not(_) | Filter::OneDefinition(_) | Filter::Is(_) => true,
     }
 }
 
@@ -72,7 +92,7 @@ impl Choice<'_> {
         let main = definitions.iter().position(|one| Some(&one.qualified) == chunk.span.name.as_ref());
         let words: Vec<String> = self.words.iter().flat_map(|word| parts(word)).collect();
         let words: Vec<&String> = words.iter().filter(|word| word.len() >= WORD_BYTES_MIN).collect();
-        let mut best: Option<(usize, (f32, usize, usize))> = None;
+        let mut best: Option<(usize, (f32, (usize, usize), usize))> = None;
         for (at, one) in definitions.iter().enumerate() {
             let is_main = main == Some(at);
             let named = self.asked.map_or(0.0, |asked| asked.boost(one, &chunk.path, self.ranking));
@@ -84,7 +104,7 @@ impl Choice<'_> {
             }
         }
         // What the chunk is about can begin in another chunk: it is named unless one of its own is what was meant.
-        let least = (0.0, 0, if main.is_none() && chunk.span.name.is_some() { MAIN_WORDS } else { 0 });
+        let least = (0.0, (0, 0), if main.is_none() && chunk.span.name.is_some() { MAIN_WORDS } else { 0 });
         match best {
             Some((at, worth)) if main.is_some() || chunk.span.name.is_none() || worth > least => {
                 of_definition(&definitions[at])

@@ -147,6 +147,15 @@ impl AskedName {
         Some(Self { container: parts, name, kinds, strict })
     }
 
+    /// Whether it is one word in lower case, of letters alone, that nothing says is a name: `cookie`, but not `Cookie`,
+    /// `set_cookie` or `class cookie`.
+    #[must_use]
+    pub(super) fn is_ordinary_word(&self) -> bool {
+        self.container.is_empty()
+            && self.kinds.is_empty()
+            && self.name.chars().all(|c| c.is_alphabetic() && !c.is_uppercase())
+    }
+
     /// Its names in the form in which names are compared, the last one first.
     #[must_use]
     pub(super) fn squashed(&self) -> Vec<String> {

@@ -124,7 +124,7 @@ pub struct PresentedHit {
     pub headline: Option<String>,
     /// 0 to 1, larger is better; comparable within one answer only.
     pub score: f64,
-    /// Name of the repository; where the answer is from more than one, and in `full` and `json`.
+    /// Name of the repository; where more than one was searched, and in `full` and `json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repo: Option<String>,
     /// Compact: the lines that say most of what was asked.
@@ -176,7 +176,8 @@ pub fn present(
     let budget = budget.into();
     let explains = explain || output == Output::Json;
     let first = answer.hits.first().map(|hit| hit.repository.as_str());
-    let several = answer.hits.iter().any(|hit| Some(hit.repository.as_str()) != first);
+    let differs = |hit: &Hit| Some(hit.repository.as_str()) != first;
+    let several = answer.several_repositories || answer.hits.iter().any(differs);
     let query = match budget.tokens() {
         Some(_) => shorten(&answer.query, QUERY_CHARS_MAX),
         None => answer.query.clone(),
@@ -368,6 +369,7 @@ mod tests {
             backend: Backend::Postgres,
             total: hits.len(),
             offset: 0,
+            several_repositories: false,
             explain: Explain::default(),
             hits,
             confidence: Some(Confidence::High),
@@ -408,6 +410,8 @@ mod tests {
         let payload =
             present(&answer(vec![hit(1, "a", "x"), hit(2, "b", "y")]), Output::Compact, false, 100_000);
         assert_eq!(payload.hits[1].repo.as_deref(), Some("b"));
+        let wide = SearchAnswer { several_repositories: true, ..answer(vec![hit(1, "a", "x")]) };
+        assert_eq!(present(&wide, Output::Compact, false, 100_000).hits[0].repo.as_deref(), Some("a"));
     }
 
     #[test]

@@ -131,6 +131,8 @@ pub struct SearchAnswer {
     pub total: usize,
     /// Hits left out before the first one.
     pub offset: usize,
+    /// Whether more than one repository was asked, so that a path alone need not say which file is meant.
+    pub several_repositories: bool,
     /// How far the answer can be believed; absent where that is not known: a listing, what is like a chunk,
     /// a pasted text, and SQLite's FTS5, whose scores were not calibrated.
     pub confidence: Option<Confidence>,

@@ -8,14 +8,19 @@ use super::pattern::path_regex;
 use super::question::Gate;
 use super::spelled::{date_of, extensions, is_path, known_kind, language, on_one_line, people};
 use crate::clock::Clock;
-use crate::contract::{Fault, Warning};
-use crate::languages::facts::{Field, Flag, decorator_pieces, spellings, whole_visibility};
+use crate::contract::{Fault, Warning, echo};
+use crate::languages::facts::{
+    Field, Flag, VISIBILITIES, decorator_pieces, marked_decorator, spellings, whole_visibility,
+};
 use crate::languages::terms;
 use crate::languages::terms::whole_word;
 use crate::store::{Filter, Reads, RepositoryRow, Test, fact_id};
 
 /// Ids of facts that are compared on each chunk.
 const IDS_TESTED_MAX: usize = 4;
+
+/// What can follow the name of a decorator: its arguments, or the types or value that it is given.
+const DECORATOR_ENDS: &[&str] = &["(", "<", " ", "="];
 
 /// Resolves fields and gates. Names are looked up in the project, so that the filter holds ids alone.
 pub(super) struct Resolver<'a> {
@@ -83,6 +88,16 @@ impl Resolver<'_> {
             }
             (LooksAt::Names(within), GivenValue::Texts(names)) => {
                 Test::Facts(names.iter().flat_map(|name| whole_ids(within, name)).collect()).into()
+            }
+            (LooksAt::PartsOfNames(&[Field::Decorator]), GivenValue::Texts(given)) => {
+                let mut ids = Vec::new();
+                for one in given {
+                    ids.extend(match marked_decorator(one) {
+                        Some(name) => self.decorator(field, one, &name).await?,
+                        None => self.names(field, &[Field::Decorator], std::slice::from_ref(one)).await?,
+                    });
+                }
+                self.having(ids, false).await?
             }
             (LooksAt::Visibility, GivenValue::Texts(words)) => self.visible(field, words).await?,
             (LooksAt::PartsOfNames(within), GivenValue::Texts(parts)) => {
@@ -191,6 +206,34 @@ impl Resolver<'_> {
         Ok(found)
     }
 
+    /// Ids of the decorators that are meant by one in its own marks: those of just this name, with whatever arguments where
+    /// none are given; else those of this name behind the name of what it stands in; else, with arguments, those of this
+    /// name that contain them in any order and quotes.
+    async fn decorator(
+        &mut self,
+        field: &'static FilterField,
+        given: &str,
+        bare: &str,
+    ) -> Result<Vec<i64>, Fault> {
+        let code = Field::Decorator as i16;
+        let exact = self.reads.beginning(code, bare, DECORATOR_ENDS).await?;
+        if !exact.is_empty() {
+            return Ok(exact);
+        }
+        let pieces = decorator_pieces(given);
+        let name = bare.split('(').next().unwrap_or(bare);
+        let mut found = self.reads.beginning(code, name, DECORATOR_ENDS).await?;
+        for joint in if found.is_empty() { &["::", ".", "\\"][..] } else { &[] } {
+            let inside = format!("{joint}{name}").to_lowercase();
+            found.extend(self.reads.ending(code, &inside, DECORATOR_ENDS).await?);
+        }
+        if !pieces.is_empty() {
+            let with = self.decorated(field, &pieces).await?;
+            found.retain(|id| with.contains(id));
+        }
+        Ok(found)
+    }
+
     /// Ids of the decorators that contain all of these.
     async fn decorated(&mut self, field: &'static FilterField, pieces: &[String]) -> Result<Vec<i64>, Fault> {
         let mut found: Option<Vec<i64>> = None;
@@ -221,17 +264,24 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    /// A whole word is that visibility; else all that contain it.
+    /// A whole word is that visibility; else all that contain it, in the words of all languages.
     async fn visible(&mut self, field: &'static FilterField, words: &[String]) -> Result<Filter, Fault> {
-        let (mut ids, mut parts) = (Vec::new(), Vec::new());
+        let mut ids = Vec::new();
         for word in words {
-            match whole_visibility(word) {
-                Some(value) => ids.push(fact_id(Field::Visibility as i16, &value)),
-                None => parts.push(word.clone()),
+            if let Some(value) = whole_visibility(word) {
+                ids.push(fact_id(Field::Visibility as i16, &value));
+                continue;
             }
-        }
-        if !parts.is_empty() {
-            ids.extend(self.names(field, &[Field::Visibility], &parts).await?);
+            let found = self.names(field, &[Field::Visibility], std::slice::from_ref(word)).await?;
+            if found.is_empty()
+                && !VISIBILITIES.iter().any(|known| known.contains(word.to_lowercase().as_str()))
+            {
+                let known = VISIBILITIES.join(", ");
+                let why =
+                    format!("knows no `{}`; it is one of {known}, or a language's own word", echo(word));
+                return Err(refused(field, &why));
+            }
+            ids.extend(found);
         }
         self.having(ids, false).await
     }
@@ -243,8 +293,10 @@ impl Resolver<'_> {
             return Ok(Test::Facts(ids).into());
         }
         let chunks = self.reads.chunks_with(&ids, flows).await?;
-        self.sought.push(ids);
-        Ok(Test::Chunks(chunks).into())
+        self.sought.push(ids.clone());
+        // Dangers are told of chunks: no definition has one of its own.
+        let facts = if flows { Vec::new() } else { ids };
+        Ok(Test::Chunks { chunks, facts }.into())
     }
 
     /// An absolute path inside one of the repositories is one from its root.

@@ -72,6 +72,7 @@ impl Scope {
         }
         let (used, mut said, sought) = (resolver.used, resolver.warnings, resolver.sought);
         let mut marks = Marks::default();
+        filter = filter.of_one_definition();
         marks.note(&filter);
         marks.ids.extend(sought);
         warnings.append(&mut said);
@@ -110,6 +111,13 @@ impl Scope {
             None => count(state.chunks),
         };
         Ok(Self { state, repositories, chunks, comments, vectors, rows, marks })
+    }
+
+    /// Whether more than one repository is asked. The project's records are none: no folder has their paths.
+    pub(super) fn has_several(&self) -> bool {
+        let folders = self.repositories.iter().filter(|repository| repository.is_folder()).count();
+        // A portable file knows names alone.
+        folders > 1 || (folders == 0 && self.repositories.len() > 1)
     }
 
     /// What decides between ways to look, where the question can be embedded or not.
@@ -162,7 +170,8 @@ impl Scope {
         if !self.state.vectors_complete
             || self.repositories.iter().any(|repository| repository.state != RepositoryState::Ready)
         {
-            let pending = reads.pending_count().await?;
+            let asked: Vec<i64> = self.repositories.iter().map(|repository| repository.id).collect();
+            let pending = reads.pending_within(&asked).await?;
             if pending > 0 {
                 let message = format!("{pending} chunks have no vector yet and are found by words alone.");
                 let details = Some(serde_json::json!({ "pending": pending }));

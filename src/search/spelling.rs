@@ -6,7 +6,7 @@ use super::plan::LexicalPlan;
 use crate::contract::Fault;
 use crate::languages::facts::Field;
 use crate::languages::terms::{parts, squash};
-use crate::store::Reads;
+use crate::store::{Reads, fact_id};
 
 /// Words of a query whose spelling is looked up, longest first.
 const WORDS_MAX: usize = 3;
@@ -31,8 +31,16 @@ const NAMES: &[Field] = &[
     Field::Use,
 ];
 
-/// Up to five names, nearest first, that are spelt like words of the query that no chunk says.
-pub(super) async fn nearest_names(reads: &mut Reads, plan: &LexicalPlan) -> Result<Vec<String>, Fault> {
+/// Nearest names of the whole project of which it is looked up whether the repositories that are asked have them.
+const NEAREST_MAX: usize = 40;
+
+/// Up to five names, nearest first, that are spelt like words of the query that no chunk says; of some repositories, or of
+/// all.
+pub(super) async fn nearest_names(
+    reads: &mut Reads,
+    plan: &LexicalPlan,
+    repositories: Option<&[i64]>,
+) -> Result<Vec<String>, Fault> {
     let mut unknown: Vec<&str> = plan
         .terms
         .iter()
@@ -59,7 +67,16 @@ pub(super) async fn nearest_names(reads: &mut Reads, plan: &LexicalPlan) -> Resu
     }
     let mut proposed: Vec<(String, f64)> = proposed.into_iter().collect();
     proposed.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    Ok(proposed.into_iter().take(PROPOSED_MAX).map(|(name, _)| name).collect())
+    let mut names: Vec<String> = proposed.into_iter().take(NEAREST_MAX).map(|(name, _)| name).collect();
+    if let Some(repositories) = repositories {
+        let ids_of =
+            |name: &String| -> Vec<i64> { fields.iter().map(|field| fact_id(*field, name)).collect() };
+        let ids: Vec<i64> = names.iter().flat_map(ids_of).collect();
+        let held = reads.held_within(&ids, repositories).await?;
+        names.retain(|name| ids_of(name).iter().any(|id| held.contains(id)));
+    }
+    names.truncate(PROPOSED_MAX);
+    Ok(names)
 }
 
 /// How alike a word and a name are, 0 to 1: the whole name, or a part of it.

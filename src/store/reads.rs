@@ -78,8 +78,8 @@ reads! {
     opening(terms: &[i32]) -> Opening: opening::read, opening;
     /// How many chunks there are.
     count_chunks() -> i64: chunks::count, count;
-    /// How many texts lack a vector.
-    pending_count() -> i64: vectors::pending_count, pending_count;
+    /// How many texts of some repositories lack a vector.
+    pending_within(repositories: &[i64]) -> i64: vectors::pending_within, pending_within;
     /// Chunks by language in the files that pass what a filter asks of files, most first.
     languages(filter: &Filter) -> Vec<LanguageCount>: breakdown::languages, languages;
 
@@ -87,6 +87,12 @@ reads! {
     find_names(fields: &[i16], texts: &[String], limit: i64) -> Vec<i64>: names::find, find_names;
     /// Names of some fields by their length in characters.
     names_of_length(fields: &[i16], length: (i32, i32), limit: i64) -> Vec<String>: names::of_length, names_of_length;
+    /// Which of some values the chunks of some repositories have.
+    held_within(ids: &[i64], repositories: &[i64]) -> Vec<i64>: names::held_within, held_within;
+    /// Ids of the values of a field that are a text, or begin with it before one of some signs; upper and lower case alike.
+    beginning(field: i16, text: &str, signs: &[&str]) -> Vec<i64>: names::beginning, beginning;
+    /// Ids of the values of a field that end with a text, or hold it before one of some signs; the text is in lower case.
+    ending(field: i16, text: &str, signs: &[&str]) -> Vec<i64>: names::ending, ending;
     /// Chunks that have one of these facts.
     chunks_with(ids: &[i64], flows: bool) -> Vec<i64>: names::chunks_with, chunks_with;
     /// The first chunks within, by path, and how many there are.
@@ -119,8 +125,8 @@ reads! {
     by_file(file_id: i64) -> Vec<ChunkSpan>: chunks::by_file, by_file;
     /// What chunks have.
     names_of(chunk_ids: &[i64]) -> Vec<(i64, i16, String)>: names::of_chunks, names_of_chunks;
-    /// Chunks that have one of `ids`.
-    holders(ids: &[i64], limit: i64) -> Vec<names::Holder>: names::holders, holders;
+    /// Chunks that have a value within a repository.
+    holders(wanted: &[(i64, i64)], limit: i64) -> Vec<names::Holder>: names::holders, holders;
     /// What git knows of files.
     history_of(file_ids: &[i64]) -> Vec<(i64, FileFacts)>: history::of_files, of_files;
 }

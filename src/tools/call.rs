@@ -11,7 +11,8 @@ use super::context::{Call, Caller, Progress, ProgressUpdate};
 use super::list::Toolbox;
 use super::long_texts::LongTexts;
 use super::next::Asked;
-use super::spec::ToolSpec;
+use super::spec::{ToolSpec, Toolset};
+use super::violation;
 use crate::app::{Admission, App, Bulkhead};
 use crate::contract::{
     ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal,
@@ -113,7 +114,7 @@ impl Toolbox {
                 meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());
             }
             record.ran(&app, spec, outcome.as_ref().err(), &meta);
-            let next = asked.next(outcome.as_ref());
+            let next = asked.next(outcome.as_ref(), &meta);
             let envelope = match outcome {
                 Ok(result) => Envelope::success(result, meta),
                 Err(fault) => Envelope::failure(&fault, meta),
@@ -135,7 +136,14 @@ impl Toolbox {
             other => other,
         };
         let violations = match self.schema(spec) {
-            Ok(schema) => schema.violations(&arguments),
+            Ok(schema) => {
+                let mut violations = schema.violations(&arguments);
+                // What scanners report is cleaned where it is taken in.
+                if violations.is_empty() && spec.toolset != Toolset::Triage {
+                    violations.extend(violation::nul(&arguments));
+                }
+                violations
+            }
             Err(defect) => vec![Violation {
                 instance_path: String::new(),
                 schema_path: "#".into(),
@@ -161,8 +169,8 @@ fn whole(value: Value) -> Value {
     }
 }
 
-/// Up to here, a float holds every integer.
-const WHOLE_MAX: f64 = 9_007_199_254_740_992.0;
+/// 2^63: below it, a float without a fraction is an `i64`.
+const WHOLE_MAX: f64 = 9_223_372_036_854_775_808.0;
 
 /// Counts a call as running for as long as it does.
 struct Running(Arc<App>);

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::context::Caller;
 use super::list::Toolbox;
 use super::spec::ToolSpec;
-use crate::contract::{Envelope, ErrorCode, Fault, Next};
+use super::standing::EVERYTHING;
+use crate::contract::{Envelope, ErrorCode, Fault, Meta, Next};
 use crate::search::{as_shown, tokens};
 
 /// Asked where nothing else is known of a repository.
@@ -44,9 +45,9 @@ impl Asked {
     }
 
     /// The first call that helps and that the caller may make.
-    pub(super) fn next(&self, outcome: Result<&Value, &Fault>) -> Option<Next> {
+    pub(super) fn next(&self, outcome: Result<&Value, &Fault>, meta: &Meta) -> Option<Next> {
         let calls = match outcome {
-            Ok(result) => self.after(result),
+            Ok(result) => self.after(result, meta),
             Err(fault) => self.after_failure(fault),
         };
         let visible = |next: &Next| Toolbox::standard().enabled(&next.tool, &self.caller).is_ok();
@@ -102,23 +103,39 @@ impl Asked {
         Some(self.call("build_index", json!({ "repoPath": path, "wait": false })))
     }
 
-    fn after(&self, result: &Value) -> Vec<Next> {
+    fn after(&self, result: &Value, meta: &Meta) -> Vec<Next> {
         let at = |pointer: &str| result.pointer(pointer).filter(|value| !value.is_null());
         let number = |pointer: &str| at(pointer).and_then(Value::as_u64).unwrap_or(0);
         let some = |next: Option<Next>| next.into_iter().collect::<Vec<_>>();
         match self.tool {
+            // Names are proposed only where the hits are doubtful: what was meant helps more than the first of them.
+            "search" if at("/didYouMean/0").is_some() && !is_filtered_out(meta) => {
+                vec![self.call_here("search", json!({ "query": result["didYouMean"][0] }))]
+            }
             "search" => match at("/hits/0") {
                 // The ids of a portable file are its own.
                 Some(hit) if result["backend"] != "postgres" => {
-                    let place = json!({ "file": hit["file"], "startLine": hit["startLine"], "endLine": hit["endLine"] });
-                    vec![self.call_here("show_file", place)]
+                    let mut place = json!({ "file": hit["file"], "startLine": hit["startLine"], "endLine": hit["endLine"] });
+                    if hit["repo"].is_string() {
+                        place["repoPath"] = hit["repo"].clone();
+                        vec![self.call("show_file", place)]
+                    } else {
+                        vec![self.call_here("show_file", place)]
+                    }
                 }
                 Some(hit) => vec![self.call("show_file", json!({ "id": hit["id"] }))],
-                None => vec![self.call_here("index_status", json!({})), everywhere()],
+                None => self.after_nothing(result, meta),
             },
+            "search_code" if at("/did_you_mean/0").is_some() && !is_filtered_out(meta) => {
+                let mut arguments = json!({ "query": result["did_you_mean"][0] });
+                if let Some(repository) = &self.repository {
+                    arguments["repo_path"] = Value::from(repository.as_str());
+                }
+                vec![self.call("search_code", arguments)]
+            }
             "search_code" => match at("/results/0/chunk_id") {
                 Some(id) => vec![self.call("show_file", json!({ "id": id }))],
-                None => vec![self.call("index_status", json!({})), everywhere()],
+                None => self.after_nothing(result, meta),
             },
             "show_file" => self.after_file(result),
             "index_repository" => vec![self.call_here("search", json!({ "query": FIRST_QUESTION }))],
@@ -163,17 +180,33 @@ impl Asked {
         }
     }
 
+    /// What else there is to search, where one repository was asked that lacks nothing; else how far what was asked is indexed.
+    fn after_nothing(&self, result: &Value, meta: &Meta) -> Vec<Next> {
+        let status = match self.tool {
+            "search" => self.call_here("index_status", json!({})),
+            _ => self.call("index_status", json!({})),
+        };
+        let is_part = meta.scope.as_ref().is_some_and(|scope| scope.repositories != [EVERYTHING]);
+        if result["confidence"] == "none" && is_part && meta.warnings.is_empty() {
+            vec![everywhere(), status]
+        } else {
+            vec![status, everywhere()]
+        }
+    }
+
     /// The rest of the file where it was cut; else who calls the first function shown.
     fn after_file(&self, result: &Value) -> Vec<Next> {
         let repo = &result["repo"];
         if result.pointer("/omitted/lines").and_then(Value::as_u64).is_some_and(|lines| lines > 0) {
-            let from = result["endLine"].as_u64().unwrap_or(0) + 1;
-            return vec![
-                self.call(
-                    "show_file",
-                    json!({ "file": result["path"], "repoPath": repo, "startLine": from }),
-                ),
-            ];
+            let line = |field: &str| result[field].as_u64().unwrap_or(0);
+            let mut place = json!({ "file": result["path"], "repoPath": repo });
+            // What is cut stands before the line that was asked for, where the file is shown to its end.
+            if line("endLine") < line("totalLines") {
+                place["startLine"] = Value::from(line("endLine") + 1);
+            } else if line("startLine") > 1 {
+                place["endLine"] = Value::from(line("startLine") - 1);
+            }
+            return vec![self.call("show_file", place)];
         }
         if result["changedSinceIndexed"] == true {
             return vec![self.call("index_status", json!({ "repoPath": repo }))];
@@ -226,6 +259,11 @@ impl Asked {
             _ => Vec::new(),
         }
     }
+}
+
+/// Whether nothing passed what was demanded of hits: another word would not help.
+fn is_filtered_out(meta: &Meta) -> bool {
+    meta.warnings.iter().any(|warning| warning.code == "filter_matches_nothing")
 }
 
 /// What there is to search, in all projects.

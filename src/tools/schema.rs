@@ -50,6 +50,9 @@ fn simplify(schema: &mut Value, nulls: Nulls) {
     match schema {
         Value::Object(object) => {
             object.shift_remove("title");
+            if nulls == Nulls::Absent {
+                bounded(object);
+            }
             if object
                 .get("format")
                 .and_then(Value::as_str)
@@ -76,6 +79,19 @@ fn simplify(schema: &mut Value, nulls: Nulls) {
         Value::Array(items) => items.iter_mut().for_each(|item| simplify(item, nulls)),
         _ => {}
     }
+}
+
+/// Integers say what they hold at most, so that a larger one is told the bound rather than that it could not be read.
+fn bounded(object: &mut Map<String, Value>) {
+    let (least, most): (i64, i64) = match object.get("format").and_then(Value::as_str) {
+        Some("int64" | "int") => (i64::MIN, i64::MAX),
+        Some("uint64" | "uint") => (0, i64::MAX),
+        Some("int32") => (i32::MIN.into(), i32::MAX.into()),
+        Some("uint32") => (0, u32::MAX.into()),
+        _ => return,
+    };
+    object.entry("minimum").or_insert_with(|| least.into());
+    object.entry("maximum").or_insert_with(|| most.into());
 }
 
 /// Fields that are left out when they have no value are never null.
@@ -173,8 +189,9 @@ pub fn listed(mut schema: Map<String, Value>) -> Map<String, Value> {
         rules.retain(|word, value| {
             let anything = word == "additionalProperties" && *value == true;
             let least = word == "minimum" && value.as_f64().is_some_and(|least| least <= 1.0);
+            let most = word == "maximum" && value.as_f64().is_some_and(|most| most >= f64::from(i32::MAX));
             let length = LENGTHS.contains(&word.as_str());
-            !(anything || least || length)
+            !(anything || least || most || length)
         });
         if let Some(items) = rules.get_mut("items") {
             strip(items);
@@ -298,6 +315,7 @@ mod tests {
         repo_path: Option<String>,
         #[schemars(range(min = 1, max = 50))]
         limit: Option<u32>,
+        id: Option<i64>,
         #[schemars(regex(pattern = r"^[a-z]+$"))]
         project_id: Option<String>,
     }
@@ -309,6 +327,8 @@ mod tests {
         assert_eq!(schema["additionalProperties"], false);
         assert_eq!(schema["properties"]["repo_path"], json!({ "type": "string" }));
         assert_eq!(schema["properties"]["limit"], json!({ "type": "integer", "minimum": 1, "maximum": 50 }));
+        let id = json!({ "type": "integer", "minimum": i64::MIN, "maximum": i64::MAX });
+        assert_eq!(schema["properties"]["id"], id);
         assert_eq!(schema["required"], json!(["query"]));
         assert!(schema["properties"]["project_id"]["pattern"].is_string());
     }
@@ -317,6 +337,7 @@ mod tests {
     fn a_list_shows_fields_without_rules_of_length() {
         let shown = Value::Object(listed(of::<Sample>()));
         assert_eq!(shown["properties"]["project_id"], json!({ "type": "string" }));
+        assert_eq!(shown["properties"]["id"], json!({ "type": "integer" }));
         assert_eq!(shown["properties"]["limit"], json!({ "type": "integer", "maximum": 50 }));
         assert_eq!(shown["properties"]["query"]["description"], "What to ask.");
         assert_eq!((&shown["required"], &shown["additionalProperties"]), (&json!(["query"]), &json!(false)));

@@ -48,6 +48,29 @@ pub(super) fn explain(error: &ValidationError<'_>, fields: &[String]) -> Vec<Vio
     }
 }
 
+/// The violation of a text that holds a NUL character, which no database stores; the first of them. A project's id has an
+/// error code of its own, given where it is parsed.
+pub(super) fn nul(arguments: &Value) -> Option<Violation> {
+    fn holds(value: &Value) -> bool {
+        match value {
+            Value::String(text) => text.contains('\0'),
+            Value::Array(items) => items.iter().any(holds),
+            Value::Object(fields) => fields.iter().any(|(name, value)| name.contains('\0') || holds(value)),
+            _ => false,
+        }
+    }
+    let fields = arguments.as_object()?;
+    let (name, _) = fields.iter().find(|(name, value)| *name != "project_id" && holds(value))?;
+    Some(Violation {
+        instance_path: format!("/{name}"),
+        schema_path: format!("#/properties/{name}/pattern"),
+        keyword: "pattern".to_owned(),
+        params: json!({ "pattern": "^[^\\u0000]*$" }),
+        message: format!("`{name}` must not hold a NUL character."),
+        value: None,
+    })
+}
+
 /// The name of the field in question.
 fn place(path: &str) -> String {
     let name = path.trim_start_matches('/').replace('/', ".");
@@ -248,6 +271,16 @@ mod tests {
         let violations = broken(schema, json!(5));
         assert!(violations[0].message.contains("a string, or must be an array"), "{}", violations[0].message);
         assert_eq!(violations[0].params["alternatives"][1]["params"], json!({ "type": "array" }));
+    }
+
+    #[test]
+    fn a_nul_is_found_wherever_it_stands() {
+        for value in [json!("a\0"), json!(["a", "\0"]), json!({ "a": "b\0" }), json!({ "a\0": [1] })] {
+            let violation = nul(&json!({ "query": "x", "given": value })).unwrap();
+            assert_eq!(violation.instance_path, "/given");
+            assert_eq!(violation.message, "`given` must not hold a NUL character.");
+        }
+        assert_eq!(nul(&json!({ "query": "x", "list": ["a"], "project_id": "\0" })), None);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod harness;
 mod loopback;
 mod tidy;
 
+mod agents;
 mod artifacts;
 mod bench;
 mod client_setup;

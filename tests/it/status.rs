@@ -172,6 +172,23 @@ async fn a_cancelled_run_leaves_the_repository_as_it_was() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn what_waits_for_vectors_in_one_repository_is_not_told_of_another() {
+    let toy = Toy::new("toy-elsewhere", 8, true);
+    let (app, project) = (app_with_embedder(toy.clone()), project("elsewhere"));
+    let (ready, waiting) = pair();
+    build(&app, &ready, &project).await;
+    toy.open.store(false, Ordering::Release);
+    cancelled_in_the_middle(&app, &waiting, &project).await;
+    let ask = async |root: String| {
+        call(&app, "search", json!({ "query": "ledger", "project_id": project, "repoPath": root })).await
+    };
+    let answer = ask(waiting.root()).await;
+    assert!(warnings(&answer).contains(&"vectors_pending"), "{answer:#}");
+    let answer = ask(ready.root()).await;
+    assert_eq!(warnings(&answer), [""; 0], "{answer:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_first_run_that_is_cancelled_has_not_failed() {
     let toy = Toy::new("toy-first", 8, false);
     let (app, project, (repository, _)) = (app_with_embedder(toy.clone()), project("first"), pair());

@@ -89,6 +89,15 @@ pub fn whole_visibility(given: &str) -> Option<String> {
     visibility::asked(given.trim())
 }
 
+/// A decorator as it is stored, where it is given in its language's marks: `@property`, `#[test]`, `[[nodiscard]]`. None where
+/// only a part of one is given.
+#[must_use]
+pub fn marked_decorator(given: &str) -> Option<String> {
+    let given = given.trim();
+    let marked = given.starts_with(['@', '[']) || given.starts_with("#[") || given.starts_with("#![");
+    if marked { values::decorator(given) } else { None }
+}
+
 /// A decorator's name and its arguments apart, in lower case: all of them are in the stored value of one that has more
 /// arguments, in another order or with other quotes. Empty where it has none.
 #[must_use]

@@ -28,7 +28,7 @@ mod cases;
 /// Bump when the same text gives other facts; stored with an index so that it is rebuilt.
 pub const FACTS_VERSION: i32 = 2;
 
-pub use asked::{decorator_pieces, spellings, whole_visibility};
+pub use asked::{decorator_pieces, marked_decorator, spellings, whole_visibility};
 pub use comments::Comment;
 pub use detail::{CallPair, Detail};
 pub use field::{Counts, DEFINED, Facts, Field, Flag, Lint};
@@ -36,3 +36,4 @@ pub use flow::{Assignment, CallSite, Flow, FunctionSpan};
 pub(super) use gather::gather;
 pub(super) use query::{Compiled, FactQuery, items};
 pub use query::{CountKind, Syntax};
+pub use visibility::WORDS as VISIBILITIES;

@@ -21,7 +21,7 @@ const OWN: &[(&str, &str)] = &[
 
 /// What every visibility is stored as, besides the language's own word: for everybody, for derived types, for the
 /// package (crate, module, assembly), for the type or file alone.
-pub(super) const WORDS: &[&str] = &["public", "protected", "package", "private"];
+pub const WORDS: &[&str] = &["public", "protected", "package", "private"];
 
 /// What people call a visibility that no language has a keyword for.
 const SPOKEN: &[(&str, &str)] = &[

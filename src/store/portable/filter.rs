@@ -12,7 +12,7 @@ use super::writer::json;
 use crate::contract::{ErrorCode, Fault};
 use crate::store::{Counted, Filter, Test, Within, Words};
 
-type Set = HashSet<i64>;
+pub(super) type Set = HashSet<i64>;
 
 /// What tests of files look at.
 struct FileFacts {
@@ -43,7 +43,7 @@ impl Reader {
     }
 
     /// Those of `among` that pass.
-    fn passing(&self, filter: &Filter, among: &Set) -> Result<Set, Fault> {
+    pub(super) fn passing(&self, filter: &Filter, among: &Set) -> Result<Set, Fault> {
         Ok(match filter {
             Filter::All(all) => {
                 // Texts are read last, and only of chunks that pass everything else.
@@ -66,6 +66,7 @@ impl Reader {
                 let passing = self.passing(not, among)?;
                 among.difference(&passing).copied().collect()
             }
+            Filter::OneDefinition(filter) => self.by_one_definition(filter, among)?,
             Filter::Is(test) => self.tested(test, among)?,
         })
     }
@@ -73,7 +74,7 @@ impl Reader {
     fn tested(&self, test: &Test, among: &Set) -> Result<Set, Fault> {
         let found: Vec<i64> = match test {
             Test::Facts(ids) => self.chunks_with(ids, false)?,
-            Test::Chunks(ids) => ids.clone(),
+            Test::Chunks { chunks, .. } => chunks.clone(),
             Test::Authors { ids, names } => return self.by_authors(ids, names, among),
             Test::AtLeast(counted, number) => {
                 let column = match counted {
@@ -201,7 +202,7 @@ impl Reader {
 fn reads_texts(filter: &Filter) -> bool {
     match filter {
         Filter::All(filters) | Filter::Any(filters) => filters.iter().any(reads_texts),
-        Filter::Not(filter) => reads_texts(filter),
+        Filter::Not(filter) | Filter::OneDefinition(filter) => reads_texts(filter),
         Filter::Is(test) => matches!(test, Test::Text(_)),
     }
 }

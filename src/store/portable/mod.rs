@@ -4,6 +4,7 @@
 mod fault;
 mod schema;
 
+mod one_definition;
 mod open;
 
 pub(super) mod rows;

@@ -8,7 +8,7 @@ use super::reader::Reader;
 use super::writer::json;
 use crate::contract::Fault;
 use crate::store::FileFacts;
-use crate::store::names::Holder;
+use crate::store::names::{Holder, folded};
 
 impl Reader {
     pub(in crate::store) fn find_names(
@@ -31,6 +31,32 @@ impl Reader {
         let text = "SELECT DISTINCT n.name FROM names n WHERE n.field IN (SELECT value FROM json_each(?1)) \
                     AND length(n.name) BETWEEN ?2 AND ?3 LIMIT ?4";
         self.rows(text, params![json(&fields)?, length.0, length.1, limit], |row| row.get(0))
+    }
+
+    pub(in crate::store) fn held_within(&self, ids: &[i64], repositories: &[i64]) -> Result<Vec<i64>, Fault> {
+        let text = "SELECT w.value FROM json_each(?1) w WHERE EXISTS (SELECT 1 FROM chunk_facts k JOIN chunks c ON c.id = k.chunk_id \
+                    JOIN files f ON f.id = c.file_id WHERE k.name_id = w.value \
+                    AND f.repository_id IN (SELECT value FROM json_each(?2)))";
+        self.rows(text, params![json(&ids)?, json(&repositories)?], |row| row.get(0))
+    }
+
+    pub(in crate::store) fn beginning(
+        &self,
+        field: i16,
+        text: &str,
+        signs: &[&str],
+    ) -> Result<Vec<i64>, Fault> {
+        let (whole, begun) = folded(text, signs);
+        let text = "SELECT n.id FROM names n WHERE n.field = ?1 AND (n.folded = ?2 \
+                    OR substr(n.folded, 1, length(?2) + 1) IN (SELECT value FROM json_each(?3))) ORDER BY n.id";
+        self.rows(text, params![field, whole, json(&begun)?], |row| row.get(0))
+    }
+
+    pub(in crate::store) fn ending(&self, field: i16, text: &str, signs: &[&str]) -> Result<Vec<i64>, Fault> {
+        let (whole, begun) = folded(text, signs);
+        let text = "SELECT n.id FROM names n WHERE n.field = ?1 AND (substr(n.folded, -length(?2)) = ?2 \
+                    OR EXISTS (SELECT 1 FROM json_each(?3) w WHERE instr(n.folded, w.value) > 0)) ORDER BY n.id";
+        self.rows(text, params![field, whole, json(&begun)?], |row| row.get(0))
     }
 
     pub(in crate::store) fn chunks_with(&self, ids: &[i64], flows: bool) -> Result<Vec<i64>, Fault> {
@@ -57,16 +83,18 @@ impl Reader {
         self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
     }
 
-    pub(in crate::store) fn holders(&self, ids: &[i64], limit: i64) -> Result<Vec<Holder>, Fault> {
-        let text = "SELECT c.id, c.name, f.path, c.detail FROM (SELECT chunk_id FROM chunk_facts WHERE name_id = ?1 LIMIT ?2) h \
-                    JOIN chunks c ON c.id = h.chunk_id JOIN files f ON f.id = c.file_id ORDER BY f.path, c.id";
-        let mut sorted = ids.to_vec();
+    pub(in crate::store) fn holders(&self, wanted: &[(i64, i64)], limit: i64) -> Result<Vec<Holder>, Fault> {
+        let text = "SELECT c.id, c.name, f.path, c.detail FROM chunk_facts k JOIN chunks c ON c.id = k.chunk_id \
+                    JOIN files f ON f.id = c.file_id WHERE k.name_id = ?1 AND f.repository_id = ?2 \
+                    ORDER BY f.path, c.id LIMIT ?3";
+        let mut sorted = wanted.to_vec();
         sorted.sort_unstable();
         let mut holders = Vec::new();
-        for id in sorted {
-            holders.extend(self.rows(text, params![id, limit], |row| {
+        for (id, repository_id) in sorted {
+            holders.extend(self.rows(text, params![id, repository_id, limit], |row| {
                 Ok(Holder {
                     id,
+                    repository_id,
                     chunk_id: row.get(0)?,
                     name: row.get(1)?,
                     path: row.get(2)?,

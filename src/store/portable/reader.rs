@@ -131,10 +131,12 @@ impl Reader {
         self.number("SELECT count(*) FROM chunks")
     }
 
-    pub(in crate::store) fn pending_count(&self) -> Result<i64, Fault> {
-        self.number(
-            "SELECT count(DISTINCT c.content_hash) FROM chunks c WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.hash = c.content_hash)",
-        )
+    pub(in crate::store) fn pending_within(&self, repositories: &[i64]) -> Result<i64, Fault> {
+        let text = "SELECT count(DISTINCT c.content_hash) FROM chunks c JOIN files f ON f.id = c.file_id \
+                    WHERE f.repository_id IN (SELECT value FROM json_each(?1)) \
+                    AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.hash = c.content_hash)";
+        let counts: Vec<i64> = self.rows(text, [json(&repositories)?], |row| row.get(0))?;
+        Ok(counts.first().copied().unwrap_or(0))
     }
 
     pub(in crate::store) fn any_records(&self) -> Result<bool, Fault> {

@@ -2,7 +2,8 @@
 
 use sqlx::Row;
 
-use super::filter::{Condition, Filter, Test};
+use super::condition::Condition;
+use super::filter::{Filter, Test};
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::ProjectTx;

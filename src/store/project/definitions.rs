@@ -3,7 +3,8 @@
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::filter::{Condition, Within};
+use super::condition::Condition;
+use super::filter::Within;
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::ProjectTx;

@@ -2,9 +2,9 @@
 
 use sqlx::Row;
 
-use super::patterns::{escaped, literal};
+use super::condition::Condition;
 use crate::contract::Fault;
-use crate::postgres::{Query, sql};
+use crate::postgres::sql;
 use crate::store::door::ProjectTx;
 
 /// Which chunks may answer. [`Filter::EVERYTHING`] costs nothing.
@@ -16,6 +16,10 @@ pub enum Filter {
     Any(Vec<Filter>),
     /// This does not hold, or is not known.
     Not(Box<Filter>),
+    /// All of this holds of one definition of the chunk, as far as it is about definitions: facts and signatures. Code outside
+    /// of definitions counts as one, and so does the whole chunk where what it is about is defined elsewhere: a further part
+    /// of a long function. Negations inside are about the chunk.
+    OneDefinition(Box<Filter>),
     /// This holds.
     Is(Test),
 }
@@ -52,8 +56,13 @@ pub enum Test {
     },
     /// With one of these facts (ids).
     Facts(Vec<i64>),
-    /// One of these.
-    Chunks(Vec<i64>),
+    /// One of these: those that have one of some facts, looked up at once.
+    Chunks {
+        /// Their ids.
+        chunks: Vec<i64>,
+        /// Ids of the facts; empty where they are not those of definitions.
+        facts: Vec<i64>,
+    },
     /// With lines by one of these authors; where that is not known, in a file last changed by one.
     Authors {
         /// Ids of names.
@@ -94,7 +103,7 @@ pub enum Counted {
 }
 
 impl Counted {
-    fn column(self) -> &'static str {
+    pub(super) fn column(self) -> &'static str {
         match self {
             Self::Branches => "branches",
             Self::Loops => "loops",
@@ -128,6 +137,7 @@ impl Filter {
         match self {
             Self::All(filters) | Self::Any(filters) => filters.iter().all(Self::is_of_files),
             Self::Not(filter) => filter.is_of_files(),
+            Self::OneDefinition(_) => false,
             Self::Is(test) => test.is_of_files(),
         }
     }
@@ -136,7 +146,7 @@ impl Filter {
     fn shortest_list(&self) -> Option<&[i64]> {
         match self {
             Self::All(all) => all.iter().filter_map(Self::shortest_list).min_by_key(|list| list.len()),
-            Self::Is(Test::Chunks(list)) => Some(list),
+            Self::Is(Test::Chunks { chunks, .. }) => Some(chunks),
             _ => None,
         }
     }
@@ -171,7 +181,7 @@ impl Test {
             | Self::Meta { .. }
             | Self::Files { .. } => true,
             Self::Facts(_)
-            | Self::Chunks(_)
+            | Self::Chunks { .. }
             | Self::Authors { .. }
             | Self::AtLeast(..)
             | Self::Signature(_)
@@ -182,168 +192,53 @@ impl Test {
     }
 }
 
+impl Filter {
+    /// The same, where conditions about definitions that hold together hold for one definition.
+    #[must_use]
+    pub fn of_one_definition(self) -> Self {
+        if self.demanded_of_definitions() < 2 {
+            return self;
+        }
+        let mut parts = Vec::new();
+        self.parts(&mut parts);
+        parts.retain(|part| part.demanded_of_definitions() > 0);
+        let together = Self::All(parts.into_iter().cloned().collect());
+        self.and(Self::OneDefinition(Box::new(together)))
+    }
+
+    /// Adds what must hold at once.
+    fn parts<'f>(&'f self, parts: &mut Vec<&'f Self>) {
+        match self {
+            Self::All(all) => all.iter().for_each(|one| one.parts(parts)),
+            one => parts.push(one),
+        }
+    }
+
+    /// How many conditions about definitions can have to hold at once. What must not hold is about the chunk.
+    fn demanded_of_definitions(&self) -> usize {
+        match self {
+            Self::All(all) => all.iter().map(Self::demanded_of_definitions).sum(),
+            Self::Any(any) => any.iter().map(Self::demanded_of_definitions).max().unwrap_or(0),
+            Self::Not(_) | Self::OneDefinition(_) => 0,
+            Self::Is(test) => usize::from(test.is_of_definitions()),
+        }
+    }
+}
+
+impl Test {
+    /// Whether it looks at what definitions have of their own.
+    pub(in crate::store) fn is_of_definitions(&self) -> bool {
+        match self {
+            Self::Facts(_) | Self::Signature(_) => true,
+            Self::Chunks { facts, .. } => !facts.is_empty(),
+            _ => false,
+        }
+    }
+}
+
 impl From<Test> for Filter {
     fn from(test: Test) -> Self {
         Self::Is(test)
-    }
-}
-
-/// A value to bind.
-enum Value<'v> {
-    Number(i64),
-    Numbers(&'v [i64]),
-    Terms(&'v [i32]),
-    Text(&'v str),
-    Own(String),
-    Texts(Vec<&'v str>),
-    Patterns(Vec<String>),
-}
-
-/// A filter as a condition on facts `k` and files `f`, with what its places stand for.
-pub(super) struct Condition<'v> {
-    /// SQL.
-    pub(super) text: String,
-    /// Whether it speaks of facts at all; else they need not be joined.
-    pub(super) of_facts: bool,
-    values: Vec<Value<'v>>,
-    first: usize,
-}
-
-impl<'v> Condition<'v> {
-    /// Writes the condition; its places are numbered from `$first` on.
-    pub(super) fn of(filter: &'v Filter, tx: &ProjectTx, first: usize) -> Self {
-        let mut condition =
-            Self { text: String::new(), of_facts: !filter.is_of_files(), values: Vec::new(), first };
-        condition.text = condition.written(filter, tx);
-        condition
-    }
-
-    /// What joins the facts `k` of a chunk, where the condition speaks of them.
-    pub(super) fn joined_facts(&self, tx: &ProjectTx, chunk_id: &str) -> String {
-        let join = || format!("JOIN {} k ON k.chunk_id = {chunk_id}", tx.table("facts"));
-        if self.of_facts { join() } else { String::new() }
-    }
-
-    /// Binds the values.
-    pub(super) fn bind<'q>(&'q self, query: Query<'q>) -> Query<'q> {
-        self.values.iter().fold(query, |query, value| match value {
-            Value::Number(number) => query.bind(*number),
-            Value::Numbers(numbers) => query.bind(*numbers),
-            Value::Terms(terms) => query.bind(*terms),
-            Value::Text(text) => query.bind(*text),
-            Value::Own(text) => query.bind(text),
-            Value::Texts(texts) => query.bind(texts),
-            Value::Patterns(patterns) => query.bind(patterns),
-        })
-    }
-
-    fn written(&mut self, filter: &'v Filter, tx: &ProjectTx) -> String {
-        match filter {
-            Filter::All(all) if all.is_empty() => "true".to_owned(),
-            Filter::Any(any) if any.is_empty() => "false".to_owned(),
-            Filter::All(all) => self.joined(all, " AND ", tx),
-            Filter::Any(any) => self.joined(any, " OR ", tx),
-            // What is not known does not hold, so its negation does.
-            Filter::Not(not) => format!("NOT coalesce({}, false)", self.written(not, tx)),
-            Filter::Is(test) => self.tested(test, tx),
-        }
-    }
-
-    fn joined(&mut self, filters: &'v [Filter], with: &str, tx: &ProjectTx) -> String {
-        let written: Vec<String> = filters.iter().map(|filter| self.written(filter, tx)).collect();
-        format!("({})", written.join(with))
-    }
-
-    fn tested(&mut self, test: &'v Test, tx: &ProjectTx) -> String {
-        match test {
-            Test::Repositories(ids) => format!("f.repository_id = ANY({})", self.numbers(ids)),
-            Test::Modes(modes) => format!("f.mode = ANY({})", self.texts(modes)),
-            Test::Languages(ids) => format!("f.language = ANY({})", self.texts(ids)),
-            Test::Extensions(extensions) => format!("f.extension = ANY({})", self.texts(extensions)),
-            Test::Paths(patterns) => self.path(patterns),
-            Test::FileNames(patterns) => {
-                format!("substring(f.path from '[^/]*$') ~ ANY({})", self.texts(patterns))
-            }
-            Test::Imports(ids) => format!("f.imports && {}", self.numbers(ids)),
-            Test::LastAuthors(names) => self.last_author(names),
-            Test::ModifiedFrom(seconds) => format!("f.last_modified_s >= {}", self.number(*seconds)),
-            Test::ChurnFrom(churn) => {
-                format!("f.churn_added + f.churn_deleted >= {}", self.number(*churn))
-            }
-            Test::Meta { key, value } => self.meta(key, value.as_deref()),
-            Test::Facts(ids) => format!("k.ids && {}", self.numbers(ids)),
-            // `+ 0` keeps the list from being looked up in the index, id by id, for each candidate: it is hashed once.
-            Test::Chunks(ids) => format!("k.chunk_id + 0 = ANY({})", self.numbers(ids)),
-            Test::Authors { ids, names } => {
-                let authors = tx.table("authors");
-                let (ids, last) = (self.numbers(ids), self.last_author(names));
-                format!(
-                    "(EXISTS (SELECT 1 FROM {authors} a WHERE a.chunk_id = k.chunk_id AND a.ids && {ids}) OR (NOT EXISTS \
-                     (SELECT 1 FROM {authors} a WHERE a.chunk_id = k.chunk_id) AND {last}))"
-                )
-            }
-            Test::AtLeast(counted, number) => format!("k.{} >= {}", counted.column(), self.number(*number)),
-            Test::Signature(text) => {
-                let text = self.place(Value::Text(text), "text");
-                format!("position({text} in k.signature) > 0")
-            }
-            Test::Says(terms) => {
-                let (lexical, terms) = (tx.table("lexical"), self.place(Value::Terms(terms), "int4[]"));
-                format!(
-                    "EXISTS (SELECT 1 FROM {lexical} s WHERE s.chunk_id = k.chunk_id AND s.terms @> {terms})"
-                )
-            }
-            Test::Text(pattern) => {
-                let (chunks, pattern) = (tx.table("chunks"), self.place(Value::Text(pattern), "text"));
-                format!("EXISTS (SELECT 1 FROM {chunks} t WHERE t.id = k.chunk_id AND t.content ~ {pattern})")
-            }
-            Test::HasComments => {
-                let comments = tx.table("comments");
-                format!("EXISTS (SELECT 1 FROM {comments} m WHERE m.chunk_id = k.chunk_id)")
-            }
-            Test::Files { ids, .. } => format!("f.id = ANY({})", self.numbers(ids)),
-        }
-    }
-
-    /// A part of the path is looked for as it is: an expression would take eight times as long.
-    fn path(&mut self, patterns: &'v [String]) -> String {
-        let Some(parts) = patterns.iter().map(|pattern| literal(pattern)).collect::<Option<Vec<_>>>() else {
-            return format!("f.path ~ ANY({})", self.texts(patterns));
-        };
-        let mut holds =
-            |part| format!("position({} in lower(f.path)) > 0", self.place(Value::Own(part), "text"));
-        format!("({})", parts.into_iter().map(&mut holds).collect::<Vec<_>>().join(" OR "))
-    }
-
-    fn last_author(&mut self, names: &'v [String]) -> String {
-        let patterns = names.iter().map(|name| format!("%{}%", escaped(name))).collect();
-        format!("lower(f.last_author) LIKE ANY({})", self.place(Value::Patterns(patterns), "text[]"))
-    }
-
-    fn meta(&mut self, key: &'v str, value: Option<&'v str>) -> String {
-        let key = self.place(Value::Text(key), "text");
-        let value = self.place(Value::Text(value.unwrap_or_default()), "text");
-        format!(
-            "EXISTS (SELECT 1 FROM unnest(f.meta) AS m (pair) WHERE starts_with(m.pair, {key} || '=') \
-             AND length(m.pair) > length({key}) + 1 AND position({value} in substr(m.pair, length({key}) + 2)) > 0)"
-        )
-    }
-
-    fn number(&mut self, number: i64) -> String {
-        self.place(Value::Number(number), "int8")
-    }
-
-    fn numbers(&mut self, numbers: &'v [i64]) -> String {
-        self.place(Value::Numbers(numbers), "int8[]")
-    }
-
-    fn texts(&mut self, texts: &'v [String]) -> String {
-        self.place(Value::Texts(texts.iter().map(String::as_str).collect()), "text[]")
-    }
-
-    fn place(&mut self, value: Value<'v>, kind: &str) -> String {
-        self.values.push(value);
-        format!("${}::{kind}", self.first + self.values.len() - 1)
     }
 }
 
@@ -486,6 +381,29 @@ pub(super) fn chunks_with_facts(tx: &ProjectTx) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn conditions_about_definitions_are_joined_where_several_hold_together() {
+        let fact = |id| Filter::from(Test::Facts(vec![id]));
+        let path = || Filter::from(Test::Paths(vec!["^src/".into()]));
+        let not = |filter| Filter::Not(Box::new(filter));
+        for alone in
+            [fact(1), fact(1).and(path()), fact(1).and(not(fact(2))), Filter::Any(vec![fact(1), fact(2)])]
+        {
+            assert_eq!(alone.clone().of_one_definition(), alone);
+        }
+        let joined = path().and(fact(1)).and(Test::Signature("fn ".into()).into()).and(not(fact(2)));
+        let Filter::All(parts) = joined.clone().of_one_definition() else { panic!() };
+        let together = Filter::All(vec![fact(1), Test::Signature("fn ".into()).into()]);
+        assert_eq!(parts.last(), Some(&Filter::OneDefinition(Box::new(together))));
+        let branch = Filter::Any(vec![fact(1).and(fact(2)), path()]);
+        assert!(matches!(branch.of_one_definition(), Filter::All(parts) if parts.len() == 2));
+        let risky = Test::Chunks { chunks: vec![1], facts: Vec::new() };
+        assert!(
+            !risky.is_of_definitions()
+                && !fact(1).and(risky.clone().into()).of_one_definition().is_of_files()
+        );
+    }
 
     #[test]
     fn files_alone_decide_where_no_part_looks_at_chunks() {

@@ -6,7 +6,8 @@
 use pgvector::SparseVector;
 use sqlx::Row;
 
-use super::filter::{Condition, Within};
+use super::condition::Condition;
+use super::filter::Within;
 use super::index_state::{self, Fence};
 use super::sizes::Measured;
 use crate::contract::Fault;

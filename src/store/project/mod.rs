@@ -10,6 +10,7 @@ pub mod repositories;
 pub mod opening;
 
 pub mod breakdown;
+mod condition;
 pub(super) mod filter;
 pub mod names;
 mod patterns;

@@ -10,6 +10,9 @@ use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::ProjectTx;
 
+/// Chunks of one value, or values of one beginning, that are looked at; in a large project thousands call a `push`.
+const SAME_NAME_MAX: u32 = 5000;
+
 /// A value of a field: the code of the field and the value itself.
 pub type NamedFact = (i16, String);
 
@@ -114,6 +117,67 @@ pub async fn of_length(
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
+/// Which of some values the chunks of some repositories have.
+///
+/// # Errors
+/// Storage faults.
+pub async fn held_within(tx: &mut ProjectTx, ids: &[i64], repositories: &[i64]) -> Result<Vec<i64>, Fault> {
+    let text = format!(
+        "SELECT w.id FROM unnest($1::int8[]) AS w (id) WHERE EXISTS (SELECT 1 FROM {facts} k JOIN {files} f ON f.id = k.file_id \
+         WHERE k.ids @> ARRAY[w.id] AND f.repository_id = ANY($2))",
+        facts = tx.table("facts"),
+        files = tx.table("files"),
+    );
+    // Each value is looked up; all rows together would be compared with each of them.
+    tx.execute(sql("SET LOCAL enable_seqscan = off")).await?;
+    let rows = tx.tx.all(sql(text).bind(ids).bind(repositories)).await?;
+    tx.execute(sql("SET LOCAL enable_seqscan = on")).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// Ids of the values of a field that are `text`, or begin with it before one of `signs`, in any case.
+///
+/// # Errors
+/// Storage faults.
+pub async fn beginning(
+    tx: &mut ProjectTx,
+    field: i16,
+    text: &str,
+    signs: &[&str],
+) -> Result<Vec<i64>, Fault> {
+    let (whole, begun) = folded(text, signs);
+    let text = format!(
+        "SELECT n.id FROM {} n WHERE n.field = $1 AND (n.folded = $2 OR left(n.folded, length($2) + 1) = ANY($3)) \
+         ORDER BY n.id LIMIT {SAME_NAME_MAX}",
+        tx.table("names")
+    );
+    let rows = tx.tx.all(sql(text).bind(field).bind(whole).bind(begun)).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// Ids of the values of a field that end with `text`, which is in lower case, or hold it before one of `signs`.
+///
+/// # Errors
+/// Storage faults.
+pub async fn ending(tx: &mut ProjectTx, field: i16, text: &str, signs: &[&str]) -> Result<Vec<i64>, Fault> {
+    let (whole, begun) = folded(text, signs);
+    let text = format!(
+        "SELECT n.id FROM {} n WHERE n.field = $1 AND (right(n.folded, length($2)) = $2 \
+         OR EXISTS (SELECT 1 FROM unnest($3::text[]) AS w (text) WHERE position(w.text in n.folded) > 0)) \
+         ORDER BY n.id LIMIT {SAME_NAME_MAX}",
+        tx.table("names")
+    );
+    let rows = tx.tx.all(sql(text).bind(field).bind(whole).bind(begun)).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// A text in lower case, alone and before each of some signs of one character.
+pub(in crate::store) fn folded(text: &str, signs: &[&str]) -> (String, Vec<String>) {
+    let whole = text.to_lowercase();
+    let begun = signs.iter().map(|sign| format!("{whole}{sign}")).collect();
+    (whole, begun)
+}
+
 /// Chunks that have one of `ids`; with `flows`, also those at an end of such a flow from another file.
 ///
 /// # Errors
@@ -152,6 +216,8 @@ pub async fn of_chunks(tx: &mut ProjectTx, chunk_ids: &[i64]) -> Result<Vec<(i64
 pub struct Holder {
     /// The value's id.
     pub id: i64,
+    /// The chunk's repository.
+    pub repository_id: i64,
     /// The chunk.
     pub chunk_id: i64,
     /// Name of its main definition.
@@ -162,28 +228,33 @@ pub struct Holder {
     pub detail: Option<String>,
 }
 
-/// Chunks that have one of `ids`, by id and path, at most `limit` for each id.
+/// Chunks that have a value within a repository, for each of some pairs of a value's id and a repository, by id and path; at
+/// most `limit` for each pair.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn holders(tx: &mut ProjectTx, ids: &[i64], limit: i64) -> Result<Vec<Holder>, Fault> {
+pub async fn holders(tx: &mut ProjectTx, wanted: &[(i64, i64)], limit: i64) -> Result<Vec<Holder>, Fault> {
     let text = format!(
-        "SELECT w.id, c.id, c.name, f.path, c.detail FROM unnest($1::int8[]) AS w (id) CROSS JOIN LATERAL \
-         (SELECT k.chunk_id, k.file_id FROM {facts} k WHERE k.ids @> ARRAY[w.id] LIMIT $2) AS h \
-         JOIN {chunks} c ON c.id = h.chunk_id JOIN {files} f ON f.id = h.file_id ORDER BY w.id, f.path, c.id",
+        "SELECT w.id, w.repository_id, c.id, c.name, f.path, c.detail \
+         FROM unnest($1::int8[], $2::int8[]) AS w (id, repository_id) CROSS JOIN LATERAL \
+         (SELECT n.chunk_id FROM (SELECT k.chunk_id, k.file_id FROM {facts} k WHERE k.ids @> ARRAY[w.id] LIMIT {SAME_NAME_MAX}) AS n \
+         JOIN {files} o ON o.id = n.file_id WHERE o.repository_id = w.repository_id LIMIT $3) AS h \
+         JOIN {chunks} c ON c.id = h.chunk_id JOIN {files} f ON f.id = c.file_id ORDER BY w.id, f.path, c.id",
         facts = tx.table("facts"),
         chunks = tx.table("chunks"),
         files = tx.table("files"),
     );
-    let rows = tx.tx.all(sql(text).bind(ids).bind(limit)).await?;
+    let (ids, repositories): (Vec<i64>, Vec<i64>) = wanted.iter().copied().unzip();
+    let rows = tx.tx.all(sql(text).bind(ids).bind(repositories).bind(limit)).await?;
     rows.iter()
         .map(|row| {
             Ok(Holder {
                 id: row.try_get(0)?,
-                chunk_id: row.try_get(1)?,
-                name: row.try_get(2)?,
-                path: row.try_get(3)?,
-                detail: row.try_get(4)?,
+                repository_id: row.try_get(1)?,
+                chunk_id: row.try_get(2)?,
+                name: row.try_get(3)?,
+                path: row.try_get(4)?,
+                detail: row.try_get(5)?,
             })
         })
         .collect()

@@ -4,7 +4,8 @@ use pgvector::HalfVector;
 use sqlx::Row;
 use sqlx::postgres::PgRow;
 
-use super::filter::{Condition, Filter, Within, chunks_with_facts};
+use super::condition::Condition;
+use super::filter::{Filter, Within, chunks_with_facts};
 use super::index_state::{self, Fence};
 use super::sizes::Measured;
 use crate::contract::Fault;
@@ -97,6 +98,21 @@ pub async fn pending_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
         vectors = tx.table("vectors"),
     );
     Ok(tx.tx.one(sql(text).bind(embedded_to)).await?.try_get(0)?)
+}
+
+/// How many different texts of some repositories lack a vector.
+///
+/// # Errors
+/// Storage faults.
+pub async fn pending_within(tx: &mut ProjectTx, repositories: &[i64]) -> Result<i64, Fault> {
+    let (embedded_to, _) = index_state::embedded_to(tx).await?;
+    let text = format!(
+        "SELECT count(DISTINCT c.content_hash) FROM {chunks} c WHERE c.id > $1 AND c.repository_id = ANY($2) \
+         AND NOT EXISTS (SELECT 1 FROM {vectors} v WHERE v.hash = c.content_hash)",
+        chunks = tx.table("chunks"),
+        vectors = tx.table("vectors"),
+    );
+    Ok(tx.tx.one(sql(text).bind(embedded_to).bind(repositories)).await?.try_get(0)?)
 }
 
 /// How many different texts of one repository have a vector, and how many lack one. A text that another repository holds,

@@ -44,7 +44,18 @@ struct Term {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Omitted {
-    hint: String,
+    texts: u64,
+    hits: u64,
+}
+
+impl Omitted {
+    /// What is left out and how to get it. The tool's own hint speaks of its arguments.
+    fn said(&self) -> String {
+        let Self { texts, hits } = self;
+        format!(
+            "Left out: hits {hits}, texts of hits {texts}. Page with --offset, ask for fewer with --top, or narrow with --path or --lang."
+        )
+    }
 }
 
 /// One hit; fields that an output level leaves out stay empty.
@@ -82,8 +93,6 @@ pub(super) fn render(result: &Value) -> String {
         } else {
             "No hits.\n"
         });
-    } else if found.confidence.as_deref() == Some("low") {
-        shown.push_str("Probably nothing here answers this; the nearest:\n\n");
     }
     if !found.did_you_mean.is_empty() {
         let names: Vec<String> = found.did_you_mean.iter().map(|name| visible_line(name)).collect();
@@ -92,12 +101,15 @@ pub(super) fn render(result: &Value) -> String {
     if found.hits.is_empty() {
         return shown;
     }
+    if found.confidence.as_deref() == Some("low") {
+        shown.push_str("Probably nothing here answers this; the nearest:\n\n");
+    }
     for hit in &found.hits {
         hit.write(&mut shown);
     }
     let _ = writeln!(shown, "{}", styled(DIM, &format!("{} of {} hits", found.hits.len(), found.total)));
     if let Some(omitted) = &found.omitted {
-        let _ = writeln!(shown, "{}", styled(DIM, &visible_line(&omitted.hint)));
+        let _ = writeln!(shown, "{}", styled(DIM, &omitted.said()));
     }
     shown
 }
@@ -249,13 +261,24 @@ mod tests {
     }
 
     #[test]
+    fn doubtful_hits_stand_right_behind_the_sentence_about_them() {
+        let shown = plain(&json!({ "confidence": "low", "didYouMean": ["open_store"], "total": 1,
+            "hits": [{ "file": "a", "startLine": 1, "kind": "block", "snippet": "x" }] }));
+        let start =
+            "Did you mean: open_store?\nProbably nothing here answers this; the nearest:\n\na:1  block";
+        assert!(shown.starts_with(start), "{shown}");
+        let none = plain(&json!({ "confidence": "none", "didYouMean": ["open_store"], "hits": [] }));
+        assert_eq!(none, "Nothing here answers this.\nDid you mean: open_store?\n");
+    }
+
+    #[test]
     fn what_was_left_out_is_said() {
         let shown = plain(&json!({
             "hits": [{ "repo": "r", "file": "a", "startLine": 1, "kind": "block", "headline": "use x" }],
             "total": 9, "omitted": { "texts": 1, "hits": 0, "hint": "Ask for fewer." }
         }));
         assert!(shown.starts_with("r: a:1  block"), "{shown}");
-        assert!(shown.contains("    use x\n") && shown.ends_with("1 of 9 hits\nAsk for fewer.\n"), "{shown}");
+        assert!(shown.contains("    use x\n") && shown.ends_with("1 of 9 hits\nLeft out: hits 0, texts of hits 1. Page with --offset, ask for fewer with --top, or narrow with --path or --lang.\n"), "{shown}");
     }
 
     #[test]

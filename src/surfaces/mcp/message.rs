@@ -63,9 +63,16 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refused
     };
     let id = checked(fields)?;
     let answers = fields.contains_key("result") || fields.contains_key("error");
+    let method = fields.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
     match serde_json::from_value(value) {
         Ok(message) => Ok(Some(message)),
         Err(_) if answers => Ok(None),
+        // Its members are those of a request: only its parameters can be wrong.
+        Err(_) if id.is_some() && !method.is_empty() => {
+            let known = METHODS.contains(&method.as_str());
+            let error = if known { wire::ill_typed(&method) } else { wire::unknown_method(&method) };
+            Err(Refused { id, error })
+        }
         Err(error) => Err(invalid(
             id,
             format!("The message is not one of the protocol: {}.", echo(&error.to_string())),
@@ -229,6 +236,16 @@ mod tests {
         }
         let long = format!(r#"{{"jsonrpc":"2.0","id":"{}","method":"ping"}}"#, "x".repeat(10_000));
         assert_eq!(refused(&long), (-32600, Value::Null));
+    }
+
+    #[test]
+    fn parameters_of_another_type_are_refused_as_parameters() {
+        for params in ["[1]", "5", "\"x\"", "true"] {
+            for (method, number) in [("tools/call", -32602), ("tools/list", -32602), ("no/such", -32601)] {
+                let text = format!(r#"{{"jsonrpc":"2.0","id":3,"method":"{method}","params":{params}}}"#);
+                assert_eq!(refused(&text), (number, json!(3)), "{text}");
+            }
+        }
     }
 
     #[test]

@@ -37,6 +37,7 @@ fn answered(text: &mut String, result: &Value) -> std::fmt::Result {
     let compact = |hit: &Value| hit.get("content").is_none() && hit.get("scoreBreakdown").is_none();
     match (result["hits"].as_array(), result["text"].as_str()) {
         (Some(hits), _) if hits.iter().all(compact) && result.get("explain").is_none() => {
+            write_belief(text, result, hits.is_empty())?;
             hits.iter().try_for_each(|hit| {
                 write_hit(text, hit)?;
                 writeln!(text)
@@ -46,6 +47,21 @@ fn answered(text: &mut String, result: &Value) -> std::fmt::Result {
         (None, Some(lines)) if result["path"].is_string() => write_file(text, result, lines),
         _ => write!(text, "{result}"),
     }
+}
+
+/// Whether to believe the hits, and what may have been meant instead.
+fn write_belief(text: &mut String, result: &Value, empty: bool) -> std::fmt::Result {
+    match result["confidence"].as_str() {
+        Some("none") if empty => writeln!(text, "Nothing here answers this.")?,
+        _ if empty => writeln!(text, "No hits.")?,
+        Some("none") => writeln!(text, "confidence none: nothing here seems to answer this")?,
+        Some("low") => writeln!(text, "confidence low: probably nothing here answers this")?,
+        Some(told) => writeln!(text, "confidence {told}")?,
+        None => {}
+    }
+    let names = result["didYouMean"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() { Ok(()) } else { writeln!(text, "Did you mean: {}?", names.join(", ")) }
 }
 
 fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
@@ -79,11 +95,16 @@ fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
 
 /// How much there is, and everything that the answer says beside its hits.
 fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Result {
-    write!(text, "{shown} of {} hits", result["total"])?;
+    if shown == 0 && result["total"] == 0 {
+        // Said already.
+        text.truncate(text.trim_end().len());
+    } else {
+        write!(text, "{shown} of {} hits", result["total"])?;
+    }
     if let Some(offset) = result["nextOffset"].as_u64() {
         write!(text, ", next page: offset {offset}")?;
     }
-    if result["vectors"] == "none" {
+    if result["vectors"] == "none" && shown > 0 {
         text.push_str(", by words alone");
     }
     if let Some(omitted) = result["omitted"].as_object() {
@@ -94,7 +115,9 @@ fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Resul
             omitted["hint"].as_str().unwrap_or_default()
         )?;
     }
-    write_others(text, result, &["backend", "query", "hits", "total", "nextOffset", "vectors", "omitted"])
+    let told =
+        ["backend", "query", "confidence", "didYouMean", "hits", "total", "nextOffset", "vectors", "omitted"];
+    write_others(text, result, &told)
 }
 
 fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Result {
@@ -168,9 +191,27 @@ mod tests {
         ));
         assert_eq!(
             shown,
-            "src/a.rs:3-9 function open score 0.5 id 7\n calls a, b\nfn open() {\n    \"x\"\n}\n\n\
-             1 of 9 hits, next page: offset 1\nconfidence: \"high\"\nnext: show_file {\"id\":7}"
+            "confidence high\nsrc/a.rs:3-9 function open score 0.5 id 7\n calls a, b\nfn open() {\n    \"x\"\n}\n\n\
+             1 of 9 hits, next page: offset 1\nnext: show_file {\"id\":7}"
         );
+    }
+
+    #[test]
+    fn doubt_is_said_before_the_hits_and_nothing_found_in_a_sentence() {
+        let none = json!({ "backend": "postgres", "query": "q", "total": 0, "vectors": "exact", "confidence": "none",
+            "didYouMean": ["open_store", "Store"], "hits": [] });
+        assert_eq!(
+            short(&envelope(none)),
+            "Nothing here answers this.\nDid you mean: open_store, Store?\nnext: show_file {\"id\":7}"
+        );
+        let low = json!({ "backend": "postgres", "query": "q", "total": 1, "vectors": "exact", "confidence": "low",
+            "hits": [{ "id": 7, "file": "a", "startLine": 1, "endLine": 2, "kind": "block", "score": 0.1 }] });
+        assert!(
+            short(&envelope(low))
+                .starts_with("confidence low: probably nothing here answers this\na:1-2 block")
+        );
+        let gated = json!({ "backend": "postgres", "query": "q", "total": 0, "vectors": "none", "hits": [] });
+        assert!(short(&envelope(gated)).starts_with("No hits.\nnext"));
     }
 
     #[test]

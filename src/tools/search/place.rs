@@ -1,6 +1,6 @@
 //! Where a call of `show_file` points to: a hit as it is, its id, or a file with lines.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::contract::{ErrorCode, Fault};
 use crate::store::{Access, ChunkSpan, Project, ProjectTx, chunks};
@@ -37,6 +37,8 @@ pub(super) struct Place {
     start_line: Option<usize>,
     end_line: Option<usize>,
     line: Option<usize>,
+    /// The line that a hit or chunk is about, which says nothing about the range.
+    about: Option<usize>,
 }
 
 impl Place {
@@ -55,14 +57,16 @@ impl Place {
             start_line,
             end_line,
             line,
+            about: None,
         };
         // Another file or chunk than the hit's has nothing to do with the hit's lines.
         if !own_file && place.id.is_none() {
             place.file = text(&hit, &["file", "file_path"])?;
-            place.id = number(&hit, &["id", "chunk_id"])?.and_then(|id| i64::try_from(id).ok());
+            place.id = number(&hit, &["id", "chunk_id"])?;
             if !own_lines {
-                place.start_line = number(&hit, &["startLine", "start_line"])?;
-                place.end_line = number(&hit, &["endLine", "end_line"])?;
+                place.start_line = line_of(&hit, &["startLine", "start_line"])?;
+                place.end_line = line_of(&hit, &["endLine", "end_line"])?;
+                place.about = line_of(&hit, &["line"])?;
             }
         }
         if place.repo.is_none() {
@@ -103,6 +107,7 @@ impl Place {
                 if self.start_line.is_none() && self.end_line.is_none() && self.line.is_none() {
                     self.start_line = usize::try_from(row.span.start_line).ok();
                     self.end_line = usize::try_from(row.span.end_line).ok();
+                    self.about = row.span.name_line.and_then(|line| usize::try_from(line).ok());
                 }
                 Ok(Some(row.repository_root))
             }
@@ -131,6 +136,15 @@ impl Place {
             return Err(Fault::new(ErrorCode::InvalidRequest, "endLine is before startLine."));
         }
         Ok(range)
+    }
+}
+
+impl Place {
+    /// The line of a range that is shown whatever else is cut: the one that was asked for, or the one that the hit is about,
+    /// or the first.
+    pub(super) fn anchor(&self, range: (usize, usize)) -> usize {
+        let within = |line: &usize| (range.0..=range.1).contains(line);
+        self.line.or(self.about).filter(within).unwrap_or(range.0)
     }
 }
 
@@ -176,21 +190,35 @@ fn text(hit: &Map<String, Value>, names: &[&str]) -> Result<Option<String>, Faul
 }
 
 /// A number of the hit, from 1 on.
-fn number(hit: &Map<String, Value>, names: &[&str]) -> Result<Option<usize>, Fault> {
+fn number(hit: &Map<String, Value>, names: &[&str]) -> Result<Option<i64>, Fault> {
     let found = names.iter().find_map(|name| Some((name, hit.get(*name)?)));
     match found {
         None | Some((_, Value::Null)) => Ok(None),
-        Some((name, value)) => {
-            let number = value.as_u64().filter(|number| *number > 0);
-            number.and_then(|number| usize::try_from(number).ok()).map(Some).ok_or_else(|| wrong(name))
-        }
+        Some((name, Value::Number(number))) => match number.as_i64().filter(|number| *number > 0) {
+            Some(number) => Ok(Some(number)),
+            None => {
+                let message =
+                    format!("`hit.{name}` must be an integer from 1 to {}, not {number}.", i64::MAX);
+                Err(Fault::new(ErrorCode::InvalidRequest, message)
+                    .with_details(
+                        json!({ "field": format!("hit.{name}"), "minimum": 1, "maximum": i64::MAX }),
+                    )
+                    .with_hint("Pass the hit on as `search` answered it."))
+            }
+        },
+        Some((name, _)) => Err(wrong(name)),
     }
+}
+
+/// A line of the hit.
+fn line_of(hit: &Map<String, Value>, names: &[&str]) -> Result<Option<usize>, Fault> {
+    // Beyond every file, on a machine of fewer bits.
+    Ok(number(hit, names)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn given(hit: Value) -> Given {
         Given { hit: hit.as_object().cloned().unwrap_or_default(), ..Given::default() }
@@ -221,7 +249,8 @@ mod tests {
             (Some("a.rs"), Some("shop"), Some(7))
         );
         assert_eq!(place.range(&[]).unwrap(), (3, 9));
-        assert_eq!(place, Place::of(given(of_search_code)).unwrap());
+        assert_eq!((place.anchor((3, 9)), place.anchor((5, 9))), (4, 5));
+        assert_eq!(Place { about: None, ..place }, Place::of(given(of_search_code)).unwrap());
     }
 
     #[test]
@@ -263,6 +292,8 @@ mod tests {
             (Given { file: Some("a".into()), path: Some("b".into()), ..Given::default() }, "differ"),
             (given(json!({ "file": 3 })), "hit.file"),
             (given(json!({ "file": "a", "startLine": 0 })), "hit.startLine"),
+            (given(json!({ "id": u64::MAX })), "9223372036854775807"),
+            (given(json!({ "id": 1.5 })), "hit.id"),
             (given(json!({ "file": "a", "startLine": 9, "endLine": 3 })), "before"),
         ] {
             let fault = Place::of(given).unwrap_err();

@@ -166,7 +166,8 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     if range.0 > lines.max(1) {
         return Err(beyond(&path, range.0, lines));
     }
-    Ok(cut(opened, range, budget(&call, input.max_tokens), call.app.config.search.result_bytes_max))
+    let anchor = place.anchor(range);
+    Ok(cut(opened, range, anchor, budget(&call, input.max_tokens), call.app.config.search.result_bytes_max))
 }
 
 fn beyond(path: &str, start: usize, lines: usize) -> Fault {
@@ -336,69 +337,102 @@ async fn find(
     Ok((row, file, spans))
 }
 
-/// The lines of a range as far as the limits let them through.
-fn cut(opened: Opened, range: (usize, usize), budget: Budget, bytes_max: usize) -> Output {
+/// The lines of a range as far as the limits let them through; `anchor`, one of them, is always among those.
+fn cut(opened: Opened, range: (usize, usize), anchor: usize, budget: Budget, bytes_max: usize) -> Output {
     let (start, end) = range;
     let total_lines = opened.text.lines().count();
     let asked: Vec<&str> = opened.text.lines().take(end).skip(start - 1).collect();
-    let mut bytes = 0;
-    let by_bytes = asked.iter().take_while(|line| {
-        bytes += line.len() + 1;
-        bytes <= bytes_max
-    });
-    let most = by_bytes.count();
-    let shown = |count: usize| lines(&opened, &asked, start, count, total_lines);
-    let Some(limit) = budget.tokens() else { return shown(most) };
-    // The most lines whose whole answer fits; each try reads no more tokens than the limit.
-    let (mut fits, mut too_many) = (0, most + 1);
-    while too_many - fits > 1 {
-        let middle = fits + (too_many - fits) / 2;
-        match tokens::within(&as_shown(&shown(middle)), limit) {
-            Some(_) => fits = middle,
-            None => too_many = middle,
-        }
-    }
+    let view = View { opened: &opened, asked: &asked, start, total_lines, at: anchor - start };
+    let bytes = |count: usize| {
+        let from = view.from(count);
+        asked[from..from + count].iter().map(|line| line.len() + 1).sum::<usize>()
+    };
+    let most = most_that(asked.len(), |count| bytes(count) <= bytes_max);
+    let Some(limit) = budget.tokens() else { return view.lines(most) };
+    // Each try reads no more tokens than the limit.
+    let fits = most_that(most, |count| tokens::within(&as_shown(&view.lines(count)), limit).is_some());
     if fits > 0 || asked.is_empty() {
-        return shown(fits);
+        return view.lines(fits);
     }
     // Not even one line fits: its beginning stands for it.
-    let first = shorten(asked[0], LINE_BYTES_SHORT);
-    let mut output = lines(&opened, &asked, start, 1, total_lines);
+    let mut output = view.lines(1);
     let hint = "The line is cut, too: ask with a larger maxTokens.".to_owned();
     output.omitted = Some(Cut { lines: asked.len() - 1, hint });
-    (output.text, output.truncated) = (first, true);
+    (output.text, output.truncated) = (shorten(&output.text, LINE_BYTES_SHORT), true);
     output.chunks.clear();
     output
 }
 
-/// The answer with the first `count` of the lines that were asked for.
-fn lines(opened: &Opened, asked: &[&str], start: usize, count: usize, total_lines: usize) -> Output {
-    let last = start.min(total_lines + 1) - 1 + count;
-    let cut = asked.len() - count;
-    let shown = |span: &&ChunkSpan| {
-        let (from, to) = (span.start_line.unsigned_abs() as usize, span.end_line.unsigned_abs() as usize);
-        from <= last && to >= start
-    };
-    let chunks = opened.spans.iter().filter(shown).map(|span| Overlap {
-        id: span.id,
-        start_line: span.start_line,
-        end_line: span.end_line,
-        kind: span.kind.clone(),
-        name: span.name.clone(),
-    });
-    Output {
-        path: opened.path.clone(),
-        repo: opened.repository.name.clone(),
-        language: opened.language.map(str::to_owned),
-        start_line: start,
-        end_line: last,
-        total_lines,
-        truncated: cut > 0,
-        omitted: (cut > 0)
-            .then(|| Cut { lines: cut, hint: format!("Read on with startLine {}.", start + count) }),
-        content_hash: opened.content_hash.clone(),
-        changed_since_indexed: opened.changed,
-        text: asked[..count].join("\n"),
-        chunks: chunks.collect(),
+/// The largest number up to `most` that is good; where 1 is not, 0. Larger ones are taken to be no better.
+fn most_that(most: usize, good: impl Fn(usize) -> bool) -> usize {
+    let (mut fits, mut too_many) = (0, most + 1);
+    while too_many - fits > 1 {
+        let middle = fits + (too_many - fits) / 2;
+        if good(middle) { fits = middle } else { too_many = middle }
+    }
+    fits
+}
+
+/// Lines that were asked for, of which some are shown.
+struct View<'a> {
+    opened: &'a Opened,
+    asked: &'a [&'a str],
+    /// Number of the first of them, 1-based.
+    start: usize,
+    total_lines: usize,
+    /// Which of them must be shown, from 0.
+    at: usize,
+}
+
+impl View<'_> {
+    /// Where `count` of the lines begin, from 0: with the first, unless the one that must be shown would not be among them;
+    /// then that one is in the middle.
+    fn from(&self, count: usize) -> usize {
+        if self.at < count || count == 0 {
+            return 0;
+        }
+        (self.at - (count - 1) / 2).min(self.asked.len().saturating_sub(count))
+    }
+
+    /// The answer with `count` of the lines.
+    fn lines(&self, count: usize) -> Output {
+        let Self { opened, asked, total_lines, .. } = self;
+        let from = self.from(count);
+        let start = self.start + from;
+        let last = start.min(total_lines + 1) - 1 + count;
+        let cut = asked.len() - count;
+        let shown = |span: &&ChunkSpan| {
+            let (from, to) = (span.start_line.unsigned_abs() as usize, span.end_line.unsigned_abs() as usize);
+            from <= last && to >= start
+        };
+        let chunks = opened.spans.iter().filter(shown).map(|span| Overlap {
+            id: span.id,
+            start_line: span.start_line,
+            end_line: span.end_line,
+            kind: span.kind.clone(),
+            name: span.name.clone(),
+        });
+        Output {
+            path: opened.path.clone(),
+            repo: opened.repository.name.clone(),
+            language: opened.language.map(str::to_owned),
+            start_line: start,
+            end_line: last,
+            total_lines: *total_lines,
+            truncated: cut > 0,
+            omitted: (cut > 0).then(|| Cut { lines: cut, hint: self.hint(from, count) }),
+            content_hash: opened.content_hash.clone(),
+            changed_since_indexed: opened.changed,
+            text: asked[from..from + count].join("\n"),
+            chunks: chunks.collect(),
+        }
+    }
+
+    /// How to get the lines that are not shown.
+    fn hint(&self, from: usize, count: usize) -> String {
+        let after = self.start + from + count;
+        let before = (from > 0).then(|| format!("What comes before begins at startLine {}.", self.start));
+        let further = (from + count < self.asked.len()).then(|| format!("Read on with startLine {after}."));
+        further.into_iter().chain(before).collect::<Vec<_>>().join(" ")
     }
 }

@@ -3,6 +3,7 @@
 mod corpus;
 mod naming;
 mod rows;
+mod together;
 
 use std::sync::Arc;
 

@@ -1,0 +1,324 @@
+//! What an agent is told around its hits: whose callers, which repository, which lines, and what is wrong with a call.
+
+use serde_json::{Value, json};
+
+use crate::filters::shop::{Shop, index, shown};
+use crate::harness::{Repository, app, app_with_model, call, error, project, result, try_call};
+
+const STACK: &str = "class AppContext:\n    def push(self):\n        return self.items\n\n\ndef enter(context):\n    context.push()\n";
+const FINDER: &str = "pub fn collect(list: &mut List) {\n    list.push(1);\n}\n";
+
+/// Two repositories of one project.
+async fn two(name: &str, first: &[(&str, &str)], second: &[(&str, &str)]) -> (Shop, Repository) {
+    let (app, project) = (app(), project(name));
+    let (first, second) = (Repository::new(first), Repository::new(second));
+    index(&app, &first, &project).await;
+    index(&app, &second, &project).await;
+    (Shop::of(app, project, first), second)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_are_those_of_the_hits_own_repository() {
+    let handler =
+        "/a/very/long/path/that/goes/on/and/on/and/on/until/nobody/reads/it/any/more/and/further/still";
+    let route = format!("app.get('{handler}', (c) => {{\n  answer(c)\n}})\n");
+    let files = [
+        ("src/push.py", "def push(item):\n    return item\n"),
+        ("src/enter.py", "def enter(context):\n    push(context)\n"),
+        ("src/answer.ts", "export function answer(c) {\n  return c\n}\n"),
+        ("src/routes.ts", route.as_str()),
+    ];
+    let (shop, _second) = two("callers", &files, &[("src/finder.rs", FINDER)]).await;
+    let found = shop.ask("push", json!({ "path": "push.py" })).await;
+    assert_eq!(found["hits"][0]["calledBy"], json!(["enter"]), "{found:#}");
+    let other = shop.ask("collect", json!({ "path": "finder.rs" })).await;
+    assert_eq!(other["hits"][0]["name"], "collect", "{other:#}");
+    let answer = shop.ask("answer", json!({ "path": "answer.ts" })).await;
+    let labels = answer["hits"][0]["calledBy"].as_array().unwrap();
+    assert!(
+        !labels.is_empty() && labels.iter().all(|label| label.as_str().unwrap().len() <= 80),
+        "{labels:?}"
+    );
+    result(&shop.app, "build_sqlite_index", json!({ "project_id": shop.project })).await;
+    let file = shop.ask("push", json!({ "backend": "sqlite", "path": "push.py" })).await;
+    assert_eq!(file["hits"][0]["calledBy"], found["hits"][0]["calledBy"], "{file:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hit_names_its_repository_unless_only_that_one_was_asked() {
+    let files = [("src/stack.py", STACK)];
+    let (shop, _second) =
+        two("named-repo", &files, &[("src/stack.py", STACK), ("src/finder.rs", FINDER)]).await;
+    let everywhere = shop.ask("collect", json!({ "repoPath": "*", "path": "finder.rs" })).await;
+    let hit = &everywhere["hits"][0];
+    assert!(hit["repo"].is_string(), "{everywhere:#}");
+    let place = json!({ "file": hit["file"], "repo": hit["repo"], "project_id": shop.project });
+    assert_eq!(result(&shop.app, "show_file", place).await["repo"], hit["repo"]);
+    let here = shop.ask("push", json!({ "repoPath": shop.main.root() })).await;
+    assert!(here["hits"][0].get("repo").is_none(), "{here:#}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_line_that_was_asked_for_is_shown() {
+    let body: String =
+        (0..120).map(|n| format!("    total += count_of_things_on_shelf_{n}(total)\n")).collect();
+    let text = format!("def tally(total):\n{body}    return total\n");
+    let (app, project) = (app(), project("anchored"));
+    let repository = Repository::new(&[("src/tally.py", &text)]);
+    index(&app, &repository, &project).await;
+    for line in [1, 2, 30, 61, 90, 121, 122] {
+        for most in [300, 400, 900] {
+            let place =
+                json!({ "file": "src/tally.py", "line": line, "maxTokens": most, "project_id": project });
+            let shown = result(&app, "show_file", place).await;
+            let (start, end) = (shown["startLine"].as_u64().unwrap(), shown["endLine"].as_u64().unwrap());
+            assert!(start <= line && line <= end, "line {line}, {most} tokens: {start}-{end}");
+            let expected: Vec<&str> = text
+                .lines()
+                .skip(usize::try_from(start).unwrap() - 1)
+                .take(usize::try_from(end - start).unwrap() + 1)
+                .collect();
+            assert_eq!(shown["text"], expected.join("\n"), "line {line}, {most} tokens");
+        }
+    }
+    // A hit says which line matched; what is cut keeps that one, too.
+    let hit = json!({ "file": "src/tally.py", "startLine": 1, "endLine": 122, "line": 100 });
+    let shown =
+        result(&app, "show_file", json!({ "hit": hit, "maxTokens": 400, "project_id": project })).await;
+    assert!(
+        shown["startLine"].as_u64().unwrap() <= 100 && shown["endLine"].as_u64().unwrap() >= 100,
+        "{shown:#}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn texts_with_a_nul_are_refused_by_name() {
+    let shop = Shop::open(app(), "nul").await;
+    let ours = |mut arguments: Value| {
+        arguments["project_id"] = json!(shop.project);
+        arguments
+    };
+    let mut table: Vec<(&str, String, Value)> = Vec::new();
+    for field in [
+        "path",
+        "file",
+        "ext",
+        "lang",
+        "type",
+        "import",
+        "calls",
+        "uses",
+        "signature",
+        "param",
+        "decorator",
+        "inferredType",
+        "returnType",
+        "throws",
+        "reads",
+        "writes",
+        "mutates",
+        "alias",
+        "awaits",
+        "visibility",
+        "extends",
+        "risk",
+        "riskTag",
+        "riskSource",
+        "author",
+        "chunkAuthor",
+        "modifiedAfter",
+        "branch",
+        "meta",
+        "metaJson",
+        "repoPath",
+        "backend",
+    ] {
+        table.push(("search", field.to_owned(), json!({ "query": "order", field: "a\0b" })));
+    }
+    table.push(("search", "query".to_owned(), json!({ "query": "\"a\0b\"" })));
+    table.push(("search", "path".to_owned(), json!({ "query": "order", "path": ["a", "b\0"] })));
+    table.push(("search", "meta".to_owned(), json!({ "query": "order", "meta": { "a": "b\0" } })));
+    table.push(("search_code", "query".to_owned(), json!({ "query": "-\"a\0b\"" })));
+    table.push(("search_code", "repo_path".to_owned(), json!({ "query": "a", "repo_path": "a\0b" })));
+    table.push(("show_file", "file".to_owned(), json!({ "file": "a\0b" })));
+    table.push(("show_file", "repoPath".to_owned(), json!({ "file": "a", "repoPath": "a\0b" })));
+    table.push(("show_file", "hit".to_owned(), json!({ "hit": { "file": "a", "repo": "a\0b" } })));
+    table.push(("index_status", "repoPath".to_owned(), json!({ "repoPath": "a\0b" })));
+    table.push(("build_index", "repoPath".to_owned(), json!({ "repoPath": "/a\0b" })));
+    for (tool, field, arguments) in table {
+        let refused = match try_call(&shop.app, tool, ours(arguments)).await {
+            Ok(envelope) => envelope["error"].clone(),
+            Err(refusal) => {
+                let fault = refusal.to_fault();
+                json!({ "code": fault.code, "message": fault.message, "details": fault.details })
+            }
+        };
+        assert_eq!(refused["code"], "INVALID_REQUEST", "{tool} {field}: {refused:#}");
+        assert!(refused.to_string().contains(&field), "{tool} {field}: {refused:#}");
+    }
+    // Reports come from scanners: what is taken from them is cleaned.
+    for (tool, arguments) in [
+        ("triage_context_pack", json!({ "recordId": "a\0b" })),
+        ("triage_decision", json!({ "finding": "a\0b", "status": "fix" })),
+    ] {
+        let answer = call(&shop.app, tool, ours(arguments)).await;
+        assert_ne!(answer["error"]["code"], "INTERNAL", "{tool}: {answer:#}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn numbers_out_of_range_are_told_with_the_bound() {
+    let shop = Shop::open(app(), "numbers").await;
+    for (tool, arguments) in [
+        ("show_file", json!({ "id": 9_223_372_036_854_775_808_u64 })),
+        ("show_file", json!({ "id": 1e30 })),
+        ("show_file", json!({ "file": "a", "line": u64::MAX })),
+        ("show_file", json!({ "hit": { "id": u64::MAX } })),
+        ("show_file", json!({ "hit": { "file": "a", "startLine": -1 } })),
+        ("search", json!({ "query": "a", "top": 9_223_372_036_854_775_808_u64 })),
+        ("search", json!({ "query": "a", "top": -1e30 })),
+    ] {
+        let refused = match try_call(&shop.app, tool, arguments.clone()).await {
+            Ok(envelope) => envelope["error"].to_string(),
+            Err(refusal) => {
+                let fault = refusal.to_fault();
+                json!({ "code": fault.code, "message": fault.message, "details": fault.details }).to_string()
+            }
+        };
+        assert!(refused.contains("INVALID_REQUEST"), "{arguments}: {refused}");
+        assert!(!refused.contains("do not fit") && !refused.contains("Neither"), "{arguments}: {refused}");
+        let bound = ["9223372036854775807", "100", "-9223372036854775808"];
+        assert!(bound.iter().any(|bound| refused.contains(bound)), "{arguments}: {refused}");
+    }
+    let large = json!({ "id": 9_100_000_000_000_000_000_i64, "project_id": shop.project });
+    assert_eq!(error(&shop.app, "show_file", large).await["code"], "NOT_FOUND");
+    let float = json!({ "id": 9.1e18, "project_id": shop.project });
+    assert_eq!(error(&shop.app, "show_file", float).await["code"], "NOT_FOUND");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn unknown_visibilities_are_told_and_marked_decorators_are_meant_exactly() {
+    let source = "#[test]\nfn checks() {\n    run();\n}\n";
+    let gated = "#[cfg(test)]\nmod tests {\n    fn helps() {\n        run();\n    }\n}\n";
+    let cached = "class Cached:\n    @cached_property\n    def total(self):\n        return 1\n";
+    let plain = "class Plain:\n    @property\n    def total(self):\n        return 1\n";
+    let routes = "@app.route(\"/a\")\ndef a():\n    return 1\n";
+    let files = [
+        ("checks.rs", source),
+        ("gated.rs", gated),
+        ("cached.py", cached),
+        ("plain.py", plain),
+        ("routes.py", routes),
+    ];
+    let (app, project) = (app(), project("marks"));
+    let repository = Repository::new(&files);
+    index(&app, &repository, &project).await;
+    let shop = Shop::of(app, project, repository);
+    result(&shop.app, "build_sqlite_index", json!({ "project_id": shop.project })).await;
+    for (value, expected) in [
+        ("#[test]", vec!["checks.rs"]),
+        ("test", vec!["checks.rs", "gated.rs"]),
+        ("#[cfg(test)]", vec!["gated.rs"]),
+        ("#[cfg]", vec!["gated.rs"]),
+        ("@property", vec!["plain.py"]),
+        ("@Property", vec!["plain.py"]),
+        ("property", vec!["cached.py", "plain.py"]),
+        ("@app.route", vec!["routes.py"]),
+        ("@route", vec!["routes.py"]),
+        ("@app.route('/a')", vec!["routes.py"]),
+        ("@rout", vec![]),
+    ] {
+        for backend in ["postgres", "sqlite"] {
+            let mut found = shown(
+                &shop
+                    .ask("lang:rust OR lang:python", json!({ "decorator": value, "backend": backend }))
+                    .await,
+            );
+            found.sort();
+            found.dedup();
+            assert_eq!(found, expected, "{value} by {backend}");
+        }
+    }
+    let wrong = json!({ "query": "total", "visibility": "publik", "project_id": shop.project });
+    let refused = error(&shop.app, "search", wrong).await;
+    assert_eq!(refused["code"], "INVALID_REQUEST", "{refused:#}");
+    for word in ["public", "protected", "package", "private"] {
+        assert!(refused.to_string().contains(word), "{refused:#}");
+    }
+    let kind = json!({ "query": "total", "type": "functoin", "project_id": shop.project });
+    let refused = error(&shop.app, "search", kind).await;
+    assert!(refused["hint"].as_str().unwrap().contains("impl"), "{refused:#}");
+    assert!(refused["hint"].as_str().unwrap().contains("block"), "{refused:#}");
+}
+
+const COOKIES: &[(&str, &str)] = &[
+    (
+        "src/sessions.py",
+        "def open_session(request):\n    \"\"\"Loads the session from the cookie.\"\"\"\n    return request.cookie\n",
+    ),
+    (
+        "src/sign.py",
+        "def sign(value):\n    \"\"\"Signs what the cookie holds.\"\"\"\n    return value + cookie(value)\n",
+    ),
+    (
+        "src/answer.py",
+        "def answer(response):\n    \"\"\"Sends the cookie back.\"\"\"\n    response.cookie = 1\n",
+    ),
+    ("src/expire.py", "def expire(when):\n    \"\"\"Lets a cookie expire.\"\"\"\n    return when\n"),
+    ("src/domain.py", "def domain(host):\n    \"\"\"The domain of a cookie.\"\"\"\n    return host\n"),
+    (
+        "src/blueprints.py",
+        "class Blueprint:\n    def register_blueprint(self, app, prefix):\n        return app.add(prefix)\n",
+    ),
+    (
+        "src/templating.py",
+        "def render_template(name, context):\n    return get_template(name).render(context)\n",
+    ),
+    (
+        "src/config.py",
+        "def from_object(config, source):\n    for key in dir(source):\n        config[key] = source\n",
+    ),
+];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_word_that_the_index_knows_well_is_believed() {
+    let (app, project) = (app_with_model(), project("words"));
+    let repository = Repository::new(COOKIES);
+    index(&app, &repository, &project).await;
+    for ann in [true, false] {
+        for (query, believed) in [("cookie", true), ("blorft", false), ("Spanner", false)] {
+            let arguments = json!({ "query": query, "ann": ann, "project_id": project });
+            let answer = result(&app, "search", arguments).await;
+            let told = answer["confidence"].as_str().unwrap();
+            assert_eq!(["high", "medium"].contains(&told), believed, "{query}, ann {ann}: {answer:#}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_not_there_names_a_call_that_helps() {
+    let (app, project) = (app_with_model(), project("next-of-none"));
+    let repository = Repository::new(COOKIES);
+    index(&app, &repository, &project).await;
+    let other = Repository::new(&[(
+        "src/lib.rs",
+        "pub fn register_blueprnts(list: &[u32]) -> usize {\n    list.len()\n}\n",
+    )]);
+    index(&app, &other, &project).await;
+    let arguments =
+        json!({ "query": "regster_bluepirnt", "project_id": project, "repoPath": repository.root() });
+    let envelope = call(&app, "search", arguments).await;
+    let proposed = &envelope["result"]["didYouMean"];
+    assert_eq!(proposed, &json!(["register_blueprint"]), "of the repository alone: {envelope:#}");
+    let next = &envelope["_meta"]["next"];
+    assert_eq!(
+        (&next["tool"], &next["arguments"]["query"], &next["arguments"]["repoPath"]),
+        (&json!("search"), &proposed[0], &json!(repository.root())),
+        "{envelope:#}"
+    );
+    // Nothing is wrong with the index of the repository that was asked, whatever becomes of the others.
+    let nonsense = json!({ "query": "zzzz qqqq", "project_id": project, "repoPath": repository.root() });
+    let envelope = call(&app, "search", nonsense).await;
+    assert_eq!(envelope["result"]["confidence"], "none", "{envelope:#}");
+    assert_ne!(envelope["_meta"]["next"]["tool"], "index_status", "{envelope:#}");
+}
