@@ -35,7 +35,7 @@ mod hostile;
 mod properties;
 #[cfg(test)]
 mod samples;
-#[cfg(test)]
+
 pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, MISSING_FACTS, chunk, chunk_while};
 pub use defined::{Defined, container, name_forms};
 pub use dictionary::Dictionary;

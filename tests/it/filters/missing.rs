@@ -58,9 +58,19 @@ async fn a_file_whose_time_ran_out_is_told_and_mended_by_the_next_run() {
     let report = build(&short, &shop).await;
     assert_eq!(report["factsMissing"], told);
     assert_eq!((&report["filesChanged"], &report["filesUnchanged"]), (&json!(0), &json!(2)));
+    // Not for ever: three times is enough.
+    for _ in 0..3 {
+        assert_eq!(build(&short, &shop).await["factsMissing"], told);
+    }
+    let schema = ProjectId::parse(&shop.project).unwrap().schema_name();
+    let mut raw = PgConnection::connect_with(&harness::server().connect_options()).await.unwrap();
+    let tried = format!("SELECT max(facts_tried_ms) FROM {schema}.files");
+    assert_eq!(number(&mut raw, &tried).await, 3);
 
+    // A run that gives it more time tries again.
     let report = build(&shop.app, &shop).await;
     assert_eq!(report.get("factsMissing"), None, "{report:#}");
+    assert_eq!(number(&mut raw, &tried).await, 0);
     assert_eq!((&report["filesChanged"], &report["filesUnchanged"]), (&json!(1), &json!(1)));
     assert_eq!(status(&shop).await, Value::Null);
     let found = files(&shop.ask("parcel calls:wrap", json!({ "top": 100 })).await);
