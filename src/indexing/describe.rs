@@ -38,8 +38,13 @@ pub(super) fn chunk_write(
     let mut facts: Vec<NamedFact> =
         kinds.into_iter().map(|kind| (Field::Kind as i16, kind.to_owned())).collect();
     let signatures = signatures(&chunk);
+    // Code outside of a chunk's only definition is no part of it.
     let alone = match chunk.definitions.as_slice() {
-        [one] => chunk.name.as_ref() == Some(&one.qualified),
+        [one] => {
+            chunk.name.as_ref() == Some(&one.qualified)
+                && one.start_line <= chunk.start_line
+                && chunk.end_line <= one.end_line
+        }
         _ => false,
     };
     let forms = chunk.definitions.iter().flat_map(Defined::forms);

@@ -360,7 +360,9 @@ async fn arguments_complete_by_beginning_and_middle_in_any_case() {
     assert_eq!(path("t.py").await.values[0], "src/Handlers/cart.py", "the middle of a name");
     assert_eq!(path("%").await.values, ["100%.md"], "no pattern of SQL");
     assert_eq!(path("_").await.values.len(), 100);
-    for nothing in ["no such", "\0", "'; --"] {
+    let refused = complete(&client, template(), ("path", "\0"), &here).await.unwrap_err();
+    assert!(refused.to_string().contains("NUL"), "{refused}");
+    for nothing in ["no such", "'; --"] {
         let found = path(nothing).await;
         assert_eq!((found.values.len(), found.total, found.has_more), (0, Some(0), Some(false)));
     }

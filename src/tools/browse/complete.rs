@@ -61,10 +61,6 @@ pub struct Completed {
 }
 
 async fn run(call: Call, input: Input) -> Result<Completed, Fault> {
-    // Postgres takes no NUL in a text, and no name holds one.
-    if input.value.contains('\0') {
-        return Ok(Completed::default());
-    }
     if let Argument::Project = input.argument {
         return Ok(fitting(projects(&call).await?, &input.value));
     }
