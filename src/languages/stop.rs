@@ -31,7 +31,7 @@ impl<'c> Stop<'c> {
             deadline: OnceLock::new(),
             cancelled,
             steps: AtomicU64::new(0),
-            next_look: AtomicU64::new(0),
+            next_look: AtomicU64::new(STEPS_A_LOOK),
         }
     }
 
@@ -95,6 +95,6 @@ mod tests {
         let third = || looks.fetch_add(1, Ordering::Relaxed) == 2;
         let stop = Stop::new(hour, &third);
         let done = (0..).take_while(|_| stop.step(1).is_ok()).count() as u64;
-        assert_eq!(done, 2 * STEPS_A_LOOK, "it is looked at the first step, and then now and then");
+        assert_eq!(done, 3 * STEPS_A_LOOK - 1, "it is looked at now and then");
     }
 }

@@ -204,7 +204,7 @@ fn outline<'t>(
     };
     let (inner, inner_handlers) = (Innermost::new(&ranges(&definitions)), Innermost::new(&ranges(&handlers)));
     let (callables, ends) = (callables(&definitions, handlers.len()), ends(&definitions));
-    stop.look()?;
+    stop.step(1)?;
     let all = definitions.iter().chain(&handlers);
     let mut names: Vec<_> = all.enumerate().map(|(at, d)| (d.name_row, d.name_start, at)).collect();
     names.sort_unstable();

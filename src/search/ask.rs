@@ -103,14 +103,7 @@ pub async fn search(
         sought.found(reads, deps, &mut took, &mut warnings).await?
     };
     let confidence = found.judge(backend, &question, request, embedding_model.as_deref());
-    let did_you_mean = match confidence {
-        Some(Confidence::None | Confidence::Low) => {
-            let asked: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
-            let asked = (!request.repository_roots.is_empty()).then_some(asked.as_slice());
-            nearest_names(reads, &plan.lexical, asked).await?
-        }
-        _ => Vec::new(),
-    };
+    let did_you_mean = proposed(reads, request, &scope, &plan, confidence).await?;
     let Found { ranked, total, vectors_found, dense_weight, shape, evidence } = found;
     (deps.on_stage)(Stage::Ranked { candidates: total });
     let explain = Explain {
@@ -138,6 +131,22 @@ pub async fn search(
         took,
         warnings,
     })
+}
+
+/// Names of the repositories that were asked, where the answer is doubtful.
+async fn proposed(
+    reads: &mut Reads,
+    request: &SearchRequest,
+    scope: &Scope,
+    plan: &Plan,
+    confidence: Option<Confidence>,
+) -> Result<Vec<String>, Fault> {
+    if !matches!(confidence, Some(Confidence::None | Confidence::Low)) {
+        return Ok(Vec::new());
+    }
+    let asked: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
+    let asked = (!request.repository_roots.is_empty()).then_some(asked.as_slice());
+    nearest_names(reads, &plan.lexical, asked).await
 }
 
 /// A question that has words, with all that is known before candidates are looked for.

@@ -85,6 +85,9 @@ pub(super) struct Choice<'a> {
     pub(super) ranking: &'a Ranking,
 }
 
+/// How much speaks for a definition: that its name was asked for, what filters look for in it, what it says of the question.
+type Worth = (f32, (usize, usize), usize);
+
 impl Choice<'_> {
     /// The definition of a chunk that a hit names: the one whose name was asked for, else the one that the filters look
     /// for, else the one that says most of the question, else what the chunk is about.
@@ -92,7 +95,7 @@ impl Choice<'_> {
         let main = definitions.iter().position(|one| Some(&one.qualified) == chunk.span.name.as_ref());
         let words: Vec<String> = self.words.iter().flat_map(|word| parts(word)).collect();
         let words: Vec<&String> = words.iter().filter(|word| word.len() >= WORD_BYTES_MIN).collect();
-        let mut best: Option<(usize, (f32, (usize, usize), usize))> = None;
+        let mut best: Option<(usize, Worth)> = None;
         for (at, one) in definitions.iter().enumerate() {
             let is_main = main == Some(at);
             let named = self.asked.map_or(0.0, |asked| asked.boost(one, &chunk.path, self.ranking));

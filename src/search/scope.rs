@@ -28,6 +28,12 @@ pub(super) struct Scope {
     pub(super) marks: Marks,
 }
 
+/// Whether there is nothing to search. A repository that only lacks the vectors of the project's new model answers by its
+/// words, and one whose first run was cancelled by what that run committed.
+fn is_empty(repository: &RepositoryRow) -> bool {
+    repository.state == RepositoryState::New && repository.indexed_ms.is_none() && repository.chunks == 0
+}
+
 impl Scope {
     /// Resolves everything that narrows the question.
     pub(super) async fn read(
@@ -44,14 +50,7 @@ impl Scope {
         if is_part {
             repositories.retain(|repository| request.repository_roots.contains(&repository.root));
         }
-        // One that only lacks the vectors of the project's new model answers by its words, and one whose first run was
-        // cancelled by what that run committed.
-        let empty = |repository: &RepositoryRow| {
-            repository.state == RepositoryState::New
-                && repository.indexed_ms.is_none()
-                && repository.chunks == 0
-        };
-        if repositories.iter().all(empty) {
+        if repositories.iter().all(is_empty) {
             return Err(Fault::new(ErrorCode::NoIndex, "Nothing has been indexed here yet.")
                 .with_hint("Index the repository first: `build_index`, or `pairofcleats index PATH`."));
         }

@@ -114,15 +114,7 @@ impl Asked {
             }
             "search" => match at("/hits/0") {
                 // The ids of a portable file are its own.
-                Some(hit) if result["backend"] != "postgres" => {
-                    let mut place = json!({ "file": hit["file"], "startLine": hit["startLine"], "endLine": hit["endLine"] });
-                    if hit["repo"].is_string() {
-                        place["repoPath"] = hit["repo"].clone();
-                        vec![self.call("show_file", place)]
-                    } else {
-                        vec![self.call_here("show_file", place)]
-                    }
-                }
+                Some(hit) if result["backend"] != "postgres" => vec![self.by_place(hit)],
                 Some(hit) => vec![self.call("show_file", json!({ "id": hit["id"] }))],
                 None => self.after_nothing(result, meta),
             },
@@ -178,6 +170,17 @@ impl Asked {
             }
             _ => Vec::new(),
         }
+    }
+
+    /// The file of a hit that is known by its place alone.
+    fn by_place(&self, hit: &Value) -> Next {
+        let mut place =
+            json!({ "file": hit["file"], "startLine": hit["startLine"], "endLine": hit["endLine"] });
+        if !hit["repo"].is_string() {
+            return self.call_here("show_file", place);
+        }
+        place["repoPath"] = hit["repo"].clone();
+        self.call("show_file", place)
     }
 
     /// What else there is to search, where one repository was asked that lacks nothing; else how far what was asked is indexed.
