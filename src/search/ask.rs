@@ -18,7 +18,7 @@ use super::request::{Backend, Explain, ExplainedTerm, SearchAnswer, SearchReques
 use super::retrieve::{by_meaning, by_words, complete};
 use super::scope::{Scope, count};
 use super::shape::{Shape, subject};
-use super::spelling::nearest_names;
+use super::spelling::proposed;
 use super::stage::Stage;
 use super::stopwatch::Stopwatch;
 use crate::clock::Clock;
@@ -131,22 +131,6 @@ pub async fn search(
         took,
         warnings,
     })
-}
-
-/// Names of the repositories that were asked, where the answer is doubtful.
-async fn proposed(
-    reads: &mut Reads,
-    request: &SearchRequest,
-    scope: &Scope,
-    plan: &Plan,
-    confidence: Option<Confidence>,
-) -> Result<Vec<String>, Fault> {
-    if !matches!(confidence, Some(Confidence::None | Confidence::Low)) {
-        return Ok(Vec::new());
-    }
-    let asked: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
-    let asked = (!request.repository_roots.is_empty()).then_some(asked.as_slice());
-    nearest_names(reads, &plan.lexical, asked).await
 }
 
 /// A question that has words, with all that is known before candidates are looked for.

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::plan::LexicalPlan;
+use super::confidence::Confidence;
+use super::plan::{LexicalPlan, Plan};
+use super::request::SearchRequest;
+use super::scope::Scope;
 use crate::contract::Fault;
 use crate::languages::facts::Field;
 use crate::languages::terms::{parts, squash};
@@ -34,9 +37,25 @@ const NAMES: &[Field] = &[
 /// Nearest names of the whole project of which it is looked up whether the repositories that are asked have them.
 const NEAREST_MAX: usize = 40;
 
+/// Names of the repositories that were asked, where the answer is doubtful.
+pub(super) async fn proposed(
+    reads: &mut Reads,
+    request: &SearchRequest,
+    scope: &Scope,
+    plan: &Plan,
+    confidence: Option<Confidence>,
+) -> Result<Vec<String>, Fault> {
+    if !matches!(confidence, Some(Confidence::None | Confidence::Low)) {
+        return Ok(Vec::new());
+    }
+    let asked: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
+    let asked = (!request.repository_roots.is_empty()).then_some(asked.as_slice());
+    nearest_names(reads, &plan.lexical, asked).await
+}
+
 /// Up to five names, nearest first, that are spelt like words of the query that no chunk says; of some repositories, or of
 /// all.
-pub(super) async fn nearest_names(
+async fn nearest_names(
     reads: &mut Reads,
     plan: &LexicalPlan,
     repositories: Option<&[i64]>,

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking};
-use crate::contract::Fault;
+use crate::contract::{Fault, ProjectId};
 use crate::store::{
     self, Access, DecidedBy, Project, ProjectTx, RepositoryRow, RepositoryState, Store, files, index_state,
     sizes, vectors,
@@ -174,10 +174,11 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let files = kinds(&call, &project).await?;
     let of_tables: u64 = tables.iter().map(|table| table.bytes + table.index_bytes).sum();
     let of_files: u64 = files.iter().map(|kind| kind.bytes).sum();
+    let total_bytes = of_tables + of_files;
     let everything = input.all.unwrap_or(false);
     Ok(Output {
         project_id: project.id().public().map(str::to_owned),
-        total_bytes: of_tables + of_files,
+        total_bytes,
         repositories,
         tables,
         files,
@@ -186,7 +187,11 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         vectors_orphaned: orphaned.rows,
         issues,
         machine: if call.caller.principal.is_operator() { Some(machine(&call, store).await?) } else { None },
-        projects: if everything { Some(projects(&call, store).await?) } else { None },
+        projects: if everything {
+            Some(projects(&call, store, (project.id(), total_bytes)).await?)
+        } else {
+            None
+        },
     })
 }
 
@@ -295,19 +300,29 @@ async fn machine(call: &Call, store: &Store) -> Result<Machine, Fault> {
     .await
 }
 
-/// Every project that the caller may use; nothing of others, not even their number.
-async fn projects(call: &Call, store: &Store) -> Result<Vec<ProjectBytes>, Fault> {
+/// Every project that the caller may use; nothing of others, not even their number. `measured` is one with its bytes, which
+/// are not measured again: they would be others a moment later.
+async fn projects(
+    call: &Call,
+    store: &Store,
+    measured: (&ProjectId, u64),
+) -> Result<Vec<ProjectBytes>, Fault> {
     let mut door = store.control_read().await?;
     let known = store::projects::list(&mut door).await?;
     door.commit().await?;
     let mut sized = Vec::new();
     for summary in known.into_iter().filter(|summary| call.caller.principal.may_use(&summary.id)) {
+        let project_id = summary.id.public().map(str::to_owned);
+        if summary.id == *measured.0 {
+            sized.push(ProjectBytes { project_id, bytes: measured.1 });
+            continue;
+        }
         let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { continue };
         let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
         let rows = sizes::total(&mut tx).await?;
         tx.commit().await?;
         let files: u64 = kinds(call, &project).await?.iter().map(|kind| kind.bytes).sum();
-        sized.push(ProjectBytes { project_id: summary.id.public().map(str::to_owned), bytes: rows + files });
+        sized.push(ProjectBytes { project_id, bytes: rows + files });
     }
     Ok(sized)
 }

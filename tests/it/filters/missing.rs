@@ -39,7 +39,9 @@ async fn a_file_whose_time_ran_out_is_told_and_mended_by_the_next_run() {
         ("short.py", "def send_parcel(parcel):\n    return wrap(parcel)\n"),
     ]);
     index(&short, &repository, &project).await;
-    let shop = Shop::of(app(), project, repository);
+    // Long enough for any machine and a build without optimisation.
+    let patient = app_with(|config| config.indexing.parse_timeout_ms = 120_000);
+    let shop = Shop::of(patient, project, repository);
 
     let told = json!([{ "reason": "parse_timeout", "count": 1, "examples": ["long.py"] }]);
     assert_eq!(status(&shop).await, told);
