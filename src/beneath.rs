@@ -69,6 +69,18 @@ pub struct Facts {
     pub modified_ns: i64,
 }
 
+/// Opens a file by a path that the operator named, links included, without waiting for whoever writes into a pipe.
+///
+/// # Errors
+/// What the system says; `InvalidInput` when it is no regular file.
+pub fn open_named(path: &Path) -> io::Result<File> {
+    let file = rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())?;
+    match FileType::from_raw_mode(rustix::fs::fstat(&file)?.st_mode) {
+        FileType::RegularFile => Ok(file.into()),
+        _ => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+    }
+}
+
 impl Folder {
     /// Opens a root by its path, which is trusted: links on the way are followed.
     ///

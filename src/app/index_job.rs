@@ -17,7 +17,7 @@ use crate::jobs::{
     self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob, Until, WhenStopped,
 };
 use crate::store::{self, DecidedBy, Project, Store};
-use crate::tenancy::{self, RepositoryRoot};
+use crate::tenancy::{self, AllowedRoots, RepositoryRoot};
 use crate::triage::{self, Shelf};
 use crate::upkeep::portable::{self, Build, Part};
 
@@ -45,13 +45,13 @@ enum About {
 }
 
 impl About {
-    fn of(request: &Request, app: &App) -> Result<Self, Fault> {
+    fn of(request: &Request, project: &ProjectId, app: &App) -> Result<Self, Fault> {
         Ok(match (request.options.vectors_only, request.root.as_str()) {
             (true, _) => Self::Vectors,
             (false, triage::ROOT) => Self::Records,
-            (false, root) => {
-                Self::Repository(tenancy::repository_root(Path::new(root), &app.config.indexing.roots)?)
-            }
+            (false, root) => Self::Repository(
+                AllowedRoots::of_project(&app.config.indexing, project).check(Path::new(root))?,
+            ),
         })
     }
 
@@ -341,8 +341,8 @@ async fn work_once(app: &Arc<App>) -> Result<bool, Fault> {
 async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let request: Request = serde_json::from_value(running.job.request.clone())
         .map_err(|e| Fault::internal("The job's request could not be read.", e))?;
-    let about = About::of(&request, &app)?;
     let id = ProjectId::parse(&running.job.project_id)?;
+    let about = About::of(&request, &id, &app)?;
     let store = app.store().await?;
     let project = tenancy::open(store, &id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
     let embedder = match app.embedder_for(project.model()).await {

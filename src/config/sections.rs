@@ -1,6 +1,7 @@
 //! The settings, a struct a section; values and explanations stand in `defaults.toml`.
 #![expect(missing_docs, reason = "each field is documented in defaults.toml, under the same name")]
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -50,7 +51,7 @@ sections! {
     }
     /// Walk, chunk and write.
     Indexing {
-        roots: Vec<PathBuf>, file_bytes_max: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize, walk_ms_max: u64,
+        roots: Vec<PathBuf>, project_roots: BTreeMap<String, Vec<PathBuf>>, file_bytes_max: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize, walk_ms_max: u64,
         chunk_chars_target: usize, chunk_chars_max: usize, chunks_per_file_max: usize, parse_timeout_ms: u64,
         batch_files: usize, batch_chunks: usize, batch_ms: u64, redact_secrets: bool, delete_guard_files: usize,
         lease_ms: u64, heartbeat_ms: u64, hnsw_rows_min: u64, facts: bool, risk: bool, risk_rules: Option<PathBuf>,

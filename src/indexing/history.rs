@@ -1,7 +1,7 @@
 //! What git knows of the files and lines that were indexed. It follows the words and never fails a run: what
 //! cannot be found out in its time stays unknown and is looked for again by the next run.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -15,6 +15,7 @@ use crate::languages::facts::Field;
 use crate::store::{
     Access, AuthorsWrite, HistoryWrite, KnownHistory, KnownNames, ProjectTx, history, repositories,
 };
+use crate::tenancy::AllowedRoots;
 
 /// Rows of one statement.
 const ROWS_MAX: usize = 1000;
@@ -79,16 +80,16 @@ async fn note_head(run: &Run<'_>, repository_id: i64, head: Option<&Head>) -> Re
 
 /// Opens the history, unless it lies where nothing may be read.
 async fn open(run: &Run<'_>) -> Result<Result<History, NoHistory>, Fault> {
-    let (root, allowed) = (run.root.to_owned(), run.config.indexing.roots.clone());
+    let root = run.root.to_owned();
+    let allowed = AllowedRoots::of_project(&run.config.indexing, run.project.id());
     let opening = tokio::task::spawn_blocking(move || open_allowed(&root, &allowed));
     opening.await.map_err(|error| Fault::internal("Reading the git history failed unexpectedly.", error))
 }
 
-/// The git history of `root`, unless it lies outside what may be read (empty: anything). Blocks.
-pub(super) fn open_allowed(root: &Path, allowed: &[PathBuf]) -> Result<History, NoHistory> {
-    let readable = |path: &Path| allowed.is_empty() || allowed.iter().any(|root| path.starts_with(root));
+/// The git history of `root`, unless it lies outside what may be read. Blocks.
+pub(super) fn open_allowed(root: &Path, allowed: &AllowedRoots) -> Result<History, NoHistory> {
     let history = History::open(root)?;
-    if readable(history.directory()) && readable(history.own_directory()) {
+    if allowed.hold(history.directory()) && allowed.hold(history.own_directory()) {
         Ok(history)
     } else {
         Err(NoHistory::Refused("it lies outside the directories that may be indexed".to_owned()))

@@ -19,6 +19,7 @@ use super::walk::{Walk, walk_telling};
 use crate::config;
 use crate::contract::{ErrorCode, Fault};
 use crate::history::{Head, History};
+use crate::tenancy::RepositoryRoot;
 
 /// Looks in a row of which each found directories that are new to the watch.
 const ROUNDS_MAX: usize = 8;
@@ -27,7 +28,7 @@ const REFERENCE_DIRECTORIES_MAX: usize = 1000;
 
 /// Watches one repository.
 pub struct Watch {
-    root: PathBuf,
+    root: RepositoryRoot,
     indexing: config::Indexing,
     directories_max: usize,
     changes: Changes,
@@ -68,9 +69,9 @@ struct Watched {
 }
 
 impl Watch {
-    /// A watch over the repository at `root`, a canonical path. It notices nothing before the first [`Watch::look`].
+    /// A watch over the repository at `root`. It notices nothing before the first [`Watch::look`].
     #[must_use]
-    pub fn new(root: PathBuf, indexing: config::Indexing, directories_max: usize) -> Self {
+    pub fn new(root: RepositoryRoot, indexing: config::Indexing, directories_max: usize) -> Self {
         Self { root, indexing, directories_max, changes: Changes::default(), watcher: None, unwatched: None }
     }
 
@@ -90,9 +91,10 @@ impl Watch {
         }
         for _ in 0..ROUNDS_MAX {
             let mut directories = Vec::new();
-            let walked = walk_telling(&self.root, &(&self.indexing).into(), cancelled, &mut |directory| {
-                directories.push(directory.to_owned());
-            });
+            let walked =
+                walk_telling(self.root.path(), &(&self.indexing).into(), cancelled, &mut |directory| {
+                    directories.push(directory.to_owned());
+                });
             // A root that comes back is another one.
             let walked = walked.inspect_err(|_| self.forget())?;
             if cancelled() {
@@ -115,7 +117,7 @@ impl Watch {
     }
 
     fn history(&self) -> Option<History> {
-        open_allowed(&self.root, &self.indexing.roots).ok()
+        open_allowed(self.root.path(), self.root.allowed()).ok()
     }
 
     fn forget(&mut self) {
@@ -182,7 +184,11 @@ impl Watch {
         }
         // Elsewhere the system watches whole trees; events of what the walk leaves out are not heard.
         let git = self.changes.0.lock().git.clone();
-        let tops = git.iter().chain([&self.root]).filter(|top| new.contains(top));
+        let tops = git
+            .iter()
+            .map(PathBuf::as_path)
+            .chain([self.root.path()])
+            .filter(|top| new.iter().any(|one| one == top));
         tops.into_iter().try_for_each(|top| watch_one(watcher, top, RecursiveMode::Recursive))
     }
 }
@@ -323,6 +329,7 @@ fn in_git(directory: &Path, path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tenancy::AllowedRoots;
 
     fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().unwrap();
@@ -342,7 +349,7 @@ mod tests {
     }
 
     fn watch(root: &Path) -> Watch {
-        Watch::new(root.canonicalize().unwrap(), settings(), 1000)
+        Watch::new(AllowedRoots::any().check(root).unwrap(), settings(), 1000)
     }
 
     fn look(watch: &mut Watch) -> Look {
@@ -379,7 +386,7 @@ mod tests {
     #[tokio::test]
     async fn a_tree_that_is_too_large_and_a_root_that_is_gone_are_told() {
         let root = tree(&[("a/x.rs", ""), ("b/x.rs", "")]);
-        let mut narrow = Watch::new(root.path().canonicalize().unwrap(), settings(), 2);
+        let mut narrow = Watch::new(AllowedRoots::any().check(root.path()).unwrap(), settings(), 2);
         assert!(look(&mut narrow).unwatched.unwrap().contains("more than 2 directories"));
         let mut watch = watch(root.path());
         let before = look(&mut watch);

@@ -15,6 +15,7 @@ pub const CONTROL: &[Migration] = &[
     Migration { version: 1, text: include_str!("../../migrations/control/0001_init.sql") },
     Migration { version: 2, text: include_str!("../../migrations/control/0002_access.sql") },
     Migration { version: 3, text: include_str!("../../migrations/control/0003_modules.sql") },
+    Migration { version: 4, text: include_str!("../../migrations/control/0004_key_roots.sql") },
 ];
 
 /// The search module of a project's schema.

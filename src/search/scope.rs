@@ -114,7 +114,7 @@ impl Scope {
 
     /// Whether more than one repository is asked. The project's records are none: no folder has their paths.
     pub(super) fn has_several(&self) -> bool {
-        let folders = self.repositories.iter().filter(|repository| repository.is_folder()).count();
+        let folders = self.repositories.iter().filter(|repository| !repository.is_records()).count();
         // A portable file knows names alone.
         folders > 1 || (folders == 0 && self.repositories.len() > 1)
     }

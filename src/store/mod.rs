@@ -4,6 +4,7 @@
 //! A file a table; statements stand beside the functions that run them, each one schema-qualified through
 //! [`crate::postgres::SchemaName`], every value bound, no `SELECT *`.
 
+mod arrived;
 mod control;
 pub mod deletion;
 mod door;

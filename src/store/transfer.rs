@@ -2,9 +2,12 @@
 //!
 //! Only tables that this program's own migrations make are read or written; an archive names none into being.
 
+use std::collections::BTreeMap;
+
 use sqlx::Row;
 use tokio::sync::mpsc;
 
+use super::arrived;
 use super::control::{modules, projects};
 use super::door::{Access, ControlTx, ProjectTx, Store};
 use super::provision::{lock, make_role, make_schema, migrate};
@@ -177,11 +180,16 @@ impl Arrival {
         self.door.tx.copy_in(&text, from).await
     }
 
-    /// Publishes the project: no writer yet, indexes to be made, statistics taken.
+    /// Checks what came, and publishes the project: repositories at their `places` here (name to root), no writer yet,
+    /// indexes to be made, statistics taken. Returns the names of repositories without a place, too.
     ///
     /// # Errors
-    /// Storage faults.
-    pub async fn settle(mut self) -> Result<Project, Fault> {
+    /// `ARCHIVE_UNSAFE` for rows that no run writes; `INVALID_REQUEST` for a place of a repository that did not come;
+    /// storage faults.
+    pub async fn settle(
+        mut self,
+        places: &BTreeMap<String, String>,
+    ) -> Result<(Project, Vec<String>), Fault> {
         let text = format!(
             "UPDATE {} SET fence = 0, terms_indexed = false, vectors_indexed = false, embedded_to = 0 WHERE id = 1",
             self.schema.table("index_state")
@@ -189,6 +197,8 @@ impl Arrival {
         if self.door.tx.execute(sql(text)).await? != 1 {
             return Err(Fault::new(ErrorCode::DownloadVerifyFailed, "The archive holds no index state."));
         }
+        arrived::check(&mut self.door, &self.schema).await?;
+        let unplaced = arrived::settle(&mut self.door, &self.schema, places).await?;
         for table in self.modules.iter().flat_map(Module::tables) {
             self.door.tx.execute(sql(format!("ANALYZE {}", self.schema.table(table)))).await?;
         }
@@ -205,7 +215,7 @@ impl Arrival {
             }
         }
         self.door.commit().await?;
-        Ok(Project::new(self.id, role, DecidedBy::Argument, self.model))
+        Ok((Project::new(self.id, role, DecidedBy::Argument, self.model), unplaced))
     }
 }
 

@@ -1,6 +1,7 @@
 //! API keys: random, shown once, stored hashed, with projects × scopes and an expiry (contract.md, "Access").
 
 use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -30,6 +31,8 @@ pub struct NewKey {
     pub scopes: BTreeSet<Scope>,
     /// Calls a minute; None: the server's limit.
     pub calls_per_minute: Option<u32>,
+    /// Directories to which it may narrow indexing further, absolute; None: those of the project.
+    pub roots: Option<Vec<PathBuf>>,
     /// When it stops to work, milliseconds since the epoch, UTC; None: never.
     pub expires_ms: Option<i64>,
 }
@@ -63,6 +66,7 @@ pub async fn issue(store: &Store, new: NewKey, now_ms: i64) -> Result<Issued, Fa
         projects,
         scopes: new.scopes.iter().map(|scope| scope.as_str().to_owned()).collect(),
         calls_per_minute: new.calls_per_minute.map(|calls| i32::try_from(calls).unwrap_or(i32::MAX)),
+        roots: new.roots.map(|roots| roots.iter().map(|root| root.to_string_lossy().into_owned()).collect()),
         created_ms: now_ms,
         expires_ms: new.expires_ms,
         revoked_ms: None,
@@ -190,7 +194,7 @@ fn note_use(store: Store, id: String) {
     });
 }
 
-fn principal(row: KeyRow) -> Result<Principal, Fault> {
+pub(super) fn principal(row: KeyRow) -> Result<Principal, Fault> {
     let projects = match row.projects {
         None => Projects::All,
         Some(ids) => Projects::These(ids.iter().map(|id| ProjectId::parse(id)).collect::<Result<_, _>>()?),
@@ -201,6 +205,7 @@ fn principal(row: KeyRow) -> Result<Principal, Fault> {
         projects,
         scopes: row.scopes.iter().filter_map(|scope| Scope::parse(scope)).collect(),
         calls_per_minute: row.calls_per_minute.and_then(|calls| u32::try_from(calls).ok()),
+        roots: row.roots.map(|roots| roots.into_iter().map(PathBuf::from).collect()),
         is_local: false,
     })
 }

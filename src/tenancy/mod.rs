@@ -4,6 +4,7 @@
 //! there?) or, when it writes, [`provision`] (make it so). Who calls is a [`Principal`]; [`TokenVerifier`] makes one
 //! of an access token.
 
+mod grants;
 mod keys;
 mod oauth;
 mod principal;
@@ -15,11 +16,12 @@ use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::store::{self, ModelFacts, Store};
 
 pub use crate::store::{DecidedBy, Project};
+pub use grants::who_may_index;
 pub use keys::{Issued, Keyring, NewKey, issue, list as list_keys, revoke};
 pub use oauth::{Denied, ResourceMetadata, TokenVerifier, protected_resource_metadata};
 pub use principal::{Principal, Projects, Scope};
 pub use resolve::{SESSION_FILE, Session, resolve};
-pub use roots::{RepositoryRoot, indexable_root, repository_root};
+pub use roots::{AllowedRoots, RepositoryRoot, check_settings};
 pub use workflow::Workflow;
 
 /// The project, if its workspace exists; never creates one. Tables of an older program are brought up to date.

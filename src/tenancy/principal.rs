@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -82,6 +83,8 @@ pub struct Principal {
     pub scopes: BTreeSet<Scope>,
     /// Calls a minute; None takes the server's own limit.
     pub calls_per_minute: Option<u32>,
+    /// Directories to which indexing is narrowed further; None: those of the project.
+    pub roots: Option<Vec<PathBuf>>,
     /// Works on this machine as the operator: the command line, stdio, and loopback without keys.
     pub is_local: bool,
 }
@@ -96,6 +99,7 @@ impl Principal {
             projects: Projects::All,
             scopes: Scope::ALL.into(),
             calls_per_minute: None,
+            roots: None,
             is_local: true,
         }
     }

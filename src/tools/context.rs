@@ -203,13 +203,13 @@ impl Call {
         Ok(self.chosen(project_id).await?.1 != DecidedBy::Default)
     }
 
-    /// Refuses a caller who may not use the project, before anything else is looked at.
+    /// Which project is meant; refuses a caller who may not use it, before anything else is looked at.
     ///
     /// # Errors
     /// `FORBIDDEN`, the same whether the project exists or not; `VALIDATION_ERROR` for a malformed id.
-    pub async fn require_allowed(&self, project_id: Option<&str>) -> Result<(), Fault> {
+    pub async fn allowed_project(&self, project_id: Option<&str>) -> Result<ProjectId, Fault> {
         let (id, _) = self.chosen(project_id).await?;
-        if self.caller.principal.may_use(&id) { Ok(()) } else { Err(self.caller.principal.refused(&id)) }
+        if self.caller.principal.may_use(&id) { Ok(id) } else { Err(self.caller.principal.refused(&id)) }
     }
 
     /// Refuses a caller who does not speak for the whole installation.
@@ -267,7 +267,7 @@ impl Call {
         project_id: Option<&str>,
         model: Option<&ModelName>,
     ) -> Result<Project, Fault> {
-        self.require_allowed(project_id).await?;
+        self.allowed_project(project_id).await?;
         if let Some(project) = self.project_if_any(project_id).await? {
             return Ok(project);
         }

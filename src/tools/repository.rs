@@ -2,7 +2,7 @@
 
 use crate::contract::{ErrorCode, Fault};
 use crate::store::{Access, Project, ProjectTx, RepositoryRow, repositories};
-use crate::tenancy;
+use crate::tenancy::AllowedRoots;
 use crate::tools::Call;
 
 /// The project's repositories. No two of them have one name.
@@ -19,7 +19,9 @@ pub(super) async fn repository(call: &Call, project: &Project, named: &str) -> R
     let known = all(call, project).await?;
     let path = std::path::Path::new(named);
     let root = match (path.is_absolute(), call.caller.principal.is_local) {
-        (true, true) => tenancy::repository_root(path, &call.app.config.indexing.roots)?.as_str().to_owned(),
+        (true, true) => {
+            AllowedRoots::of_project(&call.app.config.indexing, project.id()).check(path)?.as_str().to_owned()
+        }
         // From elsewhere, nobody learns what else there is on this machine.
         (true, false) => named.trim_end_matches('/').to_owned(),
         (false, _) => String::new(),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::contract::Fault;
 use crate::store::{Project, RepositoryRow, RepositoryState};
-use crate::tenancy;
+use crate::tenancy::AllowedRoots;
 use crate::tools::Call;
 use crate::tools::repository::{all, repository};
 
@@ -79,7 +79,7 @@ async fn standing(
     }
     // Links are resolved, as they are in the roots of repositories. A place that is gone is in no repository.
     let places: Vec<_> = places.iter().filter_map(|place| place.canonicalize().ok()).collect();
-    let allowed = &call.app.config.indexing.roots;
+    let allowed = AllowedRoots::of_project(&call.app.config.indexing, project.id());
     let rows = all(call, project).await?;
     let mut chosen: Vec<&str> = Vec::new();
     for place in &places {
@@ -87,14 +87,14 @@ async fn standing(
             .iter()
             .filter(|row| row.is_folder() && is_indexed(row) && place.starts_with(&row.root))
             .max_by_key(|row| row.root.len())
-            .filter(|row| tenancy::repository_root(Path::new(&row.root), allowed).is_ok());
+            .filter(|row| allowed.check(Path::new(&row.root)).is_ok());
         chosen.extend(root.map(|row| row.root.as_str()));
     }
     if chosen.is_empty() {
         return Ok(None);
     }
     let chosen: Vec<String> = chosen.into_iter().map(str::to_owned).collect();
-    let rows = rows.into_iter().filter(|row| !row.is_folder() || chosen.contains(&row.root));
+    let rows = rows.into_iter().filter(|row| row.is_records() || chosen.contains(&row.root));
     Ok(Some((rows.collect(), decided_by)))
 }
 

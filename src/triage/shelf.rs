@@ -7,10 +7,10 @@ use super::render::{markdown, pairs};
 use crate::contract::{ErrorCode, Fault};
 use crate::indexing::{Document, Documents};
 use crate::postgres::TRIAGE;
-use crate::store::{self, Access, Project, ProjectTx, Store, triage};
+use crate::store::{self, Access, Project, ProjectTx, Store, repositories, triage};
 
 /// What the pseudo repository is called; no folder's path looks like it.
-pub const ROOT: &str = "triage:records";
+pub const ROOT: &str = repositories::RECORDS;
 
 /// Hands out the texts of a project's records as they are at one moment.
 pub struct Shelf<'a> {

@@ -180,6 +180,7 @@ async fn a_good_token_makes_a_principal() {
         projects: Projects::These(["client-a", "client-b"].map(|id| ProjectId::parse(id).unwrap()).into()),
         scopes: BTreeSet::from([Scope::Search, Scope::Index]),
         calls_per_minute: None,
+        roots: None,
         is_local: false,
     };
     for (kid, algorithm) in [

@@ -77,7 +77,7 @@ where
     let mut polled = None;
     let pace = Pace::of(app);
     let settings = app.config.indexing.clone();
-    let mut watch = Watch::new(root.path().to_owned(), settings, app.config.freshness.directories_max);
+    let mut watch = Watch::new(root.clone(), settings, app.config.freshness.directories_max);
     let changes = watch.changes();
     let (mut known, mut told, mut failures) = (None, None, 0);
     while !cancel.is_cancelled() {

@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Mutex;
 
 use super::{App, blocking, index_job};
-use crate::contract::{Fault, ProjectId};
+use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::indexing;
 use crate::jobs::Enqueued;
 use crate::store::{
     Access, DecidedBy, ModelFacts, Project, ProjectTx, RepositoryRow, Store, projects, repositories,
 };
-use crate::tenancy::{self, RepositoryRoot};
+use crate::tenancy::{self, AllowedRoots, RepositoryRoot};
 
 pub use follow::{Ended, News, follow};
 
@@ -71,7 +71,7 @@ struct Kept {
 impl Kept {
     /// The root, if it is there and may be indexed.
     fn root(&self, app: &App) -> Result<RepositoryRoot, Fault> {
-        tenancy::repository_root(&self.root, &app.config.indexing.roots)
+        AllowedRoots::of_project(&app.config.indexing, &self.project).check(&self.root)
     }
 }
 
@@ -103,6 +103,16 @@ async fn indexed(app: &App) -> Result<Vec<Kept>, Fault> {
         found.extend(complete.map(|row| Kept { project: summary.id.clone(), root: row.root.into() }));
     }
     Ok(found)
+}
+
+/// Indexed repositories that lie where their project may not read: searched as they were, and no longer refreshed.
+///
+/// # Errors
+/// Storage faults.
+pub async fn outside(app: &App) -> Result<Vec<(ProjectId, PathBuf)>, Fault> {
+    let found = indexed(app).await?.into_iter();
+    let found = found.filter(|kept| kept.root(app).is_err_and(|fault| fault.code == ErrorCode::Forbidden));
+    Ok(found.map(|kept| (kept.project, kept.root)).collect())
 }
 
 async fn of_project(store: &Store, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {

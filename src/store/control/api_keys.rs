@@ -22,6 +22,8 @@ pub struct KeyRow {
     pub scopes: Vec<String>,
     /// Calls a minute; None: the server's limit.
     pub calls_per_minute: Option<i32>,
+    /// Directories below which it may index; None: those of the project.
+    pub roots: Option<Vec<String>>,
     /// When it was made.
     pub created_ms: i64,
     /// When it stops to work.
@@ -36,7 +38,7 @@ pub struct KeyRow {
 
 const COLUMNS: &str = "id, name, hash, projects, scopes, calls_per_minute, (extract(epoch FROM created_at) * 1000)::int8, \
     (extract(epoch FROM expires_at) * 1000)::int8, (extract(epoch FROM revoked_at) * 1000)::int8, \
-    (extract(epoch FROM last_used_at) * 1000)::int8, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())";
+    (extract(epoch FROM last_used_at) * 1000)::int8, revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now()), roots";
 
 /// Keeps a new key; its times and `live` are the database's to say.
 ///
@@ -44,8 +46,8 @@ const COLUMNS: &str = "id, name, hash, projects, scopes, calls_per_minute, (extr
 /// Storage faults.
 pub async fn insert(door: &mut ControlTx, key: &KeyRow) -> Result<(), Fault> {
     let query = sql(
-        "INSERT INTO pairofcleats.api_keys (id, name, hash, projects, scopes, calls_per_minute, expires_at) \
-         VALUES ($1, $2, $3, $4, $5, $6, to_timestamp($7::int8 / 1000.0))",
+        "INSERT INTO pairofcleats.api_keys (id, name, hash, projects, scopes, calls_per_minute, expires_at, roots) \
+         VALUES ($1, $2, $3, $4, $5, $6, to_timestamp($7::int8 / 1000.0), $8)",
     );
     let query = query
         .bind(&key.id)
@@ -54,7 +56,8 @@ pub async fn insert(door: &mut ControlTx, key: &KeyRow) -> Result<(), Fault> {
         .bind(&key.projects)
         .bind(&key.scopes)
         .bind(key.calls_per_minute)
-        .bind(key.expires_ms);
+        .bind(key.expires_ms)
+        .bind(&key.roots);
     door.tx.execute(query).await?;
     Ok(())
 }
@@ -86,6 +89,16 @@ pub async fn naming(door: &mut ControlTx, project_id: &ProjectId) -> Result<Vec<
          AND (expires_at IS NULL OR expires_at > now()) ORDER BY created_at, id");
     let rows = door.tx.all(query.bind(project_id.as_str())).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
+/// How many projects the keys that work name in all; keys for every project name none.
+///
+/// # Errors
+/// Storage faults.
+pub async fn projects_named(door: &mut ControlTx) -> Result<i64, Fault> {
+    let query = sql("SELECT count(DISTINCT named) FROM pairofcleats.api_keys, unnest(projects) AS named \
+         WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())");
+    Ok(door.tx.one(query).await?.try_get(0)?)
 }
 
 /// Makes a key stop to work; false when there is no such key or it was revoked before.
@@ -122,5 +135,6 @@ fn read(row: &PgRow) -> Result<KeyRow, Fault> {
         revoked_ms: row.try_get(8)?,
         last_used_ms: row.try_get(9)?,
         live: row.try_get(10)?,
+        roots: row.try_get(11)?,
     })
 }

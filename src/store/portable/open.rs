@@ -1,7 +1,6 @@
 //! Opening: what is looked at before a byte of a file is believed.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -13,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::fault::damaged;
 use super::schema::{self, APPLICATION_ID, FORMAT};
+use crate::beneath;
 use crate::config;
 use crate::contract::{ErrorCode, Fault};
 use crate::store::workspace::ModelFacts;
@@ -131,7 +131,7 @@ pub fn is_portable(path: &Path) -> bool {
 
 fn header(path: &Path) -> Result<[u8; HEADER_BYTES], Fault> {
     let mut header = [0; HEADER_BYTES];
-    let read = File::open(path).and_then(|mut file| file.read_exact(&mut header));
+    let read = beneath::open_named(path).and_then(|mut file| file.read_exact(&mut header));
     read.map_err(|error| damaged("it is too short or cannot be read").with_source(error))?;
     Ok(header)
 }

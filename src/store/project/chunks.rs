@@ -182,6 +182,19 @@ pub async fn by_file(tx: &mut ProjectTx, file_id: i64) -> Result<Vec<ChunkSpan>,
     rows.iter().map(span).collect()
 }
 
+/// The texts of a file's chunks with their first lines, in order.
+///
+/// # Errors
+/// Storage faults.
+pub async fn contents_of_file(tx: &mut ProjectTx, file_id: i64) -> Result<Vec<(i32, String)>, Fault> {
+    let text = format!(
+        "SELECT start_line, content FROM {} WHERE file_id = $1 ORDER BY start_line, ordinal",
+        tx.table("chunks")
+    );
+    let rows = tx.tx.all(sql(text).bind(file_id)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
 /// What is shown of a chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {

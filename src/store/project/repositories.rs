@@ -45,12 +45,23 @@ impl RepositoryRow {
         self.root.starts_with('/')
     }
 
+    /// Whether it is the project's own records, which lie in no folder.
+    #[must_use]
+    pub fn is_records(&self) -> bool {
+        self.root == RECORDS
+    }
+
     /// Whether no run was complete yet, and one that was cancelled left something to search.
     #[must_use]
     pub fn is_begun(&self) -> bool {
         self.state == RepositoryState::New && self.indexed_ms.is_none() && self.chunks > 0
     }
 }
+
+/// The root of the repository that is made of a project's records.
+pub const RECORDS: &str = "triage:records";
+/// What the root of a repository begins with that came in an archive and has no folder here; its name follows.
+pub const IMPORTED: &str = "imported:";
 
 /// Versions of the code that turns text into rows; a different one means chunking everything again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -6,8 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use super::output::{BAD, BOLD, GOOD, NOTE, styled};
 use super::session::{Exit, Ran, Session};
-use crate::app::{App, blocking};
+use crate::app::{App, blocking, freshness};
+use crate::contract::Fault;
 use crate::surfaces::{answer, http};
+use crate::tenancy;
 use crate::tools::Progress;
 use crate::upkeep::assets::{AssetReport, AssetState, survey};
 
@@ -66,6 +68,30 @@ async fn examine(session: &Session) -> Vec<Check> {
     if checks.iter().all(|check| check.ok) {
         checks.extend(server(session).await);
     }
+    if checks.iter().all(|check| check.ok) {
+        checks.extend(directories(&session.app).await);
+    }
+    checks
+}
+
+/// Who may have what indexed, and which repositories lie where their project may not read.
+async fn directories(app: &App) -> Vec<Check> {
+    let check = |ok, message: String, remedy| Check { name: "may index".to_owned(), ok, message, remedy };
+    let told = async {
+        let who = tenancy::who_may_index(app.store().await?, &app.config).await?;
+        Ok::<_, Fault>((who, freshness::outside(app).await?))
+    };
+    let (who, outside) = match told.await {
+        Ok(told) => told,
+        Err(fault) => return vec![check(false, fault.message, fault.hint)],
+    };
+    let mut checks: Vec<Check> = who.into_iter().map(|line| check(true, line, None)).collect();
+    checks.extend(outside.into_iter().map(|(project, root)| {
+        let message =
+            format!("{project}: {} is outside its directories: searched, but no longer read", root.display());
+        let remedy = "Add it to indexing.project_roots or indexing.roots, or take the repository out with `clean_artifacts`.";
+        check(false, message, Some(remedy.to_owned()))
+    }));
     checks
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 use clap::Subcommand;
 use serde::Serialize;
@@ -55,6 +56,9 @@ struct Create {
     /// Calls a minute [default: access.calls_per_minute]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     calls_per_minute: Option<u32>,
+    /// A directory below which it may index, again for each [default: those of the project, indexing.project_roots]
+    #[arg(long, value_name = "DIR", value_parser = directory)]
+    root: Vec<PathBuf>,
 }
 
 /// Milliseconds; None: for ever.
@@ -87,6 +91,9 @@ struct Shown {
     scopes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     calls_per_minute: Option<i32>,
+    /// Null: those of its projects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    roots: Option<Vec<String>>,
     created_at: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
@@ -116,6 +123,7 @@ impl From<KeyRow> for Shown {
             projects: row.projects,
             scopes: row.scopes,
             calls_per_minute: row.calls_per_minute,
+            roots: row.roots,
             created_at: iso_from_millis(row.created_ms),
             expires_at: row.expires_ms.map(iso_from_millis),
             revoked_at: row.revoked_ms.map(iso_from_millis),
@@ -150,6 +158,7 @@ async fn make(session: &Session, create: Create) -> Ran {
         },
         scopes: create.scopes.into_iter().collect::<BTreeSet<_>>(),
         calls_per_minute: create.calls_per_minute,
+        roots: (!create.root.is_empty()).then_some(create.root),
         expires_ms: create.expires.0.map(|millis| now_ms.saturating_add(millis)),
     };
     let issued = tenancy::issue(session.app.store().await?, new, now_ms).await?;
@@ -213,6 +222,16 @@ fn project(text: &str) -> Result<ProjectId, String> {
 fn scope(text: &str) -> Result<Scope, String> {
     Scope::parse(text.trim())
         .ok_or_else(|| format!("the scopes are {}", Scope::ALL.map(Scope::as_str).join(", ")))
+}
+
+/// An existing directory, as an absolute path without links.
+fn directory(text: &str) -> Result<PathBuf, String> {
+    let path = std::fs::canonicalize(text).map_err(|error| error.to_string())?;
+    match path.to_str() {
+        Some(_) if path.is_dir() => Ok(path),
+        Some(_) => Err("it is not a directory".to_owned()),
+        None => Err("its path is not UTF-8".to_owned()),
+    }
 }
 
 fn lifetime(text: &str) -> Result<Lifetime, String> {

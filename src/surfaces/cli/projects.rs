@@ -1,5 +1,6 @@
 //! `projects`: the workspaces and what they hold; the end of one, and its way into a file and out of it.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io::{BufRead, IsTerminal, Write as _};
 use std::path::PathBuf;
@@ -17,7 +18,7 @@ use crate::clock::iso_millis;
 use crate::contract::{ErrorCode, Fault, ProjectId, visible_line};
 use crate::store::DecidedBy;
 use crate::surfaces::answer;
-use crate::tenancy;
+use crate::tenancy::{self, AllowedRoots};
 use crate::tools::Progress;
 use crate::upkeep::archive::{self, Settings};
 use crate::upkeep::deletion::{self, Deleted};
@@ -62,6 +63,10 @@ enum Action {
         /// Its name here [default: the one it had]
         #[arg(long, value_name = "ID", value_parser = project)]
         project: Option<ProjectId>,
+        /// Where a repository of it lies here, again for each: its files are read from there. Without a place it is searched
+        /// as it was exported
+        #[arg(long, value_name = "NAME=DIR", value_parser = placed)]
+        root: Vec<(String, PathBuf)>,
     },
 }
 
@@ -75,7 +80,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Ran {
         Some(Action::Model(args)) => project_model::run(session, &args).await,
         Some(Action::Delete { id, yes, force }) => delete(session, &id, yes, force).await,
         Some(Action::Export { id, file }) => export(session, &id, file).await,
-        Some(Action::Import { file, project }) => import(session, file, project).await,
+        Some(Action::Import { file, project, root }) => import(session, file, project, root).await,
     }
 }
 
@@ -146,8 +151,27 @@ async fn export(session: &Session, id: &ProjectId, file: PathBuf) -> Ran {
     Ok(print(session, &done, &text))
 }
 
-async fn import(session: &Session, file: PathBuf, id: Option<ProjectId>) -> Ran {
+/// `NAME=DIR`.
+fn placed(text: &str) -> Result<(String, PathBuf), String> {
+    let (name, directory) = text.split_once('=').ok_or("write it as NAME=DIR")?;
+    let directory = std::path::absolute(directory).map_err(|error| error.to_string())?;
+    Ok((name.to_owned(), directory))
+}
+
+async fn import(
+    session: &Session,
+    file: PathBuf,
+    id: Option<ProjectId>,
+    roots: Vec<(String, PathBuf)>,
+) -> Ran {
     let config = &session.app.config;
+    let allowed = match &id {
+        Some(id) => AllowedRoots::of_project(&config.indexing, id),
+        None => AllowedRoots::common(&config.indexing),
+    };
+    let place =
+        |(name, directory): (String, PathBuf)| Ok((name, allowed.check(&directory)?.as_str().to_owned()));
+    let places = roots.into_iter().map(place).collect::<Result<BTreeMap<_, _>, Fault>>()?;
     let settings = Settings {
         bytes_max: config.upkeep.import_bytes_max,
         hnsw_rows_min: config.indexing.hnsw_rows_min,
@@ -155,10 +179,10 @@ async fn import(session: &Session, file: PathBuf, id: Option<ProjectId>) -> Ran 
     };
     let store = session.app.store().await?;
     let done = cancellable(session, async |cancel, on_table| {
-        archive::import(store, &file, id, settings, cancel, on_table).await
+        archive::import(store, &file, id, &places, settings, cancel, on_table).await
     })
     .await?;
-    let text = format!(
+    let mut text = format!(
         "{} {}: {} rows, exported as {} at {}\n",
         styled(GOOD, "✓"),
         styled(BOLD, &done.project_id),
@@ -166,6 +190,14 @@ async fn import(session: &Session, file: PathBuf, id: Option<ProjectId>) -> Ran 
         visible_line(&done.exported_as),
         visible_line(&done.exported_at),
     );
+    if !done.repositories_without_folder.is_empty() {
+        let names: Vec<_> = done.repositories_without_folder.iter().map(|name| visible_line(name)).collect();
+        let note = format!(
+            "Searched as exported, without a folder here (--root NAME=DIR gives one): {}",
+            names.join(", ")
+        );
+        let _ = writeln!(text, "  {}", styled(NOTE, &note));
+    }
     Ok(print(session, &done, &text))
 }
 

@@ -1,5 +1,6 @@
 //! `quickstart`: from a fresh checkout to answers in one command.
 
+use std::io::Read;
 use std::path::Path;
 
 use super::arguments::absolute;
@@ -12,6 +13,7 @@ use super::output::{BOLD, DIM, PATH, styled};
 use super::search::{self, ask};
 use super::session::{Exit, Ran, Session};
 use super::{hits, serve};
+use crate::beneath::Folder;
 
 /// Asked when the repository does not say what it is.
 const GENERAL_QUESTION: &str = "where does the program start";
@@ -141,13 +143,13 @@ fn greeting(reach: Reach<'_>, project: Option<&str>, reachable: &serve::Reachabl
 
 /// The start of the repository's README.
 fn readme(repository: &Path) -> Option<String> {
-    const BYTES_MAX: usize = 8192;
-    let file = ["README.md", "README.rst", "README.txt", "README"]
-        .into_iter()
-        .map(|name| repository.join(name))
-        .find(|path| path.is_file())?;
-    let bytes = std::fs::read(file).ok()?;
-    Some(String::from_utf8_lossy(&bytes[..bytes.len().min(BYTES_MAX)]).into_owned())
+    const BYTES_MAX: u64 = 8192;
+    let folder = Folder::open(repository).ok()?;
+    let mut named = ["README.md", "README.rst", "README.txt", "README"].into_iter();
+    let file = named.find_map(|name| folder.file(name).ok())?;
+    let mut bytes = Vec::new();
+    file.take(BYTES_MAX).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// The first sentence of prose: what the repository says it is about.

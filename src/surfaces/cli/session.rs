@@ -17,6 +17,7 @@ use crate::config::{self, Log};
 use crate::contract::{Envelope, ErrorCode, Fault, Refusal};
 use crate::surfaces::answer;
 use crate::telemetry;
+use crate::tenancy;
 use crate::tools::browse::browse;
 use crate::tools::{self, Caller, Progress, Request, Surface, ToolSpec, View};
 
@@ -87,6 +88,7 @@ impl Session {
             Fault::new(ErrorCode::InvalidInput, error.to_string())
                 .with_hint("Correct the setting; src/config/defaults.toml documents every one.")
         })?;
+        tenancy::check_settings(&config.indexing)?;
         telemetry::start(&log_settings(cli, &config.log));
         let program = std::env::current_exe()
             .map_err(|error| Fault::internal("The program does not find its own file.", error))?;

@@ -10,7 +10,7 @@ use super::session::{Called, Exit, Ran, Session, StopSignal};
 use crate::app::freshness::{Ended, News, follow};
 use crate::contract::{ErrorCode, visible_line};
 use crate::surfaces::answer;
-use crate::tenancy;
+use crate::tenancy::{self, AllowedRoots};
 
 /// Arguments of `watch`.
 #[derive(Debug, clap::Args)]
@@ -37,7 +37,10 @@ impl Args {
 pub(super) async fn run(session: &Session, args: &Args) -> Ran {
     let app = &session.app;
     let mut stop = StopSignal::install();
-    let root = tenancy::repository_root(args.path.as_ref(), &app.config.indexing.roots)?;
+    let place = std::env::current_dir().ok();
+    let standing = tenancy::Session { project: None, directory: place.as_deref() };
+    let (project, _) = tenancy::resolve(args.project.as_deref(), standing)?;
+    let root = AllowedRoots::of_project(&app.config.indexing, &project).check(args.path.as_ref())?;
     let runs = Runs { session, args, state: Mutex::default() };
     let following = follow(app, &root, &app.shutdown, |news| tell(session, &news), || runs.once());
     tokio::pin!(following);

@@ -29,6 +29,7 @@ pub(super) fn principal(
         projects: projects(&words(claims.get(projects_claim))),
         scopes: scopes(&words(claims.get(scopes_claim))),
         calls_per_minute: None,
+        roots: None,
         is_local: false,
     })
 }

@@ -120,7 +120,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         .with_hint("Leave one of them out."));
     }
     let project_id = input.project_id.as_deref();
-    call.require_allowed(project_id).await?;
+    call.allowed_project(project_id).await?;
     let operator = call.require_operator().is_ok();
     let machine = |skip: bool| if skip { Some(NOT_ASKED) } else { (!operator).then_some(NOT_YOURS) };
     let mut steps = vec![
@@ -268,7 +268,9 @@ async fn index(
 
 /// Where CI left portable files, if it did and the caller may index there.
 async fn artifacts(call: &Call, input: &Input) -> Option<String> {
-    let folder = job::artifacts(call, input.repo_path.as_deref(), ARTIFACTS).await.ok()?;
+    let folder = job::artifacts(call, input.project_id.as_deref(), input.repo_path.as_deref(), ARTIFACTS)
+        .await
+        .ok()?;
     Path::new(&folder).is_dir().then_some(folder)
 }
 

@@ -165,6 +165,7 @@ fn settings_for(call: &Call, operator: bool) -> Result<Map<String, Value>, Fault
     if !operator && let Some(Value::Object(indexing)) = sections.get_mut("indexing") {
         // Where other projects' repositories lie is theirs to know.
         indexing.shift_remove("roots");
+        indexing.shift_remove("project_roots");
     }
     Ok(sections)
 }

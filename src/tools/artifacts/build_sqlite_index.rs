@@ -126,7 +126,7 @@ struct Written {
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let project_id = input.project_id.as_deref();
-    call.require_allowed(project_id).await?;
+    call.allowed_project(project_id).await?;
     let project = call.project(project_id).await?;
     let root = match &input.repo_path {
         Some(repo) => Some(repository(&call, &project, repo).await?),

@@ -73,7 +73,7 @@ struct Output {
 
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let project_id = input.project_id.as_deref();
-    call.require_allowed(project_id).await?;
+    call.allowed_project(project_id).await?;
     let project = call.project(project_id).await?;
     if input.path.is_some() && (input.repo_path.is_some() || input.mode.is_some()) {
         return Err(Fault::new(

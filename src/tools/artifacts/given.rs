@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
 use crate::contract::{ErrorCode, Fault};
-use crate::tenancy;
+use crate::tenancy::AllowedRoots;
 use crate::tools::{Call, ProgressUpdate, Surface};
 
 /// Longest path of an argument.
@@ -50,7 +50,7 @@ pub(super) fn in_person(call: &Call) -> bool {
 /// A path that the caller names: absolute, or below `repoPath`, or below the directory that the caller works in.
 ///
 /// # Errors
-/// `INVALID_REQUEST` for a relative one with nothing that it is relative to, and as `tenancy::repository_root`.
+/// `INVALID_REQUEST` for a relative one with nothing that it is relative to, and as [`AllowedRoots::check`].
 pub(super) fn path(call: &Call, repo_path: Option<&str>, given: &str) -> Result<PathBuf, Fault> {
     if given.is_empty() || given.len() > PATH_CHARS_MAX || given.contains('\0') {
         return Err(Fault::new(ErrorCode::InvalidRequest, "A path is empty, too long or malformed."));
@@ -71,7 +71,7 @@ pub(super) fn base(call: &Call, repo_path: Option<&str>) -> Result<Option<PathBu
     match repo_path {
         Some(repo) => {
             call.about_repo(repo);
-            let root = tenancy::repository_root(Path::new(repo), &call.app.config.indexing.roots)?;
+            let root = AllowedRoots::common(&call.app.config.indexing).check(Path::new(repo))?;
             Ok(Some(root.path().to_owned()))
         }
         None => Ok(call.caller.directory.clone()),

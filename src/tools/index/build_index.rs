@@ -193,7 +193,9 @@ async fn model(call: &Call, input: &Input) -> Result<Option<ModelName>, Fault> {
 async fn artifacts(call: &Call, input: &Input) -> Result<Option<String>, Fault> {
     if input.use_artifacts == Some(true) {
         let folder = input.artifacts_dir.as_deref().unwrap_or("ci-artifacts");
-        return job::artifacts(call, input.repo_path.as_deref(), folder).await.map(Some);
+        return job::artifacts(call, input.project_id.as_deref(), input.repo_path.as_deref(), folder)
+            .await
+            .map(Some);
     }
     if input.artifacts_dir.is_none() {
         return Ok(None);

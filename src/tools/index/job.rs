@@ -8,7 +8,7 @@ use crate::embedding::ModelName;
 use crate::indexing::{self, Options, RunReport};
 use crate::jobs::{self, Phase, Progress};
 use crate::store::Project;
-use crate::tenancy::{self, RepositoryRoot};
+use crate::tenancy::{AllowedRoots, RepositoryRoot};
 use crate::tools::{Call, ProgressUpdate};
 
 /// What an index tool was asked for.
@@ -102,12 +102,11 @@ async fn prepare(call: &Call, wanted: &Wanted<'_>) -> Result<(Project, Repositor
     let Wanted { project_id, repo, .. } = *wanted;
     let path = named(call, repo)?;
     call.about_repo(path.to_string_lossy());
-    call.require_allowed(project_id).await?;
-    let local = call.caller.principal.is_local;
+    let allowed = indexable(call, project_id).await?;
     let settings = call.app.config.indexing.clone();
     let known = call.project_if_any(project_id).await?.is_some();
     let root = crate::app::blocking(move || {
-        let root = tenancy::indexable_root(&path, &settings.roots, local)?;
+        let root = allowed.check(&path)?;
         if !known {
             indexing::require_files(root.path(), &settings)?;
         }
@@ -123,6 +122,16 @@ async fn prepare(call: &Call, wanted: &Wanted<'_>) -> Result<(Project, Repositor
     }
 }
 
+/// Below which directories the caller may have something indexed into the project.
+pub(in crate::tools) async fn indexable(
+    call: &Call,
+    project_id: Option<&str>,
+) -> Result<AllowedRoots, Fault> {
+    let project = call.allowed_project(project_id).await?;
+    let app = &call.app;
+    AllowedRoots::of_caller(app.store().await?, &app.config, &project, &call.caller.principal).await
+}
+
 fn named(call: &Call, repo: Option<&str>) -> Result<PathBuf, Fault> {
     match (repo, &call.caller.directory) {
         (Some(repo), _) => Ok(repo.into()),
@@ -135,24 +144,23 @@ fn named(call: &Call, repo: Option<&str>) -> Result<PathBuf, Fault> {
 /// A folder in the repository, or elsewhere where the caller could index it; it need not exist.
 pub(in crate::tools) async fn artifacts(
     call: &Call,
+    project_id: Option<&str>,
     repo: Option<&str>,
     folder: &str,
 ) -> Result<String, Fault> {
     let (repo, folder) = (named(call, repo)?, PathBuf::from(folder));
-    let (operator, local) = (call.caller.principal.is_operator(), call.caller.principal.is_local);
-    let roots = call.app.config.indexing.roots.clone();
+    let operator = call.caller.principal.is_operator();
+    let allowed = indexable(call, project_id).await?;
     crate::app::blocking(move || {
         let refused = || {
             Fault::new(ErrorCode::Forbidden, "`artifactsDir` is outside the repository.")
                 .with_hint("Name a folder in the repository, such as `ci-artifacts`.")
         };
-        let root = tenancy::indexable_root(&repo, &roots, local)?;
+        let root = allowed.check(&repo)?;
         let folder = root.path().join(folder);
         let shown = match folder.canonicalize() {
             Ok(real) if operator || real.starts_with(root.path()) => real,
-            Ok(real) => {
-                tenancy::indexable_root(&real, &roots, local).map_err(|_| refused())?.path().to_owned()
-            }
+            Ok(real) => allowed.check(&real).map_err(|_| refused())?.path().to_owned(),
             // What is not there is only told of places that the caller may see.
             Err(_) if operator || is_below(root.path(), &folder) => folder,
             Err(_) => return Err(refused()),

@@ -45,7 +45,7 @@ pub(super) async fn file_of(
     }
     let mut known = repository::all(call, project).await?;
     known.retain(|row| roots.contains(&row.root));
-    let mut folders = known.iter().filter(|row| row.is_folder());
+    let mut folders = known.iter().filter(|row| !row.is_records());
     let own = match (folders.next(), folders.next()) {
         (Some(only), None) => folder.join(file_name(Part::All, Some(&only.name))),
         _ => whole.clone(),

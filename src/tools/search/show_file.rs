@@ -12,9 +12,10 @@ use crate::app::{Bulkhead, blocking};
 use crate::config::Indexing;
 use crate::contract::{ErrorCode, Fault};
 use crate::indexing::{self, Kind, ReadLimits, Root};
+use crate::languages;
 use crate::search::{Budget, as_shown, shorten, tokens};
 use crate::store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
-use crate::tenancy::{self, Scope};
+use crate::tenancy::{AllowedRoots, Scope};
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::standing::{EVERYTHING, preferred};
@@ -36,6 +37,8 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     run: |call, arguments| typed(call, arguments, run),
 };
 
+/// Lines of a file without a folder that are put together; more are left out.
+const STORED_LINES_MAX: usize = 1_000_000;
 /// Bytes of a line that is shown where no whole line fits.
 const LINE_BYTES_SHORT: usize = 80;
 
@@ -217,13 +220,16 @@ pub(in crate::tools) async fn open(
     let now = if repository.is_folder() {
         let (root, name) = (repository.root.clone(), repository.name.clone());
         let (settings, wanted) = (call.app.config.indexing.clone(), path.to_owned());
+        let allowed = AllowedRoots::of_project(&settings, project.id());
         blocking(move || {
-            require_allowed(&root, &name, &settings)?;
+            require_allowed(&root, &name, &allowed)?;
             read(Path::new(&root), &wanted, &settings)
         })
         .await?
-    } else {
+    } else if repository.is_records() {
         record(call, project, path).await?
+    } else {
+        stored(call, project, &file).await?
     };
     Ok(Opened {
         repository,
@@ -258,14 +264,14 @@ struct Now {
 }
 
 /// What was indexed while more was allowed is still found, but no longer read from disk.
-fn require_allowed(root: &str, name: &str, settings: &Indexing) -> Result<(), Fault> {
-    match tenancy::repository_root(Path::new(root), &settings.roots) {
+fn require_allowed(root: &str, name: &str, allowed: &AllowedRoots) -> Result<(), Fault> {
+    match allowed.check(Path::new(root)) {
         // Without the path, which callers from elsewhere have not been told.
         Err(fault) if fault.code == ErrorCode::Forbidden => Err(Fault::new(
             ErrorCode::Forbidden,
             format!("The repository `{name}` is outside the directories that may be read."),
         )
-        .with_hint("Ask the operator to add it to indexing.roots, or to remove the repository.")),
+        .with_hint("Ask the operator to add it to indexing.project_roots or indexing.roots, or to remove the repository.")),
         // What else is wrong with the folder, reading says.
         _ => Ok(()),
     }
@@ -287,6 +293,27 @@ fn read(root: &Path, path: &str, settings: &Indexing) -> Result<Now, Fault> {
                 .with_hint("Refresh the index with `build_index`; the file changed since it was indexed."))
         }
     }
+}
+
+/// A file of a repository that has no folder here, as it was indexed: put together from its chunks.
+async fn stored(call: &Call, project: &Project, file: &files::FileRow) -> Result<Now, Fault> {
+    let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
+    let parts = chunks::contents_of_file(&mut tx, file.id).await?;
+    tx.commit().await?;
+    let mut lines: Vec<String> = Vec::new();
+    for (start_line, content) in parts {
+        // A chunk that begins in the middle of a line goes on with it.
+        for (line, text) in (start_line.unsigned_abs() as usize..).zip(content.lines()) {
+            if line > STORED_LINES_MAX {
+                break;
+            }
+            lines.resize(lines.len().max(line), String::new());
+            lines[line - 1].push_str(text);
+        }
+    }
+    let text = lines.join("\n");
+    let language = languages::detect(&file.path, text.as_bytes()).map(|language| language.id);
+    Ok(Now { text, language, content_hash: file.content_hash.as_slice().try_into().ok() })
 }
 
 /// The text of a record, which stands in no file.

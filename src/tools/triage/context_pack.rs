@@ -69,7 +69,7 @@ struct Output {
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     refuse_reserved(input.stub_embeddings)?;
     let project_id = input.project_id.as_deref();
-    call.require_allowed(project_id).await?;
+    call.allowed_project(project_id).await?;
     let project = call.project(project_id).await?;
     let (app, store) = (&call.app, call.app.store().await?);
     let now_ms = app.clock.now().as_millisecond();

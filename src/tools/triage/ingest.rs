@@ -116,7 +116,7 @@ struct Indexed {
 async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     refuse_reserved(input.stub_embeddings)?;
     let project_id = input.project_id.as_deref();
-    call.require_allowed(project_id).await?;
+    call.allowed_project(project_id).await?;
     let settings = &call.app.config.triage;
     let report = match (input.payload, input.input_path) {
         (Some(payload), None) => report::sent(payload, settings.input_bytes_max)?,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::app::blocking;
 use crate::contract::{ErrorCode, Fault};
 use crate::store::Project;
-use crate::tenancy;
+use crate::tenancy::AllowedRoots;
 use crate::tools::Call;
 
 /// The folder of packs in a project's folder.
@@ -69,7 +69,7 @@ impl Place {
         let (Some(folder), Some(name)) = (path.parent(), name) else {
             return Err(Fault::new(ErrorCode::InvalidRequest, "outPath must end in .json."));
         };
-        let folder = tenancy::repository_root(folder, &[])?;
+        let folder = AllowedRoots::any().check(folder)?;
         Ok(Self { folder: folder.path().to_owned(), name: name.to_owned(), named: wanted.to_owned() })
     }
 }

@@ -7,8 +7,9 @@ use serde_json::Value;
 use crate::app::blocking;
 use crate::contract::{ErrorCode, Fault};
 use crate::indexing::Root;
-use crate::tenancy;
+use crate::tenancy::AllowedRoots;
 use crate::tools::Call;
+use crate::tools::index::job;
 use crate::tools::repository::repository;
 use crate::tools::search::show_file::relative;
 
@@ -72,7 +73,7 @@ fn whole(call: &Call, path: &str) -> Result<(PathBuf, String), Fault> {
     let path = Path::new(path);
     let folder = path.parent().ok_or_else(malformed)?;
     let name = path.file_name().and_then(|name| name.to_str()).ok_or_else(malformed)?;
-    let folder = tenancy::repository_root(folder, &[])?;
+    let folder = AllowedRoots::any().check(folder)?;
     Ok((folder.path().to_owned(), name.to_owned()))
 }
 
@@ -98,8 +99,11 @@ async fn below(call: &Call, project_id: Option<&str>, repo: Option<&str>) -> Res
         (None, _) => return Err(none()),
     };
     call.about_repo(folder.to_string_lossy());
-    let allowed = call.app.config.indexing.roots.clone();
-    let root = tenancy::indexable_root(&folder, &allowed, operator)?;
+    let allowed = match operator {
+        true => AllowedRoots::common(&call.app.config.indexing),
+        false => job::indexable(call, project_id).await?,
+    };
+    let root = allowed.check(&folder)?;
     Ok(root.path().to_owned())
 }
 

@@ -1,5 +1,6 @@
 //! Makes a project of an archive: every byte is looked at first, then all rows come in one transaction.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -14,6 +15,7 @@ use zip::result::ZipError;
 use super::format::{
     Hashed, MANIFEST, MANIFEST_BYTES_MAX, Manifest, PIECE_BYTES, PIECES, Table, damaged, entry,
 };
+use crate::beneath;
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::store::transfer::{Arrival, Module};
 use crate::store::{Fence, Store, lexical, vectors};
@@ -32,6 +34,9 @@ pub struct Imported {
     pub exported_at: String,
     /// Rows of all tables.
     pub rows: u64,
+    /// Repositories without a folder here: they are searched, and nothing of this machine is read for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub repositories_without_folder: Vec<String>,
 }
 
 /// What bounds an import.
@@ -57,6 +62,7 @@ pub async fn import(
     store: &Store,
     file: &Path,
     id: Option<ProjectId>,
+    places: &BTreeMap<String, String>,
     settings: Settings,
     cancel: &CancellationToken,
     on_table: &(dyn Fn(&str) + Sync),
@@ -91,7 +97,7 @@ pub async fn import(
         }
         rows += came;
     }
-    let project = arrival.settle().await?;
+    let (project, unplaced) = arrival.settle(places).await?;
     // Whoever indexes first makes them, too: a search does without meanwhile.
     let memory = settings.maintenance_work_mem_mb;
     let indexed = async {
@@ -106,6 +112,7 @@ pub async fn import(
         exported_as: manifest.project_id,
         exported_at: manifest.created_at,
         rows,
+        repositories_without_folder: unplaced,
     })
 }
 
@@ -115,9 +122,13 @@ fn names(modules: &[Module]) -> Vec<&'static str> {
 
 /// Reads all of it and compares with what its manifest says. Blocks.
 fn examine(file: &Path, bytes_max: u64, cancel: &CancellationToken) -> Result<(Archive, Manifest), Fault> {
-    let opened = File::open(file).map_err(|error| match error.kind() {
+    let opened = beneath::open_named(file).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             Fault::new(ErrorCode::NotFound, format!("There is no file {}.", file.display()))
+                .with_hint("Give the path of a file that `pairofcleats projects export` wrote.")
+        }
+        io::ErrorKind::InvalidInput => {
+            Fault::new(ErrorCode::InvalidRequest, format!("{} is not a regular file.", file.display()))
                 .with_hint("Give the path of a file that `pairofcleats projects export` wrote.")
         }
         _ => folder::refused("read the archive", error),

@@ -29,6 +29,7 @@ async fn key_with(
         projects: if ids.is_empty() { Projects::All } else { Projects::These(ids) },
         scopes: scopes.iter().copied().collect(),
         calls_per_minute: None,
+        roots: None,
         expires_ms: None,
     };
     change(&mut new);
@@ -41,12 +42,13 @@ async fn key_with(
 async fn two_projects() -> (Served, String, String, Repository) {
     let repository = Repository::new(&[("cash.py", "def drawer():\n    return 'notes and coins'\n")]);
     let root = repository.path().canonicalize().unwrap();
+    let (ours, theirs) = (project("ours"), project("theirs"));
+    let of_both = [&ours, &theirs].map(|id| (id.clone(), vec![root.clone()]));
     let served = Served::start(|config| {
         config.access.required = pairofcleats::config::Required::Always;
-        config.indexing.roots = vec![root];
+        config.indexing.project_roots = of_both.into();
     })
     .await;
-    let (ours, theirs) = (project("ours"), project("theirs"));
     let (_, all) = key(&served.app, &[], &[Scope::Index]).await;
     for project in [&ours, &theirs] {
         let (status, body) = served

@@ -15,6 +15,7 @@ mod parity;
 mod progress;
 mod protocol;
 mod requests;
+mod roots;
 mod sessions;
 mod tls;
 mod turns;

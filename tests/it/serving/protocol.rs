@@ -376,6 +376,7 @@ async fn an_sse_session_is_its_owners_and_ends_with_its_stream() {
         projects: Projects::All,
         scopes: [Scope::Search].into(),
         calls_per_minute: None,
+        roots: None,
         expires_ms: None,
     };
     let key = issue(served.app.store().await.unwrap(), new, 0).await.unwrap().secret;

@@ -15,6 +15,7 @@ async fn key(served: &Served) -> String {
         projects: Projects::All,
         scopes: [Scope::Search].into(),
         calls_per_minute: None,
+        roots: None,
         expires_ms: None,
     };
     tenancy::issue(served.app.store().await.unwrap(), new, 0).await.unwrap().secret

@@ -280,7 +280,7 @@ async fn paths_lead_nowhere_else() {
     }
     let open = {
         let root = std::path::PathBuf::from(&root);
-        app_with(|config| config.indexing.roots = vec![root])
+        app_with(|config| config.indexing.project_roots = [(project.clone(), vec![root])].into())
     };
     let envelope = as_analyst(&open, &project, "triage_ingest", report("reports/r.json", Some(&root))).await;
     assert_eq!(code(&envelope), "ok", "{envelope:#}");

@@ -118,7 +118,7 @@ async fn a_failed_step_is_told_and_the_next_ones_run() {
 async fn a_key_for_one_project_leaves_the_machine_alone() {
     let (shop, ours) = (shop(), project("keyed"));
     let root = shop.path().canonicalize().unwrap();
-    let app = app_with(|config| config.indexing.roots = vec![root]);
+    let app = app_with(|config| config.indexing.project_roots = [(ours.clone(), vec![root])].into());
     let arguments = json!({ "project_id": ours, "repoPath": shop.root() });
     let both = [Scope::Admin, Scope::Index];
     let answer = call_as(&app, &[&ours], &both, TOOL, arguments.clone()).await["result"].take();

@@ -46,6 +46,7 @@ async fn a_deleted_project_leaves_nothing_behind() {
         projects: Projects::These([id.clone()].into()),
         scopes: [Scope::Search].into(),
         calls_per_minute: None,
+        roots: None,
         expires_ms: None,
     };
     let key = issue(store, new, two.app.clock.now().as_millisecond()).await.unwrap();

@@ -39,6 +39,12 @@ pub(crate) async fn number(text: &str) -> i64 {
     row.unwrap_or_else(|e| panic!("{text}: {e}")).get(0)
 }
 
+/// Runs a statement as the owner.
+pub(crate) async fn change_rows(text: &str) {
+    let done = sqlx::query(AssertSqlSafe(text)).execute(&mut raw().await).await;
+    done.unwrap_or_else(|e| panic!("{text}: {e}"));
+}
+
 /// The schema of a project.
 pub(crate) fn schema(project: &str) -> String {
     ProjectId::parse(project).unwrap().schema_name()
@@ -106,7 +112,7 @@ pub(crate) struct Two {
     pub(crate) ours: String,
     pub(crate) theirs: String,
     pub(crate) shop: Repository,
-    _bank: Repository,
+    pub(crate) bank: Repository,
     pub(crate) shop_name: String,
     before: Footprint,
 }
@@ -146,7 +152,7 @@ impl Two {
         }
         let before = footprint(&app, &theirs).await;
         let shop_name = shop.path().file_name().unwrap().to_string_lossy().into_owned();
-        Self { app, ours, theirs, shop, _bank: bank, shop_name, before }
+        Self { app, ours, theirs, shop, bank, shop_name, before }
     }
 
     /// Calls a tool about the project to work on.

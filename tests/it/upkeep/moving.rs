@@ -16,7 +16,7 @@ use pairofcleats::upkeep::deletion;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Two, footprint, number, schema};
+use super::{Two, change_rows, footprint, number, schema};
 use crate::harness::{PROGRAM, Repository, app, home, project, result};
 
 async fn export(app: &App, id: &str, file: &Path) -> Result<Exported, Fault> {
@@ -35,14 +35,27 @@ fn settings(app: &App) -> Settings {
     }
 }
 
-async fn import(app: &App, file: &Path, id: &str) -> Result<Imported, Fault> {
-    import_with(app, file, id, settings(app)).await
+/// Imports, with these repositories where they are.
+async fn import(app: &App, file: &Path, id: &str, at: &[&Repository]) -> Result<Imported, Fault> {
+    import_with(app, file, id, at, settings(app)).await
 }
 
-async fn import_with(app: &App, file: &Path, id: &str, settings: Settings) -> Result<Imported, Fault> {
+async fn import_with(
+    app: &App,
+    file: &Path,
+    id: &str,
+    at: &[&Repository],
+    settings: Settings,
+) -> Result<Imported, Fault> {
     let (store, cancel) = (app.store().await.unwrap(), CancellationToken::new());
     let id = ProjectId::parse(id).unwrap();
-    archive::import(store, file, Some(id), settings, &cancel, &|_| {}).await
+    let place = |repository: &&Repository| {
+        let root = repository.path().canonicalize().unwrap();
+        let name = root.file_name().unwrap().to_string_lossy().into_owned();
+        (name, root.to_string_lossy().into_owned())
+    };
+    let places = at.iter().map(place).collect();
+    archive::import(store, file, Some(id), &places, settings, &cancel, &|_| {}).await
 }
 
 /// What a project answers, without what measures.
@@ -88,15 +101,15 @@ async fn the_round_trip_answers_alike() {
     assert_eq!(again.code, ErrorCode::InvalidRequest, "a file that exists is left alone");
 
     let copy = project("copy");
-    let imported = import(&two.app, &file, &copy).await.unwrap();
+    let imported = import(&two.app, &file, &copy, &[&two.shop, &two.bank]).await.unwrap();
     assert_eq!((imported.rows, imported.exported_as.as_str()), (exported.rows, two.ours.as_str()));
     assert_eq!(answers(&two.app, &copy).await, before, "beside the old one");
-    let refused = import(&two.app, &file, &two.ours).await.unwrap_err();
+    let refused = import(&two.app, &file, &two.ours, &[&two.shop, &two.bank]).await.unwrap_err();
     assert_eq!(refused.code, ErrorCode::IllegalState);
     assert_eq!(footprint(&two.app, &two.ours).await, rows, "a refused import changed something");
 
     delete(&two.app, &two.ours).await;
-    import(&two.app, &file, &two.ours).await.unwrap();
+    import(&two.app, &file, &two.ours, &[&two.shop, &two.bank]).await.unwrap();
     assert_eq!(answers(&two.app, &two.ours).await, before, "in place of the old one");
     let made = format!(
         "SELECT count(*) FROM pg_indexes WHERE schemaname = '{}' AND indexname IN ('lexical_terms', 'vectors_hnsw')",
@@ -126,7 +139,13 @@ async fn the_command_line_moves_projects() {
     };
     let (code, exported) = run(&["export", &two.ours, &file]);
     assert_eq!(code, Some(0), "{exported:#}");
-    let (code, imported) = run(&["import", &file, "--project", &copy]);
+    let [shop, bank] = [&two.shop, &two.bank].map(|one| {
+        let root = one.path().canonicalize().unwrap();
+        format!("{}={}", root.file_name().unwrap().to_string_lossy(), root.to_string_lossy())
+    });
+    let (code, unknown) = run(&["import", &file, "--project", &copy, "--root", "attic=/tmp"]);
+    assert_eq!((code, &unknown["error"]["code"]), (Some(1), &json!("INVALID_REQUEST")), "{unknown:#}");
+    let (code, imported) = run(&["import", &file, "--project", &copy, "--root", &shop, "--root", &bank]);
     assert_eq!((code, &imported["result"]["project_id"]), (Some(0), &json!(copy)), "{imported:#}");
     assert_eq!(imported["result"]["rows"], exported["result"]["rows"]);
     let (code, refused) = run(&["import", &file]);
@@ -237,7 +256,7 @@ async fn nothing_in_an_archive_is_taken_on_trust() {
         ),
     ] {
         write(&bad, &entries);
-        let fault = import(&two.app, &bad, &id).await.unwrap_err();
+        let fault = import(&two.app, &bad, &id, &[]).await.unwrap_err();
         assert_eq!(fault.code, code, "{what}: {fault}");
         assert!(fault.hint.is_some(), "{what} has no hint");
         assert_eq!(
@@ -247,11 +266,14 @@ async fn nothing_in_an_archive_is_taken_on_trust() {
         );
     }
     std::fs::write(&bad, "no zip file").unwrap();
-    assert_eq!(import(&two.app, &bad, &id).await.unwrap_err().code, verify);
+    assert_eq!(import(&two.app, &bad, &id, &[]).await.unwrap_err().code, verify);
     write(&bad, &good);
     let small = Settings { bytes_max: 1000, ..settings(&two.app) };
-    assert_eq!(import_with(&two.app, &bad, &id, small).await.unwrap_err().code, ErrorCode::ArchiveTooLarge);
-    import(&two.app, &bad, &id).await.unwrap();
+    assert_eq!(
+        import_with(&two.app, &bad, &id, &[], small).await.unwrap_err().code,
+        ErrorCode::ArchiveTooLarge
+    );
+    import(&two.app, &bad, &id, &[]).await.unwrap();
     delete(&two.app, &id).await;
     two.end().await;
 }
@@ -298,7 +320,7 @@ async fn an_import_that_is_killed_leaves_nothing_and_can_be_made_again() {
     assert!(cut > 0, "every kill came too late to prove anything");
     // The server notices the dead process within seconds, and then the name is free.
     let mut tries = 0;
-    while let Err(fault) = import(&app, &file, &copy).await {
+    while let Err(fault) = import(&app, &file, &copy, &[&repository]).await {
         tries += 1;
         assert!(tries < 100 && fault.code == ErrorCode::StorageUnavailable, "{fault}");
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -345,11 +367,84 @@ async fn an_export_that_is_stopped_leaves_no_file_and_one_during_a_run_is_whole(
     export(&two.app, &two.ours, &file).await.unwrap();
     running.await.unwrap();
     let copy = project("during");
-    import(&two.app, &file, &copy).await.unwrap();
+    import(&two.app, &file, &copy, &[&two.shop, &two.bank]).await.unwrap();
     let built =
         result(&two.app, "build_index", json!({ "repoPath": two.shop.root(), "project_id": copy })).await;
     assert_eq!(built["report"]["files"], 402, "a run completes what the export saw: {built:#}");
     assert_eq!(answers(&two.app, &copy).await.len(), 6);
     delete(&two.app, &copy).await;
     two.end().await;
+}
+
+/// An archive names roots and paths of a machine; whoever made it must not have files of this one read.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_archive_opens_no_file_of_this_machine() {
+    let two = Two::new().await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.zip");
+    export(&two.app, &two.ours, &file).await.unwrap();
+    let copy = project("elsewhere");
+    let imported = import(&two.app, &file, &copy, &[]).await.unwrap();
+    assert_eq!(imported.repositories_without_folder.len(), 2, "{imported:?}");
+    // What lies at the old root now is not what was exported.
+    two.shop.write("cash.py", "def drawer(coins):\n    return 'what this machine holds'\n");
+    let shown = result(&two.app, "show_file", json!({ "path": "cash.py", "project_id": copy })).await;
+    assert_eq!(shown["text"], "def drawer(coins):\n    return sum(coins)\n".trim_end(), "{shown:#}");
+    assert_eq!(shown["changedSinceIndexed"], json!(false), "{shown:#}");
+    let found = result(&two.app, "search", json!({ "query": "drawer coins", "project_id": copy })).await;
+    assert_eq!(found["hits"][0]["file"], "cash.py", "{found:#}");
+    assert!(!found.to_string().contains(&*two.shop.root()), "a root of before is told: {found:#}");
+    let roots = format!("SELECT count(*) FROM {}.repositories WHERE root LIKE '/%'", schema(&copy));
+    assert_eq!(number(&roots).await, 0);
+    delete(&two.app, &copy).await;
+    two.end().await;
+}
+
+/// Rows of the right types that no run writes, made by changing the exported project itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn rows_that_no_run_writes_are_refused() {
+    let two = Two::new().await;
+    let (folder, id) = (tempfile::tempdir().unwrap(), project("victim"));
+    let schema_of = schema(&two.ours);
+    for (number_of, (change, back)) in [
+        ("UPDATE files SET path = '../' || path", "UPDATE files SET path = substr(path, 4)"),
+        ("UPDATE files SET path = '/etc/' || path", "UPDATE files SET path = substr(path, 6)"),
+        ("UPDATE files SET path = path || '/./x'", "UPDATE files SET path = left(path, -4)"),
+        ("UPDATE repositories SET name = '../' || name", "UPDATE repositories SET name = substr(name, 4)"),
+        ("UPDATE repositories SET name = name || E'\\n'", "UPDATE repositories SET name = left(name, -1)"),
+        ("UPDATE chunks SET start_line = -start_line", "UPDATE chunks SET start_line = -start_line"),
+        ("UPDATE chunks SET end_line = end_line - 100000", "UPDATE chunks SET end_line = end_line + 100000"),
+        ("UPDATE facts SET file_id = -file_id", "UPDATE facts SET file_id = -file_id"),
+        ("UPDATE definitions SET chunk_id = -chunk_id", "UPDATE definitions SET chunk_id = -chunk_id"),
+        (
+            "UPDATE index_state SET next_id = next_id - 1000000",
+            "UPDATE index_state SET next_id = next_id + 1000000",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let at = |text: &str| text.replacen("UPDATE ", &format!("UPDATE {schema_of}."), 1);
+        change_rows(&at(change)).await;
+        let file = folder.path().join(format!("{number_of}.zip"));
+        let exported = export(&two.app, &two.ours, &file).await;
+        change_rows(&at(back)).await;
+        exported.unwrap();
+        let fault = import(&two.app, &file, &id, &[]).await.unwrap_err();
+        assert_eq!(fault.code, ErrorCode::ArchiveUnsafe, "{change}: {fault}");
+        let left = format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{}'", schema(&id));
+        assert_eq!(number(&left).await, 0, "{change}");
+    }
+    two.end().await;
+}
+
+/// A pipe has no end, and no beginning either as long as nobody writes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pipe_is_no_archive() {
+    let app = app();
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("a.zip");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let fault = import(&app, &pipe, &project("pipe"), &[]).await.unwrap_err();
+    assert_eq!(fault.code, ErrorCode::InvalidRequest, "{fault}");
 }
