@@ -51,6 +51,7 @@ pub mod outbound;
 pub mod postgres;
 pub mod telemetry;
 
+pub mod failpoints;
 pub mod process;
 
 pub mod beneath;

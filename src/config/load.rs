@@ -78,6 +78,13 @@ fn path_variable(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
+/// Where a test lets this process die (`failpoints`).
+#[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
+#[must_use]
+pub fn failpoint() -> Option<String> {
+    std::env::var("PAIROFCLEATS_FAILPOINT").ok()
+}
+
 /// Whether the environment has a variable of that name, for switches that are other programs' own.
 #[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
 #[must_use]

@@ -11,6 +11,7 @@ use super::report::RunReport;
 use super::run::{self, Repository, Run};
 use super::vectors;
 use crate::contract::{ErrorCode, Fault};
+use crate::failpoints;
 use crate::jobs::Phase;
 use crate::store::{Access, FileRow, KnownNames, ModelFacts, ProjectTx, files, write_batch};
 
@@ -119,6 +120,7 @@ async fn written(
         report.files_unchanged += seen - due.len() as u64;
         report.files_changed += due.len() as u64;
         let (chunks, redacted) = write_page(run, repository.id, due, &mut known).await?;
+        failpoints::reach("triage.texts_written");
         changed_chunks += chunks;
         report.secrets_redacted += redacted;
         run.progress.update(|progress| {

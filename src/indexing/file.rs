@@ -57,6 +57,12 @@ skip_reasons! {
 }
 
 impl SkipReason {
+    /// Whether it can pass away without a change of the file: permissions, what stands at its path, what a disk says.
+    #[must_use]
+    pub fn may_pass(self) -> bool {
+        matches!(self, Self::Unreadable | Self::Gone | Self::Link | Self::NotRegular)
+    }
+
     /// The reason of a wire name.
     #[must_use]
     pub fn parse(wire: &str) -> Option<Self> {

@@ -9,6 +9,7 @@ use super::file::{Kind, ReadLimits, Root};
 use super::run::Run;
 use crate::config;
 use crate::contract::Fault;
+use crate::failpoints;
 use crate::history::{FileHistories, Head, History, Limits, LineAuthors, NoHistory, Unknown};
 use crate::jobs::Phase;
 use crate::languages::facts::Field;
@@ -66,7 +67,9 @@ pub(super) async fn record(
     if !run.cancel.is_cancelled() {
         note_head(run, repository_id, head.as_ref()).await?;
     }
+    failpoints::reach("index.history_of_files");
     write_lines(run, opened, known).await?;
+    failpoints::reach("index.history_of_lines");
     Ok(None)
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::file::SkipReason;
 use super::options::Mode;
 use super::walk::Entry;
 use crate::languages::MISSING_FACTS;
@@ -68,7 +69,12 @@ pub(super) fn plan(
                 plan.others += u64::from(row.skipped.is_none());
             }
             None if !mode.may_be(&entry.path) => {}
-            Some(row) if !full && same(&row, &entry) && !is_to_be_retried(&row, timeout_ms) => {
+            Some(row)
+                if !full
+                    && same(&row, &entry)
+                    && !is_to_be_retried(&row, timeout_ms)
+                    && !may_have_passed(&row) =>
+            {
                 match row.skipped {
                     None => plan.unchanged += 1,
                     Some(reason) => plan.still_skipped.push((reason, row.path)),
@@ -102,6 +108,11 @@ pub(super) fn is_to_be_retried(row: &FileRow, timeout_ms: u64) -> bool {
     let limit = i64::try_from(timeout_ms).unwrap_or(i64::MAX).saturating_mul(TRIES);
     row.facts_missing.as_deref().is_some_and(|reason| MISSING_FACTS.contains(&reason))
         && row.facts_tried_ms < limit
+}
+
+/// Whether it was left out for a reason outside of its text, which may be gone though size and time are the same.
+fn may_have_passed(row: &FileRow) -> bool {
+    row.skipped.as_deref().and_then(SkipReason::parse).is_some_and(SkipReason::may_pass)
 }
 
 fn same(row: &FileRow, entry: &Entry) -> bool {
@@ -151,6 +162,21 @@ mod tests {
         assert_eq!(plan.unchanged, 1);
         assert_eq!(plan.read.iter().map(|r| r.entry.path.as_str()).collect::<Vec<_>>(), ["b", "d"]);
         assert_eq!(plan.vanished, [3]);
+    }
+
+    /// Permissions come back, disks recover, links become files: size and time need not tell.
+    #[test]
+    fn what_was_left_out_for_a_reason_that_may_pass_is_looked_at_again() {
+        let left_out = |(id, reason): (usize, &SkipReason)| FileRow {
+            skipped: Some(reason.as_str().to_owned()),
+            ..row(id as i64, reason.as_str(), 1, 10)
+        };
+        let stored: Vec<FileRow> = SkipReason::ALL.iter().enumerate().map(left_out).collect();
+        let entries = SkipReason::ALL.iter().map(|reason| entry(reason.as_str(), 1, 10)).collect();
+        let plan = plan(stored, entries, false, Mode::All, 2000);
+        let again: Vec<&str> = plan.read.iter().map(|read| read.entry.path.as_str()).collect();
+        assert_eq!(again, ["link", "not_regular", "unreadable", "gone"]);
+        assert_eq!(plan.still_skipped.len(), SkipReason::ALL.len() - 4);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::run::Run;
 use crate::contract::{ErrorCode, Fault};
 use crate::languages::risk::{Findings, Linked, ParamSink, RiskFlow, RuleSet, TaintedCall, flow_facts, link};
 use crate::store::history::Span;
-use crate::store::{Access, FlowWrite, KnownNames, ProjectTx, flows, history};
+use crate::store::{Access, FlowWrite, KnownNames, ProjectTx, flows, history, repositories};
 
 /// Where a repository holds rules of its own.
 pub(super) const RULES_FILE: &str = ".pairofcleats/risk.toml";
@@ -96,6 +96,7 @@ pub(super) async fn join(run: &Run<'_>, repository_id: i64) -> Result<(), Fault>
     let spans = history::spans(&mut tx, &files).await?;
     let rows = rows(&linked, &spans);
     flows::replace(&mut tx, run.fence, repository_id, &rows, &mut KnownNames::default()).await?;
+    repositories::settle_derived(&mut tx, run.fence, repository_id).await?;
     tx.commit().await
 }
 

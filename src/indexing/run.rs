@@ -11,12 +11,14 @@ use super::plan::{self, Plan};
 use super::prepare::ReadWith;
 use super::report::{RunReport, SkipCounter, SkippedFiles};
 use super::risk::{self, Rules};
+use super::secrets::REDACTION_VERSION;
 use super::walk::{self, Walk};
 use super::{artifacts, history, vectors, write};
 use crate::clock::Clock;
 use crate::config::{self, Config};
 use crate::contract::{ErrorCode, Fault};
 use crate::embedding::Embedder;
+use crate::failpoints;
 use crate::jobs::{Phase, ProgressSender};
 use crate::languages::{CHUNKER_VERSION, Dictionary, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use crate::store::{
@@ -63,6 +65,7 @@ pub async fn run(run: &Run<'_>) -> Result<RunReport, Fault> {
     let (rules, note) = risk::rules(run)?;
     let versions = versions(run, &rules);
     let repository = open(run, versions).await?;
+    failpoints::reach("index.opened");
     let outcome = pipeline(run, &repository, rules, note, started).await;
     if let Err(fault) = &outcome {
         close_unfinished(run, &repository, fault).await;
@@ -96,6 +99,7 @@ async fn pipeline(
 ) -> Result<RunReport, Fault> {
     run.progress.update(|progress| progress.phase = Phase::Walk);
     let walked = walk_blocking(run).await?;
+    failpoints::reach("index.walked");
     if run.cancel.is_cancelled() {
         return Err(Fault::new(ErrorCode::Cancelled, "The index run was cancelled before it read anything."));
     }
@@ -120,18 +124,25 @@ async fn pipeline(
     });
     let with = ReadWith { mode: run.options.mode, rules, dictionary: run.dictionary.clone() };
     let written = write::write_files(run, repository.id, plan.read, with, &mut skips).await?;
+    failpoints::reach("index.files_written");
     if written.searchable + unchanged + others == 0 {
         return Err(nothing_to_index(run.options.mode, skips));
     }
     let removed_chunks = remove(run, &vanished).await?;
+    failpoints::reach("index.removed");
     finish_lexical(run, written.changed_chunks + removed_chunks).await?;
+    failpoints::reach("index.statistics_made");
     vectors::note_words_ready(run).await?;
-    if written.changed_chunks + removed_chunks > 0 {
+    failpoints::reach("index.words_ready");
+    if owes_derived(run, repository.id).await? {
         risk::join(run, repository.id).await?;
     }
+    failpoints::reach("index.flows_joined");
     let lexical_seconds = seconds_since(run, started);
 
-    let no_history = history::record(run, repository.id, repository.commit.as_deref()).await?;
+    // Settings shape what is told of history, too.
+    let commit = repository.commit.as_deref().filter(|_| !repository.outdated);
+    let no_history = history::record(run, repository.id, commit).await?;
     if run.options.full || repository.outdated {
         remove_orphan_names(run).await?;
     }
@@ -141,6 +152,7 @@ async fn pipeline(
     let embedded = vectors::embed_pending(run).await?;
     run.progress.update(|progress| progress.phase = Phase::Finish);
     vectors::ensure_index(run).await?;
+    failpoints::reach("index.vectors_indexed");
 
     let (files, chunks) = totals(run, repository.id).await?;
     let report = RunReport {
@@ -162,7 +174,9 @@ async fn pipeline(
         lexical_seconds,
         seconds: seconds_since(run, started),
     };
+    failpoints::reach("index.closing");
     close(run, repository, &report).await?;
+    failpoints::reach("index.closed");
     Ok(report)
 }
 
@@ -239,7 +253,29 @@ pub(super) fn versions(run: &Run<'_>, rules: &Rules) -> Versions {
         facts: if run.config.indexing.facts { FACTS_VERSION } else { 0 },
         rules: rules.as_ref().map_or([0; 32], |rules| rules.fingerprint()),
         dictionary: run.dictionary.as_ref().map_or([0; 32], |dictionary| dictionary.fingerprint()),
+        settings: shaping(&run.config.indexing),
     }
+}
+
+/// Fingerprint of the settings that shape rows. A repository that was read under others is read anew, so that a raised limit
+/// or redaction that was turned on reaches what is stored.
+fn shaping(settings: &config::Indexing) -> [u8; 32] {
+    let redaction = if settings.redact_secrets { REDACTION_VERSION } else { 0 };
+    let shaped_by = (
+        (settings.file_bytes_max, settings.line_bytes_mean_max),
+        (settings.chunk_chars_target, settings.chunk_chars_max, settings.chunks_per_file_max),
+        (settings.history, settings.churn_commits),
+        redaction,
+    );
+    *blake3::hash(format!("{shaped_by:?}").as_bytes()).as_bytes()
+}
+
+/// Whether rows that are made of all files are due, by this run or by one that died before it made them.
+async fn owes_derived(run: &Run<'_>, repository_id: i64) -> Result<bool, Fault> {
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let due = repositories::owes_derived(&mut tx, repository_id).await?;
+    tx.commit().await?;
+    Ok(due)
 }
 
 /// Takes the fence and the repository's row.
@@ -352,10 +388,9 @@ pub(super) async fn remove(run: &Run<'_>, ids: &[i64]) -> Result<i64, Fault> {
 pub(super) async fn finish_lexical(run: &Run<'_>, changed_chunks: i64) -> Result<(), Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let mut state = index_state::read(&mut tx).await?;
-    // A run that was killed after its last file leaves counts that were never published.
-    let published = files::totals(&mut tx, None).await?.chunks == state.chunks;
-    if changed_chunks > 0 || !published {
-        state = index_state::publish(&mut tx, run.fence, changed_chunks).await?;
+    // Also what a run left that died after its last file.
+    if state.statistics_due {
+        state = index_state::publish(&mut tx, run.fence).await?;
         if statistics_are_stale(&state) {
             tx.lift_timeout().await?;
             lexical::rebuild_statistics(&mut tx, run.fence).await?;

@@ -5,6 +5,9 @@ use std::sync::LazyLock;
 
 use regex::{Captures, Regex, RegexSet};
 
+/// Counts what is replaced: a repository that was read under another version is read anew.
+pub(super) const REDACTION_VERSION: u32 = 1;
+
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'t> {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::run::{Run, memory_mb};
 use crate::contract::{ErrorCode, Fault};
 use crate::embedding::Embedder;
+use crate::failpoints;
 use crate::jobs::Phase;
 use crate::store::{Access, PendingText, ProjectTx, vectors};
 
@@ -56,6 +57,7 @@ pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
             let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
             vectors::insert(&mut tx, run.fence, &hashes, &vectors).await?;
             tx.commit().await?;
+            failpoints::reach("index.page_embedded");
             done.embedded += hashes.len() as u64;
             let left = seconds_left(run.clock.instant() - started, done.embedded, pending);
             run.progress.update(|progress| {

@@ -11,6 +11,7 @@ use super::prepare::{self, Prepared, ReadWith};
 use super::report::SkipCounter;
 use super::run::Run;
 use crate::contract::{ErrorCode, Fault};
+use crate::failpoints;
 use crate::store::{Access, FileWrite, KnownNames, ProjectTx, files, files::Touched, write_batch};
 
 /// Files prepared ahead of the writer: enough to keep it busy, few enough to bound memory.
@@ -121,6 +122,7 @@ async fn commit(
     files::touch(&mut tx, run.fence, &same).await?;
     let rows = write_batch(&mut tx, run.fence, repository_id, &changed, known).await?;
     tx.commit().await?;
+    failpoints::reach("index.batch_written");
     written.changed_files += changed.iter().filter(|file| file.skipped.is_none()).count() as u64;
     written.changed_chunks += rows.chunks + rows.chunks_removed;
     written.same_files += same.len() as u64;

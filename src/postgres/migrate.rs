@@ -27,6 +27,7 @@ pub const SEARCH: &[Migration] = &[
     Migration { version: 5, text: include_str!("../../migrations/project/search/0005_facts_missing.sql") },
     Migration { version: 6, text: include_str!("../../migrations/project/search/0006_definitions.sql") },
     Migration { version: 7, text: include_str!("../../migrations/project/search/0007_facts_tried.sql") },
+    Migration { version: 8, text: include_str!("../../migrations/project/search/0008_due.sql") },
 ];
 
 /// The tables that migrations make, in the order in which they make them.

@@ -96,7 +96,10 @@ impl ProjectTx {
         let tx = match access {
             Access::Search => store.db.begin_read_only_with(Pool::Search, role).await?,
             Access::Snapshot => store.db.begin_read_only_with(Pool::Write, role).await?,
-            Access::Write => store.db.begin_with(Pool::Write, role).await?,
+            Access::Write => {
+                project.require_writable()?;
+                store.db.begin_with(Pool::Write, role).await?
+            }
         };
         Ok(Self { tx, project: project.clone() })
     }
@@ -106,6 +109,7 @@ impl ProjectTx {
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when no connection comes in time.
     pub(super) async fn begin_owner(store: &Store, project: &Project) -> Result<Self, Fault> {
+        project.require_writable()?;
         Ok(Self { tx: store.db.begin(Pool::Ddl).await?, project: project.clone() })
     }
 

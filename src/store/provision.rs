@@ -2,10 +2,12 @@
 
 use sqlx::Row;
 
-use super::control::{modules, projects};
+use super::control::{jobs, modules, projects};
 use super::door::{ControlTx, Store};
+use super::project::index_state;
 use super::workspace::{DecidedBy, ModelFacts, Project};
 use crate::contract::{ErrorCode, Fault, ProjectId};
+use crate::failpoints;
 use crate::postgres::{Migration, Module, Pool, SEARCH, SchemaName, newest, sql, sqlstate, statements};
 
 /// Races with other databases of the cluster over shared catalogs are rare and brief.
@@ -170,7 +172,16 @@ async fn once(
         existing.as_ref().map_or((0, model), |(project, version)| (*version, project.model()));
     let schema = SchemaName::of(id);
     make_schema(&mut door, id, &schema).await?;
+    failpoints::reach("provision.schema_made");
     migrate(&mut door, &schema, SEARCH, version, pinned).await?;
+    failpoints::reach("provision.tables_made");
+    if existing.is_some() {
+        // A run of the older program would go on writing rows of before: it loses its claim, and a worker of this one takes it.
+        let lock = sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:claim:' || $1, 0))");
+        door.tx.execute(lock.bind(id.as_str())).await?;
+        index_state::end_writers(&mut door, &schema).await?;
+        jobs::take_away(&mut door, id).await?;
+    }
     let role = if store.database().facts().may_create_roles {
         make_role(&mut door, &store.database().facts().database, id, &schema).await?
     } else {
@@ -178,6 +189,7 @@ async fn once(
     };
     projects::publish(&mut door, id, role.as_deref(), pinned, newest(SEARCH)).await?;
     door.commit().await?;
+    failpoints::reach("provision.committed");
     Ok(Project::new(id.clone(), role, decided_by, pinned.clone()))
 }
 

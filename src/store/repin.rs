@@ -5,6 +5,7 @@ use super::door::{ControlTx, Store};
 use super::project::index_state;
 use super::workspace::{ModelFacts, Project};
 use crate::contract::{ErrorCode, Fault};
+use crate::failpoints;
 use crate::postgres::{Pool, SchemaName, sql};
 
 /// Pins the project to `model`; false when it is already. Everything that is searchable stays so by its words, and
@@ -43,8 +44,10 @@ pub async fn repin(store: &Store, project: &Project, model: &ModelFacts) -> Resu
     ] {
         door.tx.execute(sql(text)).await?;
     }
+    failpoints::reach("model.emptied");
     jobs::take_away(&mut door, id).await?;
     projects::repin(&mut door, id, model).await?;
     door.commit().await?;
+    failpoints::reach("model.committed");
     Ok(true)
 }

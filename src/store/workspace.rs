@@ -64,12 +64,33 @@ pub struct Project {
     role: Option<String>,
     decided_by: DecidedBy,
     model: ModelFacts,
+    is_newer: bool,
 }
 
 impl Project {
     pub(super) fn new(id: ProjectId, role: Option<String>, decided_by: DecidedBy, model: ModelFacts) -> Self {
         let schema = SchemaName::of(&id);
-        Self { id, schema, role, decided_by, model }
+        Self { id, schema, role, decided_by, model, is_newer: false }
+    }
+
+    /// The same, whose tables a newer program made: it is read, and not written.
+    pub(super) fn of_newer_program(self) -> Self {
+        Self { is_newer: true, ..self }
+    }
+
+    /// Refuses to write into tables that a newer program made: what it keeps beside what this one knows would become untrue.
+    ///
+    /// # Errors
+    /// `ILLEGAL_STATE`.
+    pub fn require_writable(&self) -> Result<(), Fault> {
+        if !self.is_newer {
+            return Ok(());
+        }
+        Err(Fault::new(
+            ErrorCode::IllegalState,
+            "The project was written by a newer version of this program.",
+        )
+        .with_hint("Upgrade this installation."))
     }
 
     /// The id.

@@ -18,6 +18,7 @@ use super::split::{self, Item, split};
 use crate::clock::Clock;
 use crate::config;
 use crate::contract::{ErrorCode, Fault};
+use crate::failpoints;
 use crate::store::triage::{self, RecordWrite};
 use crate::store::{Access, Project, ProjectTx, Store};
 
@@ -135,6 +136,7 @@ pub async fn ingest(ingestion: Ingestion<'_>, text: Vec<u8>) -> Result<Ingested,
         let reading = reader.clone();
         let step = blocking(move || reading.step(items)).await?;
         store_step(ingestion.store, ingestion.project, ingestion.clock, settings, step, &mut done).await?;
+        failpoints::reach("triage.stored");
         at = end;
         (ingestion.progress)(at, done.total);
     }

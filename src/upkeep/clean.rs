@@ -4,6 +4,7 @@ use super::folder::Entry;
 use super::gc::orphan_vectors;
 use super::removal::{Place, Reason, Removal, Removed, What, remove_files};
 use crate::contract::Fault;
+use crate::failpoints;
 use crate::store::{
     self, Access, Fence, Measured, ProjectTx, RepositoryRow, RepositoryState, files, index_state, lexical,
     names, repositories, vectors,
@@ -64,10 +65,12 @@ impl Request<'_> {
         for repository in self.repositories {
             removed.removals.push(of(repository, self.rows_of(fence, repository.id).await?));
         }
+        failpoints::reach("clean.rows_removed");
         let vectors = orphan_vectors(&self.place, fence).await?;
+        failpoints::reach("clean.vectors_removed");
         let mut tx = self.place.begin().await?;
         let names = names::remove_orphans(&mut tx, fence).await?;
-        index_state::publish(&mut tx, fence, 0).await?;
+        index_state::publish(&mut tx, fence).await?;
         lexical::rebuild_statistics(&mut tx, fence).await?;
         tx.commit().await?;
         removed.add(Removal::rows(What::Vectors, Reason::Orphan, vectors));

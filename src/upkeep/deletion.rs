@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::folder;
 use crate::config::{Layout, Upkeep};
 use crate::contract::{ErrorCode, Fault, ProjectId};
+use crate::failpoints;
 use crate::store::{Store, deletion};
 
 /// Between looks whether cancelled runs have stopped.
@@ -54,9 +55,12 @@ pub async fn delete(
     force: bool,
 ) -> Result<Deleted, Fault> {
     let jobs_cancelled = deletion::condemn(store, id, force).await?;
+    failpoints::reach("delete.hidden");
     wait_for_runs(store, id, Duration::from_millis(settings.delete_wait_ms)).await?;
     let (files, file_bytes) = remove_files(layout, settings, id).await?;
+    failpoints::reach("delete.files_removed");
     let dropped = remove_rows(store, id).await?;
+    failpoints::reach("delete.rows_removed");
     let remains = deletion::remains(store, id, dropped.role.as_deref()).await?;
     let folder = layout.project(id.as_str());
     if !remains.is_nothing() || folder.exists() {

@@ -6,6 +6,7 @@ mod documents;
 mod effects;
 mod file_server;
 mod harness;
+mod kills;
 mod loopback;
 mod tidy;
 
@@ -33,6 +34,7 @@ mod portable;
 mod processes;
 mod quickstart;
 mod ranking;
+mod reading_anew;
 mod resources;
 mod scale;
 mod searching;

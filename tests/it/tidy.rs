@@ -16,7 +16,7 @@ const ROWS: &[&[&str]] = &[
     &["tenancy"],
     &["store"],
     &["postgres", "embedding", "outbound", "telemetry"],
-    &["process"],
+    &["failpoints", "process"],
     &["contract", "config", "clock", "beneath"],
 ];
 

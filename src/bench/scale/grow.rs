@@ -129,7 +129,7 @@ impl Growing<'_> {
         let started = Instant::now();
         let mut tx = self.begin().await?;
         tx.lift_timeout().await?;
-        index_state::publish(&mut tx, FENCE, i64::try_from(chunks).unwrap_or(i64::MAX)).await?;
+        index_state::publish(&mut tx, FENCE).await?;
         lexical::rebuild_statistics(&mut tx, FENCE).await?;
         tx.commit().await?;
         let statistics_seconds = self.lap("statistics", started);
@@ -253,7 +253,14 @@ impl Growing<'_> {
 
 fn versions() -> Versions {
     let (rules, dictionary) = ([0; 32], [0; 32]);
-    Versions { chunker: CHUNKER_VERSION, terms: TERMS_VERSION, facts: FACTS_VERSION, rules, dictionary }
+    Versions {
+        chunker: CHUNKER_VERSION,
+        terms: TERMS_VERSION,
+        facts: FACTS_VERSION,
+        rules,
+        dictionary,
+        settings: [0; 32],
+    }
 }
 
 /// The copies of files, whose texts `drawn` knows from now on.

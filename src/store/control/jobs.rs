@@ -5,7 +5,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::postgres::sql;
+use crate::postgres::{SEARCH, newest, sql};
 use crate::store::door::ControlTx;
 use crate::store::project::index_state::Fence;
 use crate::store::project::sizes::Measured;
@@ -226,11 +226,14 @@ pub async fn try_claim(
         Claim::Id(id) => ("j.id = $1", id),
         Claim::Kind(kind) => ("j.kind = $1", kind),
     };
+    // The work on what a newer program made is left to such a program.
+    let known = newest(SEARCH);
     let candidate = format!(
         "SELECT j.id, j.project_id FROM pairofcleats.jobs j WHERE {condition} AND NOT j.cancel_requested \
          AND (j.state = 'queued' OR (j.state = 'running' AND j.lease_until < clock_timestamp())) \
          AND NOT EXISTS (SELECT 1 FROM pairofcleats.jobs r WHERE r.project_id = j.project_id AND r.id <> j.id \
          AND r.state = 'running' AND r.lease_until >= clock_timestamp()) \
+         AND NOT EXISTS (SELECT 1 FROM pairofcleats.projects p WHERE p.id = j.project_id AND p.search_version > {known}) \
          ORDER BY j.created_at, j.id LIMIT 1 FOR UPDATE SKIP LOCKED"
     );
     let Some(row) = door.tx.first(sql(candidate).bind(value)).await? else { return Ok(None) };

@@ -4,7 +4,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::contract::{Fault, ProjectId};
-use crate::postgres::{Query, sql};
+use crate::postgres::{Query, SEARCH, newest, sql};
 use crate::store::door::{ControlTx, Store};
 use crate::store::workspace::{DecidedBy, ModelFacts, Project};
 
@@ -62,7 +62,10 @@ fn ready(id: &ProjectId) -> Query<'static> {
 }
 
 fn found(row: &PgRow, id: &ProjectId, decided_by: DecidedBy) -> Result<(Project, i32), Fault> {
-    Ok((Project::new(id.clone(), row.try_get(1)?, decided_by, model(row)?), row.try_get(6)?))
+    let (project, version) =
+        (Project::new(id.clone(), row.try_get(1)?, decided_by, model(row)?), row.try_get(6)?);
+    let project = if version > newest(SEARCH) { project.of_newer_program() } else { project };
+    Ok((project, version))
 }
 
 /// All workspaces, by id.

@@ -98,6 +98,7 @@ impl Reader {
             terms_indexed: true,
             vectors_indexed: false,
             vectors_complete: true,
+            statistics_due: false,
             updated_ms: self.meta.updated_ms,
         })
     }

@@ -4,6 +4,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use super::index_state::{self, Fence};
+use super::repositories;
 use super::sizes::Measured;
 use crate::contract::Fault;
 use crate::postgres::sql;
@@ -174,9 +175,16 @@ pub async fn touch(tx: &mut ProjectTx, fence: Fence, touched: &[Touched]) -> Res
 /// `ILLEGAL_STATE` when another run took over.
 pub async fn delete(tx: &mut ProjectTx, fence: Fence, ids: &[i64]) -> Result<i64, Fault> {
     index_state::check_fence(tx, fence).await?;
+    let text = format!("SELECT DISTINCT repository_id FROM {} WHERE id = ANY($1)", tx.table("files"));
+    for row in tx.tx.all(sql(text).bind(ids)).await? {
+        repositories::owe_derived(tx, row.try_get(0)?).await?;
+    }
     let removed = remove_chunks_of(tx, ids).await?;
     let text = format!("DELETE FROM {} WHERE id = ANY($1)", tx.table("files"));
     tx.execute(sql(text).bind(ids)).await?;
+    if removed > 0 {
+        index_state::note_changes(tx, fence, removed).await?;
+    }
     Ok(removed)
 }
 

@@ -31,6 +31,8 @@ pub struct IndexState {
     pub vectors_indexed: bool,
     /// Whether it is certain that every text has a vector; a stopped run, or one without a model, leaves it open.
     pub vectors_complete: bool,
+    /// Whether chunks came or went since the last publication, also by a run that died before it.
+    pub statistics_due: bool,
     /// Last publication, milliseconds since the epoch, UTC.
     pub updated_ms: i64,
 }
@@ -46,7 +48,7 @@ pub async fn read(tx: &mut ProjectTx) -> Result<IndexState, Fault> {
 
 /// The state, of the row `s`.
 pub(super) const COLUMNS: &str = "s.generation, s.chunks, s.files, s.statistics_chunks, s.changed_since_statistics, \
-    s.terms_indexed, s.vectors_indexed, (extract(epoch FROM s.updated_at) * 1000)::int8, s.embedded_to >= s.next_id - 1";
+    s.terms_indexed, s.vectors_indexed, (extract(epoch FROM s.updated_at) * 1000)::int8, s.embedded_to >= s.next_id - 1, s.statistics_due";
 
 /// Of a row that begins with [`COLUMNS`].
 pub(super) fn decode(row: &PgRow) -> Result<IndexState, Fault> {
@@ -60,6 +62,7 @@ pub(super) fn decode(row: &PgRow) -> Result<IndexState, Fault> {
         vectors_indexed: row.try_get(6)?,
         updated_ms: row.try_get(7)?,
         vectors_complete: row.try_get(8)?,
+        statistics_due: row.try_get(9)?,
     })
 }
 
@@ -117,22 +120,44 @@ pub(super) async fn set_embedded_to(tx: &mut ProjectTx, fence: Fence, last: i64)
     held(tx.execute(sql(text).bind(fence.0).bind(last)).await?)
 }
 
-/// Publishes a run: counts what is there, notes `changed` chunks, starts a new generation.
+/// Notes that `chunks` came or went, which a publication has to follow. For the transaction that changes them, so that it is
+/// owed even if the run dies before its end.
 ///
 /// # Errors
 /// As [`check_fence`].
-pub async fn publish(tx: &mut ProjectTx, fence: Fence, changed: i64) -> Result<IndexState, Fault> {
+pub async fn note_changes(tx: &mut ProjectTx, fence: Fence, chunks: i64) -> Result<(), Fault> {
     let text = format!(
-        "UPDATE {state} SET generation = generation + 1, \
-         changed_since_statistics = changed_since_statistics + $2, updated_at = now(), \
+        "UPDATE {} SET statistics_due = true, changed_since_statistics = changed_since_statistics + $2 \
+         WHERE id = 1 AND fence = $1",
+        tx.table("index_state")
+    );
+    held(tx.execute(sql(text).bind(fence.0).bind(chunks)).await?)
+}
+
+/// Publishes what changed: counts what is there, starts a new generation.
+///
+/// # Errors
+/// As [`check_fence`].
+pub async fn publish(tx: &mut ProjectTx, fence: Fence) -> Result<IndexState, Fault> {
+    let text = format!(
+        "UPDATE {state} SET generation = generation + 1, statistics_due = false, updated_at = now(), \
          files = (SELECT count(*) FROM {files} WHERE skipped IS NULL), \
          chunks = (SELECT coalesce(sum(chunks), 0)::int8 FROM {files}) WHERE id = 1 AND fence = $1",
         state = tx.table("index_state"),
         files = tx.table("files"),
     );
-    let query = sql(text).bind(fence.0).bind(changed);
-    held(tx.execute(query).await?)?;
+    held(tx.execute(sql(text).bind(fence.0)).await?)?;
     read(tx).await
+}
+
+/// Every fence token taken up so far is worth nothing.
+pub(in crate::store) async fn end_writers(door: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
+    let text = format!(
+        "UPDATE {} SET fence = nextval('pairofcleats.fences') WHERE id = 1",
+        schema.table("index_state")
+    );
+    door.tx.execute(sql(text)).await?;
+    Ok(())
 }
 
 /// For another model: no index on vectors, and every fence token taken up so far is worth nothing.

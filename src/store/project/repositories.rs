@@ -76,6 +76,8 @@ pub struct Versions {
     pub rules: [u8; 32],
     /// Fingerprint of the word lists that split names; zeros where none was used.
     pub dictionary: [u8; 32],
+    /// Fingerprint of the settings that shape rows: limits, sizes of chunks, redaction.
+    pub settings: [u8; 32],
 }
 
 /// How far a repository is.
@@ -114,12 +116,12 @@ impl RepositoryState {
 }
 
 const COLUMNS: &str = "id, root, name, state, generation, files, chunks, (extract(epoch FROM indexed_at) * 1000)::int8, report::text, \
-     chunker_version, terms_version, facts_version, rules, branch, commit_id, dictionary";
+     chunker_version, terms_version, facts_version, rules, branch, commit_id, dictionary, settings";
 
 /// The same of the row `r`, without the report, which may be long.
 pub(super) const WITHOUT_REPORT: &str = "r.id, r.root, r.name, r.state, r.generation, r.files, r.chunks, \
      (extract(epoch FROM r.indexed_at) * 1000)::int8, NULL::text, \
-     r.chunker_version, r.terms_version, r.facts_version, r.rules, r.branch, r.commit_id, r.dictionary";
+     r.chunker_version, r.terms_version, r.facts_version, r.rules, r.branch, r.commit_id, r.dictionary, r.settings";
 
 /// The repository at `root`, made if it is new; `versions` are those of the code that will fill it.
 ///
@@ -138,13 +140,14 @@ pub async fn ensure(
     }
     let id = index_state::reserve_ids(tx, fence, 1).await?;
     let text = format!(
-        "INSERT INTO {} (id, root, name, state, generation, chunker_version, terms_version, facts_version, rules, dictionary, files, chunks) \
-         VALUES ($1, $2, $3, 'new', 0, $4, $5, $6, $7, $8, 0, 0)",
+        "INSERT INTO {} (id, root, name, state, generation, chunker_version, terms_version, facts_version, rules, dictionary, settings, files, chunks) \
+         VALUES ($1, $2, $3, 'new', 0, $4, $5, $6, $7, $8, $9, 0, 0)",
         tx.table("repositories")
     );
     let query = sql(text).bind(id).bind(root).bind(name).bind(versions.chunker).bind(versions.terms);
     let query = query.bind(versions.facts).bind(versions.rules.as_slice());
-    tx.execute(query.bind(versions.dictionary.as_slice())).await?;
+    let query = query.bind(versions.dictionary.as_slice()).bind(versions.settings.as_slice());
+    tx.execute(query).await?;
     Ok(id)
 }
 
@@ -166,6 +169,40 @@ pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM {} ORDER BY root", tx.table("repositories"));
     let rows = tx.tx.all(sql(text)).await?;
     rows.iter().map(|row| decode(row, 0)).collect()
+}
+
+/// Notes that rows which are made of all files of a repository have to be made again. In the transaction of the first change,
+/// so that a run that dies before its end owes it to the next one.
+///
+/// # Errors
+/// Storage faults.
+pub(super) async fn owe_derived(tx: &mut ProjectTx, id: i64) -> Result<(), Fault> {
+    let text = format!(
+        "UPDATE {} SET derived_due = true WHERE id = $1 AND NOT derived_due",
+        tx.table("repositories")
+    );
+    tx.execute(sql(text).bind(id)).await?;
+    Ok(())
+}
+
+/// Whether they have to be made again.
+///
+/// # Errors
+/// Storage faults.
+pub async fn owes_derived(tx: &mut ProjectTx, id: i64) -> Result<bool, Fault> {
+    let text = format!("SELECT derived_due FROM {} WHERE id = $1", tx.table("repositories"));
+    Ok(tx.tx.one(sql(text).bind(id)).await?.try_get(0)?)
+}
+
+/// Notes that they are made; for the transaction that wrote them.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when another run took over.
+pub async fn settle_derived(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fault> {
+    index_state::check_fence(tx, fence).await?;
+    let text = format!("UPDATE {} SET derived_due = false WHERE id = $1", tx.table("repositories"));
+    tx.execute(sql(text).bind(id)).await?;
+    Ok(())
 }
 
 /// Notes how far a repository is.
@@ -236,7 +273,7 @@ pub async fn set_report(
     index_state::check_fence(tx, fence).await?;
     let text = format!(
         "UPDATE {repositories} SET state = $2, report = $3::text::jsonb, \
-         chunker_version = $4, terms_version = $5, facts_version = $6, rules = $7, dictionary = $8, \
+         chunker_version = $4, terms_version = $5, facts_version = $6, rules = $7, dictionary = $8, settings = $9, \
          generation = generation + CASE WHEN $2 = 'ready' THEN 1 ELSE 0 END, \
          indexed_at = CASE WHEN $2 = 'ready' THEN now() ELSE indexed_at END, \
          files = (SELECT count(*) FROM {files} WHERE repository_id = $1 AND skipped IS NULL), \
@@ -246,7 +283,8 @@ pub async fn set_report(
     );
     let query = sql(text).bind(id).bind(state.as_str()).bind(report.to_string());
     let query = query.bind(versions.chunker).bind(versions.terms).bind(versions.facts);
-    tx.execute(query.bind(versions.rules.as_slice()).bind(versions.dictionary.as_slice())).await?;
+    let query = query.bind(versions.rules.as_slice()).bind(versions.dictionary.as_slice());
+    tx.execute(query.bind(versions.settings.as_slice())).await?;
     Ok(())
 }
 
@@ -301,6 +339,7 @@ pub(super) fn decode(row: &PgRow, first: usize) -> Result<RepositoryRow, Fault> 
             facts: row.try_get(first + 11)?,
             rules: row.try_get::<Vec<u8>, _>(first + 12)?.try_into().unwrap_or_default(),
             dictionary: row.try_get::<Vec<u8>, _>(first + 15)?.try_into().unwrap_or_default(),
+            settings: row.try_get::<Vec<u8>, _>(first + 16)?.try_into().unwrap_or_default(),
         },
         branch: row.try_get(first + 13)?,
         commit: row.try_get(first + 14)?,

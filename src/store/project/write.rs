@@ -9,6 +9,7 @@ use super::files::remove_chunks_of;
 use super::index_state::{self, Fence};
 use super::lexical::sparse;
 use super::names::{self, FreshNames, KnownNames, NamedFact};
+use super::repositories;
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::ProjectTx;
@@ -184,6 +185,11 @@ pub async fn write_batch(
         insert_comments(tx, rows).await?;
     }
     names::insert(tx, &fresh).await?;
+    let changed = count(chunks) + chunks_removed;
+    if changed > 0 {
+        index_state::note_changes(tx, fence, changed).await?;
+        repositories::owe_derived(tx, repository_id).await?;
+    }
     Ok(Written { files: count(files.len()), chunks: count(chunks), chunks_removed })
 }
 

@@ -13,6 +13,7 @@ use zip::{CompressionMethod, ZipWriter};
 
 use super::format::{FORMAT, MANIFEST, Manifest, Model, ModuleVersion, PIECES, Table, entry, hex};
 use crate::contract::{ErrorCode, Fault, TOOLING_VERSION};
+use crate::failpoints;
 use crate::store::transfer::Departure;
 use crate::store::{Project, Store};
 use crate::upkeep::folder;
@@ -153,6 +154,7 @@ fn finish(mut zip: ZipWriter<File>, manifest: &Manifest, aside: Aside, target: &
     zip.write_all(&text).map_err(failed)?;
     let file = zip.finish().map_err(|error| failed(error.into()))?;
     file.sync_all().map_err(failed)?;
+    failpoints::reach("export.written");
     fs::rename(&aside.0, target).map_err(failed)?;
     Ok(file.metadata().map_err(failed)?.len())
 }

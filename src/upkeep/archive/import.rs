@@ -17,6 +17,7 @@ use super::format::{
 };
 use crate::beneath;
 use crate::contract::{ErrorCode, Fault, ProjectId};
+use crate::failpoints;
 use crate::store::transfer::{Arrival, Module};
 use crate::store::{Fence, Store, lexical, vectors};
 use crate::upkeep::folder;
@@ -95,9 +96,11 @@ pub async fn import(
         if came != table.rows {
             return Err(damaged(format_args!("{name} has {came} rows instead of {}", table.rows)));
         }
+        failpoints::reach("import.table_taken");
         rows += came;
     }
     let (project, unplaced) = arrival.settle(places).await?;
+    failpoints::reach("import.settled");
     // Whoever indexes first makes them, too: a search does without meanwhile.
     let memory = settings.maintenance_work_mem_mb;
     let indexed = async {

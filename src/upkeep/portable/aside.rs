@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use sha2::{Digest, Sha256};
 
 use crate::contract::{ErrorCode, Fault};
+use crate::failpoints;
 use crate::store::portable::is_portable;
 
 /// The right to replace a file, held until it is dropped.
@@ -64,6 +65,7 @@ impl Aside {
     /// Puts a complete file in the place of the old one.
     pub(super) fn swap(&self, made: &Path) -> Result<(), Fault> {
         File::open(made).and_then(|file| file.sync_all()).map_err(unwritable)?;
+        failpoints::reach("sqlite.written");
         fs::rename(made, &self.target).map_err(unwritable)?;
         let folder = self.target.parent().unwrap_or(Path::new("/"));
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(unwritable)

@@ -25,7 +25,7 @@ fn server() -> PgConnectOptions {
 
 /// What made the chunks of these tests.
 pub(crate) const VERSIONS: Versions =
-    Versions { chunker: 2, terms: 3, facts: 4, rules: [5; 32], dictionary: [6; 32] };
+    Versions { chunker: 2, terms: 3, facts: 4, rules: [5; 32], dictionary: [6; 32], settings: [7; 32] };
 
 pub(crate) fn settings() -> config::Database {
     config::Database {

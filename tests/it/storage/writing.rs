@@ -107,7 +107,7 @@ async fn any_sequence_of_writes_equals_a_map() {
     assert_eq!(stored, expected);
 
     store::lexical::rebuild_statistics(&mut tx, fence).await.unwrap();
-    let state = store::index_state::publish(&mut tx, fence, 5).await.unwrap();
+    let state = store::index_state::publish(&mut tx, fence).await.unwrap();
     let mut frequencies: HashMap<i32, i32> = HashMap::new();
     for text in expected.values().flatten() {
         *frequencies.entry(term(text)).or_default() += 1;
@@ -118,7 +118,7 @@ async fn any_sequence_of_writes_equals_a_map() {
     assert_eq!(counted, frequencies);
     let chunks = i64::try_from(expected.values().flatten().count()).unwrap();
     assert_eq!((state.chunks, state.statistics_chunks, state.generation), (chunks, chunks, 1));
-    assert_eq!(state.changed_since_statistics, 5);
+    assert_eq!((state.changed_since_statistics, state.statistics_due), (0, false));
     tx.commit().await.unwrap();
     fresh.remove().await;
 }
@@ -223,7 +223,7 @@ async fn every_write_is_fenced() {
         let result = match what {
             0 => store::index_state::acquire_fence(&mut tx, old).await,
             1 => store::index_state::reserve_ids(&mut tx, old, 1).await.map(drop),
-            2 => store::index_state::publish(&mut tx, old, 0).await.map(drop),
+            2 => store::index_state::publish(&mut tx, old).await.map(drop),
             3 => store::repositories::ensure(&mut tx, old, "/x", "x", VERSIONS).await.map(drop),
             4 => {
                 store::repositories::set_report(&mut tx, old, repo, RepositoryState::Ready, VERSIONS, &report)

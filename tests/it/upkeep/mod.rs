@@ -39,12 +39,6 @@ pub(crate) async fn number(text: &str) -> i64 {
     row.unwrap_or_else(|e| panic!("{text}: {e}")).get(0)
 }
 
-/// Runs a statement as the owner.
-pub(crate) async fn change_rows(text: &str) {
-    let done = sqlx::query(AssertSqlSafe(text)).execute(&mut raw().await).await;
-    done.unwrap_or_else(|e| panic!("{text}: {e}"));
-}
-
 /// The schema of a project.
 pub(crate) fn schema(project: &str) -> String {
     ProjectId::parse(project).unwrap().schema_name()

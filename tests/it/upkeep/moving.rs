@@ -16,7 +16,7 @@ use pairofcleats::upkeep::deletion;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Two, change_rows, footprint, number, schema};
+use super::{Two, footprint, number, run as change_rows, schema};
 use crate::harness::{PROGRAM, Repository, app, home, project, result};
 
 async fn export(app: &App, id: &str, file: &Path) -> Result<Exported, Fault> {
