@@ -84,6 +84,15 @@ fn job(project: &ProjectId, root: &str, options: &Options) -> Result<NewJob, Fau
     })
 }
 
+/// The same, for a project that this program may write to: a worker of this program would never take it up.
+///
+/// # Errors
+/// `ILLEGAL_STATE` for a project that a newer program wrote; as [`job`].
+fn asked(project: &Project, root: &str, options: &Options) -> Result<NewJob, Fault> {
+    project.require_writable()?;
+    job(project.id(), root, options)
+}
+
 /// Indexes and waits: here if the job is free, else until the process that has it is done. A run that was joined and
 /// does less than is asked for here is followed by one of our own.
 ///
@@ -97,7 +106,7 @@ pub async fn run(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
-    let job = job(project.id(), root.as_str(), &options)?;
+    let job = asked(project, root.as_str(), &options)?;
     run_covering(app, &job, &options, cancel, &on_progress).await
 }
 
@@ -112,7 +121,7 @@ pub async fn run_records(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
-    let job = job(project.id(), triage::ROOT, &options)?;
+    let job = asked(project, triage::ROOT, &options)?;
     let done = run_covering(app, &job, &options, cancel, &on_progress).await?;
     if !done.attached {
         return Ok(done);
@@ -132,7 +141,7 @@ pub async fn embed(
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
     let options = Options { vectors_only: true, ..Options::default() };
-    let job = job(project.id(), WHOLE_PROJECT, &options)?;
+    let job = asked(project, WHOLE_PROJECT, &options)?;
     run_covering(app, &job, &options, cancel, &on_progress).await
 }
 
@@ -172,7 +181,7 @@ pub async fn begin(
     root: &RepositoryRoot,
     options: Options,
 ) -> Result<Enqueued, Fault> {
-    let asked = jobs::enqueue(app.store().await?, &job(project.id(), root.as_str(), &options)?).await?;
+    let asked = jobs::enqueue(app.store().await?, &asked(project, root.as_str(), &options)?).await?;
     let (running, own) = (Arc::clone(app), asked.clone());
     app.background.spawn(async move {
         // This one, and not whichever job waits longest: nobody else may be there to do it.
@@ -219,7 +228,7 @@ pub async fn begin_with_words(
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<WordsReady, Fault> {
     let store = app.store().await?;
-    let asked = jobs::enqueue(store, &job(project.id(), root.as_str(), &options)?).await?;
+    let asked = jobs::enqueue(store, &asked(project, root.as_str(), &options)?).await?;
     let (sender, mut progress) = watch::channel(Progress::default());
     let stop = app.shutdown.child_token();
     let (running, own, until) = (Arc::clone(app), asked.clone(), stop.clone());
@@ -281,7 +290,7 @@ async fn over(patience: Option<Instant>) {
 /// # Errors
 /// Storage faults.
 pub async fn ask(app: &App, project: &Project, root: &RepositoryRoot) -> Result<Enqueued, Fault> {
-    jobs::enqueue(app.store().await?, &job(project.id(), root.as_str(), &Options::default())?).await
+    jobs::enqueue(app.store().await?, &asked(project, root.as_str(), &Options::default())?).await
 }
 
 /// The same, unless a run is under way or the last one ended less than `after_ms` ago.

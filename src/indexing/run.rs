@@ -130,14 +130,7 @@ async fn pipeline(
     }
     let removed_chunks = remove(run, &vanished).await?;
     failpoints::reach("index.removed");
-    finish_lexical(run, written.changed_chunks + removed_chunks).await?;
-    failpoints::reach("index.statistics_made");
-    vectors::note_words_ready(run).await?;
-    failpoints::reach("index.words_ready");
-    if owes_derived(run, repository.id).await? {
-        risk::join(run, repository.id).await?;
-    }
-    failpoints::reach("index.flows_joined");
+    finish_files(run, repository, written.changed_chunks + removed_chunks).await?;
     let lexical_seconds = seconds_since(run, started);
 
     // Settings shape what is told of history, too.
@@ -178,6 +171,19 @@ async fn pipeline(
     close(run, repository, &report).await?;
     failpoints::reach("index.closed");
     Ok(report)
+}
+
+/// What is made of all files, once they are written: statistics, and flows between files.
+async fn finish_files(run: &Run<'_>, repository: &Repository, changed_chunks: i64) -> Result<(), Fault> {
+    finish_lexical(run, changed_chunks).await?;
+    failpoints::reach("index.statistics_made");
+    vectors::note_words_ready(run).await?;
+    failpoints::reach("index.words_ready");
+    if owes_derived(run, repository.id).await? {
+        risk::join(run, repository.id).await?;
+    }
+    failpoints::reach("index.flows_joined");
+    Ok(())
 }
 
 /// Makes the vectors that the project lacks and reads no file; repositories that lacked only those are complete again.

@@ -58,7 +58,7 @@ async fn an_older_program_reads_what_a_newer_one_wrote_and_leaves_it_alone() {
     let index = || call(&app, "build_index", of_it(json!({ "repoPath": repository.root() })));
     assert_eq!(index().await["ok"], true);
     let version =
-        number(&format!("SELECT search_version FROM pairofcleats.projects WHERE id = '{id}'")).await;
+        number(&format!("SELECT search_version::int8 FROM pairofcleats.projects WHERE id = '{id}'")).await;
     let set = |version: i64| {
         let text = format!("UPDATE pairofcleats.projects SET search_version = {version} WHERE id = '{id}'");
         async move { run(&text).await }

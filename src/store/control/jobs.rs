@@ -226,15 +226,14 @@ pub async fn try_claim(
         Claim::Id(id) => ("j.id = $1", id),
         Claim::Kind(kind) => ("j.kind = $1", kind),
     };
-    // The work on what a newer program made is left to such a program.
-    let known = newest(SEARCH);
     let candidate = format!(
         "SELECT j.id, j.project_id FROM pairofcleats.jobs j WHERE {condition} AND NOT j.cancel_requested \
          AND (j.state = 'queued' OR (j.state = 'running' AND j.lease_until < clock_timestamp())) \
          AND NOT EXISTS (SELECT 1 FROM pairofcleats.jobs r WHERE r.project_id = j.project_id AND r.id <> j.id \
          AND r.state = 'running' AND r.lease_until >= clock_timestamp()) \
          AND NOT EXISTS (SELECT 1 FROM pairofcleats.projects p WHERE p.id = j.project_id AND p.search_version > {known}) \
-         ORDER BY j.created_at, j.id LIMIT 1 FOR UPDATE SKIP LOCKED"
+         ORDER BY j.created_at, j.id LIMIT 1 FOR UPDATE SKIP LOCKED",
+        known = newest(SEARCH)
     );
     let Some(row) = door.tx.first(sql(candidate).bind(value)).await? else { return Ok(None) };
     let (id, project_id): (String, String) = (row.try_get(0)?, row.try_get(1)?);

@@ -175,16 +175,9 @@ pub async fn touch(tx: &mut ProjectTx, fence: Fence, touched: &[Touched]) -> Res
 /// `ILLEGAL_STATE` when another run took over.
 pub async fn delete(tx: &mut ProjectTx, fence: Fence, ids: &[i64]) -> Result<i64, Fault> {
     index_state::check_fence(tx, fence).await?;
-    let text = format!("SELECT DISTINCT repository_id FROM {} WHERE id = ANY($1)", tx.table("files"));
-    for row in tx.tx.all(sql(text).bind(ids)).await? {
-        repositories::owe_derived(tx, row.try_get(0)?).await?;
-    }
     let removed = remove_chunks_of(tx, ids).await?;
     let text = format!("DELETE FROM {} WHERE id = ANY($1)", tx.table("files"));
     tx.execute(sql(text).bind(ids)).await?;
-    if removed > 0 {
-        index_state::note_changes(tx, fence, removed).await?;
-    }
     Ok(removed)
 }
 
@@ -230,6 +223,7 @@ pub async fn remove_some(
     );
     let rows = tx.tx.all(sql(text).bind(repository_id).bind(rows_max.max(1))).await?;
     let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
+    repositories::owe_derived_of(tx, &ids).await?;
     let mut all = Measured::default();
     for (table, key) in
         OF_CHUNKS.iter().map(|table| (*table, "file_id")).chain([("chunks", "file_id"), ("files", "id")])
@@ -239,7 +233,11 @@ pub async fn remove_some(
              SELECT count(*), coalesce(sum(bytes), 0)::int8 FROM gone",
             tx.table(table)
         );
-        all += Measured::of(&tx.tx.one(sql(text).bind(&ids)).await?)?;
+        let gone = Measured::of(&tx.tx.one(sql(text).bind(&ids)).await?)?;
+        if table == "chunks" {
+            index_state::note_changes(tx, i64::try_from(gone.rows).unwrap_or(i64::MAX)).await?;
+        }
+        all += gone;
     }
     Ok((all, ids.len() as u64))
 }
@@ -267,15 +265,18 @@ pub async fn totals(tx: &mut ProjectTx, repository_id: Option<i64>) -> Result<To
 /// Tables with rows of chunks, by file.
 const OF_CHUNKS: &[&str] = &["lexical", "facts", "definitions", "comments", "authors", "flows"];
 
-/// Removes all that is stored of the files' chunks; returns how many chunks that were.
+/// Removes all that is stored of the files' chunks, and notes that; returns how many chunks that were.
 pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<i64, Fault> {
+    repositories::owe_derived_of(tx, file_ids).await?;
     for table in OF_CHUNKS {
         let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table(table));
         tx.execute(sql(text).bind(file_ids)).await?;
     }
     let chunks = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table("chunks"));
     let removed = tx.execute(sql(chunks).bind(file_ids)).await?;
-    Ok(i64::try_from(removed).unwrap_or(i64::MAX))
+    let removed = i64::try_from(removed).unwrap_or(i64::MAX);
+    index_state::note_changes(tx, removed).await?;
+    Ok(removed)
 }
 
 fn decode(row: &PgRow) -> Result<FileRow, Fault> {

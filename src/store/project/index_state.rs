@@ -46,6 +46,8 @@ pub async fn read(tx: &mut ProjectTx) -> Result<IndexState, Fault> {
     decode(&tx.tx.one(sql(text)).await?)
 }
 
+/// How many columns those are.
+pub(super) const WIDTH: usize = 10;
 /// The state, of the row `s`.
 pub(super) const COLUMNS: &str = "s.generation, s.chunks, s.files, s.statistics_chunks, s.changed_since_statistics, \
     s.terms_indexed, s.vectors_indexed, (extract(epoch FROM s.updated_at) * 1000)::int8, s.embedded_to >= s.next_id - 1, s.statistics_due";
@@ -120,18 +122,21 @@ pub(super) async fn set_embedded_to(tx: &mut ProjectTx, fence: Fence, last: i64)
     held(tx.execute(sql(text).bind(fence.0).bind(last)).await?)
 }
 
-/// Notes that `chunks` came or went, which a publication has to follow. For the transaction that changes them, so that it is
-/// owed even if the run dies before its end.
+/// Notes that `chunks` came or went, which a publication has to follow. Part of whatever changes them, so that it is owed even
+/// if the run dies before its end; whether it may write was checked there.
 ///
 /// # Errors
-/// As [`check_fence`].
-pub async fn note_changes(tx: &mut ProjectTx, fence: Fence, chunks: i64) -> Result<(), Fault> {
+/// Storage faults.
+pub(super) async fn note_changes(tx: &mut ProjectTx, chunks: i64) -> Result<(), Fault> {
+    if chunks == 0 {
+        return Ok(());
+    }
     let text = format!(
-        "UPDATE {} SET statistics_due = true, changed_since_statistics = changed_since_statistics + $2 \
-         WHERE id = 1 AND fence = $1",
+        "UPDATE {} SET statistics_due = true, changed_since_statistics = changed_since_statistics + $1 WHERE id = 1",
         tx.table("index_state")
     );
-    held(tx.execute(sql(text).bind(fence.0).bind(chunks)).await?)
+    tx.execute(sql(text).bind(chunks)).await?;
+    Ok(())
 }
 
 /// Publishes what changed: counts what is there, starts a new generation.

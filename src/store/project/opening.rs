@@ -2,7 +2,7 @@
 
 use sqlx::Row;
 
-use super::index_state::{self, IndexState};
+use super::index_state::{self, IndexState, WIDTH};
 use super::repositories::{self, RepositoryRow};
 use crate::contract::Fault;
 use crate::postgres::sql;
@@ -40,13 +40,13 @@ pub async fn read(tx: &mut ProjectTx, terms: &[i32]) -> Result<Opening, Fault> {
     );
     let rows = tx.tx.all(sql(text).bind(terms)).await?;
     let first = rows.first().ok_or_else(|| Fault::internal("A project has no state.", "no row"))?;
-    let said: Option<Vec<i32>> = first.try_get(10)?;
-    let chunks: Option<Vec<i32>> = first.try_get(11)?;
-    let there = rows.iter().filter(|row| row.try_get(12).unwrap_or(false));
+    let said: Option<Vec<i32>> = first.try_get(WIDTH + 1)?;
+    let chunks: Option<Vec<i32>> = first.try_get(WIDTH + 2)?;
+    let there = rows.iter().filter(|row| row.try_get(WIDTH + 3).unwrap_or(false));
     Ok(Opening {
         state: index_state::decode(first)?,
-        repositories: there.map(|row| repositories::decode(row, 13)).collect::<Result<_, _>>()?,
-        any_records: first.try_get(9)?,
+        repositories: there.map(|row| repositories::decode(row, WIDTH + 4)).collect::<Result<_, _>>()?,
+        any_records: first.try_get(WIDTH)?,
         frequencies: said.unwrap_or_default().into_iter().zip(chunks.unwrap_or_default()).collect(),
     })
 }

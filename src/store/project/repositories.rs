@@ -171,17 +171,18 @@ pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
     rows.iter().map(|row| decode(row, 0)).collect()
 }
 
-/// Notes that rows which are made of all files of a repository have to be made again. In the transaction of the first change,
-/// so that a run that dies before its end owes it to the next one.
+/// Notes that rows which are made of all files of a repository have to be made again, because these of them change. Part of
+/// whatever changes them, so that a run that dies before its end owes it to the next one.
 ///
 /// # Errors
 /// Storage faults.
-pub(super) async fn owe_derived(tx: &mut ProjectTx, id: i64) -> Result<(), Fault> {
+pub(super) async fn owe_derived_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<(), Fault> {
     let text = format!(
-        "UPDATE {} SET derived_due = true WHERE id = $1 AND NOT derived_due",
-        tx.table("repositories")
+        "UPDATE {} SET derived_due = true WHERE NOT derived_due AND id IN (SELECT repository_id FROM {} WHERE id = ANY($1))",
+        tx.table("repositories"),
+        tx.table("files")
     );
-    tx.execute(sql(text).bind(id)).await?;
+    tx.execute(sql(text).bind(file_ids)).await?;
     Ok(())
 }
 

@@ -185,11 +185,8 @@ pub async fn write_batch(
         insert_comments(tx, rows).await?;
     }
     names::insert(tx, &fresh).await?;
-    let changed = count(chunks) + chunks_removed;
-    if changed > 0 {
-        index_state::note_changes(tx, fence, changed).await?;
-        repositories::owe_derived(tx, repository_id).await?;
-    }
+    index_state::note_changes(tx, count(chunks)).await?;
+    repositories::owe_derived_of(tx, &ids.values().copied().collect::<Vec<_>>()).await?;
     Ok(Written { files: count(files.len()), chunks: count(chunks), chunks_removed })
 }
 
