@@ -1,84 +1,222 @@
-//! How often a principal may call: a bucket each, as large as a minute's calls (429, `RATE_LIMITED`).
+//! How often a principal may call: never more than its limit within 60 seconds, whenever they begin (429, `RATE_LIMITED`).
+//!
+//! The calls that were let through are counted by slots of time, and a slot's calls count until the last moment at which one of
+//! them may lie within the past 60 seconds. So the promise is exact, and a call waits at most a slot longer than it had to.
 
-use std::collections::HashMap;
-use std::num::NonZeroU32;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
-
-use governor::clock::{Clock, DefaultClock};
-use governor::{DefaultDirectRateLimiter, Quota, RateLimiter};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::contract::Refusal;
 use crate::tenancy::Principal;
 
-/// Beyond this many principals the buckets of all are forgotten, which is better than to grow without bound.
+/// Beyond this many principals, the one that called longest ago is forgotten.
 const PRINCIPALS_MAX: usize = 10_000;
+/// The time within which calls are counted.
+const WINDOW: Duration = Duration::from_secs(60);
+/// Calls so near to one another are counted together.
+const SLOT: Duration = Duration::from_millis(250);
 
-/// The buckets of one server.
+/// The counts of one server.
 pub struct Limits {
     calls_per_minute: u32,
-    buckets: Mutex<HashMap<String, (u32, Arc<DefaultDirectRateLimiter>)>>,
+    counted: Mutex<Counted>,
+}
+
+#[derive(Default)]
+struct Counted {
+    /// When the first call came; slots are counted from there.
+    begin: Option<Instant>,
+    calls: HashMap<String, Calls>,
+}
+
+/// The calls of one principal that were let through, by slot; the oldest come first. Never more than its limit, and never more
+/// slots than a window has.
+#[derive(Debug, Default)]
+struct Calls {
+    slots: VecDeque<(u32, u32)>,
+    sum: u32,
 }
 
 impl Limits {
     /// Limits of `calls_per_minute` where a key has none of its own; 0 means none.
     #[must_use]
     pub fn new(calls_per_minute: u32) -> Self {
-        Self { calls_per_minute, buckets: Mutex::default() }
+        Self { calls_per_minute, counted: Mutex::default() }
     }
 
-    /// Takes one call of `principal` out of its bucket. The operator on this machine has none.
+    /// Counts one call of `principal` that comes `now`. The operator on this machine has no limit.
     ///
     /// # Errors
     /// [`Refusal::RateLimited`] says when the same call is let through.
-    pub fn admit(&self, principal: &Principal) -> Result<(), Refusal> {
+    pub fn admit(&self, principal: &Principal, now: Instant) -> Result<(), Refusal> {
         let limit = principal.calls_per_minute.unwrap_or(self.calls_per_minute);
-        let Some(limit) = NonZeroU32::new(limit).filter(|_| !principal.is_local) else { return Ok(()) };
-        let bucket = self.bucket(&principal.id, limit);
-        bucket.check().map_err(|until| {
-            let wait: Duration = until.wait_time_from(DefaultClock::default().now());
-            let retry_after_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1);
-            Refusal::RateLimited { calls_per_minute: limit.get(), retry_after_ms }
+        if limit == 0 || principal.is_local {
+            return Ok(());
+        }
+        let mut counted = self.counted.lock().unwrap_or_else(PoisonError::into_inner);
+        let begin = *counted.begin.get_or_insert(now);
+        let at = now.saturating_duration_since(begin);
+        if !counted.calls.contains_key(&principal.id) && counted.calls.len() >= PRINCIPALS_MAX {
+            counted.forget(at);
+        }
+        let calls = counted.calls.entry(principal.id.clone()).or_default();
+        calls.admit(limit, at).map_err(|wait| Refusal::RateLimited {
+            calls_per_minute: limit,
+            retry_after_ms: u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1),
         })
     }
+}
 
-    /// The bucket of a principal; a new one when its limit was changed.
-    fn bucket(&self, id: &str, limit: NonZeroU32) -> Arc<DefaultDirectRateLimiter> {
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((had, bucket)) = buckets.get(id)
-            && *had == limit.get()
-        {
-            return Arc::clone(bucket);
+impl Counted {
+    /// Makes room: whoever did not call within a window goes, and if nobody is such a one, who called longest ago.
+    fn forget(&mut self, at: Duration) {
+        self.calls.retain(|_, calls| {
+            calls.expire(at);
+            calls.sum > 0
+        });
+        if self.calls.len() >= PRINCIPALS_MAX {
+            let last = |calls: &Calls| calls.slots.back().map(|(slot, _)| *slot);
+            let oldest = self.calls.iter().min_by_key(|(_, calls)| last(calls)).map(|(id, _)| id.clone());
+            if let Some(id) = oldest {
+                self.calls.remove(&id);
+            }
         }
-        if buckets.len() >= PRINCIPALS_MAX {
-            buckets.clear();
-        }
-        let bucket = Arc::new(RateLimiter::direct(Quota::per_minute(limit)));
-        buckets.insert(id.to_owned(), (limit.get(), Arc::clone(&bucket)));
-        bucket
     }
+}
+
+impl Calls {
+    /// Counts a call at `at`, or says how long to wait for one.
+    fn admit(&mut self, limit: u32, at: Duration) -> Result<(), Duration> {
+        self.expire(at);
+        if self.sum >= limit {
+            // A limit may have become lower since: as many must leave as are too many.
+            let mut left = self.sum;
+            let free = self.slots.iter().find(|(_, calls)| {
+                left -= calls;
+                left < limit
+            });
+            let free = free.map_or(at + WINDOW, |(slot, _)| counts_until(*slot));
+            return Err(free.saturating_sub(at));
+        }
+        // Calls of several threads may come in a little out of order; they are counted with the latest.
+        let slot = slot_of(at).max(self.slots.back().map_or(0, |(slot, _)| *slot));
+        match self.slots.back_mut() {
+            Some((last, calls)) if *last == slot => *calls += 1,
+            _ => self.slots.push_back((slot, 1)),
+        }
+        self.sum += 1;
+        Ok(())
+    }
+
+    /// Forgets calls that lie in no window that ends at `at` or later.
+    fn expire(&mut self, at: Duration) {
+        while let Some((_, calls)) = self.slots.pop_front_if(|(slot, _)| counts_until(*slot) <= at) {
+            self.sum -= calls;
+        }
+    }
+}
+
+fn slot_of(at: Duration) -> u32 {
+    u32::try_from(at.as_millis() / SLOT.as_millis()).unwrap_or(u32::MAX)
+}
+
+/// The moment from which no window holds a call of the slot any more.
+fn counts_until(slot: u32) -> Duration {
+    SLOT * slot.saturating_add(1) + WINDOW
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn key(id: &str, calls_per_minute: Option<u32>) -> Principal {
         Principal { id: id.to_owned(), calls_per_minute, is_local: false, ..Principal::local() }
     }
 
     #[test]
-    fn each_principal_has_its_own_bucket_and_the_operator_none() {
+    fn each_principal_has_its_own_count_and_the_operator_none() {
         let limits = Limits::new(2);
+        let now = Instant::now();
         let (one, two, wide) = (key("one", None), key("two", None), key("wide", Some(3)));
-        assert!(limits.admit(&one).is_ok() && limits.admit(&one).is_ok());
-        let Err(Refusal::RateLimited { calls_per_minute: 2, retry_after_ms }) = limits.admit(&one) else {
+        assert!(limits.admit(&one, now).is_ok() && limits.admit(&one, now).is_ok());
+        let Err(Refusal::RateLimited { calls_per_minute: 2, retry_after_ms }) = limits.admit(&one, now)
+        else {
             panic!("the third call of a minute goes through");
         };
-        assert!((1..=30_000).contains(&retry_after_ms), "{retry_after_ms}");
-        assert!(limits.admit(&two).is_ok(), "another key is not held up");
-        assert_eq!((0..4).filter(|_| limits.admit(&wide).is_ok()).count(), 3, "its own limit counts");
-        assert!((0..9).all(|_| limits.admit(&Principal::local()).is_ok()));
-        assert!((0..9).all(|_| Limits::new(0).admit(&one).is_ok()), "0 is no limit");
+        assert_eq!(retry_after_ms, 60_250);
+        let later = now + Duration::from_millis(retry_after_ms);
+        assert!(limits.admit(&one, later - Duration::from_millis(1)).is_err());
+        assert!(limits.admit(&one, later).is_ok(), "the time that it was told");
+        assert!(limits.admit(&two, now).is_ok(), "another key is not held up");
+        assert_eq!((0..4).filter(|_| limits.admit(&wide, now).is_ok()).count(), 3, "its own limit counts");
+        assert!((0..9).all(|_| limits.admit(&Principal::local(), now).is_ok()));
+        assert!((0..9).all(|_| Limits::new(0).admit(&one, now).is_ok()), "0 is no limit");
+    }
+
+    #[test]
+    fn a_lower_limit_counts_what_went_through_before() {
+        let mut calls = Calls::default();
+        for second in 0..4 {
+            calls.admit(4, Duration::from_secs(second)).unwrap();
+        }
+        let wait = calls.admit(2, Duration::from_secs(4)).unwrap_err();
+        assert_eq!(wait, Duration::from_millis(2_250 + 60_000 - 4_000), "until three of the four are gone");
+    }
+
+    #[test]
+    fn principals_do_not_add_up_for_ever() {
+        let limits = Limits::new(5);
+        let now = Instant::now();
+        for id in 0..PRINCIPALS_MAX + 10 {
+            limits.admit(&key(&id.to_string(), None), now).unwrap();
+        }
+        assert_eq!(limits.counted.lock().unwrap().calls.len(), PRINCIPALS_MAX);
+        limits.admit(&key("late", None), now + WINDOW * 2).unwrap();
+        assert_eq!(limits.counted.lock().unwrap().calls.len(), 1);
+    }
+
+    proptest! {
+        /// Whatever the schedule: no window has more calls than the limit, who is refused is let through after the time that it
+        /// was told, and who calls at an even pace below the limit is never refused.
+        #[test]
+        fn no_window_has_more_than_the_limit(
+            limit in 1_u32..80,
+            pauses in prop::collection::vec(prop_oneof![0_u64..5, 0_u64..2_000, 50_000_u64..70_000], 1..400),
+            patient in any::<bool>(),
+        ) {
+            let mut calls = Calls::default();
+            let (mut at, mut admitted) = (Duration::ZERO, Vec::new());
+            for pause in pauses {
+                at += Duration::from_millis(pause);
+                match calls.admit(limit, at) {
+                    Ok(()) => admitted.push(at),
+                    Err(wait) => {
+                        prop_assert!(wait > Duration::ZERO && wait <= WINDOW + SLOT);
+                        if patient {
+                            at += wait;
+                            prop_assert!(calls.admit(limit, at).is_ok(), "as it was told");
+                            admitted.push(at);
+                        }
+                    }
+                }
+                prop_assert!(calls.slots.len() <= 242 && calls.sum as usize <= limit as usize);
+            }
+            for (index, end) in admitted.iter().enumerate() {
+                let within = admitted[..=index].iter().filter(|at| **at + WINDOW >= *end).count();
+                prop_assert!(within <= limit as usize, "{} calls in the minute before {:?}", within, end);
+            }
+        }
+
+        #[test]
+        fn an_even_pace_is_never_refused(limit in 1_u64..200, start in 0_u64..100_000) {
+            let mut calls = Calls::default();
+            let pace = (WINDOW + SLOT).as_millis() as u64 / limit + 1;
+            for call in 0..500 {
+                let at = Duration::from_millis(start + call * pace);
+                prop_assert!(calls.admit(u32::try_from(limit).unwrap(), at).is_ok(), "call {}", call);
+            }
+        }
     }
 }

@@ -45,10 +45,22 @@ impl Layout {
         self.home.join("models")
     }
 
+    /// What was found when installed files were compared with what was installed.
+    #[must_use]
+    pub fn compared(&self) -> PathBuf {
+        self.home.join("compared")
+    }
+
     /// Word lists.
     #[must_use]
     pub fn dictionaries(&self) -> PathBuf {
         self.home.join("dictionaries")
+    }
+
+    /// Which session configurations the user has confirmed.
+    #[must_use]
+    pub fn trusted(&self) -> PathBuf {
+        self.home.join("trusted")
     }
 
     /// Database extensions.

@@ -80,7 +80,9 @@ sections! {
     /// HTTP.
     Server {
         bind: String, port: u16, tls_certificate: Option<PathBuf>, tls_key: Option<PathBuf>, behind_proxy: bool,
+        trusted_proxies: Vec<String>, forwarded_header: ForwardedHeader,
         hosts: Vec<String>, cors_origins: Vec<String>, body_bytes_max: usize, connections_max: usize,
+        connections_per_address_max: usize, write_ms: u64,
         first_byte_ms: u64, header_ms: u64, body_chunk_ms: u64, body_ms: u64, idle_ms: u64, drain_ms: u64,
         unread_ms: u64, unread_bytes_max: u64,
         session_idle_ms: u64, sessions_max: usize, sse: bool, disk_free_bytes_min: u64,
@@ -186,6 +188,16 @@ pub enum Required {
     Auto,
     /// Yes.
     Always,
+}
+
+/// In which header proxies say whom a request comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ForwardedHeader {
+    /// `X-Forwarded-For`, which most proxies write.
+    XForwardedFor,
+    /// `Forwarded` (RFC 7239).
+    Forwarded,
 }
 
 /// How MCP messages are framed on stdin and stdout.

@@ -32,11 +32,36 @@ pub struct Metrics {
     timeouts: Counters<1>,
     fallbacks: Counters<1>,
     refused: Counters<1>,
+    connections: Counters<1>,
     audit_lost: Counter,
     requests: Family<[(&'static str, String); 2], Counter>,
     watch_events: Counter,
     watch_runs: Counters<2>,
     gauges: [(&'static str, Gauge); 8],
+}
+
+/// Why a connection was refused, or ended by the server before its client was done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionEnd {
+    /// All places were taken.
+    Full,
+    /// Its address had its share of them.
+    AddressFull,
+    /// Its place was given to a newcomer.
+    Displaced,
+    /// The client took nothing of what was written for too long.
+    NotReading,
+}
+
+impl ConnectionEnd {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::AddressFull => "address_full",
+            Self::Displaced => "displaced",
+            Self::NotReading => "not_reading",
+        }
+    }
 }
 
 /// What is counted at the moment of asking.
@@ -81,6 +106,12 @@ impl Metrics {
         registry.register("fallbacks", "Answers that had to do without a part", fallbacks.clone());
         registry.register("refusals", "Calls that were not run, by error code", refused.clone());
         registry.register("http_requests", "HTTP requests, by route and status", requests.clone());
+        let connections = Counters::default();
+        registry.register(
+            "http_connections_ended",
+            "Connections that were refused or ended early, by reason",
+            connections.clone(),
+        );
         let audit_lost = Counter::default();
         registry.register("audit_lost", "Audit entries that could not be kept", audit_lost.clone());
         let (watch_events, watch_runs) = (Counter::default(), Counters::default());
@@ -121,6 +152,7 @@ impl Metrics {
             timeouts,
             fallbacks,
             refused,
+            connections,
             audit_lost,
             requests,
             watch_events,
@@ -153,6 +185,11 @@ impl Metrics {
     /// A call was not run.
     pub fn refused(&self, code: &'static str) {
         self.refused.get_or_create(&[("code", code)]).inc();
+    }
+
+    /// A connection was refused, or ended before its client was done.
+    pub fn connection_ended(&self, why: ConnectionEnd) {
+        self.connections.get_or_create(&[("reason", why.as_str())]).inc();
     }
 
     /// Audit entries were dropped.

@@ -4,4 +4,4 @@ mod logs;
 mod metrics;
 
 pub use logs::start;
-pub use metrics::{Gauges, Metrics, older_format};
+pub use metrics::{ConnectionEnd, Gauges, Metrics, older_format};

@@ -67,7 +67,7 @@ impl Toolbox {
         let query = query.map(|query| query.chars().take(QUERY_CHARS_MAX).collect());
         let mut record = Record { tool, query, caller: caller.clone(), started };
         let accepted = || {
-            app.limits.admit(&caller.principal)?;
+            app.limits.admit(&caller.principal, started)?;
             let spec = self.enabled(&record.tool, &caller)?;
             Ok((spec, self.shaped(spec, arguments)?))
         };
@@ -80,7 +80,7 @@ impl Toolbox {
         // A child token: the client's cancel reaches the tool, a timeout does not reach the client's.
         let cancel = cancel.child_token();
         let progress = progress.until(cancel.clone());
-        let call = Call::new(Arc::clone(app), caller, cancel, progress);
+        let call = Call::new(Arc::clone(app), caller, cancel, progress, !spec.effects.read_only);
         // A client that leaves drops this future. The task goes on for as long as it takes to put the work down
         // and to write the call down; only then is its place free.
         let _cancel_if_dropped = call.cancel.clone().drop_guard();

@@ -29,7 +29,6 @@ const FENCED: &[(&str, &[&str])] = &[
     ("hyper", &["src/surfaces/"]),
     ("clap", &["src/surfaces/"]),
     ("tokio_rustls", &["src/surfaces/http/", "src/outbound.rs"]),
-    ("governor", &["src/app/limits.rs"]),
     ("prometheus_client", &["src/telemetry/metrics.rs"]),
     ("sqlx", &["src/store/", "src/postgres/"]),
     ("rusqlite", &["src/store/portable/"]),

@@ -16,7 +16,7 @@ use super::guard::RequestId;
 use super::listen::bind_address;
 use super::oauth;
 use crate::app::App;
-use crate::config::{Config, Required};
+use crate::config::{Config, Required, Server};
 use crate::contract::{ErrorCode, Fault};
 use crate::tenancy::{self, Keyring, Principal, TokenVerifier};
 use crate::tools::{Caller, Surface, View};
@@ -58,8 +58,13 @@ pub(super) fn needs_key(config: &Config) -> bool {
     let open_bind = !bind_address(&config.server.bind).is_ok_and(|ip| ip.is_loopback());
     match config.access.required {
         Required::Always => true,
-        Required::Auto => (open_bind && !config.access.insecure) || config.server.behind_proxy,
+        Required::Auto => (open_bind && !config.access.insecure) || is_behind_proxy(&config.server),
     }
+}
+
+/// Whether the operator says that proxies pass requests on.
+fn is_behind_proxy(server: &Server) -> bool {
+    server.behind_proxy || !server.trusted_proxies.is_empty()
 }
 
 /// Finds out who calls, and leaves the [`Caller`] among the request's extensions.

@@ -4,21 +4,22 @@
 //! minute, and a header should not take so long; so the limits are kept here, below hyper, by what is known of
 //! the connection: has it said anything, does a request run?
 //!
+//! It bounds writing as well: a client that takes nothing of what is written to it is given up, whether it is an answer or the
+//! comment that keeps a stream alive. A stream on which nothing is to be written may be silent for as long as it likes.
+//!
 //! It also sees to the end of a connection. A request may be answered before its body was read. If the socket were closed then,
 //! the system would answer what the client still sends with a reset, and the client would lose the answer. So the write side is
 //! closed first, and what still comes is read and thrown away, for a bounded time.
 
 use std::io;
 use std::pin::Pin;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use http_body::{Body, Frame, SizeHint};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::running::Running;
 use crate::config::Server;
 
 /// Bytes of one read of what is thrown away.
@@ -30,6 +31,8 @@ pub(super) struct Patience {
     first_byte: Duration,
     header: Duration,
     idle: Duration,
+    /// How long a client may take nothing of what is written to it.
+    write: Duration,
     /// How long what is not wanted is read at the end, and how many bytes of it.
     unread: Duration,
     unread_bytes: u64,
@@ -41,83 +44,10 @@ impl From<&Server> for Patience {
             first_byte: Duration::from_millis(server.first_byte_ms),
             header: Duration::from_millis(server.header_ms),
             idle: Duration::from_millis(server.idle_ms),
+            write: Duration::from_millis(server.write_ms),
             unread: Duration::from_millis(server.unread_ms),
             unread_bytes: server.unread_bytes_max,
         }
-    }
-}
-
-/// Requests of one connection that run, their answers' bodies included.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Running(Arc<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    requests: AtomicUsize,
-    /// The body of the last request was not read to its end.
-    unread: AtomicBool,
-}
-
-/// One of them; it ends when this is dropped.
-#[derive(Debug)]
-pub(super) struct RunningRequest(Running);
-
-impl Running {
-    /// A request begins.
-    pub(super) fn begin(&self) -> RunningRequest {
-        self.0.requests.fetch_add(1, Ordering::AcqRel);
-        RunningRequest(self.clone())
-    }
-
-    /// `body`, of which is known whether it was read to its end.
-    pub(super) fn noting<B: Body>(&self, body: B) -> Noted<B> {
-        self.0.unread.store(!body.is_end_stream(), Ordering::Release);
-        Noted { body, running: self.clone() }
-    }
-
-    /// Whether the last request's body was not read to its end.
-    pub(super) fn is_unread(&self) -> bool {
-        self.0.unread.load(Ordering::Acquire)
-    }
-
-    fn any(&self) -> bool {
-        self.0.requests.load(Ordering::Acquire) > 0
-    }
-}
-
-impl Drop for RunningRequest {
-    fn drop(&mut self) {
-        self.0.0.requests.fetch_sub(1, Ordering::AcqRel);
-    }
-}
-
-/// A request's body that tells its connection when it was read to its end.
-pub(super) struct Noted<B> {
-    body: B,
-    running: Running,
-}
-
-impl<B: Body + Unpin> Body for Noted<B> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        if frame.is_none() || self.body.is_end_stream() {
-            self.running.0.unread.store(false, Ordering::Release);
-        }
-        Poll::Ready(frame)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 
@@ -140,6 +70,10 @@ pub(super) struct Watched<S> {
     running: Running,
     awaited: Awaited,
     timer: Pin<Box<Sleep>>,
+    /// Runs while the client takes nothing; made when that happens first.
+    write_timer: Option<Pin<Box<Sleep>>>,
+    /// Whether it runs.
+    blocked: bool,
     /// Bytes that may still be read and thrown away; known once the write side is closed.
     unread_left: Option<u64>,
 }
@@ -148,7 +82,16 @@ impl<S> Watched<S> {
     /// Watches `inner`, which was just accepted.
     pub(super) fn new(inner: S, patience: Patience, running: Running) -> Self {
         let timer = Box::pin(tokio::time::sleep(patience.first_byte));
-        Self { inner, patience, running, awaited: Awaited::FirstByte, timer, unread_left: None }
+        Self {
+            inner,
+            patience,
+            running,
+            awaited: Awaited::FirstByte,
+            timer,
+            write_timer: None,
+            blocked: false,
+            unread_left: None,
+        }
     }
 
     /// Looks what is awaited now, and starts its time if that is new.
@@ -165,9 +108,30 @@ impl<S> Watched<S> {
 
     fn await_now(&mut self, awaited: Awaited, limit: Duration) {
         self.awaited = awaited;
+        let now = Instant::now();
+        self.running.await_request((awaited == Awaited::NextRequest).then_some(now));
         if awaited != Awaited::Nothing {
-            self.timer.as_mut().reset(Instant::now() + limit);
+            self.timer.as_mut().reset(now + limit);
         }
+    }
+
+    /// `written`, or an error once the client has taken nothing for too long.
+    fn timed<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            if std::mem::take(&mut self.blocked) {
+                self.running.await_reader(None);
+            }
+            return written;
+        }
+        let until = Instant::now() + self.patience.write;
+        let timer = self.write_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
+        if !std::mem::replace(&mut self.blocked, true) {
+            timer.as_mut().reset(until);
+            self.running.await_reader(Some(Instant::now()));
+        }
+        ready!(timer.as_mut().poll(context));
+        self.running.give_up();
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -200,7 +164,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write(context, bytes)
+        let written = Pin::new(&mut self.inner).poll_write(context, bytes);
+        self.timed(context, written)
     }
 
     fn poll_write_vectored(
@@ -208,7 +173,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         context: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.inner).poll_write_vectored(context, bytes)
+        let written = Pin::new(&mut self.inner).poll_write_vectored(context, bytes);
+        self.timed(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -216,7 +182,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.inner).poll_flush(context)
+        let flushed = Pin::new(&mut self.inner).poll_flush(context);
+        self.timed(context, flushed)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -224,7 +191,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         let left = match this.unread_left {
             Some(left) => left,
             None => {
-                ready!(Pin::new(&mut this.inner).poll_shutdown(context))?;
+                let shut = Pin::new(&mut this.inner).poll_shutdown(context);
+                ready!(this.timed(context, shut))?;
                 this.timer.as_mut().reset(Instant::now() + this.patience.unread);
                 this.patience.unread_bytes
             }
@@ -271,13 +239,20 @@ pub(super) async fn throw_away(stream: &mut (impl AsyncRead + Unpin)) -> io::Res
 
 #[cfg(test)]
 mod tests {
+    use super::super::running::{NOT_READING, Worth};
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     const SHORT: Duration = Duration::from_millis(1);
     const LONG: Duration = Duration::from_secs(3600);
-    const LASTING: Patience =
-        Patience { first_byte: LONG, header: LONG, idle: LONG, unread: LONG, unread_bytes: 1000 };
+    const LASTING: Patience = Patience {
+        first_byte: LONG,
+        header: LONG,
+        idle: LONG,
+        write: LONG,
+        unread: LONG,
+        unread_bytes: 1000,
+    };
 
     /// What a read of one byte comes to; only a limit that is `SHORT` ends a wait.
     async fn read(stream: &mut Watched<tokio::io::DuplexStream>) -> Result<u8, io::ErrorKind> {
@@ -323,11 +298,68 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_client_that_takes_nothing_is_given_up() {
+        let (mut client, server) = tokio::io::duplex(16);
+        let running = Running::default();
+        let patience = Patience { write: Duration::from_secs(1), ..LASTING };
+        let mut stream = Watched::new(server, patience, running.clone());
+        // Each part that is taken buys the next one its whole time.
+        let reading = tokio::spawn(async move {
+            let mut taken = [0; 8];
+            for _ in 0..6 {
+                tokio::time::sleep(Duration::from_millis(250)).await;
+                client.read_exact(&mut taken).await.unwrap();
+            }
+            client
+        });
+        stream.write_all(&[b'x'; 64]).await.unwrap();
+        let client = reading.await.unwrap();
+        assert!(!running.is_given_up());
+        let error = stream.write_all(&[b'x'; 64]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert!(running.is_given_up());
+        drop(client);
+    }
+
+    #[tokio::test]
+    async fn a_silent_stream_is_not_given_up() {
+        let (mut client, server) = tokio::io::duplex(16);
+        let running = Running::default();
+        let patience = Patience { write: SHORT, ..LASTING };
+        let mut stream = Watched::new(server, patience, running.clone());
+        let request = running.begin();
+        client.write_all(b"b").await.unwrap();
+        assert_eq!(read(&mut stream).await, Ok(b'b'));
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        stream.write_all(b": alive").await.unwrap();
+        stream.flush().await.unwrap();
+        assert!(!running.is_given_up(), "nothing had to be taken");
+        drop(request);
+    }
+
+    #[tokio::test]
+    async fn what_nobody_reads_is_worth_less_than_what_idles() {
+        let (client, server) = tokio::io::duplex(16);
+        let running = Running::default();
+        let mut stream = Watched::new(server, LASTING, running.clone());
+        assert_eq!(running.worth(Instant::now()), Worth::Used, "it may still ask");
+        stream.await_now(Awaited::NextRequest, LONG);
+        assert!(matches!(running.worth(Instant::now()), Worth::Idle(_)));
+        let begun = running.begin();
+        assert_eq!(running.worth(Instant::now()), Worth::Used);
+        let blocked = tokio::time::timeout(SHORT, stream.write_all(&[b'x'; 64])).await;
+        assert!(blocked.is_err());
+        assert!(matches!(running.worth(Instant::now() + NOT_READING), Worth::Unread(_)));
+        assert!(Worth::Unread(Instant::now()) < Worth::Idle(Instant::now()));
+        drop((begun, client));
+    }
+
+    #[tokio::test]
     async fn what_was_not_read_is_read_at_the_end_within_bounds() {
         let closed = |unread: bool, patience: Patience, sent: usize, client_closes: bool| async move {
             let (mut client, server) = tokio::io::duplex(16);
             let running = Running::default();
-            running.0.unread.store(unread, Ordering::Release);
+            running.set_unread(unread);
             let mut stream = Watched::new(server, patience, running);
             let sending = tokio::spawn(async move {
                 let sent = client.write_all(&vec![b'x'; sent]).await.is_ok();

@@ -2,6 +2,7 @@
 //!
 //! A page in the user's browser can send requests to loopback. `Host` tells a rebound DNS name from us,
 //! `Origin` tells a foreign page from a local one; both are checked on every route, `/mcp` included.
+//! Whoever stands before us may read another line of a header than we do, so a header that decides something comes once.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -12,14 +13,32 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::access::Ends;
+use super::access::{API_KEY, Ends, PROJECT, READ_ONLY, TOOLSETS};
 use super::answer;
 use crate::app::App;
 use crate::config::Server;
 use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer::fresh_request_id;
+use crate::surfaces::mcp::{SESSION_ID, TEXT};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+/// Headers that decide where a request ends, who sends it, or what it may do: a second one is refused, also an equal one. (Of two
+/// equal `Content-Length`, which say one thing only, hyper passes one on; two different ones it refuses itself.)
+const ONCE: [HeaderName; 13] = [
+    header::HOST,
+    header::CONTENT_LENGTH,
+    header::TRANSFER_ENCODING,
+    header::CONTENT_TYPE,
+    header::AUTHORIZATION,
+    header::ORIGIN,
+    API_KEY,
+    PROJECT,
+    TOOLSETS,
+    READ_ONLY,
+    REQUEST_ID,
+    HeaderName::from_static(SESSION_ID),
+    HeaderName::from_static(TEXT),
+];
 /// Longer ids of clients are replaced by one of ours.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
@@ -34,8 +53,12 @@ pub(super) async fn guard(State(app): State<Arc<App>>, mut request: Request, nex
         server: &app.config.server,
         local: request.extensions().get::<Ends>().map(|ends| ends.local.ip()),
     };
-    let mut response = match names.foreign(request.uri(), request.headers()) {
-        Some(fault) => answer::refused(&app, StatusCode::FORBIDDEN, &fault, &id),
+    let refused = match ambiguous(request.uri(), request.headers()) {
+        Some(fault) => Some((StatusCode::BAD_REQUEST, fault)),
+        None => names.foreign(request.uri(), request.headers()).map(|fault| (StatusCode::FORBIDDEN, fault)),
+    };
+    let mut response = match refused {
+        Some((status, fault)) => answer::refused(&app, status, &fault, &id),
         None => {
             request.extensions_mut().insert(RequestId(id.clone()));
             next.run(request).await
@@ -54,6 +77,33 @@ fn accepted_id(headers: &HeaderMap) -> Option<String> {
         && id.len() <= REQUEST_ID_BYTES_MAX
         && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
     harmless.then(|| id.to_owned())
+}
+
+/// Why the request can be read in two ways, if it can.
+fn ambiguous(uri: &Uri, headers: &HeaderMap) -> Option<Fault> {
+    let fault =
+        |message: String, hint: &str| Some(Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint));
+    if let Some(name) = ONCE.iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
+        return fault(
+            format!("The request has more than one `{name}` header."),
+            "Send each header once; a proxy must replace what it passes on, not add to it.",
+        );
+    }
+    // An absolute target names the host once more.
+    let (target, host) = (uri.authority()?, headers.get(header::HOST)?);
+    let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
+    let port = |authority: &Authority| {
+        authority.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 })
+    };
+    let same = host
+        .is_some_and(|host| host.host().eq_ignore_ascii_case(target.host()) && port(&host) == port(target));
+    match same {
+        true => None,
+        false => fault(
+            "The Host header names another host than the request's target.".to_owned(),
+            "Send the path alone as the target, and the host in the Host header.",
+        ),
+    }
 }
 
 /// The names under which this server is reached.
@@ -153,6 +203,30 @@ mod tests {
             assert!(refused(Some(host), None), "{host}");
         }
         assert!(refused(None, None), "no host at all");
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_refused() {
+        let refused = |target: &str, lines: &[(&str, &str)]| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in lines {
+                headers.append(HeaderName::try_from(*name).unwrap(), HeaderValue::from_str(value).unwrap());
+            }
+            ambiguous(&target.parse().unwrap(), &headers).is_some()
+        };
+        for name in ONCE {
+            assert!(!refused("/", &[(name.as_str(), "a")]), "{name}");
+            assert!(refused("/", &[(name.as_str(), "a"), (name.as_str(), "a")]), "{name}");
+        }
+        assert!(!refused("/", &[("accept", "a"), ("accept", "b"), ("cookie", "a"), ("cookie", "b")]));
+        for host in ["localhost:7171", "LOCALHOST:7171"] {
+            assert!(!refused("http://localhost:7171/", &[("host", host)]), "{host}");
+        }
+        assert!(!refused("http://localhost/", &[("host", "localhost:80")]));
+        assert!(!refused("http://localhost/", &[]), "the target alone names it");
+        for host in ["localhost", "localhost:7172", "evil.example:7171", "", "a b"] {
+            assert!(refused("http://localhost:7171/", &[("host", host)]), "{host}");
+        }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use futures::future::Either;
 use hyper::body::Incoming;
@@ -26,12 +26,16 @@ use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
 use super::access::{Ends, needs_key};
-use super::connection::{Patience, Running, Watched, throw_away};
+use super::connection::{Patience, Watched, throw_away};
+use super::forwarded::{Client, Proxies};
+use super::places::{Full, PassedOn, Place, Places};
 use super::routes::router;
+use super::running::{Running, RunningRequest};
 use super::tls::Tls;
 use crate::app::App;
 use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer;
+use crate::telemetry::ConnectionEnd;
 use crate::tenancy::{self, TokenVerifier};
 
 /// How long a connection that is one too many may take to read its refusal.
@@ -46,24 +50,26 @@ pub struct Listening {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<Tls>,
+    proxies: Proxies,
 }
 
 /// Binds `server.bind` and `server.port`; port 0 takes a free one.
 ///
 /// # Errors
 /// `FORBIDDEN` for an address beyond loopback without keys, `INVALID_INPUT` for what is no address, no
-/// certificate or no issuer, `ILLEGAL_STATE` when the port is taken; storage faults.
+/// certificate, no issuer or no proxy, `ILLEGAL_STATE` when the port is taken; storage faults.
 pub async fn listen(app: &App) -> Result<Listening, Fault> {
     let server = &app.config.server;
     let address = SocketAddr::new(bind_address(&server.bind)?, server.port);
     let tls = Tls::configured(server)?;
+    let proxies = Proxies::configured(server)?;
     TokenVerifier::configured(&app.config.oauth, Arc::clone(&app.clock))?;
     guarded(app, address.ip()).await?;
     let listener = TcpListener::bind(address).await.map_err(|error| unbound(address, &error))?;
     let address = listener
         .local_addr()
         .map_err(|error| Fault::internal("The bound address could not be read.", error))?;
-    Ok(Listening { listener, address, tls })
+    Ok(Listening { listener, address, tls, proxies })
 }
 
 impl Listening {
@@ -92,7 +98,8 @@ impl Listening {
             router,
             tls: self.tls,
             local: self.address,
-            places: Arc::new(Semaphore::new(app.config.server.connections_max)),
+            places: Arc::new(Places::new(&app.config.server)),
+            proxies: self.proxies,
             refusals: Arc::new(Semaphore::new(REFUSALS_MAX)),
             kill: CancellationToken::new(),
             open: TaskTracker::new(),
@@ -121,7 +128,8 @@ struct Connections {
     router: Router,
     tls: Option<Tls>,
     local: SocketAddr,
-    places: Arc<Semaphore>,
+    places: Arc<Places>,
+    proxies: Proxies,
     refusals: Arc<Semaphore>,
     /// Ends connections that did not end by themselves.
     kill: CancellationToken,
@@ -150,14 +158,31 @@ impl Connections {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else { return self.refuse(stream) };
+        if let Err(error) = bounded(&stream, Duration::from_millis(self.app.config.server.write_ms)) {
+            tracing::debug!(%error, "a limit of the connection could not be set");
+        }
+        let address = peer.ip();
+        let client = (!self.proxies.trusts(address)).then(|| Client::from(address));
+        let running = Running::default();
+        let place = match self.places.take(client, running.clone(), self.kill.child_token()) {
+            Err(full) => return self.refuse(stream, full),
+            Ok((place, displaced)) => {
+                if displaced {
+                    self.app.metrics.connection_ended(ConnectionEnd::Displaced);
+                }
+                Arc::new(place)
+            }
+        };
         let connections = Arc::clone(self);
         self.open.spawn(async move {
-            let _place = place;
             let _counted = Counted::new(&connections.app);
-            let served = pin!(connections.serve(stream, peer));
-            let killed = pin!(connections.kill.cancelled());
-            if let Either::Left((Err(error), _)) = futures::future::select(served, killed).await {
+            let ended = place.end.clone();
+            let served = pin!(connections.serve(stream, peer, &place, running.clone()));
+            let ended = pin!(ended.cancelled());
+            if let Either::Left((Err(error), _)) = futures::future::select(served, ended).await {
+                if running.is_given_up() {
+                    connections.app.metrics.connection_ended(ConnectionEnd::NotReading);
+                }
                 tracing::debug!(%error, "a connection ended early");
             }
         });
@@ -167,15 +192,17 @@ impl Connections {
         &self,
         stream: TcpStream,
         peer: SocketAddr,
+        place: &Arc<Place>,
+        running: Running,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let local = stream.local_addr().unwrap_or(self.local);
         let ends = Ends { peer, local };
         match &self.tls {
-            None => self.speak(stream, ends).await,
+            None => self.speak(stream, ends, place, running).await,
             Some(tls) => {
                 let limit = Duration::from_millis(self.app.config.server.first_byte_ms);
                 let stream = tokio::time::timeout(limit, tls.acceptor().accept(stream)).await??;
-                self.speak(stream, ends).await
+                self.speak(stream, ends, place, running).await
             }
         }
     }
@@ -185,25 +212,30 @@ impl Connections {
         &self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         ends: Ends,
+        place: &Arc<Place>,
+        running: Running,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let running = Running::default();
         let stream = Watched::new(stream, Patience::from(&self.app.config.server), running.clone());
         let router = self.router.clone();
         let service = service_fn(move |request: hyper::Request<Incoming>| {
             let (mut router, begun) = (router.clone(), running.begin());
             let running = running.clone();
+            let passed_on = self.passed_on(&request, ends, place);
             let mut request: Request = request.map(|body| Body::new(running.noting(body)));
             request.extensions_mut().insert(ends);
             async move {
-                let mut response: Response = match router.call(request).await {
-                    Ok(response) => response,
-                    Err(never) => match never {},
+                let (mut response, held): (Response, _) = match passed_on {
+                    Err(full) => (self.refusal(full), (begun, None)),
+                    Ok(passed_on) => match router.call(request).await {
+                        Ok(response) => (response, (begun, passed_on)),
+                        Err(never) => match never {},
+                    },
                 };
                 // What follows on this connection would be the rest of the body.
                 if running.is_unread() {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok::<_, std::convert::Infallible>(response.map(|body| holding(body, begun)))
+                Ok::<_, std::convert::Infallible>(response.map(|body| holding(body, held)))
             }
         });
         // The watch below keeps the time of headers; see there.
@@ -219,14 +251,43 @@ impl Connections {
         Ok(connection.await?)
     }
 
-    /// Says that there are too many connections, and closes.
-    fn refuse(self: &Arc<Self>, mut stream: TcpStream) {
-        let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
+    /// Counts a request that a listed proxy passed on for whom it comes from.
+    fn passed_on(
+        &self,
+        request: &hyper::Request<Incoming>,
+        ends: Ends,
+        place: &Arc<Place>,
+    ) -> Result<Option<PassedOn>, Full> {
+        if !self.proxies.trusts(ends.peer.ip()) {
+            return Ok(None);
+        }
+        place.pass_on(self.proxies.client(request.headers()).map(Client::from)).map(Some)
+    }
+
+    /// The answer to a request for whose client there is no place.
+    fn refusal(&self, full: Full) -> Response {
+        self.count_refusal(full);
+        let fault = too_many(full, &self.places);
+        let id = answer::fresh_request_id(&self.app);
+        super::answer::refused(&self.app, StatusCode::SERVICE_UNAVAILABLE, &fault, &id)
+    }
+
+    fn count_refusal(&self, full: Full) {
         self.app.metrics.refused(ErrorCode::QueueOverloaded.as_str());
+        self.app.metrics.connection_ended(match full {
+            Full::Client => ConnectionEnd::AddressFull,
+            Full::Server => ConnectionEnd::Full,
+        });
+    }
+
+    /// Says that there are too many connections, and closes.
+    fn refuse(self: &Arc<Self>, mut stream: TcpStream, full: Full) {
+        self.count_refusal(full);
+        let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
         let connections = Arc::clone(self);
         self.open.spawn(async move {
             let _refusal = refusal;
-            let answer = too_many(&connections.app);
+            let answer = refused_unread(&connections.app, &too_many(full, &connections.places));
             let written = async {
                 stream.write_all(answer.as_bytes()).await?;
                 stream.shutdown().await?;
@@ -249,22 +310,43 @@ impl Connections {
     }
 }
 
+/// Has the system give the connection up when the client's machine takes nothing for so long: also what stands in the system's
+/// own buffers, such as the comments that keep a stream alive, and also after the connection was closed here.
+#[cfg(target_os = "linux")]
+fn bounded(stream: &TcpStream, limit: Duration) -> io::Result<()> {
+    socket2::SockRef::from(stream).set_tcp_user_timeout(Some(limit))
+}
+
+/// Other systems have no such limit; what this process has not handed over is bounded all the same.
+#[cfg(not(target_os = "linux"))]
+fn bounded(_: &TcpStream, _: Duration) -> io::Result<()> {
+    Ok(())
+}
+
 /// The body, which keeps its request running until it is over.
-fn holding(body: Body, running: super::connection::RunningRequest) -> Body {
+fn holding(body: Body, held: (RunningRequest, Option<PassedOn>)) -> Body {
     use http_body_util::BodyExt;
     Body::new(body.map_frame(move |frame| {
-        let _held = &running;
+        let _held = &held;
         frame
     }))
 }
 
-/// The answer to a connection too many, as it goes over the wire.
-fn too_many(app: &App) -> String {
-    let max = app.config.server.connections_max;
-    let fault = Fault::new(ErrorCode::QueueOverloaded, "The server has too many open connections.")
+/// Why there is no place for a connection or a request.
+fn too_many(full: Full, places: &Places) -> Fault {
+    let [all, of_one] = places.limits();
+    let (message, max) = match full {
+        Full::Server => ("The server has too many open connections.", all),
+        Full::Client => ("Your address has as many open connections as one address may have.", of_one),
+    };
+    Fault::new(ErrorCode::QueueOverloaded, message)
         .with_details(json!({ "queue": { "max": max, "size": max } }))
-        .with_hint("Try again in a second, and keep fewer connections open.");
-    let body = answer::json(&answer::failed(app, &fault, None)).to_string();
+        .with_hint("Try again in a second, and keep fewer connections open.")
+}
+
+/// The answer to a connection of which nothing is read, as it goes over the wire.
+fn refused_unread(app: &App, fault: &Fault) -> String {
+    let body = answer::json(&answer::failed(app, fault, None)).to_string();
     format!(
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n\
          Content-Length: {}\r\n\r\n{body}",

@@ -1,11 +1,14 @@
 //! HTTP: the tools as routes, MCP below `/mcp`, one guard over both (T §7).
 //!
-//! A connection comes through [`listen`](mod@listen) and [`connection`], a request through [`guard`] (may this page and
+//! A connection comes through [`listen`](mod@listen) and [`connection`] and has one of its [`places`], a request through [`guard`] (may this page and
 //! this host?) and [`access`] (who is it?), to the [`routes`].
 
 mod listen;
 
 mod connection;
+mod forwarded;
+mod places;
+mod running;
 mod tls;
 
 mod access;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use pairofcleats::telemetry::{Gauges, Metrics, older_format};
+use pairofcleats::telemetry::{ConnectionEnd, Gauges, Metrics, older_format};
 use promql_parser::parser::{self, Expr, LabelModifier};
 use promql_parser::util::{ExprVisitor, walk_expr};
 use serde_json::Value;
@@ -18,6 +18,7 @@ fn metrics() -> BTreeMap<String, BTreeSet<String>> {
     metrics.ran(true, "ok", Duration::from_millis(1));
     metrics.fell_back("degraded");
     metrics.refused("RATE_LIMITED");
+    metrics.connection_ended(ConnectionEnd::NotReading);
     metrics.lost_audit(1);
     metrics.answered("/search".to_owned(), 200);
     metrics.heard(1);

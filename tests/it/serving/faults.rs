@@ -125,7 +125,11 @@ async fn what_is_too_large_is_refused_unread() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_connections_are_refused_in_order() {
-    let served = Served::start(|config| config.server.connections_max = 50).await;
+    let served = Served::start(|config| {
+        config.server.connections_max = 100;
+        config.server.connections_per_address_max = 50;
+    })
+    .await;
     let mut open = Vec::new();
     for _ in 0..1000 {
         open.push(TcpStream::connect(served.address()).await.unwrap());

@@ -7,6 +7,8 @@ mod access;
 mod echoes;
 mod faults;
 mod fixtures;
+mod greedy;
+mod headers;
 mod http;
 mod malformed;
 mod openapi;

@@ -25,6 +25,7 @@ pub(super) fn to_be_measured(config: &mut Config) {
     config.server.tls_certificate = None;
     config.server.tls_key = None;
     config.server.behind_proxy = false;
+    config.server.trusted_proxies.clear();
     config.access.required = Required::Auto;
     config.access.calls_per_minute = 0;
 }
