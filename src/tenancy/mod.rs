@@ -1,8 +1,8 @@
 //! Whose data: which project a call is about, and that its workspace exists.
 //!
 //! A call goes [`resolve()`] (which project?; where nothing names one, [`Workflow`] may know), then [`open`] (is it
-//! there?) or, when it writes, [`provision`] (make it so). Who calls is a [`Principal`]; [`TokenVerifier`] makes one
-//! of an access token.
+//! there?) or, when it writes, [`provision`] (make it so). What a repository's own file chose is written into only if
+//! the user [`Trust`]s the file. Who calls is a [`Principal`]; [`TokenVerifier`] makes one of an access token.
 
 mod grants;
 mod keys;
@@ -10,6 +10,7 @@ mod oauth;
 mod principal;
 mod resolve;
 mod roots;
+mod trust;
 mod workflow;
 
 use crate::contract::{ErrorCode, Fault, ProjectId};
@@ -20,8 +21,9 @@ pub use grants::who_may_index;
 pub use keys::{Issued, Keyring, NewKey, issue, list as list_keys, revoke};
 pub use oauth::{Denied, ResourceMetadata, TokenVerifier, protected_resource_metadata};
 pub use principal::{Principal, Projects, Scope};
-pub use resolve::{SESSION_FILE, Session, resolve};
+pub use resolve::{Chosen, SESSION_FILE, Session, SessionFile, resolve, session_file};
 pub use roots::{AllowedRoots, RepositoryRoot, check_settings};
+pub use trust::Trust;
 pub use workflow::Workflow;
 
 /// The project, if its workspace exists; never creates one. Tables of an older program are brought up to date.

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
@@ -22,6 +22,34 @@ struct SessionConfiguration {
     project_id: Option<String>,
 }
 
+/// A session configuration that names a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionFile {
+    /// Where it lies, without links in its folders.
+    pub path: PathBuf,
+    /// The project that it names, as it stands there.
+    pub project_id: String,
+    /// All of it, as far as it is read.
+    pub(super) text: String,
+}
+
+/// The project of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The project.
+    pub id: ProjectId,
+    /// The rule that chose it.
+    pub decided_by: DecidedBy,
+    /// The session configuration that chose it. It may come from whoever wrote the repository; see [`super::Trust`].
+    pub file: Option<SessionFile>,
+}
+
+impl Chosen {
+    fn new(id: ProjectId, decided_by: DecidedBy) -> Self {
+        Self { id, decided_by, file: None }
+    }
+}
+
 /// What a caller's session says about the project.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Session<'a> {
@@ -37,26 +65,29 @@ pub struct Session<'a> {
 /// # Errors
 /// `VALIDATION_ERROR` for a malformed id, also in the session configuration: indexing into another project
 /// than the one that is written there would be worse.
-pub fn resolve(argument: Option<&str>, session: Session<'_>) -> Result<(ProjectId, DecidedBy), Fault> {
+pub fn resolve(argument: Option<&str>, session: Session<'_>) -> Result<Chosen, Fault> {
     if let Some(text) = argument {
-        return Ok((ProjectId::parse(text)?, DecidedBy::Argument));
+        return Ok(Chosen::new(ProjectId::parse(text)?, DecidedBy::Argument));
     }
     if let Some(text) = session.project {
-        return Ok((ProjectId::parse(text)?, DecidedBy::Session));
+        return Ok(Chosen::new(ProjectId::parse(text)?, DecidedBy::Session));
     }
-    if let Some(text) = session.directory.map(configured).transpose()?.flatten() {
-        let id = ProjectId::parse(&text).map_err(|error| {
+    if let Some(file) = session.directory.map(session_file).transpose()?.flatten() {
+        let id = ProjectId::parse(&file.project_id).map_err(|error| {
             let hint = format!("Correct `project_id` in the nearest {SESSION_FILE}: 1 to 50 characters of a-z, 0-9 and single hyphens.");
             Fault::from(error).with_hint(hint)
         })?;
-        return Ok((id, DecidedBy::Session));
+        return Ok(Chosen { file: Some(file), ..Chosen::new(id, DecidedBy::Session) });
     }
-    Ok((ProjectId::default_workspace(), DecidedBy::Default))
+    Ok(Chosen::new(ProjectId::default_workspace(), DecidedBy::Default))
 }
 
-/// The project id of the nearest session configuration that has one. A nearer file without an id does not
+/// The nearest session configuration that names a project, from `directory` upward. A nearer file without an id does not
 /// hide a farther one with it.
-fn configured(directory: &Path) -> Result<Option<String>, Fault> {
+///
+/// # Errors
+/// `VALIDATION_ERROR` for one that cannot be read.
+pub fn session_file(directory: &Path) -> Result<Option<SessionFile>, Fault> {
     for level in directory.ancestors().take(LEVELS_MAX) {
         let path = level.join(SESSION_FILE);
         if !path.is_file() {
@@ -75,8 +106,9 @@ fn configured(directory: &Path) -> Result<Option<String>, Fault> {
         };
         read.map_err(|e| unusable(e.into()))?;
         let session: SessionConfiguration = serde_json::from_str(&text).map_err(|e| unusable(e.into()))?;
-        if session.project_id.is_some() {
-            return Ok(session.project_id);
+        if let Some(project_id) = session.project_id {
+            let level = level.canonicalize().unwrap_or_else(|_| level.to_owned());
+            return Ok(Some(SessionFile { path: level.join(SESSION_FILE), project_id, text }));
         }
     }
     Ok(None)
@@ -92,8 +124,9 @@ mod tests {
         let deep = dir.path().join("a/b");
         std::fs::create_dir_all(&deep).unwrap();
         let who = |argument| {
-            let (id, by) = resolve(argument, Session { project: None, directory: Some(&deep) }).unwrap();
-            (id.as_str().to_owned(), by)
+            let chosen = resolve(argument, Session { project: None, directory: Some(&deep) }).unwrap();
+            assert_eq!(chosen.file.is_some(), argument.is_none() && chosen.decided_by == DecidedBy::Session);
+            (chosen.id.as_str().to_owned(), chosen.decided_by)
         };
         assert_eq!(who(None), ("default".into(), DecidedBy::Default));
         std::fs::write(dir.path().join(SESSION_FILE), r#"{"project_id": "client-a", "search": {}}"#).unwrap();
@@ -102,11 +135,9 @@ mod tests {
         assert_eq!(who(None), ("client-a".into(), DecidedBy::Session));
         assert_eq!(who(Some("x")), ("x".into(), DecidedBy::Argument));
         let named = Session { project: Some("client-b"), directory: Some(&deep) };
-        assert_eq!(
-            resolve(None, named).unwrap().0.as_str(),
-            "client-b",
-            "what the client was set up with is nearer"
-        );
+        let chosen = resolve(None, named).unwrap();
+        assert_eq!(chosen.id.as_str(), "client-b", "what the client was set up with is nearer");
+        assert_eq!(chosen.file, None, "and the user said it, no file");
     }
 
     #[test]

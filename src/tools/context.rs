@@ -13,7 +13,7 @@ use crate::contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, SearchScope, 
 use crate::embedding::ModelName;
 use crate::search::{as_shown, tokens};
 use crate::store::{DecidedBy, ModelFacts, Project};
-use crate::tenancy::{self, Principal, Session};
+use crate::tenancy::{self, Principal, Session, Trust};
 use crate::tools::view::View;
 
 /// Tokens of the envelope that come after the tool is done: the duration's digits and the code of one more warning.
@@ -30,6 +30,8 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// Where progress goes.
     pub progress: Progress,
+    /// Whether the tool changes something, so that no unconfirmed file may choose its project.
+    writes: bool,
     notes: Arc<Mutex<Notes>>,
     /// What workflow-mcp said to this call, so that all its steps mean the same project.
     active: Arc<OnceCell<Option<ProjectId>>>,
@@ -162,8 +164,20 @@ struct Notes {
 
 impl Call {
     /// A call that has not run yet.
-    pub(super) fn new(app: Arc<App>, caller: Caller, cancel: CancellationToken, progress: Progress) -> Self {
-        Self { app, caller, cancel, progress, notes: Arc::default(), active: Arc::default() }
+    pub(super) fn new(
+        app: Arc<App>,
+        caller: Caller,
+        cancel: CancellationToken,
+        progress: Progress,
+        writes: bool,
+    ) -> Self {
+        Self { app, caller, cancel, progress, writes, notes: Arc::default(), active: Arc::default() }
+    }
+
+    /// The same call where it only looks at a project.
+    #[must_use]
+    pub(super) fn reading(&self) -> Self {
+        Self { writes: false, ..self.clone() }
     }
 
     /// Adds a warning to the answer.
@@ -226,9 +240,16 @@ impl Call {
     }
 
     /// Which project is meant, and by which rule.
+    ///
+    /// # Errors
+    /// `FORBIDDEN` where the call writes, and a file chose the project that the user did not confirm.
     async fn chosen(&self, project_id: Option<&str>) -> Result<(ProjectId, DecidedBy), Fault> {
         let (project, directory) = (self.caller.project.as_deref(), self.caller.directory.as_deref());
-        let (mut id, mut decided_by) = tenancy::resolve(project_id, Session { project, directory })?;
+        let chosen = tenancy::resolve(project_id, Session { project, directory })?;
+        if let (true, Some(file)) = (self.writes, &chosen.file) {
+            Trust::new(&self.app.layout).require(file)?;
+        }
+        let (mut id, mut decided_by) = (chosen.id, chosen.decided_by);
         if let (DecidedBy::Default, Some(workflow)) = (decided_by, &self.app.workflow)
             && let Some(active) = self.active.get_or_init(|| workflow.active()).await
         {

@@ -44,5 +44,6 @@ mod status;
 mod storage;
 mod surfaces;
 mod triage;
+mod trusting;
 mod upkeep;
 mod workflow;

@@ -6,7 +6,7 @@ use clap::{ArgAction, Parser, Subcommand};
 
 use super::{
     bench, bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models,
-    projects, quickstart, search, serve, tools, triage, watch,
+    projects, quickstart, search, serve, tools, triage, trust, watch,
 };
 use crate::config::Overrides;
 
@@ -84,6 +84,8 @@ pub(super) enum Command {
     Models(models::Args),
     /// Security findings: ingest reports, decide, gather context
     Triage(triage::Args),
+    /// Let a repository's .pairofcleats.json choose the project of calls that write
+    Trust(trust::Args),
     /// Make, list and revoke API keys of the server
     Keys(keys::Args),
     /// Check the installation and say how to mend it

@@ -39,8 +39,12 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
     let mut stop = StopSignal::install();
     let place = std::env::current_dir().ok();
     let standing = tenancy::Session { project: None, directory: place.as_deref() };
-    let (project, _) = tenancy::resolve(args.project.as_deref(), standing)?;
-    let root = AllowedRoots::of_project(&app.config.indexing, &project).check(args.path.as_ref())?;
+    let chosen = tenancy::resolve(args.project.as_deref(), standing)?;
+    // Each run writes, and would be refused one by one.
+    if let Some(file) = &chosen.file {
+        tenancy::Trust::new(&app.layout).require(file)?;
+    }
+    let root = AllowedRoots::of_project(&app.config.indexing, &chosen.id).check(args.path.as_ref())?;
     let runs = Runs { session, args, state: Mutex::default() };
     let following = follow(app, &root, &app.shutdown, |news| tell(session, &news), || runs.once());
     tokio::pin!(following);

@@ -132,7 +132,7 @@ async fn outdated(
     root: Option<PathBuf>,
     fingerprint: [u8; 32],
 ) -> Result<Vec<String>, Fault> {
-    let Some(project) = call.project_if_any(project_id).await? else { return Ok(Vec::new()) };
+    let Some(project) = call.reading().project_if_any(project_id).await? else { return Ok(Vec::new()) };
     let known = repository::all(call, &project).await?;
     let meant = |known_root: &str| root.as_ref().is_none_or(|root| root.as_os_str() == known_root);
     let other = known.into_iter().filter(|row| meant(&row.root) && row.versions.dictionary != fingerprint);

@@ -156,7 +156,7 @@ pub(in crate::tools) async fn require_known(call: &Call, id: &str) -> Result<(),
 
 /// The model of the project that the call names, or that its repository names.
 async fn of_project(call: &Call, input: &Input) -> Result<Option<ModelName>, Fault> {
-    let mut here = call.clone();
+    let mut here = call.reading();
     if let Some(repo) = folder("repoPath", input.repo_path.as_deref())? {
         here.caller.directory = Some(repo);
     } else if input.project_id.is_none() {
