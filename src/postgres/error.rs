@@ -45,6 +45,13 @@ fn by_sqlstate(code: &str) -> Fault {
             fault.retryable = false;
             fault
         }
+        state if DAMAGE.contains(&state) => {
+            let mut fault = unavailable("A file of the database is damaged, or gone.").with_hint(
+                "`pairofcleats doctor` says which project it belongs to; `pairofcleats doctor --repair` makes an index anew from its repositories.",
+            );
+            fault.retryable = false;
+            fault
+        }
         "40001" | "40P01" | "55P03" => {
             unavailable("The database was busy with the same rows; nothing was changed.")
                 .with_hint("Try again.")
@@ -55,6 +62,14 @@ fn by_sqlstate(code: &str) -> Fault {
         _ => Fault::new(ErrorCode::Internal, "The database refused a statement.")
             .with_hint("Look at the server's log and report it with the request id."),
     }
+}
+
+/// SQLSTATEs of what cannot be read from disk: a page or a long value, an index, a file that is not there.
+const DAMAGE: [&str; 3] = ["XX001", "XX002", "58P01"];
+
+/// Whether the fault says that something on the database's disk is damaged.
+pub(crate) fn is_damage(fault: &Fault) -> bool {
+    sqlstate(fault).is_some_and(|state| DAMAGE.contains(&state.as_str()))
 }
 
 /// SQLSTATE of the database error behind `fault`, if it has one.
@@ -112,6 +127,9 @@ mod tests {
             ("08006", ErrorCode::StorageUnavailable, true),
             ("28P01", ErrorCode::StorageUnavailable, false),
             ("42501", ErrorCode::PermissionDenied, false),
+            ("XX001", ErrorCode::StorageUnavailable, false),
+            ("XX002", ErrorCode::StorageUnavailable, false),
+            ("58P01", ErrorCode::StorageUnavailable, false),
             ("57014", ErrorCode::ToolTimeout, true),
             ("23505", ErrorCode::Internal, false),
         ] {

@@ -14,7 +14,7 @@ mod vector_extension;
 
 pub use connect::{Database, external, parse_url};
 pub use error::retry_stale_plan;
-pub(crate) use error::sqlstate;
+pub(crate) use error::{is_damage, sqlstate};
 pub use guard::{Query, Tx, sql};
 pub use migrate::{CONTROL, MODULES, Migration, Module, SEARCH, TRIAGE, newest, statements, tables_of};
 pub use pools::Pool;

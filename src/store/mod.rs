@@ -6,6 +6,7 @@
 
 mod arrived;
 mod control;
+pub mod damage;
 pub mod deletion;
 mod door;
 pub mod portable;

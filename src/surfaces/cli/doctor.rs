@@ -4,18 +4,34 @@ use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
+use super::install::install;
 use super::output::{BAD, BOLD, GOOD, NOTE, styled};
+use super::rebuild::rebuild;
 use super::session::{Exit, Ran, Session};
 use crate::app::{App, blocking, freshness};
 use crate::contract::Fault;
+use crate::store::damage::{self, DamagedTable};
+use crate::store::{DecidedBy, projects, sizes};
 use crate::surfaces::{answer, http};
 use crate::tenancy;
 use crate::tools::Progress;
 use crate::upkeep::assets::{AssetReport, AssetState, survey};
 
+/// What the database keeps.
+const DATA: &str = "data";
+/// A database of more bytes is read only when that is asked for.
+const READ_BYTES_MAX: u64 = 8 << 30;
+
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {}
+pub(super) struct Args {
+    /// Mend what can be mended: bring damaged and missing runtime files again, make damaged indexes anew from their repositories
+    #[arg(long)]
+    repair: bool,
+    /// Read all of the database, however large it is
+    #[arg(long)]
+    all: bool,
+}
 
 /// One thing that was looked at.
 #[derive(Debug, Serialize)]
@@ -48,8 +64,15 @@ struct Issue {
 }
 
 /// Runs the command; fails if any check does.
-pub(super) async fn run(session: &Session) -> Ran {
-    let checks = examine(session).await;
+pub(super) async fn run(session: &Session, args: &Args) -> Ran {
+    if args.repair {
+        install(session, None, true).await?;
+    }
+    let mut checks = examine(session).await;
+    // What lies in the database can be looked at only where it answers at all.
+    if session.app.opened_store().is_some() {
+        checks.extend(data(session, args).await.unwrap_or_else(|fault| vec![failed("data", fault)]));
+    }
     let well = checks.iter().all(|check| check.ok);
     if session.output.json {
         let report = serde_json::to_value(Report { well, checks }).unwrap_or_default();
@@ -174,6 +197,69 @@ async fn server(session: &Session) -> Vec<Check> {
         }
         _ => vec![check(false, "check_status answers in another shape", None)],
     }
+}
+
+/// Whether everything that the database keeps can be read. Damaged indexes are made anew where that is asked for.
+async fn data(session: &Session, args: &Args) -> Result<Vec<Check>, Fault> {
+    let store = session.app.store().await?;
+    let mut door = store.control_read().await?;
+    let bytes = sizes::database(&mut door).await?;
+    let known = projects::list(&mut door).await?;
+    door.commit().await?;
+    if bytes > READ_BYTES_MAX && !args.all && !args.repair {
+        return Ok(vec![Check {
+            name: DATA.to_owned(),
+            ok: true,
+            message: format!("not read: the database has {} MB", bytes / 1_000_000),
+            remedy: Some("`pairofcleats doctor --all` reads all of it.".to_owned()),
+        }]);
+    }
+    let mut checks: Vec<Check> = Vec::new();
+    let shared = damage::of_control(store).await?;
+    checks.extend((!shared.is_empty()).then(|| damaged("keys, jobs and projects", &shared, None)));
+    for summary in known {
+        let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { continue };
+        let mut found = damage::of_project(store, &project).await?;
+        let mut refused = None;
+        if args.repair && !found.is_empty() && found.iter().all(|table| table.derived) {
+            match rebuild(session, &summary.id, false).await {
+                Ok(_) => found = damage::of_project(store, &project).await?,
+                Err(stopped) => refused = stopped.fault.hint,
+            }
+        }
+        let name = format!("project {}", summary.id);
+        checks.extend((!found.is_empty()).then(|| damaged(&name, &found, refused)));
+    }
+    if checks.is_empty() {
+        checks.push(Check {
+            name: DATA.to_owned(),
+            ok: true,
+            message: format!("every page can be read, {} MB", bytes / 1_000_000),
+            remedy: None,
+        });
+    }
+    Ok(checks)
+}
+
+fn damaged(name: &str, tables: &[DamagedTable], refused: Option<String>) -> Check {
+    let names: Vec<&str> = tables.iter().map(|table| table.table.as_str()).collect();
+    let remedy = match tables.iter().all(|table| table.derived) {
+        true => refused.unwrap_or_else(|| {
+            "`pairofcleats doctor --repair` makes the index anew from the repositories; findings, decisions and keys stay.".to_owned()
+        }),
+        // No repository holds it.
+        false => "Restore the database from a backup (docs/operations.md): this cannot be made anew.".to_owned(),
+    };
+    Check {
+        name: name.to_owned(),
+        ok: false,
+        message: format!("damaged on disk: {}", names.join(", ")),
+        remedy: Some(remedy),
+    }
+}
+
+fn failed(name: &str, fault: Fault) -> Check {
+    Check { name: name.to_owned(), ok: false, message: fault.message, remedy: fault.hint }
 }
 
 fn render(checks: &[Check]) -> String {

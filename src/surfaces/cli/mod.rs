@@ -30,10 +30,12 @@ mod models;
 mod project_model;
 mod projects;
 mod quickstart;
+mod rebuild;
 mod search;
 mod serve;
 mod tools;
 mod triage;
+mod trust;
 mod watch;
 
 use std::ffi::OsString;
@@ -110,11 +112,12 @@ async fn dispatch(session: Session, command: Command) -> Exit {
         Command::Call(args) => call::run(&session, &args).await,
         Command::Tools(_) => tools::run(&session),
         Command::Triage(args) => triage::run(&session, &args).await,
+        Command::Trust(args) => trust::run(&session, args).await,
         Command::Keys(args) => keys::run(&session, args).await,
         Command::Projects(args) => projects::run(&session, args).await,
         Command::Models(args) => models::run(&session, args).await,
         Command::Bench(args) => bench::run(&session, args).await,
-        Command::Doctor(_) => doctor::run(&session).await,
+        Command::Doctor(args) => doctor::run(&session, &args).await,
         Command::Completions(args) => Ok(completions::run(&args)),
     };
     ran.unwrap_or_else(|stopped| session.output.fault(&stopped.fault, stopped.exit))

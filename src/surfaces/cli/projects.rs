@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::bars::Bar;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::project_model;
+use super::rebuild;
 use super::session::{Exit, Ran, Session, StopSignal, Stopped};
 use crate::clock::iso_millis;
 use crate::contract::{ErrorCode, Fault, ProjectId, visible_line};
@@ -36,6 +37,8 @@ enum Action {
     List,
     /// Give a project another model: all of it is embedded again
     Model(project_model::Args),
+    /// Make a project's index anew from its repositories, also where the database's files are damaged
+    Rebuild(rebuild::Args),
     /// Delete a project with everything in it: index, records, files, database role
     Delete {
         /// The project; `default` is the default workspace
@@ -77,6 +80,7 @@ pub(super) async fn run(session: &Session, args: Args) -> Ran {
             let called = session.call("workspace_status", &Map::new(), Progress::default()).await;
             Ok(session.output.answer(&called, render))
         }
+        Some(Action::Rebuild(args)) => rebuild::run(session, &args).await,
         Some(Action::Model(args)) => project_model::run(session, &args).await,
         Some(Action::Delete { id, yes, force }) => delete(session, &id, yes, force).await,
         Some(Action::Export { id, file }) => export(session, &id, file).await,
@@ -230,7 +234,7 @@ fn print(session: &Session, result: &impl Serialize, text: &str) -> Exit {
     Exit::Ok
 }
 
-fn project(text: &str) -> Result<ProjectId, String> {
+pub(super) fn project(text: &str) -> Result<ProjectId, String> {
     ProjectId::parse(text).map_err(|error| error.constraint.to_owned())
 }
 

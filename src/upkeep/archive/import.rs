@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Serialize;
+use serde_json::json;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use zip::ZipArchive;
@@ -167,7 +168,7 @@ fn manifest(archive: &mut Archive) -> Result<Manifest, Fault> {
     let mut text = Vec::new();
     entry.take(MANIFEST_BYTES_MAX + 1).read_to_end(&mut text).map_err(damaged)?;
     if text.len() as u64 > MANIFEST_BYTES_MAX {
-        return Err(too_large(MANIFEST_BYTES_MAX));
+        return Err(damaged(format_args!("its manifest has more than {MANIFEST_BYTES_MAX} bytes")));
     }
     serde_json::from_slice(&text)
         .map_err(|error| damaged(format_args!("its manifest cannot be read: {error}")))
@@ -201,7 +202,7 @@ fn verify(archive: &mut Archive, table: &Table, place: &str) -> Result<(), Fault
     let mut hashed = Hashed::new(entry.take(table.bytes.saturating_add(1)));
     io::copy(&mut hashed, &mut io::sink()).map_err(damaged)?;
     if hashed.bytes > table.bytes {
-        return Err(too_large(table.bytes));
+        return Err(longer_than_told(table));
     }
     if hashed.bytes != table.bytes || hashed.sha256() != table.sha256 {
         return Err(damaged(format_args!("{} is not what was exported", table.name)));
@@ -240,6 +241,14 @@ fn take(
 
 fn unreadable(error: ZipError) -> Fault {
     damaged("it cannot be read as a zip file").with_source(error)
+}
+
+/// A table with more bytes than the manifest tells: a bomb, or a file that was changed. No setting lets it in.
+fn longer_than_told(table: &Table) -> Fault {
+    let message = format!("The archive's table {} is longer than its manifest says.", table.name);
+    Fault::new(ErrorCode::ArchiveTooLarge, message)
+        .with_hint("Take a file that `pairofcleats projects export` wrote, as it was written.")
+        .with_details(json!({ "table": table.name, "bytesTold": table.bytes }))
 }
 
 fn too_large(bytes_max: u64) -> Fault {

@@ -18,6 +18,12 @@ pub(super) fn missing(message: impl Into<String>, hint: impl Into<String>) -> Fa
     Fault::new(ErrorCode::CapabilityMissing, message).with_hint(hint)
 }
 
+/// Installed files are not what was installed.
+pub(super) fn damaged(title: &str, files: &[String], remedy: String) -> Fault {
+    missing(format!("{title} is damaged: {}.", files.join(", ")), remedy)
+        .with_details(json!({ "files": files }))
+}
+
 /// A wheel could not be fetched; `why` is one line.
 pub(super) fn not_fetched(asset: &Asset, wheel: &Wheel, why: &str) -> Fault {
     let hint = format!(

@@ -10,6 +10,7 @@ use super::progress::{AssetEvent, Reporter};
 use super::receipt::{self, Check, Receipt};
 use super::target::Target;
 use super::{faults, own_copies, unpack};
+use crate::clock::{Clock, SystemClock};
 use crate::config::{Assets, Layout};
 use crate::contract::Fault;
 use crate::embedding::{ModelFiles, ModelName, Precision};
@@ -75,7 +76,8 @@ fn manifest(settings: &Assets, wanted: Wanted) -> Result<Manifest, Fault> {
     if wanted.embedding { Manifest::load(settings) } else { Manifest::builtin() }
 }
 
-/// Where the wanted files are, if they are installed; brings nothing. Takes milliseconds.
+/// Where the wanted files are, if they are installed; brings nothing. Takes milliseconds, and once a day the time to read the
+/// library and the model.
 ///
 /// # Errors
 /// `CAPABILITY_MISSING` with the command that installs what is missing or damaged.
@@ -142,14 +144,14 @@ impl<'a> Installer<'a> {
             return Ok(own);
         }
         let target = self.target(ONNXRUNTIME)?;
-        self.ensure(&target)?;
+        self.ensure_whole(&target)?;
         Ok(target.dir.join(target.library().map(String::as_str).unwrap_or_default()))
     }
 
     /// A model of a manifest.
     pub(super) fn model(&self, name: &ModelName) -> Result<ModelFiles, Fault> {
         let target = self.model_target(name)?;
-        let receipt = self.ensure(&target)?;
+        let receipt = self.ensure_whole(&target)?;
         target.model_files(&receipt).ok_or_else(|| self.no_model(&name.id))
     }
 
@@ -230,6 +232,21 @@ impl<'a> Installer<'a> {
         let receipt = target.build(&brought, report)?;
         report.done(false);
         Ok(receipt)
+    }
+
+    /// The same for what is about to be loaded: where nothing may be fetched, its contents are compared too. A flipped byte of a
+    /// model would change every vector, one of a library what the process does.
+    fn ensure_whole(&self, target: &Target<'_>) -> Result<Receipt, Fault> {
+        if self.may_fetch {
+            return self.ensure(target);
+        }
+        let name = target.dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let memory = self.layout.compared().join(format!("{name}.json"));
+        let now = SystemClock.now().as_second();
+        match receipt::check_before_use(&target.dir, &target.origin, &memory, now) {
+            Check::Damaged(files) => Err(faults::damaged(target.title, &files, target.remedy())),
+            _ => self.ensure(target),
+        }
     }
 
     /// Tells what is done for `target`.

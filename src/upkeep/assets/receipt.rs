@@ -1,13 +1,17 @@
 //! A small file beside each installed asset: what it was made from and what must be there.
 //!
-//! Sizes are compared on every start (milliseconds); contents only when asked for.
+//! Sizes are compared on every start (milliseconds). Contents are compared when that is asked for, and before a file is loaded that
+//! was not compared before: what was found is kept beside what the system says of each file, and holds for a day.
 
 use std::fs;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+/// Seconds for which a comparison is believed; a disk may change bytes without telling.
+const COMPARED_FOR_S: i64 = 24 * 60 * 60;
 /// Name of the receipt inside an asset's folder.
 const FILE: &str = "receipt.json";
 
@@ -66,6 +70,31 @@ impl Receipt {
     }
 }
 
+/// A comparison of contents, as it is kept.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Compared {
+    origin: Origin,
+    /// When, in seconds since the epoch.
+    at: i64,
+    /// What the system said of the files, in the receipt's order.
+    stamps: Vec<Stamp>,
+    damaged: Vec<String>,
+}
+
+/// What changes with a file: size, inode, and when contents and inode were written, in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Stamp(u64, u64, i128, i128);
+
+impl Stamp {
+    fn of(path: &Path) -> Option<Self> {
+        let found = fs::metadata(path).ok()?;
+        let nanos = |seconds: i64, nanos: i64| i128::from(seconds) * 1_000_000_000 + i128::from(nanos);
+        let (modified, changed) =
+            (nanos(found.mtime(), found.mtime_nsec()), nanos(found.ctime(), found.ctime_nsec()));
+        Some(Self(found.len(), found.ino(), modified, changed))
+    }
+}
+
 fn record(dir: &Path, prefix: &str, files: &mut Vec<FileRecord>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -106,9 +135,78 @@ pub(super) fn check(dir: &Path, origin: &Origin, contents: bool) -> Check {
     if damaged.is_empty() { Check::Sound(receipt) } else { Check::Damaged(damaged) }
 }
 
+/// Compares contents, unless the same files were compared within a day; `memory` keeps what was found. `now` is in seconds since
+/// the epoch. A memory that cannot be written costs the next comparison, nothing else.
+pub(super) fn check_before_use(dir: &Path, origin: &Origin, memory: &Path, now: i64) -> Check {
+    let Check::Sound(receipt) = check(dir, origin, false) else { return check(dir, origin, false) };
+    // Taken before the contents are read: what changes meanwhile has other stamps the next time.
+    let stamps =
+        receipt.files.iter().map(|file| Stamp::of(&dir.join(&file.path))).collect::<Option<Vec<_>>>();
+    let Some(stamps) = stamps else { return check(dir, origin, true) };
+    let known = fs::read(memory).ok().and_then(|json| serde_json::from_slice::<Compared>(&json).ok());
+    let holds = |known: &Compared| {
+        known.origin == *origin && known.stamps == stamps && (0..COMPARED_FOR_S).contains(&(now - known.at))
+    };
+    if let Some(known) = known.filter(holds) {
+        return if known.damaged.is_empty() { Check::Sound(receipt) } else { Check::Damaged(known.damaged) };
+    }
+    let found = check(dir, origin, true);
+    let damaged = match &found {
+        Check::Sound(_) => Vec::new(),
+        Check::Damaged(files) => files.clone(),
+        Check::Absent | Check::Outdated => return found,
+    };
+    let compared = Compared { origin: origin.clone(), at: now, stamps, damaged };
+    if let Err(error) = keep(memory, &compared) {
+        tracing::debug!(%error, "a comparison of installed files is not kept");
+    }
+    found
+}
+
+/// Whoever reads it meanwhile sees all of it or nothing.
+fn keep(memory: &Path, compared: &Compared) -> io::Result<()> {
+    if let Some(folder) = memory.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let aside = memory.with_extension(format!("{}.part", std::process::id()));
+    fs::write(&aside, serde_json::to_vec(compared)?)?;
+    fs::rename(&aside, memory)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn contents_are_compared_once_and_again_when_anything_changes() {
+        let dir = tempfile::tempdir().unwrap();
+        let (memory, file) = (dir.path().join("compared/a.json"), dir.path().join("asset/model"));
+        fs::create_dir(dir.path().join("asset")).unwrap();
+        fs::write(&file, b"12345").unwrap();
+        let (asset, origin) = (dir.path().join("asset"), origin("s"));
+        let receipt = Receipt::write(&asset, origin.clone()).unwrap();
+        let sound = Check::Sound(receipt);
+        let look = |now| check_before_use(&asset, &origin, &memory, now);
+        assert_eq!(look(1000), sound);
+        let kept = fs::read(&memory).unwrap();
+        assert_eq!(look(2000), sound);
+        assert_eq!(fs::read(&memory).unwrap(), kept, "not compared again");
+        assert_eq!(look(1000 + COMPARED_FOR_S), sound);
+        assert_ne!(fs::read(&memory).unwrap(), kept, "after a day it is");
+
+        fs::write(&file, b"12845").unwrap();
+        let damaged = Check::Damaged(vec!["model".to_owned()]);
+        assert_eq!((look(1000), look(1000)), (damaged.clone(), damaged.clone()));
+        let aside = asset.join("model.new");
+        fs::write(&aside, b"12345").unwrap();
+        fs::rename(&aside, &file).unwrap();
+        assert_eq!(look(1000), sound, "mended");
+
+        fs::remove_dir_all(memory.parent().unwrap()).unwrap();
+        fs::write(memory.parent().unwrap(), b"in the way").unwrap();
+        fs::write(&file, b"12845").unwrap();
+        assert_eq!(look(1000), damaged, "also where nothing can be kept");
+    }
 
     fn origin(sha256: &str) -> Origin {
         let [asset, version, recipe] = ["a", "1", "r"].map(String::from);

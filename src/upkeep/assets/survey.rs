@@ -114,7 +114,8 @@ fn report(installer: &Installer<'_>, id: &str, own: Result<bool, Fault>) -> Asse
     let remedy = match state {
         AssetState::Sound | AssetState::Own => None,
         _ => Some(
-            "Run `pairofcleats bootstrap`, or `pairofcleats bootstrap --from DIR` without a network.".into(),
+            "Run `pairofcleats doctor --repair`, or `pairofcleats bootstrap --from DIR` without a network."
+                .into(),
         ),
     };
     AssetReport { asset: id.to_owned(), title: target.title.to_owned(), state, bytes, damaged, remedy }

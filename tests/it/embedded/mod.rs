@@ -1,6 +1,7 @@
 //! The embedded Postgres under real processes: sharing, leaving, and every way to be killed.
 
 mod cluster;
+mod damaged;
 mod user;
 
 use std::fs;

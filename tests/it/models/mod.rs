@@ -1,5 +1,6 @@
 //! Models side by side: installing them, projects pinned to them, and giving a project another one.
 
+mod damaged;
 mod download;
 mod modes;
 mod own;

@@ -1,0 +1,122 @@
+//! A page that does not read any more: said as what it is, found by `doctor`, mended from the repositories.
+
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use pairofcleats::config::{Layout, Overrides, Variant, load};
+use pairofcleats::postgres::embedded::{EmbeddedOptions, ensure_running};
+use pairofcleats::upkeep::assets::{Wanted, install_for_tests};
+use serde_json::{Value, json};
+use sqlx::{ConnectOptions, Connection, Row};
+
+use super::cluster::{processes_of, wait_for};
+use crate::harness::{PROGRAM, Repository, new_home};
+
+fn run(home: &Path, arguments: &[&str]) -> (i32, Value) {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).arg("--json").env("PAIROFCLEATS_HOME", home).env_remove("DATABASE_URL");
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let answer = serde_json::from_str(&said)
+        .unwrap_or_else(|error| panic!("{error}: {said} {}", String::from_utf8_lossy(&output.stderr)));
+    (output.status.code().unwrap_or(-1), answer)
+}
+
+/// The file of a table, with the server stopped again.
+fn file_of(home: &Path, table: &str) -> PathBuf {
+    let overrides = Overrides { home: Some(home.to_owned()), ..Overrides::default() };
+    let (config, layout): (_, Layout) = load(&overrides).unwrap();
+    let wanted = Wanted { postgres: true, embedding: false };
+    let options = EmbeddedOptions {
+        install: install_for_tests(wanted, Variant::Auto).unwrap().postgres.unwrap(),
+        cluster: layout.cluster(),
+        supervisor: PROGRAM.into(),
+        settings: config.embedded,
+    };
+    let server = ensure_running(&options).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let path: String = runtime.block_on(async {
+        let mut connection = server.connect_options().connect().await.unwrap();
+        let row = sqlx::query(
+            "SELECT current_setting('data_directory') || '/' || pg_relation_filepath($1::text::regclass)",
+        )
+        .bind(table)
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
+        connection.close().await.unwrap();
+        row.get(0)
+    });
+    drop(server);
+    wait_for("the cluster to stop", || {
+        processes_of(Path::new(&path).parent().unwrap().ancestors().nth(2).unwrap()).is_empty()
+    });
+    path.into()
+}
+
+fn flip(file: &Path) {
+    let file = std::fs::File::options().read(true).write(true).open(file).unwrap();
+    let mut bytes = [0; 64];
+    file.read_exact_at(&mut bytes, 8000).unwrap();
+    file.write_all_at(&bytes.map(|byte| byte ^ 0x55), 8000).unwrap();
+}
+
+#[test]
+fn a_damaged_page_is_named_and_mended_from_the_repositories() {
+    let home = new_home("damaged-page");
+    let repository = Repository::new(&[("a.py", "def count_coins(drawer):\n    return sum(drawer)\n")]);
+    let (root, project) = (repository.root(), "damaged-page");
+    let index = || run(&home, &["index", &root, "--project", project, "--stub-embeddings"]);
+    assert_eq!(index().0, 0);
+    let finding =
+        json!({ "source": "generic", "payload": "{\"title\": \"Open drawer\"}\n", "project_id": project });
+    let (_, ingested) = run(&home, &["call", "triage_ingest", "--args", &finding.to_string()]);
+    let record = ingested["result"]["recordIds"][0].clone();
+    let decision =
+        json!({ "finding": record, "status": "accept", "justification": "known", "project_id": project });
+    let (code, decided) = run(&home, &["call", "triage_decision", "--args", &decision.to_string()]);
+    assert_eq!(code, 0, "{decided:#}");
+    let search = |query: &str| run(&home, &["search", query, "--project", project]);
+    let (_, before) = search("count coins");
+
+    flip(&file_of(&home, "project_damaged_page.chunks"));
+    let (code, fault) = search("count coins");
+    assert_eq!((code, &fault["error"]["code"]), (1, &json!("STORAGE_UNAVAILABLE")), "{fault:#}");
+    assert_eq!(fault["error"]["retryable"], false, "{fault:#}");
+    assert!(fault["error"]["hint"].as_str().unwrap().contains("pairofcleats doctor --repair"), "{fault:#}");
+    let (code, report) = run(&home, &["doctor"]);
+    let text = report.to_string();
+    assert_eq!(code, 1, "{text}");
+    assert!(text.contains("project damaged-page") && text.contains("chunks"), "{text}");
+
+    // What cannot be made anew is not thrown away unasked.
+    let aside = repository.path().with_extension("aside");
+    std::fs::rename(repository.path(), &aside).unwrap();
+    let (code, refused) = run(&home, &["projects", "rebuild", project]);
+    assert_eq!((code, &refused["error"]["code"]), (2, &json!("ILLEGAL_STATE")), "{refused:#}");
+    assert!(refused["error"]["hint"].as_str().unwrap().contains("--drop-missing"), "{refused:#}");
+    let (code, report) = run(&home, &["doctor", "--repair"]);
+    assert!(code == 1 && report.to_string().contains("--drop-missing"), "{report:#}");
+    std::fs::rename(&aside, repository.path()).unwrap();
+
+    let (code, report) = run(&home, &["doctor", "--repair"]);
+    assert_eq!(code, 0, "{report:#}");
+    let (code, after) = search("count coins");
+    assert_eq!(code, 0, "{after:#}");
+    let place = |answer: &Value| {
+        let hit = &answer["result"]["hits"][0];
+        (hit["file"].clone(), hit["path"].clone(), hit["startLine"].clone())
+    };
+    assert_eq!(place(&after), place(&before));
+    let known = json!({ "recordId": record, "project_id": project });
+    let (code, pack) = run(&home, &["call", "triage_context_pack", "--args", &known.to_string()]);
+    assert!(code == 0 && pack.to_string().contains("known"), "the decision stays: {pack:#}");
+    assert_eq!(run(&home, &["doctor"]).0, 0);
+
+    // What nobody can make anew is said to be so.
+    flip(&file_of(&home, "project_damaged_page.triage_records"));
+    let (code, report) = run(&home, &["doctor", "--repair"]);
+    let text = report.to_string();
+    assert!(code == 1 && text.contains("triage_records") && text.contains("backup"), "{text}");
+}
