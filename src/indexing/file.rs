@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 use serde::Serialize;
 
+use super::secrets::is_secret_file;
 use super::walk::root_fault;
 use crate::beneath::{Folder, Refused};
 use crate::contract::Fault;
@@ -140,7 +141,7 @@ impl Root {
     /// # Errors
     /// The reason why there are none; a file that holds secrets by its name is not opened.
     pub fn read_bytes(&self, path: &str, bytes_max: u64) -> Result<Vec<u8>, SkipReason> {
-        if is_secret(path) { Err(SkipReason::SecretFile) } else { Ok(self.0.read(path, bytes_max)?) }
+        if is_secret_file(path) { Err(SkipReason::SecretFile) } else { Ok(self.0.read(path, bytes_max)?) }
     }
 }
 
@@ -154,23 +155,6 @@ impl From<Refused> for SkipReason {
             Refused::Unreadable => Self::Unreadable,
         }
     }
-}
-
-/// Names of files that hold secrets (serving.md, "Secrets").
-fn is_secret(path: &str) -> bool {
-    let lower = path.to_lowercase();
-    let name = lower.rsplit('/').next().unwrap_or(&lower);
-    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
-    name.starts_with(".env")
-        || ["pem", "p12", "pfx", "key", "jks", "keystore", "kdbx", "ppk", "tfstate"].contains(&extension)
-        || (extension == "backup" && stem.ends_with(".tfstate"))
-        // `id_rsa`, not `id_generator.py`.
-        || (name.starts_with("id_") && extension.is_empty())
-        || [".npmrc", ".pypirc", ".netrc", "_netrc", ".pgpass", ".htpasswd", ".git-credentials", ".dockercfg", "kubeconfig"]
-            .contains(&name)
-        || lower.ends_with(".aws/credentials")
-        || lower.ends_with(".docker/config.json")
-        || lower.ends_with(".kube/config")
 }
 
 fn classify(path: &str, bytes: Vec<u8>, limits: &ReadLimits) -> Result<Kind, SkipReason> {
@@ -411,7 +395,7 @@ mod tests {
             assert_eq!(contents.content_hash, None);
         }
         for name in ["id_generator.py", "environment.ts", "key.rs", "pem.go", "env.rs"] {
-            assert!(!is_secret(name), "{name}");
+            assert!(!is_secret_file(name), "{name}");
         }
     }
 

@@ -39,6 +39,6 @@ pub use front_matter::pairs;
 pub use options::{Mode, Options};
 pub use report::{RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
 pub use run::{Run, embed, require_files, run};
-pub use secrets::redact;
+pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_file};
 pub use vectors::{HEADER_SEPARATOR, passage};
 pub use watch::{Changes, Look, Watch};

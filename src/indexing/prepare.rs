@@ -118,7 +118,7 @@ fn prepare(
         Kind::Skipped(reason) => write.skipped = Some(reason.as_str()),
         Kind::Text { text, lines, language } => {
             let clean = if settings.redact_secrets {
-                secrets::redact(&text)
+                secrets::redact_file(&write.path, &text)
             } else {
                 Redacted { text: (&text).into(), count: 0 }
             };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::indexing::redact;
+use crate::indexing::{is_secret_value, redact};
 
 /// How values are cleaned.
 #[derive(Debug, Clone, Copy)]
@@ -55,8 +55,8 @@ impl Cleaner {
         self.text(&mut name, taken);
         if self.redact
             && let Value::String(text) = &mut value
-            && SECRET_NAMES.contains(&name.to_lowercase().as_str())
             && !text.is_empty()
+            && (SECRET_NAMES.contains(&name.to_lowercase().as_str()) || is_secret_value(&name, text))
         {
             *text = "[REDACTED:password]".to_owned();
             taken.secrets += 1;
@@ -93,16 +93,16 @@ mod tests {
     #[test]
     fn nothing_that_may_not_be_stored_stays() {
         let token = ["ghp", "_16C7e42F292c6912E7710c838347Ae178B4a"].concat();
-        let mut value = json!({ "a\0b": "x\0y", "t": format!("see {token}"), "password": "hunter2!", "l": [1, 2, 3, 4], "long": "é".repeat(50) });
+        let mut value = json!({ "a\0b": "x\0y", "t": format!("see {token}"), "password": "hunter2!", "dbPassword": "hunter2x", "l": [1, 2, 3, 4], "long": "é".repeat(50) });
         let cleaner = Cleaner { redact: true, text_bytes_max: 60, list_max: 3 };
         let mut taken = Taken::default();
         cleaner.value(&mut value, &mut taken);
         assert_eq!(
             value,
-            json!({ "ab": "xy", "t": "see [REDACTED:github_token]", "password": "[REDACTED:password]",
+            json!({ "ab": "xy", "t": "see [REDACTED:github_token]", "password": "[REDACTED:password]", "dbPassword": "[REDACTED:password]",
                 "l": [1, 2, 3], "long": format!("{}…", "é".repeat(30)) })
         );
-        assert_eq!(taken, Taken { secrets: 2, cut: 2 });
+        assert_eq!(taken, Taken { secrets: 3, cut: 2 });
         let off = Cleaner { redact: false, ..cleaner };
         let mut text = token.clone();
         off.text(&mut text, &mut taken);

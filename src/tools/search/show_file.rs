@@ -284,7 +284,11 @@ fn read(root: &Path, path: &str, settings: &Indexing) -> Result<Now, Fault> {
     let contents = Root::open(root)?.read(path, &limits);
     match contents.kind {
         Kind::Text { text, language, .. } => Ok(Now {
-            text: if settings.redact_secrets { indexing::redact(&text).text.into_owned() } else { text },
+            text: if settings.redact_secrets {
+                indexing::redact_file(path, &text).text.into_owned()
+            } else {
+                text
+            },
             language: language.map(|language| language.id),
             content_hash: contents.content_hash,
         }),

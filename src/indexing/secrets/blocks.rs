@@ -1,0 +1,204 @@
+//! Secrets of several lines: private keys, and the values of Kubernetes' `kind: Secret`.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use super::Span;
+use super::places::Place;
+use super::values;
+
+/// Longest private key in bytes.
+const KEY_BYTES_MAX: usize = 40_000;
+/// Shortest run of base64 that is the body of a key.
+const RUN_MIN: usize = 16;
+
+#[expect(clippy::expect_used, reason = "a constant pattern that a test compiles")]
+static BEGIN: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"-{4,5} ?BEGIN (?:[A-Za-z0-9]{1,12} ){0,4}(?:PRIVATE KEY(?: BLOCK)?|Static key V1) ?-{4,5}")
+        .expect("a valid pattern")
+});
+
+#[expect(clippy::expect_used, reason = "a constant pattern that a test compiles")]
+static END: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"-{4,5} ?END (?:[A-Za-z0-9]{1,12} ){0,4}(?:PRIVATE KEY(?: BLOCK)?|Static key V1) ?-{4,5}")
+        .expect("a valid pattern")
+});
+
+/// Private keys between their marks. A mark alone, as code has it that looks for keys, is none.
+pub(super) fn private_keys(text: &str, spans: &mut Vec<Span>) {
+    let mut from = 0;
+    while let Some(begin) = BEGIN.find_at(text, from) {
+        from = begin.end();
+        let window = &text[begin.end()..text.floor_char_boundary(begin.end() + KEY_BYTES_MAX)];
+        // The key ends before the next one begins.
+        let window = &window[..BEGIN.find(window).map_or(window.len(), |next| next.start())];
+        let end = match END.find(window) {
+            Some(end) if is_key(&window[..end.start()]) => Some(end.end()),
+            Some(_) => None,
+            None => cut_off(window),
+        };
+        if let Some(end) = end {
+            from = begin.end() + end;
+            spans.push(Span::token(begin.start()..from, "private_key"));
+        }
+    }
+}
+
+/// Whether a run of base64 is long enough for a key, or all is base64.
+fn is_key(body: &str) -> bool {
+    let mut run = 0;
+    let long = body.bytes().any(|byte| {
+        run = if is_base64(byte) { run + 1 } else { 0 };
+        run >= RUN_MIN
+    });
+    let plain = body.trim();
+    long || (!plain.is_empty() && plain.bytes().all(|byte| is_base64(byte) || byte.is_ascii_whitespace()))
+}
+
+/// Where a key without an end ends: after the lines that are base64.
+fn cut_off(window: &str) -> Option<usize> {
+    let mut end = None;
+    let mut at = 0;
+    for (number, line) in window.split_inclusive('\n').enumerate() {
+        at += line.len();
+        let plain = line.trim().trim_matches(['"', '\'', '+', ',', '\\', ' ', '#', '*']);
+        let plain = plain.strip_suffix("\\n").unwrap_or(plain);
+        let header = plain.contains(": ") && plain.len() < 80 && end.is_none();
+        if plain.is_empty() || header {
+            if number > 0 && end.is_some() {
+                break;
+            }
+        } else if plain.bytes().all(is_base64) && (plain.len() >= RUN_MIN || plain.starts_with("MII")) {
+            end = Some(at - (line.len() - line.trim_end_matches(['\r', '\n']).len()));
+        } else {
+            break;
+        }
+    }
+    end
+}
+
+fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
+}
+
+/// The private lines of a PuTTY key.
+pub(super) fn putty_keys(text: &str, spans: &mut Vec<Span>) {
+    const MARK: &str = "Private-Lines: ";
+    for (at, _) in text.match_indices(MARK) {
+        let digits: String =
+            text[at + MARK.len()..].chars().take_while(char::is_ascii_digit).take(4).collect();
+        let Ok(count) = digits.parse::<usize>() else { continue };
+        let Some(first) = text[at..].find('\n').map(|end| at + end + 1) else { continue };
+        let mut end = first;
+        for line in text[first..].split_inclusive('\n').take(count.min(100)) {
+            let plain = line.trim();
+            if plain.is_empty() || !plain.bytes().all(is_base64) {
+                break;
+            }
+            end += line.trim_end_matches(['\r', '\n']).len();
+            spans.push(Span::token(end - line.trim_end_matches(['\r', '\n']).len()..end, "private_key"));
+            end += line.len() - line.trim_end_matches(['\r', '\n']).len();
+        }
+    }
+}
+
+#[expect(clippy::expect_used, reason = "a constant pattern that a test compiles")]
+static KIND: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"(?m)^[ \t]*(?:- )?["']?kind["']?:[ \t]*["']?Secret["']?,?[ \t]*(?:#.*)?\r?$"#)
+        .expect("a valid pattern")
+});
+
+/// The values below `data:` and `stringData:` of a Kubernetes secret, in YAML and, a line each, in JSON.
+pub(super) fn kubernetes(text: &str, place: Place, spans: &mut Vec<Span>) {
+    if !matches!(place, Place::Yaml | Place::Data | Place::Prose | Place::Shell) || !KIND.is_match(text) {
+        return;
+    }
+    let mut start = 0;
+    for document in documents(text) {
+        if KIND.is_match(document) {
+            of_document(document, start, spans);
+        }
+        start += document.len();
+    }
+}
+
+/// The documents of a file, cut before each `---`.
+fn documents(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        let end = rest.match_indices("\n---").next().map_or(rest.len(), |(at, _)| at + 1);
+        let document;
+        (document, rest) = rest.split_at(end);
+        Some(document)
+    })
+}
+
+fn of_document(document: &str, start: usize, spans: &mut Vec<Span>) {
+    // How far `data:` is indented, and whether its values are base64; while inside.
+    let mut inside: Option<(usize, bool)> = None;
+    // How far the name of a block of several lines is indented; while inside.
+    let mut block: Option<usize> = None;
+    let mut at = start;
+    for line in document.split_inclusive('\n') {
+        let line_start = at;
+        at += line.len();
+        let plain = line.trim_end();
+        let indent = plain.len() - plain.trim_start().len();
+        let content = plain.trim_start();
+        if content.is_empty() || content.starts_with('#') {
+            continue;
+        }
+        if let Some(of) = block {
+            if indent > of {
+                spans.push(Span::token(line_start + indent..line_start + plain.len(), "kubernetes_secret"));
+                continue;
+            }
+            block = None;
+        }
+        if inside.is_some_and(|(of, _)| indent <= of) {
+            inside = None;
+        }
+        let Some((name, value)) = content.split_once(':') else { continue };
+        let name = name.trim_matches(['"', '\'', ' ']);
+        let value = value.trim();
+        match inside {
+            None if matches!(name, "data" | "stringData") && matches!(value, "" | "{") => {
+                inside = Some((indent, name == "data"));
+            }
+            Some((_, _)) if matches!(value, "|" | "|-" | "|+" | ">" | ">-" | ">+") => block = Some(indent),
+            Some((_, encoded)) => {
+                if let Some(secret) = value_of(value, encoded) {
+                    let value_start = line_start + plain.rfind(value).unwrap_or(indent);
+                    spans.push(Span::token(
+                        value_start + secret.start..value_start + secret.end,
+                        "kubernetes_secret",
+                    ));
+                }
+            }
+            None => {}
+        }
+    }
+}
+
+/// Where in the value the secret stands, without quotes and what follows them.
+fn value_of(value: &str, encoded: bool) -> Option<Range<usize>> {
+    let quote = value.starts_with(['"', '\'']);
+    let start = usize::from(quote);
+    let end = if quote {
+        start + value[start..].find(value.as_bytes()[0] as char)?
+    } else {
+        value.find(" #").map_or(value.len(), |end| value[..end].trim_end().len())
+    };
+    let secret = &value[start..end];
+    let template = ["{{", "${", "$(", "<", "[REDACTED"].iter().any(|mark| secret.contains(mark));
+    let is_secret = secret.len() >= 4
+        && !template
+        && (!encoded || secret.bytes().all(is_base64))
+        && (encoded || values::entropy(secret) > 1.0);
+    is_secret.then_some(start..end)
+}

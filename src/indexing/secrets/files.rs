@@ -1,0 +1,98 @@
+//! Files that are not opened because of their names (serving.md, "Secrets").
+
+use super::rules::RULES;
+
+/// Whether a file of this name holds secrets. A sample of such a file and a source file do not.
+#[must_use]
+pub(crate) fn is_secret_file(path: &str) -> bool {
+    let path = path.to_lowercase();
+    let name = path.rsplit('/').next().unwrap_or(&path);
+    let rules = &RULES.files;
+    if rules.names.contains(name) {
+        return true;
+    }
+    let parts = || name.split(['.', '-', '_']).filter(|part| !part.is_empty());
+    if parts().any(|part| rules.samples.iter().any(|sample| sample == part)) {
+        // Whoever names a key or a keystore a sample may well have put a key in it.
+        return is_of_keys(name);
+    }
+    let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+    let first = name.trim_start_matches('.').split('.').next().unwrap_or(name);
+    let holds_data = !name.contains('.') || rules.data.contains(extension);
+    name == ".env"
+        || name.starts_with(".env.")
+        || name == ".envrc"
+        || name.starts_with(".env-")
+        || name.starts_with(".env_")
+        || (!stem.is_empty() && rules.extensions.contains(extension))
+        || (stem.ends_with(".tfstate") && extension == "backup")
+        // `id_rsa`, not `id_generator.py` and not `id_rsa.pub`.
+        || (name.starts_with("id_") && extension.is_empty())
+        || (holds_data && rules.stems.iter().any(|stem| is_stem(stem, first)))
+        || rules.ends.iter().any(|end| ends(&path, end))
+}
+
+/// Names of keys and keystores, which hold one whatever else they say.
+fn is_of_keys(name: &str) -> bool {
+    let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
+    ["pem", "p12", "pfx", "key", "jks", "keystore", "kdbx", "ppk", "tfstate"].contains(&extension)
+}
+
+fn is_stem(stem: &str, first: &str) -> bool {
+    stem.strip_suffix('*').map_or(stem == first, |start| first.starts_with(start))
+}
+
+/// An end that does not begin with a dot is whole parts of the path.
+fn ends(path: &str, end: &str) -> bool {
+    let Some(before) = path.strip_suffix(end) else { return false };
+    let extension = !end.contains('/');
+    extension && !before.is_empty() || before.is_empty() || before.ends_with('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "
+        .env .env.local a/.env.production .ENV .envrc prod.env deploy/prod.env docker/db.env
+        .vault-token home/.vault-token credentials .aws/credentials x/.aws/config credentials.json
+        credentials.csv service-account.json service-account-prod.json serviceAccountKey.json
+        terraform.tfvars prod.auto.tfvars prod.auto.tfvars.json terraform.tfstate
+        terraform.tfstate.backup .s3cfg kubeconfig kubeconfig.yaml kubeconfig-prod
+        kubeconfig_prod.yml prod.kubeconfig .pgpass .my.cnf .git-credentials .docker/config.json
+        client.ovpn a.kdbx a.jks A.KEY id_rsa id_ed25519 .ssh/id_ecdsa putty.ppk .htpasswd
+        secrets.yaml secrets.yml config/secrets.yml secrets.prod.yaml config/master.key .boto
+        .dockercfg .terraformrc application_default_credentials.json App.mobileprovision
+        AuthKey_ABC.p8 server.pem a.p12 a.pfx .npmrc .pypirc .netrc _netrc .kube/config
+        release.keystore .config/gh/hosts.yml .cargo/credentials.toml .m2/settings.xml
+        .pulumi/credentials.json .bash_history passwords.txt client_secret_123.json
+        google-credentials.json krb5.keytab rootkey.csv .databrickscfg secrets.ejson .rclone.conf
+        ssh_host_rsa_key .mylogin.cnf
+    ";
+
+    const READ: &str = "
+        src/credentials.rs secrets.py password.ts token.go service_account.go id_generator.py
+        id_rsa.pub environment.ts key.rs pem.go env.rs .env.example .env.sample .env.template
+        env.example prod.env.template terraform.tfvars.example secrets.example.yaml
+        secrets.yaml.dist secrets.template.json Credentials.java kubeconfig.go docs/secrets.md
+        credentials_test.go service-account.ts tokens.css tokens.rs secret.rs environment.yml
+        env.d.ts package.json settings.xml config.json keys.rs keyboard.json tokenizer.json
+        password_reset.html credentials.sample.json config authorized_keys main.tf variables.tf
+        docker-compose.yml passwords.sql.md README tokens.module.scss secrets/mod.rs auth.json
+        master.key.rs
+    ";
+
+    #[test]
+    fn files_of_secrets_are_told_by_their_names() {
+        for path in SECRET.split_whitespace() {
+            assert!(is_secret_file(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn code_and_samples_are_read() {
+        for path in READ.split_whitespace() {
+            assert!(!is_secret_file(path), "{path}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Passwords in URLs: what stands before the host.
+
+use std::ops::Range;
+
+use super::names::Class;
+use super::places::Place;
+use super::values::{self, Level};
+
+/// Longest part of a URL before its path, in bytes.
+const AUTHORITY_BYTES_MAX: usize = 1024;
+
+/// Schemes of databases, brokers and stores: what stands before the host is a password of one.
+const SCHEMES: [&str; 52] = [
+    "postgres",
+    "postgresql",
+    "mysql",
+    "mysql2",
+    "mariadb",
+    "mongodb",
+    "mongodb+srv",
+    "redis",
+    "rediss",
+    "amqp",
+    "amqps",
+    "kafka",
+    "nats",
+    "mssql",
+    "sqlserver",
+    "oracle",
+    "cockroachdb",
+    "clickhouse",
+    "cassandra",
+    "couchdb",
+    "couchbase",
+    "ldap",
+    "ldaps",
+    "smtp",
+    "smtps",
+    "imap",
+    "imaps",
+    "ftp",
+    "ftps",
+    "sftp",
+    "mqtt",
+    "mqtts",
+    "neo4j",
+    "bolt",
+    "neo4j+s",
+    "influxdb",
+    "pulsar",
+    "pulsar+ssl",
+    "db2",
+    "snowflake",
+    "redshift",
+    "tcp",
+    "ssh",
+    "smb",
+    "rtsp",
+    "socks5",
+    "elasticsearch",
+    "memcached",
+    "sqlalchemy",
+    "valkey",
+    "libsql",
+    "timescaledb",
+];
+
+/// The password of the URL whose `://` stands at `at`.
+pub(super) fn password(text: &str, at: usize, place: Place) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let start = at + 3;
+    let length = bytes[start..]
+        .iter()
+        .take(AUTHORITY_BYTES_MAX)
+        .position(|byte| {
+            byte.is_ascii_whitespace()
+                || matches!(
+                    byte,
+                    b'/' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'?' | b'\\' | b'(' | b')' | b'|'
+                )
+        })
+        .unwrap_or(bytes.len().min(start + AUTHORITY_BYTES_MAX) - start);
+    let authority = &bytes[start..start + length];
+    let host = authority.iter().rposition(|&byte| byte == b'@')?;
+    if !authority
+        .get(host + 1)
+        .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'[' | b'$' | b'{' | b'_' | b'%'))
+    {
+        return None;
+    }
+    let colon = authority[..host].iter().position(|&byte| byte == b':');
+    let secret = start + colon.map_or(0, |colon| colon + 1)..start + host;
+    let value = text.get(secret.clone())?;
+    let level = match place {
+        Place::Env | Place::Properties => Level::Loose,
+        Place::Yaml | Place::Shell | Place::Data | Place::Markup => Level::Config,
+        Place::Code | Place::Prose => Level::Code,
+    };
+    let is_secret = match colon {
+        // A token may stand in place of the user.
+        None => value.len() >= 20 && values::is_secret(value, Class::Secret, Level::Code),
+        Some(_) => values::is_url_password(value, is_of_store(&bytes[..at]), level),
+    };
+    is_secret.then_some(secret)
+}
+
+/// Whether the scheme that ends here is one of a database, perhaps with a driver: `postgresql+asyncpg`, `jdbc:mysql`.
+fn is_of_store(before: &[u8]) -> bool {
+    let start = before
+        .iter()
+        .rev()
+        .take(40)
+        .take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        .count();
+    let Ok(scheme) = std::str::from_utf8(&before[before.len() - start..]) else { return false };
+    let scheme = scheme.to_ascii_lowercase();
+    SCHEMES.contains(&scheme.as_str())
+        || scheme.split('+').next().is_some_and(|first| SCHEMES.contains(&first))
+}

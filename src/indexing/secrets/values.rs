@@ -1,0 +1,342 @@
+//! Whether a value is a secret: neither a placeholder nor a reference nor a word, as far as its place lets one tell.
+
+use super::names::Class;
+use super::rules::RULES;
+
+/// How much a place tells by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    /// Source code and prose: the value must look random.
+    Code,
+    /// Configuration: a password may be nearly anything but words.
+    Config,
+    /// Environment files and properties: a password may be anything.
+    Loose,
+}
+
+/// Longest value in bytes; what is longer is no secret.
+pub(super) const VALUE_BYTES_MAX: usize = 4096;
+
+/// Whether the value of a name of this class is a secret.
+pub(super) fn is_secret(value: &str, class: Class, level: Level) -> bool {
+    if value.len() > VALUE_BYTES_MAX || !is_literal(value) {
+        return false;
+    }
+    match (class, level) {
+        (Class::Password, Level::Code) => looks_random(value) && !is_reference(value),
+        (Class::Password, Level::Config) => is_password(value, false) && !is_reference(value),
+        (Class::Password, Level::Loose) => is_password(value, true),
+        (Class::Secret | Class::Header, Level::Code) => {
+            looks_random(value) && is_token(value) || is_basic(value)
+        }
+        (Class::Secret | Class::Header, _) => is_token(value) || is_basic(value),
+        (Class::Key, _) => is_key(value, level),
+    }
+}
+
+/// Whether the password of a URL is one; `certain` says that its scheme is of a database or a broker.
+pub(super) fn is_url_password(value: &str, certain: bool, level: Level) -> bool {
+    if !is_literal(value) || value.contains('{') {
+        return false;
+    }
+    match (certain, level) {
+        (true, Level::Loose) => is_password(value, true),
+        (true, _) | (false, Level::Loose | Level::Config) => is_password(value, false),
+        (false, Level::Code) => looks_random(value),
+    }
+}
+
+/// Whether it is the value of `Basic`: base64 of `user:password`.
+pub(super) fn is_basic(value: &str) -> bool {
+    let value = value.trim_end_matches('=');
+    if !(8..=400).contains(&value.len()) {
+        return false;
+    }
+    let Some(bytes) = decoded(value) else { return false };
+    let Ok(text) = String::from_utf8(bytes) else { return false };
+    let Some((user, password)) = text.split_once(':') else { return false };
+    !user.is_empty() && password.len() >= 3 && text.chars().all(|letter| !letter.is_control())
+}
+
+fn decoded(value: &str) -> Option<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(value.len());
+    let (mut bits, mut held) = (0u32, 0);
+    for letter in value.bytes() {
+        let six = match letter {
+            b'A'..=b'Z' => letter - b'A',
+            b'a'..=b'z' => letter - b'a' + 26,
+            b'0'..=b'9' => letter - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            _ => return None,
+        };
+        bits = (bits << 6 | u32::from(six)) & 0xff_ffff;
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held).to_le_bytes()[0]);
+        }
+    }
+    Some(bytes)
+}
+
+/// Whether a value stands for itself: no placeholder, no reference, no expression, no path, no sequence.
+pub(super) fn is_literal(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else { return false };
+    let enclosed = matches!(
+        (first, last),
+        (b'<', b'>')
+            | (b'{', b'}')
+            | (b'[', b']')
+            | (b'%', b'%')
+            | (b'@', b'@')
+            | (b'(', b')')
+            | (b'_', b'_')
+    );
+    let reference = matches!(first, b'$' | b':' | b'*' | b'&' | b'!') && is_identifier(&value[1..]);
+    let path =
+        ["/", "./", "../", "~/", "\\\\", "http:", "https:", "file:", "env:", "env.", "ref:", "classpath:"]
+            .iter()
+            .any(|start| value.starts_with(start))
+            || (bytes.len() > 2
+                && bytes[1] == b':'
+                && matches!(bytes[2], b'\\' | b'/')
+                && first.is_ascii_alphabetic());
+    let format =
+        ["%s", "%v", "%q", "%p", "%d", "%x"].iter().any(|mark| value.contains(mark)) && residue(value) < 8;
+    !(enclosed && bytes.len() > 1
+        || reference
+        || path && !(first == b'/' && bytes.len() >= 32 && residue(value) * 10 >= bytes.len() * 7)
+        || format
+        || value.contains(char::is_whitespace)
+        || is_file_name(value)
+        || RULES.values.contains(&value.to_lowercase())
+        || is_placeholder(value)
+        || is_monotonous(value))
+}
+
+/// Whether a word of a placeholder is in it, in one case: in a random value, `xXxx` may be by chance.
+fn is_placeholder(value: &str) -> bool {
+    RULES.placeholders.find_iter(value).any(|found| {
+        let rest = &value[found.start() + 1..found.end()];
+        !(rest.bytes().any(|byte| byte.is_ascii_uppercase())
+            && rest.bytes().any(|byte| byte.is_ascii_lowercase()))
+            || rest.len() > 5
+    })
+}
+
+fn is_identifier(value: &str) -> bool {
+    !value.is_empty()
+        && value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
+        && (residue(value) < 8 || value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
+}
+
+/// `server.pem`, `keys/prod.json`.
+fn is_file_name(value: &str) -> bool {
+    const ENDS: [&str; 22] = [
+        ".pem", ".key", ".json", ".yaml", ".yml", ".txt", ".crt", ".cer", ".p12", ".jks", ".php", ".html",
+        ".js", ".ts", ".py", ".rb", ".go", ".java", ".com", ".svg", ".png", ".xml",
+    ];
+    ENDS.iter().any(|end| value.ends_with(end)) && residue(value) < 12
+}
+
+/// One letter over and over, or runs such as `abcdef` and `12345678`.
+fn is_monotonous(value: &str) -> bool {
+    let bytes = value.as_bytes();
+    let steps = bytes.windows(2).filter(|pair| {
+        let step = i16::from(pair[1].to_ascii_lowercase()) - i16::from(pair[0].to_ascii_lowercase());
+        matches!(step, -1..=1) && pair[0].is_ascii_alphanumeric() && pair[1].is_ascii_alphanumeric()
+    });
+    2 * steps.count() > bytes.len() || entropy(value) < 1.5
+}
+
+/// `settings.secret_key2`, `req.body.password`, `getToken()`, `Foo::BAR`.
+fn is_reference(value: &str) -> bool {
+    let dotted = value.contains('.')
+        && value.split('.').all(|part| {
+            part.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '_')
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        });
+    let call = value.ends_with(')') && value.contains('(') || value.ends_with(");") || value.contains("()");
+    (dotted && residue(value) < 8)
+        || call
+        || value.contains("::")
+        || value.contains("->")
+        || value.contains("=>")
+}
+
+/// A password that somebody chose. `words` says that it may be one.
+fn is_password(value: &str, words: bool) -> bool {
+    let length = value.chars().count();
+    let digits = value.bytes().filter(u8::is_ascii_digit).count();
+    let letters = value.bytes().filter(u8::is_ascii_alphabetic).count();
+    let odd = value.bytes().any(|byte| {
+        matches!(byte, b'!' | b'@' | b'#' | b'$' | b'%' | b'^' | b'&' | b'*' | b'~' | b'?' | b'+' | b'=')
+    });
+    if words {
+        return length >= 5
+            && (letters > 0 || digits >= 6)
+            && !(digits + value.matches('.').count() == length && value.contains('.'));
+    }
+    if letters == 0 {
+        return digits == length && length >= 6 || (odd && digits >= 4 && length >= 8);
+    }
+    if !value.is_ascii() {
+        return length >= 8 && digits >= 1 && odd;
+    }
+    length >= 6 && ((digits >= 1 && letters >= 2 && !is_version(value)) || (odd && length >= 8))
+        || length >= 12 && letters == length && !is_words(value)
+}
+
+/// `v1.2.3`, `1.0.0-rc1`, `2024-01-01T00:00:00Z`.
+fn is_version(value: &str) -> bool {
+    let value = value.trim_start_matches(['v', 'V', '^', '~', '>', '=']);
+    let parts = value.split(['.', '-', ':', '/']).count();
+    parts >= 3
+        && value.split(['.', ':', '/']).next().is_some_and(|first| {
+            first.len() <= 10 && first.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-')
+        })
+        && value.len() <= 24
+}
+
+/// A token that a machine made.
+fn is_token(value: &str) -> bool {
+    let length = value.len();
+    let has = |test: fn(&u8) -> bool| value.bytes().any(|byte| test(&byte));
+    let digit = has(u8::is_ascii_digit);
+    let residue = residue(value);
+    length >= 8
+        && value.is_ascii()
+        && has(u8::is_ascii_alphabetic)
+        && !is_reference(value)
+        && !is_version(value)
+        && entropy(value) >= 2.5
+        && residue >= 6
+        && residue * 5 >= length * 2
+        && (digit || length >= 12 && residue * 10 >= length * 8 && !is_words(value))
+}
+
+/// The key of something whose name does not say that it is a secret.
+fn is_key(value: &str, level: Level) -> bool {
+    let has = |test: fn(u8) -> bool| value.bytes().any(test);
+    let hex = value.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let kinds = [
+        has(|byte| byte.is_ascii_lowercase()),
+        has(|byte| byte.is_ascii_uppercase()),
+        has(|byte| byte.is_ascii_digit()),
+    ];
+    let all = kinds.into_iter().all(|kind| kind);
+    value.len() >= 24
+        && is_token(value)
+        && residue(value) * 10 >= value.len() * 7
+        && ((all
+            && entropy(value) >= 3.8
+            && value.bytes().all(|byte| {
+                byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_')
+            }))
+            || (hex && level == Level::Loose && value.len() >= 32))
+}
+
+/// Whether a token has a digit, as nearly all have, or else letters that no word has.
+pub(super) fn has_digit(token: &str) -> bool {
+    token.bytes().any(|byte| byte.is_ascii_digit())
+        || token.bytes().any(|byte| byte.is_ascii_uppercase())
+            && residue(token) * 10 >= token.len() * 7
+            && !is_words(token)
+}
+
+/// Whether a value is random rather than a word or an expression.
+fn looks_random(value: &str) -> bool {
+    let has = |test: fn(char) -> bool| value.chars().any(test);
+    let kinds = [
+        has(|c| c.is_lowercase()),
+        has(|c| c.is_uppercase()),
+        has(|c| c.is_ascii_digit()),
+        has(|c| !c.is_alphanumeric() && !matches!(c, '_' | '-' | '.')),
+    ];
+    let kinds = kinds.into_iter().filter(|kind| *kind).count();
+    let length = value.chars().count();
+    let digit = has(|c| c.is_ascii_digit());
+    let enough = if digit {
+        length >= 8 && (kinds >= 3 || (kinds >= 2 && length >= 16)) && residue(value) >= 3
+    } else {
+        kinds >= 2 && length >= 12 && residue(value) * 10 >= length * 8 && !is_words(value)
+    };
+    enough && entropy(value) >= 2.8 && !is_version(value)
+}
+
+/// How many letters and digits are not part of words: `my_token_2023` has four, a random value nearly all.
+pub(super) fn residue(value: &str) -> usize {
+    let bytes = value.as_bytes();
+    let mut rest = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        if !bytes[at].is_ascii_alphabetic() {
+            rest += usize::from(!matches!(bytes[at], b'_' | b'-' | b'.' | b' ' | b':' | b'/' | b','));
+            at += 1;
+            continue;
+        }
+        // A word: capitals, or one letter of either case and small ones.
+        let start = at;
+        at += 1;
+        if bytes[start].is_ascii_uppercase() && bytes.get(at).is_some_and(u8::is_ascii_uppercase) {
+            while bytes.get(at).is_some_and(u8::is_ascii_uppercase) {
+                at += 1;
+            }
+            // The last capital belongs to the next word: `APIKey`.
+            if bytes.get(at).is_some_and(u8::is_ascii_lowercase) {
+                at -= 1;
+            }
+        } else {
+            while bytes.get(at).is_some_and(u8::is_ascii_lowercase) {
+                at += 1;
+            }
+        }
+        let word = &bytes[start..at];
+        let (pairs, usual) = pairs(word);
+        let is_word = match word.len() {
+            0..=2 => false,
+            3 => usual == pairs,
+            4..=6 => usual * 10 >= pairs * 7,
+            _ => usual * 10 >= pairs * 6,
+        };
+        if !is_word {
+            rest += word.len();
+        }
+    }
+    rest
+}
+
+/// Whether the letters follow one another as in words.
+fn is_words(value: &str) -> bool {
+    let (pairs, usual) = pairs(value.as_bytes());
+    usual * 20 >= pairs * 11
+}
+
+/// How many pairs of letters there are, and how many are usual in words.
+fn pairs(bytes: &[u8]) -> (usize, usize) {
+    let mut all = 0;
+    let mut usual = 0;
+    for pair in bytes.windows(2) {
+        let (first, second) = (pair[0].to_ascii_lowercase(), pair[1].to_ascii_lowercase());
+        if first.is_ascii_lowercase() && second.is_ascii_lowercase() {
+            all += 1;
+            usual += usize::from(RULES.followers[usize::from(first - b'a')] & 1 << (second - b'a') != 0);
+        }
+    }
+    (all, usual)
+}
+
+/// Shannon entropy in bits a byte.
+pub(super) fn entropy(value: &str) -> f64 {
+    let mut counts = [0u32; 256];
+    value.bytes().for_each(|byte| counts[usize::from(byte)] += 1);
+    let length = f64::from(counts.iter().sum::<u32>());
+    counts
+        .into_iter()
+        .filter(|&count| count > 0)
+        .map(|count| f64::from(count) / length)
+        .map(|share| -share * share.log2())
+        .sum()
+}
