@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::names::{self, Class};
+use super::names::{Class, Classes};
 use super::places::Place;
 use super::unquoted;
 use super::values::{self, Level, VALUE_BYTES_MAX};
@@ -91,9 +91,13 @@ impl<'t> Name<'t> {
 
 /// Where the secret of a name stands. `looked` becomes the end of a long value without quotes that is none: the names in
 /// it are not looked at again.
-pub(super) fn secret(mut name: Name<'_>, looked: &mut usize) -> Option<Range<usize>> {
+pub(super) fn secret<'t>(
+    mut name: Name<'t>,
+    classes: &mut Classes<'t>,
+    looked: &mut usize,
+) -> Option<Range<usize>> {
     let (operator, at) = operator(&mut name)?;
-    let class = names::class(name.name())?;
+    let class = classes.of(name.name())?;
     let is_secret = |(range, level): (Range<usize>, Level)| {
         let range = without_scheme(name.text, range, class)?;
         values::is_secret(name.text.get(range.clone())?, class, level).then_some(range)
@@ -159,7 +163,9 @@ fn operator(name: &mut Name<'_>) -> Option<(Operator, usize)> {
     if rest.starts_with(b"or ") && name.quoted {
         return Some((Operator::Argument, at + 3));
     }
-    if let Some(at) = value_of_name(name, at) {
+    if (name.quoted || matches!(name.place, Place::Yaml | Place::Prose))
+        && let Some(at) = value_of_name(name, at)
+    {
         return Some((Operator::Colon, at));
     }
     if rest.starts_with(b",") && name.quoted {
@@ -168,7 +174,11 @@ fn operator(name: &mut Name<'_>) -> Option<(Operator, usize)> {
     if let Some(at) = of_variable(name, at).or_else(|| of_type(name, at).filter(|_| skipped > 0)) {
         return Some((Operator::Equals { tight: false }, at));
     }
-    (skipped > 0).then_some((Operator::Spaces, at))
+    // Only a flag, a directive and `#define` have nothing but spaces before their value.
+    let has_value = name.dashes > 0
+        || matches!(name.place, Place::Shell | Place::Properties)
+        || matches!(bytes.get(at), Some(b'"' | b'\'' | b'`'));
+    (skipped > 0 && has_value).then_some((Operator::Spaces, at))
 }
 
 /// Marks of an assignment or a comparison, longer ones first.

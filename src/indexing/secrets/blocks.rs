@@ -112,7 +112,10 @@ static KIND: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The values below `data:` and `stringData:` of a Kubernetes secret, in YAML and, a line each, in JSON.
 pub(super) fn kubernetes(text: &str, place: Place, spans: &mut Vec<Span>) {
-    if !matches!(place, Place::Yaml | Place::Data | Place::Prose | Place::Shell) || !KIND.is_match(text) {
+    if !matches!(place, Place::Yaml | Place::Data | Place::Prose | Place::Shell)
+        || !text.contains("Secret")
+        || !KIND.is_match(text)
+    {
         return;
     }
     let mut start = 0;
@@ -155,6 +158,9 @@ fn of_document(document: &str, start: usize, spans: &mut Vec<Span>) {
         }
         if let Some(of) = block {
             if indent > of {
+                if content.contains("{{") {
+                    continue;
+                }
                 spans.push(Span::token(line_start + indent..line_start + plain.len(), "kubernetes_secret"));
                 continue;
             }

@@ -138,6 +138,7 @@ fn spans(text: &str, place: Place) -> Vec<Span> {
     let rules = &*RULES;
     // Where the last name ended that was looked at, and the last secret that a form told.
     let (mut name_end, mut token_end) = (0, 0);
+    let mut classes = names::Classes::default();
     for hit in rules.words.find_overlapping_iter(text) {
         match &rules.found[hit.pattern()] {
             Found::Token(rule, word) => {
@@ -155,7 +156,7 @@ fn spans(text: &str, place: Place) -> Vec<Span> {
                 }
                 if let Some(name) = assigned::Name::around(text, hit.range(), place) {
                     name_end = name.end;
-                    if let Some(range) = assigned::secret(name, &mut name_end) {
+                    if let Some(range) = assigned::secret(name, &mut classes, &mut name_end) {
                         spans.push(Span::value(range, "password"));
                     }
                 }

@@ -1,5 +1,7 @@
 //! What a name says of its value.
 
+use std::collections::HashMap;
+
 use super::rules::RULES;
 
 /// What the value of a name is.
@@ -17,6 +19,23 @@ pub(super) enum Class {
 
 /// Most words of a name that are looked at.
 const WORDS_MAX: usize = 16;
+
+/// What the names of a text are: the same few come again and again.
+#[derive(Debug, Default)]
+pub(super) struct Classes<'t>(HashMap<&'t str, Option<Class>>);
+
+/// Most names that are kept.
+const NAMES_MAX: usize = 1024;
+
+impl<'t> Classes<'t> {
+    /// As [`class`].
+    pub(super) fn of(&mut self, name: &'t str) -> Option<Class> {
+        if self.0.len() == NAMES_MAX {
+            self.0.clear();
+        }
+        *self.0.entry(name).or_insert_with(|| class(name))
+    }
+}
 
 /// What the value of a name is; none where it is no secret.
 pub(super) fn class(name: &str) -> Option<Class> {

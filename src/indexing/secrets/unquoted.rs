@@ -46,7 +46,7 @@ fn of_equals(name: &Name<'_>, tight: bool) -> Option<(Until, Level)> {
     if is_connection_string(name) {
         return Some((Until::Semicolon, Level::Config));
     }
-    if tight && is_of_libpq(name, before) {
+    if tight && before.ends_with([' ', '"', '\'']) && is_of_libpq(name, before) {
         return Some((Until::Word, Level::Config));
     }
     if tight && before.ends_with(['?', '&']) || before.ends_with("&amp;") {
@@ -189,7 +189,7 @@ fn is_of_libpq(name: &Name<'_>, before: &str) -> bool {
     let end = name.text.floor_char_boundary((name.end + AROUND).min(name.text.len()));
     let after = name.text[name.end..end].split('\n').next().unwrap_or_default();
     let has = |word: &str| before.contains(word) || after.contains(word);
-    before.ends_with([' ', '"', '\'']) && has("host=") && (has("user=") || has("dbname="))
+    has("host=") && (has("user=") || has("dbname="))
 }
 
 /// The value that begins at `at`.
