@@ -123,6 +123,37 @@ async fn secrets_are_redacted_before_they_are_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_file_tells_by_its_name_what_is_a_secret_in_it() {
+    let (app, project) = (app(), project("secrets_of_files"));
+    let value = ["k9Xw2QpLr7", "Tz4VbN8mYc"].concat();
+    let repository = Repository::new(&[
+        ("config/app.yml", &format!("harbour:\n  api_token: {value}\n")),
+        ("config/app.properties", &format!("harbour.api.token={value}\n")),
+        ("harbour.sh", &format!("export HARBOUR_TOKEN={value}\n")),
+        ("harbour.md", &format!("# Harbour\n\ncurl -H \"Authorization: Bearer {value}\" https://harbour\n")),
+        ("harbour.py", &format!("def harbour():\n    api_token = {value}\n    return api_token\n")),
+        ("credentials.rs", &format!("fn harbour() {{ connect(\"amqp://app:{value}@mq\"); }}\n")),
+    ]);
+    for name in ["prod.env", "kubeconfig.yaml", "credentials", ".vault-token", "terraform.tfvars"] {
+        repository.write(name, &format!("harbour: {value}\n"));
+    }
+    let report = build(&app, &repository, &project).await;
+    assert_eq!(report["secretsRedacted"], 5, "{report:#}");
+    let skipped = report["skipped"].as_array().unwrap();
+    assert_eq!(skipped.iter().filter(|one| one["reason"] == "secret_file").count(), 5, "{report:#}");
+    let found = result(&app, "search_code", json!({ "query": "harbour", "project_id": project })).await;
+    let found = found["results"].as_array().unwrap();
+    let with: Vec<&str> = found
+        .iter()
+        .filter(|one| one.to_string().contains(&value))
+        .map(|one| one["file_path"].as_str().unwrap_or_default())
+        .collect();
+    // An expression of code is none.
+    assert_eq!(with, ["harbour.py"], "{found:#?}");
+    assert!(found.iter().any(|one| one.to_string().contains("credentials.rs")), "{found:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_edited_index_equals_a_fresh_one() {
     let (app, repository) = (app(), two_files());
     let (edited, fresh) = (project("edited"), project("fresh"));

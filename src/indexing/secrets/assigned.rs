@@ -140,6 +140,10 @@ fn spaces(bytes: &[u8], at: usize) -> usize {
 fn operator(name: &mut Name<'_>) -> Option<(Operator, usize)> {
     let bytes = name.text.as_bytes();
     let closed = closers(name)?;
+    // Most names are used rather than set.
+    if matches!(bytes.get(closed), None | Some(b')' | b';' | b'.' | b'&' | b'*' | b'%' | b'/')) {
+        return None;
+    }
     if bytes.get(closed) == Some(&b'(') && bytes.get(closed + 1) != Some(&b')') && !name.quoted {
         return Some((Operator::Argument, closed + 1));
     }

@@ -18,6 +18,7 @@ pub(crate) fn is_secret_file(path: &str) -> bool {
     }
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     let first = name.trim_start_matches('.').split('.').next().unwrap_or(name);
+    let in_templates = path.rsplit('/').skip(1).any(|folder| rules.templates.contains(folder));
     let holds_data = !name.contains('.') || rules.data.contains(extension);
     name == ".env"
         || name.starts_with(".env.")
@@ -28,7 +29,7 @@ pub(crate) fn is_secret_file(path: &str) -> bool {
         || (stem.ends_with(".tfstate") && extension == "backup")
         // `id_rsa`, not `id_generator.py` and not `id_rsa.pub`.
         || (name.starts_with("id_") && extension.is_empty())
-        || (holds_data && rules.stems.iter().any(|stem| is_stem(stem, first)))
+        || (holds_data && !in_templates && rules.stems.iter().any(|stem| is_stem(stem, first, extension)))
         || rules.ends.iter().any(|end| ends(&path, end))
 }
 
@@ -38,8 +39,9 @@ fn is_of_keys(name: &str) -> bool {
     ["pem", "p12", "pfx", "key", "jks", "keystore", "kdbx", "ppk", "tfstate"].contains(&extension)
 }
 
-fn is_stem(stem: &str, first: &str) -> bool {
-    stem.strip_suffix('*').map_or(stem == first, |start| first.starts_with(start))
+fn is_stem(stem: &str, first: &str, extension: &str) -> bool {
+    let (stem, only) = stem.split_once('.').unwrap_or((stem, extension));
+    only == extension && stem.strip_suffix('*').map_or(stem == first, |start| first.starts_with(start))
 }
 
 /// An end that does not begin with a dot is whole parts of the path.
@@ -79,7 +81,7 @@ mod tests {
         env.d.ts package.json settings.xml config.json keys.rs keyboard.json tokenizer.json
         password_reset.html credentials.sample.json config authorized_keys main.tf variables.tf
         docker-compose.yml passwords.sql.md README tokens.module.scss secrets/mod.rs auth.json
-        master.key.rs
+        master.key.rs charts/app/templates/secret.yaml templates/serviceaccount.yaml service-account.yaml
     ";
 
     #[test]

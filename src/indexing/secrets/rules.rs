@@ -88,6 +88,7 @@ pub(super) struct Files {
     pub(super) extensions: HashSet<String>,
     pub(super) stems: Vec<String>,
     pub(super) data: HashSet<String>,
+    pub(super) templates: HashSet<String>,
     pub(super) ends: Vec<String>,
     pub(super) samples: Vec<String>,
 }
