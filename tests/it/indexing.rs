@@ -124,7 +124,7 @@ async fn secrets_are_redacted_before_they_are_stored() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_tells_by_its_name_what_is_a_secret_in_it() {
-    let (app, project) = (app(), project("secrets_of_files"));
+    let (app, project) = (app(), project("file-secrets"));
     let value = ["k9Xw2QpLr7", "Tz4VbN8mYc"].concat();
     let repository = Repository::new(&[
         ("config/app.yml", &format!("harbour:\n  api_token: {value}\n")),
