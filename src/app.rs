@@ -87,7 +87,7 @@ const REVIVAL: Duration = Duration::from_secs(2);
 struct Storage {
     store: Store,
     /// Keeps the embedded cluster up while this process lives.
-    server: Option<Arc<EmbeddedServer>>,
+    _server: Option<Arc<EmbeddedServer>>,
 }
 
 impl App {
@@ -177,7 +177,8 @@ impl App {
                 tracing::warn!("not ready yet: {}", fault.message);
             }
         });
-        tokio::spawn(index_job::work(Arc::clone(self)));
+        // Waited for at the end: a run that was taken up here is given back before the process is gone.
+        self.background.spawn(index_job::work(Arc::clone(self)));
         tokio::spawn(Arc::clone(self).revive_database());
         self.background.spawn(audit::write(Arc::clone(self)));
     }
@@ -240,8 +241,8 @@ impl App {
     /// Brings the embedded Postgres back when its supervisor was killed, which nobody else would notice.
     async fn revive_database(self: Arc<Self>) {
         while !self.shutdown.is_cancelled() {
-            if let Some(server) = self.storage.get().and_then(|storage| storage.server.clone())
-                && let Err(fault) = blocking(move || server.revive()).await
+            if let Some(store) = self.opened_store()
+                && let Err(fault) = store.database().revive().await
             {
                 tracing::warn!("the embedded Postgres could not be started again: {}", fault.message);
             }
@@ -255,7 +256,7 @@ impl App {
     async fn open_storage(&self) -> Result<Storage, Fault> {
         if let Some(options) = crate::postgres::external(&self.config.database)? {
             let database = Database::connect(options, &self.config.database, true).await?;
-            return Ok(Storage { store: Store::new(database), server: None });
+            return Ok(Storage { store: Store::new(database), _server: None });
         }
         let installed = self.installed(Wanted { postgres: true, embedding: false }).await?;
         let install = installed.postgres.ok_or_else(|| {
@@ -268,9 +269,14 @@ impl App {
             supervisor: self.program.clone(),
             settings: self.config.embedded.clone(),
         };
-        let server = blocking(move || embedded::ensure_running(&options)).await?;
+        let server = Arc::new(blocking(move || embedded::ensure_running(&options)).await?);
         let database = Database::connect(server.connect_options(), &self.config.database, false).await?;
-        Ok(Storage { store: Store::new(database), server: Some(Arc::new(server)) })
+        let kept = Arc::clone(&server);
+        let database = database.revived_by(Arc::new(move || {
+            let server = Arc::clone(&kept);
+            Box::pin(blocking(move || server.revive().map(|()| server.connect_options())))
+        }));
+        Ok(Storage { store: Store::new(database), _server: Some(server) })
     }
 
     /// Installed runtime files; nothing is downloaded here.

@@ -25,7 +25,7 @@ use crate::upkeep::portable::{self, Build, Part};
 pub const KIND: &str = "index";
 
 /// Between looks of a server for work that nobody does.
-const SWEEP: Duration = Duration::from_secs(5);
+const SWEEP: Duration = Duration::from_secs(2);
 
 /// What a worker is told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -156,10 +156,12 @@ async fn run_covering(
     let store = app.store().await?;
     let settings = LeaseSettings::from(&app.config.indexing);
     let mut attempt = 1;
+    let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: Some(&app.shutdown) };
     loop {
         let execute = |running| execute(Arc::clone(app), running);
+        let asked = jobs::enqueue(store, job).await?;
         let done =
-            jobs::run_or_attach(store, job, &app.worker, settings, cancel, on_progress, execute).await?;
+            jobs::see_through(store, asked, &app.worker, settings, until, on_progress, execute).await?;
         let covered = || {
             let ran = Request::deserialize(&done.request);
             ran.is_ok_and(|ran| ran.options.cover(options))
@@ -235,7 +237,7 @@ pub async fn begin_with_words(
     let mut task = app.background.spawn(async move {
         let settings = LeaseSettings::from(&running.config.indexing);
         let execute = |job| execute(Arc::clone(&running), job);
-        let until = Until { cancel: &until, when_stopped: WhenStopped::GiveBack };
+        let until = Until { cancel: &until, when_stopped: WhenStopped::GiveBack, shutdown: None };
         let told = |now: &Progress| {
             sender.send_replace(now.clone());
         };
@@ -315,7 +317,7 @@ pub async fn ask_if_due(
 pub async fn see_through(app: &Arc<App>, asked: Enqueued) -> Result<Finished, Fault> {
     let settings = LeaseSettings::from(&app.config.indexing);
     let execute = |running| execute(Arc::clone(app), running);
-    let until = Until { cancel: &app.shutdown, when_stopped: WhenStopped::GiveBack };
+    let until = Until { cancel: &app.shutdown, when_stopped: WhenStopped::GiveBack, shutdown: None };
     jobs::see_through(app.store().await?, asked, &app.worker, settings, until, |_| (), execute).await
 }
 
@@ -352,7 +354,8 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         .map_err(|e| Fault::internal("The job's request could not be read.", e))?;
     let id = ProjectId::parse(&running.job.project_id)?;
     let about = About::of(&request, &id, &app)?;
-    let store = app.store().await?;
+    let progress = running.progress.clone();
+    let store = &app.store().await?.telling(move || progress.touch());
     let project = tenancy::open(store, &id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
     let embedder = match app.embedder_for(project.model()).await {
         Ok(embedder) => Some(embedder),
@@ -388,6 +391,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     if sqlite {
         report.sqlite = Some(export(&app, store, &project, &running.cancel).await?);
     }
+    report.notes.extend(running.notes);
     serde_json::to_value(report).map_err(|e| Fault::internal("The report could not be written.", e))
 }
 

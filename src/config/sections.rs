@@ -34,6 +34,7 @@ sections! {
     Database {
         url: Option<String>, password_file: Option<PathBuf>, search_connections: u32, write_connections: u32, acquire_timeout_ms: u64,
         statement_timeout_ms: u64, search_statement_timeout_ms: u64, lock_timeout_ms: u64,
+        maintenance_statement_timeout_ms: u64, answer_grace_ms: u64, first_answer_ms_max: u64, idle_in_transaction_ms_max: u64,
     }
     /// The embedded cluster.
     Embedded {
@@ -54,7 +55,7 @@ sections! {
         roots: Vec<PathBuf>, project_roots: BTreeMap<String, Vec<PathBuf>>, file_bytes_max: u64, line_bytes_mean_max: usize, files_max: usize, walk_depth_max: usize, walk_ms_max: u64,
         chunk_chars_target: usize, chunk_chars_max: usize, chunks_per_file_max: usize, parse_timeout_ms: u64,
         batch_files: usize, batch_chunks: usize, batch_ms: u64, redact_secrets: bool, delete_guard_files: usize,
-        lease_ms: u64, heartbeat_ms: u64, hnsw_rows_min: u64, facts: bool, risk: bool, risk_rules: Option<PathBuf>,
+        lease_ms: u64, heartbeat_ms: u64, progress_ms_max: u64, database_away_ms_max: u64, hnsw_rows_min: u64, facts: bool, risk: bool, risk_rules: Option<PathBuf>,
         history: bool, churn_commits: u32, history_commits_max: usize, history_ms_max: u64,
     }
     /// Questions.

@@ -151,11 +151,10 @@ async fn write_page(
         return Ok((0, 0));
     }
     let (settings, dictionary) = (run.config.indexing.clone(), run.dictionary.clone());
-    let cancel = run.cancel.clone();
+    let stops = run.stops();
     let preparing = tokio::task::spawn_blocking(move || {
-        let cancelled = || cancel.is_cancelled();
         let row =
-            |(document, tried)| of_document(document, tried, &settings, dictionary.as_deref(), &cancelled);
+            |(document, tried)| of_document(document, tried, &settings, dictionary.as_deref(), &stops);
         due.into_iter().map(row).collect::<Option<Vec<_>>>()
     });
     let prepared =

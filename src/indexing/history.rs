@@ -123,8 +123,8 @@ async fn write_files(
     opened: History,
     mut known: Vec<KnownHistory>,
 ) -> Result<Vec<KnownHistory>, Fault> {
-    let (limits, cancel) = (limits(&run.config.indexing), run.cancel.clone());
-    let walking = tokio::task::spawn_blocking(move || opened.files(&limits, &|| cancel.is_cancelled()));
+    let (limits, stops) = (limits(&run.config.indexing), run.stops());
+    let walking = tokio::task::spawn_blocking(move || opened.files(&limits, &stops));
     let FileHistories { files, complete, .. } = walking
         .await
         .map_err(|error| Fault::internal("Walking the git history failed unexpectedly.", error))?;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
@@ -23,7 +23,7 @@ use crate::jobs::{Phase, ProgressSender};
 use crate::languages::{CHUNKER_VERSION, Dictionary, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use crate::store::{
     Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, breakdown,
-    files, index_state, lexical, names, repositories,
+    files, index_state, is_passing, lexical, names, repositories,
 };
 
 /// Everything a run needs; it reads nothing else but the repository.
@@ -66,11 +66,35 @@ pub async fn run(run: &Run<'_>) -> Result<RunReport, Fault> {
     let versions = versions(run, &rules);
     let repository = open(run, versions).await?;
     failpoints::reach("index.opened");
-    let outcome = pipeline(run, &repository, rules, note, started).await;
+    let outcome = tokio::select! {
+        outcome = pipeline(run, &repository, rules, note, started) => outcome,
+        fault = overdue(run.cancel) => Err(fault),
+    };
     if let Err(fault) = &outcome {
         close_unfinished(run, &repository, fault).await;
     }
     outcome
+}
+
+impl Run<'_> {
+    /// For work on a thread of its own, which asks before each step: whether to stop. To ask is a sign of progress.
+    pub(super) fn stops(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let (cancel, progress) = (self.cancel.clone(), self.progress.clone());
+        move || {
+            progress.touch();
+            cancel.is_cancelled()
+        }
+    }
+}
+
+/// How long a cancelled run may take to come to a place where it asks; an index build never does.
+const PUT_DOWN: Duration = Duration::from_millis(500);
+
+/// Ends a while after the run was cancelled. What the run has open then is rolled back.
+async fn overdue(cancel: &CancellationToken) -> Fault {
+    cancel.cancelled().await;
+    tokio::time::sleep(PUT_DOWN).await;
+    Fault::new(ErrorCode::Cancelled, "The index run was cancelled; what was committed stays.")
 }
 
 /// The repository's row as the run found it.
@@ -337,10 +361,8 @@ pub fn require_files(root: &Path, settings: &config::Indexing) -> Result<(), Fau
 }
 
 async fn walk_blocking(run: &Run<'_>) -> Result<Walk, Fault> {
-    let (root, settings, cancel) = (run.root.to_owned(), run.config.indexing.clone(), run.cancel.clone());
-    let walking = tokio::task::spawn_blocking(move || {
-        walk::walk(&root, &(&settings).into(), &|| cancel.is_cancelled())
-    });
+    let (root, settings, stops) = (run.root.to_owned(), run.config.indexing.clone(), run.stops());
+    let walking = tokio::task::spawn_blocking(move || walk::walk(&root, &(&settings).into(), &stops));
     walking.await.map_err(|error| Fault::internal("The walk failed unexpectedly.", error))?
 }
 
@@ -459,8 +481,12 @@ pub(super) async fn facts_missing(run: &Run<'_>, repository_id: i64) -> Result<V
 }
 
 /// A first run that did not come to its end leaves no empty repository behind; a later one keeps what was searchable.
-/// Being cancelled is no failure: what was complete before stays so, with what the run committed.
+/// Being cancelled is no failure: what was complete before stays so, with what the run committed. A run that lost its
+/// database is not over: it goes on when that is back.
 pub(super) async fn close_unfinished(run: &Run<'_>, repository: &Repository, fault: &Fault) {
+    if is_passing(fault) {
+        return;
+    }
     let closing = async {
         let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
         let empty = files::totals(&mut tx, Some(repository.id)).await?.chunks == 0;

@@ -159,9 +159,8 @@ async fn embed(
     part: &[PendingText],
 ) -> Result<Vec<Vec<f32>>, Fault> {
     let texts: Vec<String> = part.iter().map(passage).collect();
-    let (embedder, cancel) = (Arc::clone(embedder), run.cancel.clone());
-    let embedding =
-        tokio::task::spawn_blocking(move || embedder.embed_passages(&texts, &|| cancel.is_cancelled()));
+    let (embedder, stops) = (Arc::clone(embedder), run.stops());
+    let embedding = tokio::task::spawn_blocking(move || embedder.embed_passages(&texts, &stops));
     let vectors =
         embedding.await.map_err(|error| Fault::internal("Embedding failed unexpectedly.", error))?;
     if run.cancel.is_cancelled() {

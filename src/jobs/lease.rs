@@ -22,6 +22,10 @@ pub struct LeaseSettings {
     pub lease: Duration,
     /// Time between renewals; at most a second is used, so that stopping is prompt.
     pub heartbeat: Duration,
+    /// How long a run may make no progress before it is given up; none: for ever.
+    pub progress_max: Option<Duration>,
+    /// How long a run waits for a database that is away.
+    pub away_max: Duration,
 }
 
 impl From<&config::Indexing> for LeaseSettings {
@@ -29,6 +33,9 @@ impl From<&config::Indexing> for LeaseSettings {
         Self {
             lease: Duration::from_millis(settings.lease_ms),
             heartbeat: Duration::from_millis(settings.heartbeat_ms),
+            progress_max: (settings.progress_ms_max > 0)
+                .then(|| Duration::from_millis(settings.progress_ms_max)),
+            away_max: Duration::from_millis(settings.database_away_ms_max),
         }
     }
 }
@@ -44,6 +51,9 @@ pub struct ClaimedJob {
     /// Fires when somebody asked for the job to stop or the lease is lost: commit nothing more.
     pub cancel: CancellationToken,
     lost: CancellationToken,
+    /// Fires when the run made no progress for too long: its lease is not renewed any more.
+    pub(super) still: CancellationToken,
+    pub(super) settings: LeaseSettings,
     store: Store,
     beats: JoinHandle<()>,
     ended: bool,
@@ -92,18 +102,25 @@ impl ClaimedJob {
     /// A claim that was committed.
     fn held(store: &Store, job: Job, settings: LeaseSettings) -> Option<Self> {
         let fence = job.fence?;
+        if let Some(note) = &job.note {
+            tracing::info!(job = job.id, attempt = job.attempt, "takes a run over. {note}");
+        }
         let (progress, cancel, lost) =
             (ProgressSender::default(), CancellationToken::new(), CancellationToken::new());
-        let beats = tokio::spawn(beat(
-            store.clone(),
-            job.id.clone(),
+        let still = CancellationToken::new();
+        let beat = Beat {
+            store: store.clone(),
+            id: job.id.clone(),
             fence,
             settings,
-            progress.clone(),
-            cancel.clone(),
-            lost.clone(),
-        ));
-        Some(Self { job, fence, progress, cancel, lost, store: store.clone(), beats, ended: false })
+            progress: progress.clone(),
+            cancel: cancel.clone(),
+            lost: lost.clone(),
+            still: still.clone(),
+        };
+        let beats = tokio::spawn(beat.go_on());
+        let store = store.clone();
+        Some(Self { job, fence, progress, cancel, lost, still, settings, store, beats, ended: false })
     }
 
     /// Whether another worker took over.
@@ -117,12 +134,16 @@ impl ClaimedJob {
     /// # Errors
     /// `ILLEGAL_STATE` when the lease was lost; storage faults.
     pub async fn finish(mut self, outcome: &Outcome) -> Result<(), Fault> {
-        self.beats.abort();
+        self.end(outcome).await
+    }
+
+    /// As [`ClaimedJob::finish`]; after a fault that passes it can be said again.
+    pub(super) async fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         let progress = self.progress.snapshot().to_value();
         let mut door = self.store.control().await?;
         let ended = store::jobs::finish(&mut door, &self.job.id, self.fence, outcome, &progress).await?;
         door.commit().await?;
-        self.ended = true;
+        self.over();
         if ended { Ok(()) } else { Err(lease_lost()) }
     }
 
@@ -131,9 +152,35 @@ impl ClaimedJob {
     /// # Errors
     /// Storage faults.
     pub async fn release(mut self) -> Result<(), Fault> {
+        release(&self.store, &self.job.id, self.fence).await?;
+        self.over();
+        Ok(())
+    }
+
+    /// Gives the job back as one that makes no progress here.
+    pub(super) async fn give_up(&mut self, note: &str) -> Result<(), Fault> {
+        let mut door = self.store.control().await?;
+        store::jobs::give_up(&mut door, &self.job.id, self.fence, note).await?;
+        door.commit().await?;
+        self.over();
+        Ok(())
+    }
+
+    /// Renews the lease now.
+    pub(super) async fn renew(&self) -> Result<Heartbeat, Fault> {
+        let progress = self.progress.snapshot().to_value();
+        renew(&self.store, &self.job.id, self.fence, self.settings, &progress).await
+    }
+
+    /// The lease is another's: nothing is renewed and nothing given back.
+    pub(super) fn lose(&self) {
+        self.lost.cancel();
+        self.cancel.cancel();
+    }
+
+    fn over(&mut self) {
         self.beats.abort();
         self.ended = true;
-        release(&self.store, &self.job.id, self.fence).await
     }
 }
 
@@ -161,15 +208,14 @@ async fn release(store: &Store, id: &str, fence: Fence) -> Result<(), Fault> {
     door.commit().await
 }
 
-/// Another worker has the job.
+/// Another worker has the job, or may take it.
 pub(super) fn lease_lost() -> Fault {
     Fault::new(ErrorCode::IllegalState, "Another process took over this run.")
         .with_hint("The other process goes on with the work; ask `index_status` how far it is.")
 }
 
-/// Renews until aborted. A database that is away for longer than the lease counts as a lost lease, since by
-/// then another worker may have taken over.
-async fn beat(
+/// What renews a lease in the background.
+struct Beat {
     store: Store,
     id: String,
     fence: Fence,
@@ -177,28 +223,42 @@ async fn beat(
     progress: ProgressSender,
     cancel: CancellationToken,
     lost: CancellationToken,
-) {
-    let mut renewed = Instant::now();
-    loop {
-        tokio::time::sleep(settings.heartbeat.min(BEAT_MAX)).await;
-        let sent = Instant::now();
-        match renew(&store, &id, fence, settings, &progress.snapshot().to_value()).await {
-            Ok(Heartbeat::Held) => renewed = sent,
-            Ok(Heartbeat::CancelRequested) => {
-                renewed = sent;
+    still: CancellationToken,
+}
+
+impl Beat {
+    /// Renews until aborted, or until the run stands still. A database that is away keeps others from taking over as well, so
+    /// that it costs the lease only when it comes back and says so, or when the run itself would not wait any longer.
+    async fn go_on(self) {
+        let Self { store, id, fence, settings, progress, cancel, lost, still } = self;
+        let mut renewed = Instant::now();
+        loop {
+            tokio::time::sleep(settings.heartbeat.min(BEAT_MAX)).await;
+            if settings.progress_max.is_some_and(|max| progress.still_for() >= max) {
+                still.cancel();
                 cancel.cancel();
+                return;
             }
-            Ok(Heartbeat::LeaseLost) => break,
-            Err(fault) => {
-                tracing::warn!(job = id, "a lease could not be renewed: {fault}");
-                if renewed.elapsed() >= settings.lease {
-                    break;
+            let sent = Instant::now();
+            match renew(&store, &id, fence, settings, &progress.snapshot().to_value()).await {
+                Ok(Heartbeat::Held) => renewed = sent,
+                Ok(Heartbeat::CancelRequested) => {
+                    renewed = sent;
+                    cancel.cancel();
+                }
+                Ok(Heartbeat::LeaseLost) => break,
+                Err(fault) => {
+                    tracing::warn!(job = id, "a lease could not be renewed: {fault}");
+                    let patience = if store::is_passing(&fault) { settings.away_max } else { Duration::ZERO };
+                    if renewed.elapsed() >= settings.lease + patience {
+                        break;
+                    }
                 }
             }
         }
+        lost.cancel();
+        cancel.cancel();
     }
-    lost.cancel();
-    cancel.cancel();
 }
 
 async fn renew(

@@ -1,5 +1,6 @@
 //! The worker's side of the queue: hold a lease, say how far it is, stop when told, finish once.
 
+mod attempt;
 mod lease;
 mod progress;
 mod run;

@@ -1,9 +1,14 @@
 //! How far a job is: a snapshot that the worker changes as often as it likes and others see now and then.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 /// What a job is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -22,6 +27,21 @@ pub enum Phase {
     Embed,
     /// Builds indexes and statistics.
     Finish,
+}
+
+impl Phase {
+    /// As it is stored and shown.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Walk => "walk",
+            Self::Files => "files",
+            Self::History => "history",
+            Self::Embed => "embed",
+            Self::Finish => "finish",
+        }
+    }
 }
 
 /// A snapshot. Counts only grow within a run.
@@ -69,31 +89,63 @@ impl Progress {
 
 /// The worker's end. Cheap to clone, never blocks.
 #[derive(Debug, Clone)]
-pub struct ProgressSender(watch::Sender<Progress>);
+pub struct ProgressSender {
+    snapshot: watch::Sender<Progress>,
+    since: Instant,
+    /// Milliseconds from `since` to the last sign of progress.
+    moved_ms: Arc<AtomicU64>,
+}
 
 impl Default for ProgressSender {
     /// A sender whose snapshot nobody reads but through itself.
     fn default() -> Self {
-        Self(watch::Sender::new(Progress::default()))
+        let snapshot = watch::Sender::new(Progress::default());
+        Self { snapshot, since: Instant::now(), moved_ms: Arc::default() }
     }
 }
 
 impl ProgressSender {
-    /// Changes the snapshot.
+    /// Changes the snapshot, which is a sign of progress.
     pub fn update(&self, change: impl FnOnce(&mut Progress)) {
-        self.0.send_modify(change);
+        self.snapshot.send_modify(change);
+        self.touch();
+    }
+
+    /// A sign of progress that no count shows: one more file met by a walk, one more text embedded, one more answer of the
+    /// database. A run without any for `indexing.progress_ms_max` is given up.
+    pub fn touch(&self) {
+        let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.moved_ms.store(now, Ordering::Release);
+    }
+
+    /// How long there was no sign of progress.
+    #[must_use]
+    pub fn still_for(&self) -> Duration {
+        self.since.elapsed().saturating_sub(Duration::from_millis(self.moved_ms.load(Ordering::Acquire)))
     }
 
     /// The snapshot as it is.
     #[must_use]
     pub fn snapshot(&self) -> Progress {
-        self.0.borrow().clone()
+        self.snapshot.borrow().clone()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn standing_still_is_measured_from_the_last_sign() {
+        let hour = Duration::from_secs(3600);
+        let sender = ProgressSender { since: Instant::now() - hour, ..ProgressSender::default() };
+        assert!(sender.still_for() >= hour);
+        sender.clone().touch();
+        assert!(sender.still_for() < hour);
+        sender.moved_ms.store(0, Ordering::Release);
+        sender.update(|progress| progress.files_done = 1);
+        assert!(sender.still_for() < hour);
+    }
 
     #[test]
     fn snapshots_survive_storage_and_strangers() {

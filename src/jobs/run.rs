@@ -3,15 +3,19 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::lease::{ClaimedJob, LeaseSettings, lease_lost};
+use super::attempt::{Left, carry_out, carry_out_once};
+use super::lease::{ClaimedJob, LeaseSettings};
 use super::progress::{Progress, ProgressSender};
 use crate::contract::{ErrorCode, Fault};
-use crate::store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Outcome, Store};
+use crate::store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Store, is_passing};
 
 /// Between looks at a job that another process runs.
-const POLL: Duration = Duration::from_millis(250);
+pub(super) const POLL: Duration = Duration::from_millis(250);
+/// How often a caller takes up a job again that it lost or gave up, or waits for who has it then.
+const LOSSES_MAX: usize = 10;
 
 /// What becomes of a run that was told to stop from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +50,8 @@ pub struct RunningJob {
     pub progress: ProgressSender,
     /// Fires when the run must stop.
     pub cancel: CancellationToken,
+    /// What happened to the job before: for the run's report.
+    pub notes: Vec<String>,
 }
 
 /// Asks for a job and sees it through. The job runs here if it is free, also when the process that had it
@@ -54,7 +60,8 @@ pub struct RunningJob {
 /// only the waiting when it runs elsewhere.
 ///
 /// # Errors
-/// The run's own fault, wherever it ran; `CANCELLED`; storage faults.
+/// The run's own fault, wherever it ran; `CANCELLED`; `STORAGE_UNAVAILABLE` when the database was away for longer than
+/// `settings` allow, the job then waits in the queue; storage faults.
 pub async fn run_or_attach<F, R>(
     store: &Store,
     request: &NewJob,
@@ -65,11 +72,11 @@ pub async fn run_or_attach<F, R>(
     execute: F,
 ) -> Result<Finished, Fault>
 where
-    F: FnOnce(RunningJob) -> R + Send,
+    F: Fn(RunningJob) -> R + Send + Sync,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
     let asked = enqueue(store, request).await?;
-    let until = Until { cancel, when_stopped: WhenStopped::Cancel };
+    let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: None };
     see_through(store, asked, worker, settings, until, on_progress, execute).await
 }
 
@@ -80,6 +87,53 @@ pub struct Until<'a> {
     pub cancel: &'a CancellationToken,
     /// What becomes of the run.
     pub when_stopped: WhenStopped,
+    /// Fires when this process ends: then the run goes back to the queue, whatever becomes of it otherwise.
+    pub shutdown: Option<&'a CancellationToken>,
+}
+
+impl Until<'_> {
+    /// Whether it is to stop, and how.
+    pub(super) fn stop(&self) -> Option<WhenStopped> {
+        if self.cancel.is_cancelled() {
+            return Some(self.when_stopped);
+        }
+        self.shutdown.filter(|shutdown| shutdown.is_cancelled()).map(|_| WhenStopped::GiveBack)
+    }
+
+    /// Ends when it is to stop.
+    pub(super) async fn stopped(&self) {
+        match self.shutdown {
+            Some(shutdown) => tokio::select! {
+                () = self.cancel.cancelled() => {}
+                () = shutdown.cancelled() => {}
+            },
+            None => self.cancel.cancelled().await,
+        }
+    }
+}
+
+/// Tolerates a database that is away, for so long at a time.
+struct Tolerance {
+    since: Option<Instant>,
+    max: Duration,
+}
+
+impl Tolerance {
+    /// None when the database is away and may be away for longer.
+    fn judge<T>(&mut self, asked: Result<T, Fault>) -> Result<Option<T>, Fault> {
+        match asked {
+            Err(fault)
+                if is_passing(&fault) && self.since.get_or_insert_with(Instant::now).elapsed() < self.max =>
+            {
+                Ok(None)
+            }
+            Err(fault) => Err(fault),
+            Ok(answer) => {
+                self.since = None;
+                Ok(Some(answer))
+            }
+        }
+    }
 }
 
 /// Sees a job through that was asked for: as [`run_or_attach`].
@@ -96,21 +150,31 @@ pub async fn see_through<F, R>(
     execute: F,
 ) -> Result<Finished, Fault>
 where
-    F: FnOnce(RunningJob) -> R + Send,
+    F: Fn(RunningJob) -> R + Send + Sync,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
-    let Until { cancel, when_stopped } = until;
     let (id, attached, wanted) = (asked.job.id, asked.attached, asked.job.request);
     let mut seen = Progress::default();
+    let mut tolerance = Tolerance { since: None, max: settings.away_max };
+    let mut losses = 0;
     loop {
-        if cancel.is_cancelled() {
+        if until.stop().is_some() {
             return Err(cancelled());
         }
-        if let Some(claimed) = ClaimedJob::try_claim(store, Claim::Id(&id), worker, settings).await? {
-            let result = run_here(claimed, cancel, when_stopped, &on_progress, execute).await?;
-            return Ok(Finished { job_id: id, attached, request: wanted, result });
+        let claimed = ClaimedJob::try_claim(store, Claim::Id(&id), worker, settings).await;
+        if let Some(claimed) = tolerance.judge(claimed)?.flatten() {
+            match carry_out(claimed, until, &on_progress, &execute).await {
+                Left::Over(result) => {
+                    return result.map(|result| Finished { job_id: id, attached, request: wanted, result });
+                }
+                Left::Elsewhere(fault) if losses == LOSSES_MAX => return Err(fault),
+                Left::Elsewhere(_) => losses += 1,
+            }
         }
-        let job = look(store, &id).await?;
+        let Some(job) = tolerance.judge(look(store, &id).await)? else {
+            tokio::time::sleep(POLL).await;
+            continue;
+        };
         if job.state.is_final() {
             return ended_elsewhere(job, attached);
         }
@@ -120,7 +184,10 @@ where
             seen = progress;
         }
         tokio::select! {
-            () = cancel.cancelled() => return Err(left(store, &job, attached, when_stopped).await?),
+            () = until.stopped() => {
+                let when_stopped = until.stop().unwrap_or(until.when_stopped);
+                return Err(left(store, &job, attached, when_stopped).await?);
+            }
             () = tokio::time::sleep(POLL) => {}
         }
     }
@@ -156,7 +223,7 @@ pub async fn work_once<F, R>(
     execute: F,
 ) -> Result<bool, Fault>
 where
-    F: FnOnce(RunningJob) -> R + Send,
+    F: Fn(RunningJob) -> R + Send + Sync,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
     let mut door = store.control().await?;
@@ -166,13 +233,17 @@ where
         return Ok(false);
     };
     let id = claimed.job.id.clone();
-    if let Err(fault) = run_here(claimed, cancel, WhenStopped::GiveBack, &|_: &Progress| (), execute).await {
-        tracing::info!(job = id, code = %fault.code, "a job ended without success: {}", fault.message);
+    let until = Until { cancel, when_stopped: WhenStopped::GiveBack, shutdown: None };
+    match carry_out(claimed, until, &|_: &Progress| (), &execute).await {
+        Left::Over(Ok(_)) => {}
+        Left::Over(Err(fault)) | Left::Elsewhere(fault) => {
+            tracing::info!(job = id, code = %fault.code, "a job ended without success: {}", fault.message);
+        }
     }
     Ok(true)
 }
 
-/// Does a job here and now. None, and nothing was done, when another job of the project runs.
+/// Does a job here and now, once: what a database that goes away breaks off fails, and no progress is asked of it. None, and nothing was done, when another job of the project runs.
 ///
 /// # Errors
 /// The run's own fault; storage faults.
@@ -188,10 +259,12 @@ where
     F: FnOnce(RunningJob) -> R + Send,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
+    let settings = LeaseSettings { progress_max: None, ..settings };
     let Some(claimed) = ClaimedJob::claim_new(store, request, worker, settings).await? else {
         return Ok(None);
     };
-    run_here(claimed, cancel, WhenStopped::Cancel, &|_: &Progress| (), execute).await.map(Some)
+    let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: None };
+    carry_out_once(claimed, until, execute).await.map(Some)
 }
 
 /// Asks for a job without waiting for it.
@@ -222,74 +295,6 @@ pub async fn enqueue_if_due(
     Ok(asked)
 }
 
-async fn run_here<F, R>(
-    claimed: ClaimedJob,
-    cancel: &CancellationToken,
-    when_stopped: WhenStopped,
-    on_progress: &(impl Fn(&Progress) + Send + Sync),
-    execute: F,
-) -> Result<Value, Fault>
-where
-    F: FnOnce(RunningJob) -> R + Send,
-    R: Future<Output = Result<Value, Fault>> + Send,
-{
-    let running = RunningJob {
-        job: claimed.job.clone(),
-        fence: claimed.fence,
-        progress: claimed.progress.clone(),
-        cancel: claimed.cancel.clone(),
-    };
-    let mut work = std::pin::pin!(execute(running));
-    let mut seen = Progress::default();
-    let mut asked_to_stop = false;
-    let result = loop {
-        tokio::select! {
-            result = &mut work => break result,
-            () = cancel.cancelled(), if !asked_to_stop => {
-                asked_to_stop = true;
-                claimed.cancel.cancel();
-            }
-            () = tokio::time::sleep(POLL) => {}
-        }
-        report(&claimed.progress, &mut seen, on_progress);
-    };
-    report(&claimed.progress, &mut seen, on_progress);
-    if asked_to_stop && when_stopped == WhenStopped::GiveBack && result.is_err() {
-        claimed.release().await?;
-        return result;
-    }
-    conclude(claimed, result).await
-}
-
-fn report(progress: &ProgressSender, seen: &mut Progress, on_progress: &impl Fn(&Progress)) {
-    let now = progress.snapshot();
-    if now != *seen {
-        on_progress(&now);
-        *seen = now;
-    }
-}
-
-/// Writes the end down. Work that succeeded although it was asked to stop did succeed.
-async fn conclude(claimed: ClaimedJob, result: Result<Value, Fault>) -> Result<Value, Fault> {
-    if claimed.is_lost() {
-        return Err(lease_lost());
-    }
-    match result {
-        Ok(value) => {
-            claimed.finish(&Outcome::Succeeded(value.clone())).await?;
-            Ok(value)
-        }
-        Err(fault) => {
-            let stopped = fault.code == ErrorCode::Cancelled;
-            let outcome = if stopped { Outcome::Cancelled } else { Outcome::Failed(public(&fault)) };
-            if let Err(unwritten) = claimed.finish(&outcome).await {
-                tracing::warn!("the end of a job could not be written: {unwritten}");
-            }
-            Err(fault)
-        }
-    }
-}
-
 async fn look(store: &Store, id: &str) -> Result<Job, Fault> {
     let mut door = store.control().await?;
     store::jobs::requeue_expired(&mut door).await?;
@@ -312,13 +317,13 @@ fn ended_elsewhere(job: Job, attached: bool) -> Result<Finished, Fault> {
     }
 }
 
-fn cancelled() -> Fault {
+pub(super) fn cancelled() -> Fault {
     Fault::new(ErrorCode::Cancelled, "The run was cancelled; what it committed stays searchable.")
         .with_hint("Start it again to go on where it stopped.")
 }
 
 /// A fault as it is stored with a job: what a client would see, nothing of the cause.
-fn public(fault: &Fault) -> Value {
+pub(super) fn public(fault: &Fault) -> Value {
     serde_json::json!({
         "code": fault.code.as_str(),
         "message": fault.message,

@@ -7,13 +7,17 @@ use sqlx::postgres::{PgConnectOptions, PgRow};
 use sqlx::{ConnectOptions, Connection, PgConnection, Row};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
+use super::connection_pool::Told;
+use super::error::silence;
 use super::guard::{Query, Tx, sql};
 use super::migrate::{CONTROL, newest, statements};
-use super::pools::{Pool, Pools};
+use super::pools::{Pool, Pools, Revive};
 use super::server::{self, ServerFacts};
 use crate::config;
 use crate::contract::{ErrorCode, Fault};
 
+/// Between signs of life of who waits for the right to build an index.
+const TOLD_EVERY: Duration = Duration::from_secs(1);
 /// Longest wait for connections in use when everything is closed.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
 
@@ -25,6 +29,7 @@ pub struct Database {
     external: bool,
     /// Index builds at a time: one, so that provisioning always finds a connection.
     builds: Arc<Semaphore>,
+    told: Option<Told>,
 }
 
 /// Parses `DATABASE_URL`.
@@ -77,16 +82,43 @@ impl Database {
                     .with_source(late));
             }
         };
-        let facts = server::check(&mut connection).await?;
+        let limit = Duration::from_millis(settings.statement_timeout_ms + settings.answer_grace_ms);
+        let facts = match tokio::time::timeout(limit, server::check(&mut connection)).await {
+            Ok(facts) => facts?,
+            Err(_late) => return Err(silence().into()),
+        };
         for warning in &facts.warnings {
             tracing::warn!("{warning}");
         }
         // A failure to say goodbye to a connection we no longer need changes nothing.
         drop(connection.close().await);
         let pools = Pools::new(&options, settings, &facts.extension_schema);
-        let database = Self { pools, facts: Arc::new(facts), external, builds: Arc::new(Semaphore::new(1)) };
+        let database = Self { pools, facts: Arc::new(facts), external, builds: Arc::new(Semaphore::new(1)), told: None };
         database.migrate_control().await?;
         Ok(database)
+    }
+
+    /// The same database for one piece of work: `told` is called for each answer, and every few seconds while the server is
+    /// at work on a statement that may take long.
+    #[must_use]
+    pub fn telling(&self, told: impl Fn() + Send + Sync + 'static) -> Self {
+        let told: Told = Arc::new(told);
+        Self { pools: self.pools.telling(&told), told: Some(told), ..self.clone() }
+    }
+
+    /// A server that cannot be reached is from now on started again by `revive` before a transaction fails.
+    #[must_use]
+    pub fn revived_by(self, revive: Revive) -> Self {
+        self.pools.revived_by(revive);
+        self
+    }
+
+    /// Starts a server of our own again if it is gone; without one does nothing.
+    ///
+    /// # Errors
+    /// What the start says.
+    pub async fn revive(&self) -> Result<(), Fault> {
+        self.pools.revive().await
     }
 
     /// What the server is.
@@ -155,7 +187,15 @@ impl Database {
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when the database is being closed.
     pub async fn build_permit(&self) -> Result<SemaphorePermit<'_>, Fault> {
-        self.builds.acquire().await.map_err(|closed| {
+        let mut waiting = std::pin::pin!(self.builds.acquire());
+        let permit = loop {
+            tokio::select! {
+                permit = &mut waiting => break permit,
+                // Who has it is at work, so that waiting for it is no standstill.
+                () = tokio::time::sleep(TOLD_EVERY) => self.told.iter().for_each(|told| told()),
+            }
+        };
+        permit.map_err(|closed| {
             Fault::new(ErrorCode::StorageUnavailable, "The database is being closed.").with_source(closed)
         })
     }

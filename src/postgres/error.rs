@@ -1,5 +1,7 @@
 //! What a database error means to a client. Matched on SQLSTATE, never on names or texts of the server.
 
+use std::io;
+
 use crate::contract::{ErrorCode, Fault};
 
 impl From<sqlx::Error> for Fault {
@@ -8,6 +10,10 @@ impl From<sqlx::Error> for Fault {
             sqlx::Error::Database(database) => by_sqlstate(database.code().as_deref().unwrap_or_default()),
             sqlx::Error::PoolTimedOut => unavailable("All connections to the database are busy.")
                 .with_hint("Try again; if it lasts, raise database.search_connections or write_connections."),
+            sqlx::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => {
+                unavailable("The database does not answer.")
+                    .with_hint("Try again in a few seconds; `pairofcleats doctor` says what is wrong if it lasts.")
+            }
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
             | sqlx::Error::Protocol(_)
@@ -56,7 +62,7 @@ fn by_sqlstate(code: &str) -> Fault {
             unavailable("The database was busy with the same rows; nothing was changed.")
                 .with_hint("Try again.")
         }
-        code if code.starts_with("08") || code.starts_with("53") || code.starts_with("57P") => {
+        code if code.starts_with("08") || code.starts_with("53") || code.starts_with("57P") || code == "25P03" => {
             unavailable("The database is not available right now.").with_hint("Try again in a few seconds.")
         }
         _ => Fault::new(ErrorCode::Internal, "The database refused a statement.")
@@ -86,12 +92,33 @@ pub(crate) fn is_stale_plan(error: &sqlx::Error) -> bool {
     })
 }
 
-/// Whether the connection had died before it was used: broken off, or ended by the server.
+/// No answer came in the time that one may take at most.
+pub(super) fn silence() -> sqlx::Error {
+    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))
+}
+
+/// Whether `fault` may pass by itself: the database is away, starts, has no connection to spare or was busy with the same
+/// rows. Nothing of the transaction was kept, unless it was the commit that got no answer.
+#[must_use]
+pub fn is_passing(fault: &Fault) -> bool {
+    let Some(error) = fault.source.as_ref().and_then(|source| source.downcast_ref::<sqlx::Error>()) else {
+        return false;
+    };
+    let is_busy = |code: &str| matches!(code, "53300" | "40001" | "40P01" | "55P03" | "25P03");
+    is_gone(error)
+        || matches!(error, sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_))
+        || error.as_database_error().and_then(|error| error.code()).is_some_and(|code| is_busy(&code))
+}
+
+/// Whether the connection is of no use: broken off, silent, or ended by the server.
 pub(super) fn is_gone(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
         sqlx::Error::Database(database) => {
-            database.code().is_some_and(|code| code.starts_with("57P") || code.starts_with("08"))
+            // 25P03: it was idle in a transaction for too long, and was ended.
+            database.code().is_some_and(|code| {
+                code.starts_with("57P") || code.starts_with("08") || code == "25P03"
+            })
         }
         _ => false,
     }

@@ -4,16 +4,20 @@
 //! user of the connection would have to wait for; when the peer went silent, sqlx 0.9 loses the pool's
 //! permit for good. So a transaction that is dropped unfinished detaches its connection and closes it:
 //! the permit returns at once, and the server rolls back when it sees the end.
+//!
+//! Every answer is waited for with a limit of our own above the server's ([`super::connection_pool`]): a network that went
+//! silent says nothing, not even that. A connection that did not answer in time is closed like a dropped one.
 
+use std::io;
 use std::time::Duration;
 
 use futures::TryStreamExt;
-use futures::future::BoxFuture;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::{AssertSqlSafe, Executor, Postgres};
+use sqlx::{AssertSqlSafe, Executor, Postgres, Row};
 use tokio::sync::mpsc;
 
+use super::connection_pool::{ConnectionPool, Patience, Taken};
 use super::error::{is_gone, is_stale_plan};
 use crate::contract::{ErrorCode, Fault};
 
@@ -30,19 +34,25 @@ pub fn sql<'q>(text: impl Into<String>) -> Query<'q> {
 /// An open transaction. Unfinished when dropped: rolled back, connection closed.
 pub struct Tx {
     /// None once finished.
-    connection: Option<PoolConnection<Postgres>>,
+    connection: Option<Taken>,
+    pool: ConnectionPool,
+    patience: Patience,
 }
 
 impl Tx {
+    fn over(pool: &ConnectionPool, connection: Taken) -> Self {
+        Self { connection: Some(connection), pool: pool.clone(), patience: Patience::Ordinary }
+    }
+
     /// Takes a connection of `pool` and begins: `how` is one or several statements, sent in one message.
     ///
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when no connection comes in time.
-    pub(super) async fn begin(pool: &sqlx::PgPool, how: &str) -> Result<Self, Fault> {
-        let mut attempts = Attempts::of(pool);
+    pub(super) async fn begin(pool: &ConnectionPool, how: &str) -> Result<Self, Fault> {
+        let mut attempts = pool.attempts();
         loop {
-            let mut tx = Self { connection: Some(pool.acquire().await?) };
-            let said = tx.connection()?.execute(sqlx::raw_sql(AssertSqlSafe(how)));
+            let mut tx = Self::over(pool, attempts.connection().await?);
+            let said = open(&mut tx.connection)?.execute(sqlx::raw_sql(AssertSqlSafe(how)));
             if attempts.answered(said).await?.is_some() {
                 return Ok(tx);
             }
@@ -54,13 +64,13 @@ impl Tx {
     /// # Errors
     /// As [`Tx::execute`]; `STORAGE_UNAVAILABLE` when no connection comes in time.
     pub(super) async fn glance(
-        pool: &sqlx::PgPool,
+        pool: &ConnectionPool,
         query: impl Fn() -> Query<'static> + Send,
     ) -> Result<Option<PgRow>, Fault> {
-        let mut attempts = Attempts::of(pool);
+        let mut attempts = pool.attempts();
         loop {
-            let mut bare = Self { connection: Some(pool.acquire().await?) };
-            let said = bare.connection()?.fetch_optional(query());
+            let mut bare = Self::over(pool, attempts.connection().await?);
+            let said = open(&mut bare.connection)?.fetch_optional(query());
             if let Some(row) = attempts.answered(said).await? {
                 bare.put_back();
                 return Ok(row);
@@ -68,12 +78,14 @@ impl Tx {
         }
     }
 
-    /// Runs one statement that the server takes outside of transactions only, however long it takes.
+    /// Runs one statement that the server takes outside of transactions only and that may take long.
     ///
     /// # Errors
     /// As [`Tx::execute`].
-    pub(super) async fn outside(pool: &sqlx::PgPool, statement: Query<'_>) -> Result<(), Fault> {
-        let mut bare = Self::begin(pool, "SET statement_timeout = 0").await?;
+    pub(super) async fn outside(pool: &ConnectionPool, statement: Query<'_>) -> Result<(), Fault> {
+        let limit = pool.limits().maintenance.as_millis();
+        let mut bare = Self::begin(pool, &format!("SET statement_timeout = {limit}")).await?;
+        bare.watch().await?;
         bare.execute(statement).await?;
         bare.finish("RESET statement_timeout").await
     }
@@ -81,10 +93,11 @@ impl Tx {
     /// Runs a statement and says how many rows it touched.
     ///
     /// # Errors
-    /// The database's error as a fault (see [`super::error`]).
+    /// The database's error as a fault (see [`super::error`]); `STORAGE_UNAVAILABLE` when no answer comes in time, which
+    /// closes the connection.
     pub async fn execute(&mut self, query: Query<'_>) -> Result<u64, Fault> {
-        let connection = self.connection()?;
-        let result = query.execute(&mut **connection).await;
+        let said = query.execute(&mut **open(&mut self.connection)?);
+        let result = self.pool.answer(self.patience, said).await;
         Ok(self.checked(result)?.rows_affected())
     }
 
@@ -93,8 +106,8 @@ impl Tx {
     /// # Errors
     /// As [`Tx::execute`].
     pub async fn batch(&mut self, text: &str) -> Result<(), Fault> {
-        let connection = self.connection()?;
-        let result = connection.execute(sqlx::raw_sql(AssertSqlSafe(text))).await;
+        let said = open(&mut self.connection)?.execute(sqlx::raw_sql(AssertSqlSafe(text)));
+        let result = self.pool.answer(self.patience, said).await;
         self.checked(result).map(|_| ())
     }
 
@@ -103,8 +116,8 @@ impl Tx {
     /// # Errors
     /// As [`Tx::execute`].
     pub async fn all(&mut self, query: Query<'_>) -> Result<Vec<PgRow>, Fault> {
-        let connection = self.connection()?;
-        let result = query.fetch_all(&mut **connection).await;
+        let said = query.fetch_all(&mut **open(&mut self.connection)?);
+        let result = self.pool.answer(self.patience, said).await;
         self.checked(result)
     }
 
@@ -113,8 +126,8 @@ impl Tx {
     /// # Errors
     /// As [`Tx::execute`].
     pub async fn first(&mut self, query: Query<'_>) -> Result<Option<PgRow>, Fault> {
-        let connection = self.connection()?;
-        let result = query.fetch_optional(&mut **connection).await;
+        let said = query.fetch_optional(&mut **open(&mut self.connection)?);
+        let result = self.pool.answer(self.patience, said).await;
         self.checked(result)
     }
 
@@ -123,8 +136,8 @@ impl Tx {
     /// # Errors
     /// As [`Tx::execute`]; `INTERNAL` when there is none.
     pub async fn one(&mut self, query: Query<'_>) -> Result<PgRow, Fault> {
-        let connection = self.connection()?;
-        let result = query.fetch_one(&mut **connection).await;
+        let said = query.fetch_one(&mut **open(&mut self.connection)?);
+        let result = self.pool.answer(self.patience, said).await;
         self.checked(result)
     }
 
@@ -133,9 +146,10 @@ impl Tx {
     /// # Errors
     /// As [`Tx::execute`]; `CANCELLED` when nobody receives any more.
     pub async fn copy_out(&mut self, text: &str, to: &mpsc::Sender<Vec<u8>>) -> Result<(), Fault> {
-        let connection = self.connection()?;
-        let mut pieces = connection.copy_out_raw(text).await?;
-        while let Some(piece) = pieces.try_next().await? {
+        let (pool, patience) = (&self.pool, self.patience);
+        let connection = open(&mut self.connection)?;
+        let mut pieces = pool.answer(patience, connection.copy_out_raw(text)).await?;
+        while let Some(piece) = pool.answer(patience, pieces.try_next()).await? {
             if to.send(piece.to_vec()).await.is_err() {
                 return Err(Fault::new(ErrorCode::Cancelled, "Nobody takes the rows any more."));
             }
@@ -153,27 +167,44 @@ impl Tx {
         text: &str,
         from: &mut mpsc::Receiver<Result<Vec<u8>, Fault>>,
     ) -> Result<u64, Fault> {
-        let connection = self.connection()?;
-        let mut copy = connection.copy_in_raw(text).await?;
+        let (pool, patience) = (&self.pool, self.patience);
+        let connection = open(&mut self.connection)?;
+        let mut copy = pool.answer(patience, connection.copy_in_raw(text)).await?;
         while let Some(piece) = from.recv().await {
             match piece {
-                Ok(piece) => copy.send(piece).await.map(|_| ())?,
+                Ok(piece) => pool.answer(patience, copy.send(piece)).await.map(|_| ())?,
                 Err(fault) => {
                     // What the server says of the stop is expected, and the transaction ends with it.
-                    drop(copy.abort("stopped").await);
+                    drop(pool.answer(patience, copy.abort("stopped")).await);
                     return Err(fault);
                 }
             }
         }
-        copy.finish().await.map_err(not_rows)
+        pool.answer(patience, copy.finish()).await.map_err(not_rows)
     }
 
-    /// Replaces the connection's statement timeout until the end; zero means none.
+    /// Replaces the connection's statement timeout until the end.
     ///
     /// # Errors
     /// As [`Tx::execute`].
     pub async fn limit_statements(&mut self, timeout: Duration) -> Result<(), Fault> {
         self.execute(sql(format!("SET LOCAL statement_timeout = {}", timeout.as_millis()))).await?;
+        Ok(())
+    }
+
+    /// Lets statements take up to `database.maintenance_statement_timeout_ms` until the end. While one runs, the server is
+    /// asked over another connection whether it is still at work; an answer that got lost is not waited for.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
+    pub async fn lift_timeout(&mut self) -> Result<(), Fault> {
+        self.limit_statements(self.pool.limits().maintenance).await?;
+        self.watch().await
+    }
+
+    async fn watch(&mut self) -> Result<(), Fault> {
+        let backend = self.one(sql("SELECT pg_catalog.pg_backend_pid()")).await?.try_get(0)?;
+        self.patience = Patience::Watched { backend, max: self.pool.limits().maintenance_answer() };
         Ok(())
     }
 
@@ -204,15 +235,9 @@ impl Tx {
         drop(self.connection.take());
     }
 
-    fn connection(&mut self) -> Result<&mut PoolConnection<Postgres>, Fault> {
-        self.connection.as_mut().ok_or_else(|| {
-            Fault::new(ErrorCode::StorageUnavailable, "The connection of this transaction is gone.")
-        })
-    }
-
     fn checked<T>(&mut self, result: Result<T, sqlx::Error>) -> Result<T, Fault> {
         if let Err(error) = &result
-            && is_stale_plan(error)
+            && (is_stale_plan(error) || is_gone(error))
         {
             self.drop_connection();
         }
@@ -220,37 +245,21 @@ impl Tx {
     }
 
     fn drop_connection(&mut self) {
-        if let Some(connection) = self.connection.take() {
-            drop(connection.detach());
+        let Some(connection) = self.connection.take() else { return };
+        connection.close();
+        if let Patience::Watched { backend, .. } = self.patience {
+            self.pool.end_backend(backend);
         }
     }
 }
 
-/// A pooled connection may have died unnoticed. The first thing said over it finds out, so that none has to be sent only to
-/// ask; then the next connection is taken.
-struct Attempts {
-    /// More than can be idle, so that one of them is new.
-    left: u32,
-    patience: Duration,
-}
-
-impl Attempts {
-    fn of(pool: &sqlx::PgPool) -> Self {
-        Self { left: pool.options().get_max_connections(), patience: pool.options().get_acquire_timeout() }
-    }
-
-    /// What the server answers to the first thing said; none when the connection was dead.
-    async fn answered<T>(
-        &mut self,
-        said: BoxFuture<'_, Result<T, sqlx::Error>>,
-    ) -> Result<Option<T>, sqlx::Error> {
-        match tokio::time::timeout(self.patience, said).await {
-            Ok(Err(error)) if is_gone(&error) && self.left > 0 => {
-                self.left -= 1;
-                Ok(None)
-            }
-            Ok(answer) => answer.map(Some),
-            Err(_late) => Err(sqlx::Error::PoolTimedOut),
+/// The connection of a transaction that is not over.
+fn open(connection: &mut Option<Taken>) -> Result<&mut PoolConnection<Postgres>, sqlx::Error> {
+    match connection {
+        Some(taken) => Ok(taken.connection()),
+        None => {
+            let why = "the connection of this transaction is gone";
+            Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::NotConnected, why)))
         }
     }
 }

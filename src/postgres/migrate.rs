@@ -16,6 +16,7 @@ pub const CONTROL: &[Migration] = &[
     Migration { version: 2, text: include_str!("../../migrations/control/0002_access.sql") },
     Migration { version: 3, text: include_str!("../../migrations/control/0003_modules.sql") },
     Migration { version: 4, text: include_str!("../../migrations/control/0004_key_roots.sql") },
+    Migration { version: 5, text: include_str!("../../migrations/control/0005_job_notes.sql") },
 ];
 
 /// The search module of a project's schema.

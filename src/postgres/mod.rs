@@ -3,6 +3,7 @@
 //! Nothing outside this module and [`crate::store`] names the SQL client.
 
 mod connect;
+mod connection_pool;
 pub mod embedded;
 mod error;
 mod guard;
@@ -13,11 +14,11 @@ mod server;
 mod vector_extension;
 
 pub use connect::{Database, external, parse_url};
-pub use error::retry_stale_plan;
+pub use error::{is_passing, retry_stale_plan};
 pub(crate) use error::{is_damage, sqlstate};
 pub use guard::{Query, Tx, sql};
 pub use migrate::{CONTROL, MODULES, Migration, Module, SEARCH, TRIAGE, newest, statements, tables_of};
-pub use pools::Pool;
+pub use pools::{Pool, Revive};
 pub use schema_name::SchemaName;
 pub(crate) use schema_name::quoted;
 pub use server::ServerFacts;

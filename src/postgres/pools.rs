@@ -1,11 +1,16 @@
 //! Pools apart, so that indexing cannot starve search and provisioning waits for neither.
 
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use sqlx::ConnectOptions;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use tokio::sync::Mutex;
 
+use super::connection_pool::{ConnectionPool, Cut, Limits};
 use crate::config;
+use crate::contract::Fault;
 
 /// Connections for schema changes: one for provisioning while another builds an index.
 const DDL_CONNECTIONS: u32 = 2;
@@ -15,8 +20,14 @@ const LIFETIME_MAX: Duration = Duration::from_secs(20 * 60);
 const STATEMENTS_KEPT: usize = 256;
 /// Memory of one sort or hash of a statement; few run at a time.
 const WORK_MEM_MB: u32 = 32;
-/// An abandoned open transaction holds back vacuum for everybody.
-const IDLE_IN_TRANSACTION_MAX_MS: u64 = 60_000;
+/// How the server finds out that a client is gone without a word, so that its transaction and its locks go: after 15 s
+/// without traffic it asks three times, 5 s apart. Over a Unix socket these settings have no effect.
+const SERVER_KEEPALIVE: [(&str, &str); 4] = [
+    ("tcp_keepalives_idle", "15"),
+    ("tcp_keepalives_interval", "5"),
+    ("tcp_keepalives_count", "3"),
+    ("tcp_user_timeout", "30000"),
+];
 
 /// Which pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,11 +40,46 @@ pub enum Pool {
     Ddl,
 }
 
+impl Pool {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Search => "pairofcleats search",
+            Self::Write => "pairofcleats write",
+            Self::Ddl => "pairofcleats ddl",
+        }
+    }
+}
+
+/// Starts a server that this process looks after if it is gone, and says how it is reached.
+pub type Revive = Arc<dyn Fn() -> BoxFuture<'static, Result<PgConnectOptions, Fault>> + Send + Sync>;
+
 #[derive(Clone)]
 pub(super) struct Pools {
-    search: PgPool,
-    write: PgPool,
-    ddl: PgPool,
+    search: ConnectionPool,
+    write: ConnectionPool,
+    ddl: ConnectionPool,
+    reviver: Arc<Reviver>,
+}
+
+/// The one place that starts the server again for all pools.
+#[derive(Default)]
+pub(super) struct Reviver {
+    revive: OnceLock<Revive>,
+    /// One attempt at a time; the others find the server up.
+    turn: Mutex<()>,
+}
+
+impl Reviver {
+    pub(super) fn is_there(&self) -> bool {
+        self.revive.get().is_some()
+    }
+
+    /// None without a server of our own.
+    pub(super) async fn revive(&self) -> Result<Option<PgConnectOptions>, Fault> {
+        let Some(revive) = self.revive.get() else { return Ok(None) };
+        let _turn = self.turn.lock().await;
+        revive().await.map(Some)
+    }
 }
 
 impl Pools {
@@ -43,28 +89,64 @@ impl Pools {
         settings: &config::Database,
         extension_schema: &str,
     ) -> Self {
-        let pool = |kind, connections, statement_timeout_ms| {
-            let options = session(options, settings, kind, extension_schema, statement_timeout_ms);
-            PgPoolOptions::new()
+        let (cut, reviver) = (Arc::new(Cut::default()), Arc::new(Reviver::default()));
+        let pool = |kind: Pool, connections, statement_timeout_ms| {
+            let (settings_kept, schema) = (settings.clone(), extension_schema.to_owned());
+            let session = move |options: &PgConnectOptions| {
+                session(options, &settings_kept, kind, &schema, statement_timeout_ms)
+            };
+            let known = Arc::clone(&cut);
+            let pool = PgPoolOptions::new()
                 .max_connections(connections)
                 .acquire_timeout(Duration::from_millis(settings.acquire_timeout_ms))
                 .max_lifetime(LIFETIME_MAX)
                 // The first statement finds out ([`super::guard`]); asking before would cost each search a round trip.
                 .test_before_acquire(false)
-                .connect_lazy_with(options)
+                .before_acquire(move |_, about| {
+                    let usable = known.allows(about.age);
+                    Box::pin(async move { Ok(usable) })
+                })
+                .connect_lazy_with(session(options));
+            let limits = Limits::new(settings, statement_timeout_ms);
+            ConnectionPool::new(pool, kind.name(), limits, Arc::clone(&cut), Arc::clone(&reviver), session)
         };
         Self {
             search: pool(Pool::Search, settings.search_connections, settings.search_statement_timeout_ms),
             write: pool(Pool::Write, settings.write_connections, settings.statement_timeout_ms),
             ddl: pool(Pool::Ddl, DDL_CONNECTIONS, settings.statement_timeout_ms),
+            reviver,
         }
     }
 
-    pub(super) fn get(&self, pool: Pool) -> &PgPool {
+    pub(super) fn get(&self, pool: Pool) -> &ConnectionPool {
         match pool {
             Pool::Search => &self.search,
             Pool::Write => &self.write,
             Pool::Ddl => &self.ddl,
+        }
+    }
+
+    /// From now on a server that cannot be reached is started again by `revive`.
+    pub(super) fn revived_by(&self, revive: Revive) {
+        // Only the first one counts: a process has one server.
+        let _ = self.reviver.revive.set(revive);
+    }
+
+    /// Starts the server again if it is gone.
+    pub(super) async fn revive(&self) -> Result<(), Fault> {
+        if let Some(options) = self.reviver.revive().await? {
+            [&self.search, &self.write, &self.ddl].iter().for_each(|pool| pool.connect_to(&options));
+        }
+        Ok(())
+    }
+
+    /// The same pools; `told` is called for each sign that the server is at work for who uses them.
+    pub(super) fn telling(&self, told: &super::connection_pool::Told) -> Self {
+        Self {
+            search: self.search.telling(told),
+            write: self.write.telling(told),
+            ddl: self.ddl.telling(told),
+            reviver: Arc::clone(&self.reviver),
         }
     }
 
@@ -83,14 +165,9 @@ fn session(
     extension_schema: &str,
     statement_timeout_ms: u64,
 ) -> PgConnectOptions {
-    let name = match pool {
-        Pool::Search => "pairofcleats search",
-        Pool::Write => "pairofcleats write",
-        Pool::Ddl => "pairofcleats ddl",
-    };
     let options = options
         .clone()
-        .application_name(name)
+        .application_name(pool.name())
         .statement_cache_capacity(STATEMENTS_KEPT)
         .options([
             // Types and operators of pgvector, and nothing that belongs to a tenant.
@@ -102,10 +179,12 @@ fn session(
             ("work_mem", format!("{WORK_MEM_MB}MB")),
             ("statement_timeout", statement_timeout_ms.to_string()),
             ("lock_timeout", settings.lock_timeout_ms.to_string()),
-            ("idle_in_transaction_session_timeout", IDLE_IN_TRANSACTION_MAX_MS.to_string()),
+            // What a client that went silent has locked is free again after this.
+            ("idle_in_transaction_session_timeout", settings.idle_in_transaction_ms_max.to_string()),
             // Without Citus an inert placeholder; with it, SET LOCAL reaches the node of the project.
             ("citus.propagate_set_commands", if pool == Pool::Ddl { "none" } else { "local" }.to_owned()),
         ])
+        .options(SERVER_KEEPALIVE)
         .disable_statement_logging();
     if pool == Pool::Ddl { options.options([("citus.enable_schema_based_sharding", "on")]) } else { options }
 }

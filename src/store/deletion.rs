@@ -81,7 +81,7 @@ pub async fn remove(store: &Store, id: &ProjectId) -> Result<Dropped, Fault> {
         return Err(Fault::new(ErrorCode::IllegalState, "The project is not being deleted."));
     }
     let role = projects::role(&mut door, id).await?;
-    door.tx.limit_statements(std::time::Duration::ZERO).await?;
+    door.tx.lift_timeout().await?;
     door.tx.execute(sql(format!("DROP SCHEMA IF EXISTS {} CASCADE", SchemaName::of(id)))).await?;
     if let Some(role) = &role {
         // It owns nothing and was granted nothing outside its schema.

@@ -7,6 +7,9 @@ use super::workspace::Project;
 use crate::contract::Fault;
 use crate::postgres::{Database, Pool, Query, Tx};
 
+/// A snapshot holds no lock that others wait for, and its reader may write to a disk between two pages.
+const SNAPSHOT_IDLE_MS_MAX: u64 = 600_000;
+
 /// The database as the rest of the program sees it. Cheap to clone.
 #[derive(Clone)]
 pub struct Store {
@@ -36,6 +39,12 @@ impl Store {
     #[must_use]
     pub fn database(&self) -> &Database {
         &self.db
+    }
+
+    /// The same store for one piece of work ([`Database::telling`]).
+    #[must_use]
+    pub fn telling(&self, told: impl Fn() + Send + Sync + 'static) -> Self {
+        Self { db: self.db.telling(told), provisioning: Arc::clone(&self.provisioning) }
     }
 
     /// Opens the door to the control schema for reading and writing.
@@ -95,7 +104,10 @@ impl ProjectTx {
         let role = role.as_deref().unwrap_or_default();
         let tx = match access {
             Access::Search => store.db.begin_read_only_with(Pool::Search, role).await?,
-            Access::Snapshot => store.db.begin_read_only_with(Pool::Write, role).await?,
+            Access::Snapshot => {
+                let how = format!("SET LOCAL idle_in_transaction_session_timeout = {SNAPSHOT_IDLE_MS_MAX}; {role}");
+                store.db.begin_read_only_with(Pool::Write, &how).await?
+            }
             Access::Write => {
                 project.require_writable()?;
                 store.db.begin_with(Pool::Write, role).await?
@@ -119,12 +131,12 @@ impl ProjectTx {
         &self.project
     }
 
-    /// Lets statements of this transaction run without the pool's timeout, for bulk maintenance.
+    /// Lets statements of this transaction take long, for bulk maintenance ([`Tx::lift_timeout`]).
     ///
     /// # Errors
     /// Storage faults.
     pub async fn lift_timeout(&mut self) -> Result<(), Fault> {
-        self.tx.limit_statements(std::time::Duration::ZERO).await
+        self.tx.lift_timeout().await
     }
 
     /// Makes it all true.

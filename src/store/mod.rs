@@ -45,6 +45,7 @@ pub use project::write::{
     ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, WordsWrite, Written, write_batch,
 };
 pub use provision::{has_module, is_outdated, provision, provision_module};
+pub use crate::postgres::is_passing;
 pub use reads::{Index, Reads};
 pub use repin::repin;
 pub use workspace::{DecidedBy, ModelFacts, Project};

@@ -144,7 +144,7 @@ impl Arrival {
             return Err(Fault::new(ErrorCode::IllegalState, message)
                 .with_hint("Give another name with --project, or delete that project first."));
         }
-        door.tx.limit_statements(std::time::Duration::ZERO).await?;
+        door.tx.lift_timeout().await?;
         make_schema(&mut door, id, &schema).await?;
         for module in &modules {
             migrate(&mut door, &schema, module.migrations, 0, model).await?;

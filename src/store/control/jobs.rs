@@ -13,6 +13,10 @@ use crate::store::project::sizes::Measured;
 /// A job whose worker died this often is given up: it kills its workers.
 const ATTEMPTS_MAX: i32 = 5;
 
+/// The note of a job whose lease ran out.
+const LOST: &str = "The process that ran it ended, or was cut off from the database, without giving it back. \
+    Whoever takes it up goes on from what was committed.";
+
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewJob {
@@ -106,6 +110,8 @@ pub struct Job {
     pub started_ms: Option<i64>,
     /// When it ended.
     pub finished_ms: Option<i64>,
+    /// Why its last worker lost it, if one did.
+    pub note: Option<String>,
 }
 
 /// The answer to [`enqueue_or_attach`].
@@ -150,7 +156,8 @@ pub enum Outcome {
 
 const COLUMNS: &str = "id, project_id, kind, subject, state, request::text, progress::text, result::text, error::text, \
     attempt, fence, worker, cancel_requested, (extract(epoch FROM created_at) * 1000)::int8, \
-    (extract(epoch FROM started_at) * 1000)::int8, (extract(epoch FROM finished_at) * 1000)::int8";
+    (extract(epoch FROM started_at) * 1000)::int8, (extract(epoch FROM finished_at) * 1000)::int8, \
+    note";
 
 /// Puts a job into the queue, or finds the live one about the same subject.
 ///
@@ -243,14 +250,15 @@ pub async fn try_claim(
         return Ok(None);
     }
     let take = format!(
-        "UPDATE pairofcleats.jobs SET state = 'running', worker = $2, attempt = attempt + 1, \
+        "UPDATE pairofcleats.jobs SET note = CASE WHEN state = 'running' THEN $5 ELSE note END, \
+         state = 'running', worker = $2, attempt = attempt + 1, \
          fence = nextval('pairofcleats.fences'), heartbeat_at = clock_timestamp(), \
          lease_until = clock_timestamp() + $3 * interval '1 millisecond', \
          started_at = coalesce(started_at, clock_timestamp()) \
          WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM pairofcleats.jobs r WHERE r.project_id = $4 AND r.id <> $1 \
          AND r.state = 'running' AND r.lease_until >= clock_timestamp()) RETURNING {COLUMNS}"
     );
-    let query = sql(take).bind(&id).bind(worker).bind(millis(lease_ms)).bind(&project_id);
+    let query = sql(take).bind(&id).bind(worker).bind(millis(lease_ms)).bind(&project_id).bind(LOST);
     let row = door.tx.first(query).await?;
     row.as_ref().map(decode).transpose()
 }
@@ -340,7 +348,7 @@ pub async fn request_cancel(door: &mut ControlTx, id: &str) -> Result<Option<Job
 /// # Errors
 /// Storage faults.
 pub async fn requeue_expired(door: &mut ControlTx) -> Result<u64, Fault> {
-    let query = sql("UPDATE pairofcleats.jobs SET worker = NULL, lease_until = NULL, \
+    let query = sql("UPDATE pairofcleats.jobs SET worker = NULL, lease_until = NULL, note = $3, \
          state = CASE WHEN cancel_requested THEN 'cancelled' WHEN attempt >= $1 THEN 'failed' ELSE 'queued' END, \
          error = CASE WHEN NOT cancel_requested AND attempt >= $1 THEN $2::text::jsonb ELSE error END, \
          finished_at = CASE WHEN cancel_requested OR attempt >= $1 THEN clock_timestamp() END \
@@ -352,7 +360,32 @@ pub async fn requeue_expired(door: &mut ControlTx) -> Result<u64, Fault> {
         "hint": "Look at the server's log for what killed it (memory, for example), then start it again.",
         "retryable": false,
     });
-    door.tx.execute(query.bind(ATTEMPTS_MAX).bind(error.to_string())).await
+    let lost = door.tx.execute(query.bind(ATTEMPTS_MAX).bind(error.to_string()).bind(LOST)).await?;
+    if lost > 0 {
+        tracing::warn!(jobs = lost, "runs whose process ended or was cut off go back to the queue");
+    }
+    Ok(lost)
+}
+
+/// Gives a job back that makes no progress here: to the queue with `note`, or failed with it after too many attempts. False
+/// when it was no longer this claim's.
+///
+/// # Errors
+/// Storage faults.
+pub async fn give_up(door: &mut ControlTx, id: &str, fence: Fence, note: &str) -> Result<bool, Fault> {
+    let query = sql("UPDATE pairofcleats.jobs SET worker = NULL, lease_until = NULL, note = $4, \
+         state = CASE WHEN cancel_requested THEN 'cancelled' WHEN attempt >= $3 THEN 'failed' ELSE 'queued' END, \
+         error = CASE WHEN NOT cancel_requested AND attempt >= $3 THEN $5::text::jsonb ELSE error END, \
+         finished_at = CASE WHEN cancel_requested OR attempt >= $3 THEN clock_timestamp() END \
+         WHERE id = $1 AND fence = $2 AND state = 'running'");
+    let error = serde_json::json!({
+        "code": ErrorCode::ToolTimeout.as_str(),
+        "message": format!("The run was given up after {ATTEMPTS_MAX} attempts. Of the last one: {note}"),
+        "hint": "Look at the server's log and at the disk that holds the repository, then start it again.",
+        "retryable": true,
+    });
+    let query = query.bind(id).bind(fence.0).bind(ATTEMPTS_MAX).bind(note).bind(error.to_string());
+    Ok(door.tx.execute(query).await? == 1)
 }
 
 /// Takes the project's running jobs from their workers and queues them again.
@@ -496,5 +529,6 @@ fn decode(row: &PgRow) -> Result<Job, Fault> {
         created_ms: row.try_get(13)?,
         started_ms: row.try_get(14)?,
         finished_ms: row.try_get(15)?,
+        note: row.try_get(16)?,
     })
 }

@@ -125,6 +125,9 @@ struct Job {
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<serde_json::Value>,
+    /// Why its last process lost it, if one did: it ended, was cut off, or made no progress.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
     /// When it was asked for, UTC.
     created_at: String,
     /// When it ended, UTC.
@@ -210,6 +213,7 @@ async fn jobs(store: &store::Store, project: &Project, only: Option<&str>) -> Re
             state: job.state.as_str(),
             progress: job.progress.as_ref().map(Progress::from_value),
             error: job.error,
+            note: job.note,
             created_at: iso_from_millis(job.created_ms),
             finished_at: job.finished_ms.map(iso_from_millis),
         })

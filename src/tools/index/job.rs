@@ -183,14 +183,6 @@ pub(in crate::tools) fn update(progress: &Progress) -> ProgressUpdate {
     let float = |count: u64| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
     let done = float(progress.files_done) + VECTOR * float(progress.vectors_done);
     let total = progress.vectors_total.zip(progress.files_total);
-    let phase = match progress.phase {
-        Phase::Queued => "queued",
-        Phase::Walk => "walk",
-        Phase::Files => "files",
-        Phase::History => "history",
-        Phase::Embed => "embed",
-        Phase::Finish => "finish",
-    };
     let message = match progress.phase {
         Phase::Queued => "Waiting for another run of this project.".to_owned(),
         Phase::Walk => "Looking for files.".to_owned(),
@@ -213,7 +205,7 @@ pub(in crate::tools) fn update(progress: &Progress) -> ProgressUpdate {
         Phase::Finish => "Finishing.".to_owned(),
     };
     ProgressUpdate {
-        phase,
+        phase: progress.phase.as_str(),
         done,
         total: total.map(|(vectors, files)| float(files) + VECTOR * float(vectors)),
         message,

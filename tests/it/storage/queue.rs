@@ -12,8 +12,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::storage::database::{Fresh, file, repository, run, write, writing};
 
-const LEASE: LeaseSettings =
-    LeaseSettings { lease: Duration::from_secs(30), heartbeat: Duration::from_millis(50) };
+const LEASE: LeaseSettings = LeaseSettings {
+    lease: Duration::from_secs(30),
+    heartbeat: Duration::from_millis(50),
+    progress_max: None,
+    away_max: Duration::from_secs(10),
+};
 
 fn request(subject: &str) -> NewJob {
     NewJob {
@@ -202,7 +206,7 @@ async fn a_dropped_job_goes_back_at_once() {
 
 async fn ask<R>(
     store: &Store,
-    execute: impl FnOnce(jobs::RunningJob) -> R + Send,
+    execute: impl Fn(jobs::RunningJob) -> R + Send + Sync,
 ) -> Result<jobs::Finished, Fault>
 where
     R: Future<Output = Result<Value, Fault>> + Send,
@@ -221,7 +225,7 @@ async fn many_callers_share_one_run() {
             let store = if i % 2 == 0 { fresh.store.clone() } else { other.clone() };
             let runs = Arc::clone(&runs);
             tokio::spawn(async move {
-                ask(&store, |_| async move {
+                ask(&store, |_| async {
                     tokio::time::sleep(Duration::from_millis(500)).await;
                     Ok(json!(runs.fetch_add(1, Ordering::SeqCst)))
                 })
