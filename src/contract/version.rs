@@ -3,7 +3,7 @@
 /// Version of the public contract: schemas, envelope and tool definitions (SemVer, T §3.2).
 ///
 /// `contracts/versions.json` pins it to a digest of the whole surface.
-pub const SCHEMA_VERSION: &str = "2.4.0";
+pub const SCHEMA_VERSION: &str = "2.5.0";
 
 /// S's monotonic integer, carried in each tool's `_meta` (S §2.1).
 pub const SCHEMA_MAJOR: u32 = 2;

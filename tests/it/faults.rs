@@ -1,5 +1,8 @@
 //! Bad input and a bad world: each gets its code and a hint, and nothing is half done.
 
+mod network;
+mod proxy;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Repository, app, app_with, call, error, project, result, try_call};

@@ -67,7 +67,10 @@ fn a_killed_run_is_resumed_and_nothing_is_embedded_twice() {
         || tool("index_status", &json!({ "project_id": project }))["result"]["jobs"][0]["state"].clone();
     wait_until("the dead run to be shown as waiting, once its lease is over", || state() == "queued");
 
+    let waiting = &tool("index_status", &json!({ "project_id": project }))["result"]["jobs"][0];
+    assert!(waiting["note"].as_str().is_some_and(|note| note.contains("ended")), "{waiting:#}");
     let report = &tool("build_index", &arguments)["result"]["report"];
+    assert!(report["notes"].to_string().contains("The process that ran it ended"), "{report:#}");
     let embedded = report["vectorsEmbedded"].as_u64().unwrap();
     let status = &tool("index_status", &json!({ "project_id": project }))["result"];
     assert_eq!(report["filesChanged"], 0, "committed files are not written again: {report:#}");
@@ -252,4 +255,42 @@ async fn a_server_brings_its_database_back_when_the_supervisor_is_killed() {
     wait("the database to be back").await;
     drop(server);
     wait_until("the cluster to be gone", || supervisor_of(&home).is_none());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_on_the_command_line_goes_on_when_the_supervisor_is_killed() {
+    let (home, repository, project) = (new_home("revived-run"), large_repository(60), project("revived"));
+    let in_home = |arguments: &[&str]| {
+        let mut command = command(arguments);
+        command.env("PAIROFCLEATS_HOME", &home);
+        command
+    };
+    let arguments = json!({ "repoPath": repository.root(), "project_id": project }).to_string();
+    let run = in_home(&["call", "build_index", "--args", &arguments])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let status = json!({ "project_id": project }).to_string();
+    let vectors = || {
+        let answer = in_home(&["call", "index_status", "--args", &status]).output().unwrap();
+        json_of(&answer)["result"]["vectors"].as_u64().unwrap_or(0)
+    };
+    wait_until("the first vectors", || vectors() > 0);
+    let before = vectors();
+    let kill = || {
+        let supervisor = supervisor_of(&home).expect("a supervisor");
+        let pid = rustix::process::Pid::from_raw(supervisor).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        wait_until("the supervisor to be gone", || supervisor_of(&home) != Some(supervisor));
+    };
+    kill();
+    let answer = json_of(&run.wait_with_output().unwrap());
+    assert_eq!(answer["ok"], true, "{answer:#}");
+    let report = &answer["result"]["report"];
+    assert!(report["notes"].to_string().contains("waited for the database"), "{report:#}");
+    let embedded = report["vectorsEmbedded"].as_u64().unwrap();
+    assert!(before + embedded <= vectors(), "embedded twice: {before} before, {report:#}");
+    assert_eq!(report["vectorsPending"], 0, "{report:#}");
+    drop(home);
 }

@@ -255,3 +255,38 @@ async fn a_silent_peer_costs_its_connections_only() {
     assert_eq!((a.unwrap(), b.unwrap()), (42, 42));
     fresh.remove().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_got_lost_is_not_waited_for() {
+    let settings =
+        config::Database { statement_timeout_ms: 1_000, answer_grace_ms: 500, first_answer_ms_max: 500, ..narrow() };
+    let fresh = Fresh::with(&settings).await;
+    let socket = fresh.options.get_socket().cloned().unwrap_or_else(|| fresh.options.get_host().into());
+    let proxy = Proxy::new(socket.join(format!(".s.PGSQL.{}", fresh.options.get_port())));
+    let options = fresh.options.clone().socket(proxy.directory.path()).port(5432);
+    let settings = config::Database { write_connections: 2, ..settings };
+    let database = Database::connect(options, &settings, true).await.unwrap();
+
+    // One that takes long is waited for as long as the server works on it …
+    let mut tx = database.begin(Pool::Write).await.unwrap();
+    tx.lift_timeout().await.unwrap();
+    tx.execute(sql("SELECT pg_sleep(5)")).await.unwrap();
+    tx.commit().await.unwrap();
+
+    // … and no longer, be it one that may take long or not.
+    for lifted in [true, false] {
+        let mut tx = database.begin(Pool::Write).await.unwrap();
+        if lifted {
+            tx.lift_timeout().await.unwrap();
+        }
+        proxy.silence();
+        let fault = tx.execute(sql("SELECT 1")).await.unwrap_err();
+        assert_eq!((fault.code, fault.retryable), (ErrorCode::StorageUnavailable, true));
+        assert!(fault.message.contains("does not answer"), "{fault}");
+        assert!(pairofcleats::postgres::is_passing(&fault));
+        let fault = tx.commit().await.unwrap_err();
+        assert!(pairofcleats::postgres::is_passing(&fault), "its connection is closed, not given back: {fault}");
+        assert_eq!(answer(&database, Pool::Write).await.unwrap(), 42);
+    }
+    fresh.remove().await;
+}

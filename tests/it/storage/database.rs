@@ -37,6 +37,10 @@ pub(crate) fn settings() -> config::Database {
         statement_timeout_ms: 30_000,
         search_statement_timeout_ms: 20_000,
         lock_timeout_ms: 10_000,
+        maintenance_statement_timeout_ms: 60_000,
+        answer_grace_ms: 2_000,
+        first_answer_ms_max: 2_000,
+        idle_in_transaction_ms_max: 60_000,
     }
 }
 
