@@ -153,8 +153,7 @@ async fn write_page(
     let (settings, dictionary) = (run.config.indexing.clone(), run.dictionary.clone());
     let stops = run.stops();
     let preparing = tokio::task::spawn_blocking(move || {
-        let row =
-            |(document, tried)| of_document(document, tried, &settings, dictionary.as_deref(), &stops);
+        let row = |(document, tried)| of_document(document, tried, &settings, dictionary.as_deref(), &stops);
         due.into_iter().map(row).collect::<Option<Vec<_>>>()
     });
     let prepared =

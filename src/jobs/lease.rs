@@ -268,10 +268,14 @@ async fn renew(
     settings: LeaseSettings,
     progress: &Value,
 ) -> Result<Heartbeat, Fault> {
-    let mut door = store.control().await?;
-    let answer = store::jobs::heartbeat(&mut door, id, fence, millis(settings.lease), progress).await?;
-    door.commit().await?;
-    Ok(answer)
+    let said = async {
+        let mut door = store.control().await?;
+        let answer = store::jobs::heartbeat(&mut door, id, fence, millis(settings.lease), progress).await?;
+        door.commit().await?;
+        Ok(answer)
+    };
+    // Over a connection that went silent it may take as long as a statement may, which is longer than a lease.
+    tokio::time::timeout(settings.lease / 3, said).await.unwrap_or_else(|_| Err(store::no_answer()))
 }
 
 fn millis(duration: Duration) -> u64 {

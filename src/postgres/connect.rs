@@ -93,7 +93,8 @@ impl Database {
         // A failure to say goodbye to a connection we no longer need changes nothing.
         drop(connection.close().await);
         let pools = Pools::new(&options, settings, &facts.extension_schema);
-        let database = Self { pools, facts: Arc::new(facts), external, builds: Arc::new(Semaphore::new(1)), told: None };
+        let database =
+            Self { pools, facts: Arc::new(facts), external, builds: Arc::new(Semaphore::new(1)), told: None };
         database.migrate_control().await?;
         Ok(database)
     }

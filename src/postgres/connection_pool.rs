@@ -295,7 +295,8 @@ impl ConnectionPool {
     }
 
     async fn is_at_work(&self, backend: i32) -> Result<bool, sqlx::Error> {
-        let look = sql("SELECT coalesce(state = 'active', false) FROM pg_catalog.pg_stat_activity WHERE pid = $1");
+        let look =
+            sql("SELECT coalesce(state = 'active', false) FROM pg_catalog.pg_stat_activity WHERE pid = $1");
         let asked = async {
             let mut other = self.shared.pool.acquire().await?;
             let row = look.bind(backend).fetch_optional(&mut *other).await;

@@ -10,10 +10,10 @@ impl From<sqlx::Error> for Fault {
             sqlx::Error::Database(database) => by_sqlstate(database.code().as_deref().unwrap_or_default()),
             sqlx::Error::PoolTimedOut => unavailable("All connections to the database are busy.")
                 .with_hint("Try again; if it lasts, raise database.search_connections or write_connections."),
-            sqlx::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => {
-                unavailable("The database does not answer.")
-                    .with_hint("Try again in a few seconds; `pairofcleats doctor` says what is wrong if it lasts.")
-            }
+            sqlx::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => unavailable(
+                "The database does not answer.",
+            )
+            .with_hint("Try again in a few seconds; `pairofcleats doctor` says what is wrong if it lasts."),
             sqlx::Error::Io(_)
             | sqlx::Error::Tls(_)
             | sqlx::Error::Protocol(_)
@@ -62,7 +62,11 @@ fn by_sqlstate(code: &str) -> Fault {
             unavailable("The database was busy with the same rows; nothing was changed.")
                 .with_hint("Try again.")
         }
-        code if code.starts_with("08") || code.starts_with("53") || code.starts_with("57P") || code == "25P03" => {
+        code if code.starts_with("08")
+            || code.starts_with("53")
+            || code.starts_with("57P")
+            || code == "25P03" =>
+        {
             unavailable("The database is not available right now.").with_hint("Try again in a few seconds.")
         }
         _ => Fault::new(ErrorCode::Internal, "The database refused a statement.")
@@ -97,6 +101,12 @@ pub(super) fn silence() -> sqlx::Error {
     sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))
 }
 
+/// The fault of a database that did not answer in the time that its caller had.
+#[must_use]
+pub fn no_answer() -> Fault {
+    silence().into()
+}
+
 /// Whether `fault` may pass by itself: the database is away, starts, has no connection to spare or was busy with the same
 /// rows. Nothing of the transaction was kept, unless it was the commit that got no answer.
 #[must_use]
@@ -116,9 +126,9 @@ pub(super) fn is_gone(error: &sqlx::Error) -> bool {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
         sqlx::Error::Database(database) => {
             // 25P03: it was idle in a transaction for too long, and was ended.
-            database.code().is_some_and(|code| {
-                code.starts_with("57P") || code.starts_with("08") || code == "25P03"
-            })
+            database
+                .code()
+                .is_some_and(|code| code.starts_with("57P") || code.starts_with("08") || code == "25P03")
         }
         _ => false,
     }

@@ -105,7 +105,8 @@ impl ProjectTx {
         let tx = match access {
             Access::Search => store.db.begin_read_only_with(Pool::Search, role).await?,
             Access::Snapshot => {
-                let how = format!("SET LOCAL idle_in_transaction_session_timeout = {SNAPSHOT_IDLE_MS_MAX}; {role}");
+                let how =
+                    format!("SET LOCAL idle_in_transaction_session_timeout = {SNAPSHOT_IDLE_MS_MAX}; {role}");
                 store.db.begin_read_only_with(Pool::Write, &how).await?
             }
             Access::Write => {

@@ -18,6 +18,7 @@ mod single_flight;
 pub mod transfer;
 mod workspace;
 
+pub use crate::postgres::{is_passing, no_answer};
 pub use control::api_keys::{self, KeyRow};
 pub use control::audit::{self, AuditEntry};
 pub use control::jobs::{self, Claim, Enqueued, Heartbeat, Job, JobState, NewJob, Outcome};
@@ -45,7 +46,6 @@ pub use project::write::{
     ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, WordsWrite, Written, write_batch,
 };
 pub use provision::{has_module, is_outdated, provision, provision_module};
-pub use crate::postgres::is_passing;
 pub use reads::{Index, Reads};
 pub use repin::repin;
 pub use workspace::{DecidedBy, ModelFacts, Project};

@@ -277,7 +277,6 @@ async fn a_run_on_the_command_line_goes_on_when_the_supervisor_is_killed() {
         json_of(&answer)["result"]["vectors"].as_u64().unwrap_or(0)
     };
     wait_until("the first vectors", || vectors() > 0);
-    let before = vectors();
     let kill = || {
         let supervisor = supervisor_of(&home).expect("a supervisor");
         let pid = rustix::process::Pid::from_raw(supervisor).unwrap();
@@ -285,12 +284,14 @@ async fn a_run_on_the_command_line_goes_on_when_the_supervisor_is_killed() {
         wait_until("the supervisor to be gone", || supervisor_of(&home) != Some(supervisor));
     };
     kill();
+    // Another process that comes right then starts the cluster, or waits for who does.
+    let answer = json_of(&in_home(&["call", "check_status", "--args", "{}"]).output().unwrap());
+    assert_eq!(answer["ok"], true, "{answer:#}");
+    kill();
     let answer = json_of(&run.wait_with_output().unwrap());
     assert_eq!(answer["ok"], true, "{answer:#}");
     let report = &answer["result"]["report"];
-    assert!(report["notes"].to_string().contains("waited for the database"), "{report:#}");
-    let embedded = report["vectorsEmbedded"].as_u64().unwrap();
-    assert!(before + embedded <= vectors(), "embedded twice: {before} before, {report:#}");
     assert_eq!(report["vectorsPending"], 0, "{report:#}");
-    drop(home);
+    assert!(report["vectorsEmbedded"].as_u64().unwrap() <= vectors(), "embedded twice: {report:#}");
+    assert_eq!(vectors(), 60, "{report:#}");
 }

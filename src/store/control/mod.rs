@@ -3,6 +3,7 @@
 pub mod api_keys;
 pub mod audit;
 pub mod jobs;
+mod lost_jobs;
 pub mod mcp_sessions;
 pub mod modules;
 pub mod projects;

@@ -70,6 +70,8 @@ fn app_through(proxy: &Proxy, embedder: Arc<dyn Embedder>, change: impl FnOnce(&
     database.answer_grace_ms = 500;
     database.first_answer_ms_max = 1_000;
     database.idle_in_transaction_ms_max = 2_000;
+    // Other tests put the queue right; a run that waits for its database is not taken from it.
+    config.indexing.lease_ms = 30_000;
     change(&mut config);
     let layout = Layout::new(home().to_owned());
     let app = App::new(config, layout, Arc::new(SystemClock), PROGRAM.into());
@@ -188,9 +190,10 @@ async fn a_run_waits_for_a_database_that_is_away() {
     let answer = call(&app, "build_index", index(&repository, &project)).await;
     assert_eq!(answer["ok"], true, "{answer:#}");
     let notes = answer["result"]["report"]["notes"].to_string();
-    assert!(notes.contains("waited for the database") || notes.contains("went on"), "{answer:#}");
+    assert!(notes.contains("waited for the database"), "{answer:#}");
     assert_eq!(digest(&project).await, expected);
-    assert_eq!(job(&project).await.0, "succeeded");
+    let (state, attempts, _) = job(&project).await;
+    assert_eq!((state.as_str(), attempts), ("succeeded", 1), "paused, not begun anew");
     assert!(embedder.embedded_twice().len() <= 16, "{:?}", embedder.embedded_twice());
 }
 
@@ -207,10 +210,15 @@ async fn a_database_that_stays_away_leaves_the_run_to_the_queue() {
     let short = |config: &mut Config| {
         config.database.acquire_timeout_ms = 500;
         config.indexing.database_away_ms_max = 1_000;
+        config.indexing.lease_ms = 2_000;
     };
     let app = app_through(&proxy, embedder, short);
     let fault = error(&app, "build_index", index(&repository, &project)).await;
-    assert_eq!((&fault["code"], &fault["retryable"]), (&json!("STORAGE_UNAVAILABLE"), &json!(true)), "{fault:#}");
+    assert_eq!(
+        (&fault["code"], &fault["retryable"]),
+        (&json!("STORAGE_UNAVAILABLE"), &json!(true)),
+        "{fault:#}"
+    );
     assert!(fault["message"].as_str().unwrap().contains("waits in the queue"), "{fault:#}");
     proxy.back();
     wait_for("the run to wait in the queue", async || {
@@ -232,11 +240,15 @@ async fn one_dead_connection_is_enough_to_give_up_all_that_are_as_old() {
     let many: Vec<Value> = futures::future::join_all((0..8).map(|_| ask())).await;
     assert!(many.iter().all(|answer| answer["ok"] == true), "{many:#?}");
     proxy.silence(0);
+    let answer = ask().await;
+    assert_eq!(answer["ok"], true, "{answer:#}");
+    let legs = proxy.asked_in_vain();
+    assert!((1..=2).contains(&legs), "words and vectors are asked at once: {legs}");
     for _ in 0..12 {
         let answer = ask().await;
         assert_eq!(answer["ok"], true, "{answer:#}");
     }
-    assert_eq!(proxy.asked_in_vain(), 1, "only one connection was asked after the cut");
+    assert_eq!(proxy.asked_in_vain(), legs, "no dead connection is asked after the first call");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -263,7 +275,10 @@ async fn searches_over_a_bad_line_are_answered_or_fail_and_recover() {
             assert_eq!(answer["ok"], true, "{there:?} {back:?}: {answer:#}");
         } else if answer["ok"] != true {
             let code = answer["error"]["code"].as_str().unwrap();
-            assert!(["STORAGE_UNAVAILABLE", "TOOL_TIMEOUT"].contains(&code), "{there:?} {back:?}: {answer:#}");
+            assert!(
+                ["STORAGE_UNAVAILABLE", "TOOL_TIMEOUT"].contains(&code),
+                "{there:?} {back:?}: {answer:#}"
+            );
             let message = answer["error"]["message"].as_str().unwrap();
             assert!(!message.contains("busy"), "nobody else used it, {there:?} {back:?}: {answer:#}");
         }

@@ -65,7 +65,8 @@ impl Proxy {
             accepted: Arc::default(),
             asked_in_vain: Arc::default(),
         };
-        let line = Line { weather: proxy.weather.subscribe(), in_vain: Arc::clone(&proxy.asked_in_vain), number: 0 };
+        let line =
+            Line { weather: proxy.weather.subscribe(), in_vain: Arc::clone(&proxy.asked_in_vain), number: 0 };
         tokio::spawn(accept(listener, socket, line, Arc::clone(&proxy.accepted)));
         proxy
     }
@@ -162,7 +163,10 @@ async fn pump(
             _ = line.weather.wait_for(|now| way_of(now) == Way::Reset) => return true,
         };
         let Ok(read @ 1..) = read else {
-            let _ = to.shutdown().await;
+            // Nor does a silent network say that somebody left.
+            if !dead.load(Ordering::SeqCst) {
+                let _ = to.shutdown().await;
+            }
             return false;
         };
         let (up_to, after) = line.weather.borrow().silent;

@@ -258,8 +258,12 @@ async fn a_silent_peer_costs_its_connections_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_that_got_lost_is_not_waited_for() {
-    let settings =
-        config::Database { statement_timeout_ms: 1_000, answer_grace_ms: 500, first_answer_ms_max: 500, ..narrow() };
+    let settings = config::Database {
+        statement_timeout_ms: 1_000,
+        answer_grace_ms: 500,
+        first_answer_ms_max: 500,
+        ..narrow()
+    };
     let fresh = Fresh::with(&settings).await;
     let socket = fresh.options.get_socket().cloned().unwrap_or_else(|| fresh.options.get_host().into());
     let proxy = Proxy::new(socket.join(format!(".s.PGSQL.{}", fresh.options.get_port())));
@@ -285,7 +289,10 @@ async fn an_answer_that_got_lost_is_not_waited_for() {
         assert!(fault.message.contains("does not answer"), "{fault}");
         assert!(pairofcleats::postgres::is_passing(&fault));
         let fault = tx.commit().await.unwrap_err();
-        assert!(pairofcleats::postgres::is_passing(&fault), "its connection is closed, not given back: {fault}");
+        assert!(
+            pairofcleats::postgres::is_passing(&fault),
+            "its connection is closed, not given back: {fault}"
+        );
         assert_eq!(answer(&database, Pool::Write).await.unwrap(), 42);
     }
     fresh.remove().await;
