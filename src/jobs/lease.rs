@@ -140,9 +140,13 @@ impl ClaimedJob {
     /// As [`ClaimedJob::finish`]; after a fault that passes it can be said again.
     pub(super) async fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         let progress = self.progress.snapshot().to_value();
-        let mut door = self.store.control().await?;
-        let ended = store::jobs::finish(&mut door, &self.job.id, self.fence, outcome, &progress).await?;
-        door.commit().await?;
+        let said = async {
+            let mut door = self.store.control().await?;
+            let ended = store::jobs::finish(&mut door, &self.job.id, self.fence, outcome, &progress).await?;
+            door.commit().await?;
+            Ok(ended)
+        };
+        let ended = in_time(self.settings.lease, said).await?;
         self.over();
         if ended { Ok(()) } else { Err(lease_lost()) }
     }
@@ -152,16 +156,19 @@ impl ClaimedJob {
     /// # Errors
     /// Storage faults.
     pub async fn release(mut self) -> Result<(), Fault> {
-        release(&self.store, &self.job.id, self.fence).await?;
+        in_time(self.settings.lease, release(&self.store, &self.job.id, self.fence)).await?;
         self.over();
         Ok(())
     }
 
     /// Gives the job back as one that makes no progress here.
     pub(super) async fn give_up(&mut self, note: &str) -> Result<(), Fault> {
-        let mut door = self.store.control().await?;
-        store::jobs::give_up(&mut door, &self.job.id, self.fence, note).await?;
-        door.commit().await?;
+        let said = async {
+            let mut door = self.store.control().await?;
+            store::jobs::give_up(&mut door, &self.job.id, self.fence, note).await?;
+            door.commit().await
+        };
+        in_time(self.settings.lease, said).await?;
         self.over();
         Ok(())
     }
@@ -274,8 +281,13 @@ async fn renew(
         door.commit().await?;
         Ok(answer)
     };
-    // Over a connection that went silent it may take as long as a statement may, which is longer than a lease.
-    tokio::time::timeout(settings.lease / 3, said).await.unwrap_or_else(|_| Err(store::no_answer()))
+    in_time(settings.lease / 3, said).await
+}
+
+/// What is said about a lease over a connection that went silent may take as long as any statement, which is longer than the
+/// lease.
+async fn in_time<T>(limit: Duration, said: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    tokio::time::timeout(limit, said).await.unwrap_or_else(|_| Err(store::no_answer()))
 }
 
 fn millis(duration: Duration) -> u64 {
