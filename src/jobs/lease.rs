@@ -286,7 +286,10 @@ async fn renew(
 
 /// What is said about a lease over a connection that went silent may take as long as any statement, which is longer than the
 /// lease.
-async fn in_time<T>(limit: Duration, said: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+pub(super) async fn in_time<T>(
+    limit: Duration,
+    said: impl Future<Output = Result<T, Fault>>,
+) -> Result<T, Fault> {
     tokio::time::timeout(limit, said).await.unwrap_or_else(|_| Err(store::no_answer()))
 }
 

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Left, carry_out, carry_out_once};
-use super::lease::{ClaimedJob, LeaseSettings};
+use super::lease::{ClaimedJob, LeaseSettings, in_time};
 use super::progress::{Progress, ProgressSender};
 use crate::contract::{ErrorCode, Fault};
 use crate::store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Store, is_passing};
@@ -161,7 +161,9 @@ where
         if until.stop().is_some() {
             return Err(cancelled());
         }
-        let claimed = ClaimedJob::try_claim(store, Claim::Id(&id), worker, settings).await;
+        let claim = ClaimedJob::try_claim(store, Claim::Id(&id), worker, settings);
+        // A claim that was made and got no answer runs out like any other.
+        let claimed = in_time(settings.lease, claim).await;
         if let Some(claimed) = tolerance.judge(claimed)?.flatten() {
             match carry_out(claimed, until, &on_progress, &execute).await {
                 Left::Over(result) => {
@@ -171,7 +173,7 @@ where
                 Left::Elsewhere(_) => losses += 1,
             }
         }
-        let Some(job) = tolerance.judge(look(store, &id).await)? else {
+        let Some(job) = tolerance.judge(in_time(settings.lease, look(store, &id)).await)? else {
             tokio::time::sleep(POLL).await;
             continue;
         };

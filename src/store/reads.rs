@@ -44,6 +44,7 @@ impl Index<'_> {
 }
 
 /// An index that is being read.
+#[expect(clippy::large_enum_variant, reason = "one a search; to box it would cost each search an allocation")]
 pub enum Reads {
     /// A transaction on a project's schema.
     Postgres(ProjectTx),
