@@ -297,13 +297,12 @@ async fn a_run_that_stands_still_is_given_up_and_taken_over() {
     // The writer's connection goes silent in the middle of a write; heartbeats find another one.
     let embedder = Watched::new(move |call| {
         if call == 3 {
-            network.silence(2_000);
+            network.silence_writer();
         }
     });
     let patient = |config: &mut Config| {
         config.database.statement_timeout_ms = 600_000;
         config.indexing.progress_ms_max = 3_000;
-        config.indexing.lease_ms = 6_000;
     };
     let app = app_through(&proxy, embedder, patient);
     let answer = call(&app, "build_index", index(&repository, &project)).await;

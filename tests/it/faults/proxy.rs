@@ -40,9 +40,12 @@ struct Weather {
     /// Connections up to this number are silent for good once so many bytes more went to the server: what a firewall does
     /// that forgot them.
     silent: (u64, u64),
+    /// … or once so many come at a time, as only a writer sends them.
+    large: usize,
 }
 
-const FAIR: Weather = Weather { to_server: Way::Open, to_client: Way::Open, away: false, silent: (0, 0) };
+const FAIR: Weather =
+    Weather { to_server: Way::Open, to_client: Way::Open, away: false, silent: (0, 0), large: usize::MAX };
 
 /// The proxy; it ends with the test's runtime.
 pub(crate) struct Proxy {
@@ -93,6 +96,12 @@ impl Proxy {
         self.weather.send_modify(|now| now.silent = (number, after));
     }
 
+    /// Of the connections that are open now, the one that sends the next large message goes silent in the middle of it.
+    pub(crate) fn silence_writer(&self) {
+        let number = self.accepted.load(Ordering::SeqCst);
+        self.weather.send_modify(|now| (now.silent, now.large) = ((number, u64::MAX), 2_000));
+    }
+
     /// Breaks all connections and refuses new ones.
     pub(crate) fn away(&self) {
         self.weather.send_modify(|now| {
@@ -102,7 +111,7 @@ impl Proxy {
 
     /// Everything works again, for what is not broken.
     pub(crate) fn back(&self) {
-        self.weather.send_modify(|now| *now = Weather { silent: now.silent, ..FAIR });
+        self.weather.send_modify(|now| *now = Weather { silent: now.silent, large: now.large, ..FAIR });
     }
 
     /// Silent connections over which somebody asked something.
@@ -169,7 +178,10 @@ async fn pump(
             }
             return false;
         };
-        let (up_to, after) = line.weather.borrow().silent;
+        let ((up_to, mut after), large) = (line.weather.borrow().silent, line.weather.borrow().large);
+        if read >= large {
+            after = since_silenced;
+        }
         if line.number <= up_to && to_server && !dead.load(Ordering::SeqCst) {
             let left = usize::try_from(after - since_silenced).unwrap();
             since_silenced = after.min(since_silenced + read as u64);
