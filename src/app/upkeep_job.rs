@@ -18,7 +18,7 @@ pub const KIND: &str = "upkeep";
 /// Runs `work` as the only writer of the project; index runs that are asked for meanwhile wait.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` at once when another run writes; the work's own fault; `CANCELLED`.
+/// `ILLEGAL_STATE` at once when another run writes, or for a project of a newer program; the work's own fault; `CANCELLED`.
 pub async fn alone<T, F, R>(
     app: &Arc<App>,
     project: &Project,
@@ -31,6 +31,7 @@ where
     F: FnOnce(RunningJob) -> R + Send,
     R: Future<Output = Result<T, Fault>> + Send,
 {
+    project.require_writable()?;
     let job = NewJob {
         project_id: project.id().clone(),
         kind: KIND,

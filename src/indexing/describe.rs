@@ -38,12 +38,13 @@ pub(super) fn chunk_write(
     let mut facts: Vec<NamedFact> =
         kinds.into_iter().map(|kind| (Field::Kind as i16, kind.to_owned())).collect();
     let signatures = signatures(&chunk);
-    // Code outside of a chunk's only definition is no part of it.
+    // Code outside of a chunk's only definition is no part of it, nor is what a field of it is.
     let alone = match chunk.definitions.as_slice() {
         [one] => {
             chunk.name.as_ref() == Some(&one.qualified)
                 && one.start_line <= chunk.start_line
                 && chunk.end_line <= one.end_line
+                && chunk.facts.values.iter().all(|fact| one.facts.contains(fact))
         }
         _ => false,
     };
@@ -213,6 +214,32 @@ mod tests {
             let detail: Detail = serde_json::from_str(&written.detail.unwrap()).unwrap();
             let called: Vec<&str> = detail.calls.iter().map(|pair| pair.callee.as_str()).collect();
             assert_eq!(called, ["eval", "db.query"]);
+        }
+    }
+
+    /// What a field of a class is, the class is not; the chunk holds both.
+    #[test]
+    fn a_private_field_makes_no_private_class() {
+        for (language, source) in [
+            ("typescript", "export class Jar {\n  #coins = 0\n  private lid: Lid\n}\n"),
+            ("java", "public class Jar {\n  private int coins = 0;\n  @Inject private Lid lid;\n}\n"),
+            ("rust", "struct Jar {\n    pub coins: u32,\n}\n"),
+        ] {
+            let parsed = crate::languages::chunk(source, by_name(language), &ChunkLimits::default());
+            let of_field = if language == "rust" { "public" } else { "private" };
+            let fact = (Field::Visibility as i16, of_field.to_owned());
+            let findings = Findings::default();
+            let written: Vec<ChunkWrite> = parsed
+                .chunks
+                .into_iter()
+                .map(|chunk| chunk_write("a", chunk, true, &findings, None))
+                .collect();
+            assert!(written.iter().any(|chunk| chunk.facts.contains(&fact)), "{language}");
+            let jar =
+                written.iter().flat_map(|chunk| &chunk.definitions).find(|one| one.name == "Jar").unwrap();
+            let own = jar.facts.as_ref().expect("facts of its own");
+            assert!(!own.contains(&fact), "{language}: {own:?}");
+            assert!(!own.iter().any(|(field, _)| *field == Field::Decorator as i16), "{language}: {own:?}");
         }
     }
 

@@ -10,6 +10,7 @@ use super::prepare::{Prepared, of_document};
 use super::report::RunReport;
 use super::run::{self, Repository, Run};
 use super::vectors;
+use super::versions::versions;
 use crate::contract::{ErrorCode, Fault};
 use crate::failpoints;
 use crate::jobs::Phase;
@@ -59,7 +60,7 @@ pub async fn run_documents(run: &Run<'_>, documents: &dyn Documents) -> Result<R
     if let Some(embedder) = &run.embedder {
         run.project.require_model(&ModelFacts::of(embedder.model()))?;
     }
-    let repository = run::open(run, run::versions(run, &None)).await?;
+    let repository = run::open(run, versions(run, &None)).await?;
     let outcome = async {
         let mut report = written(run, &repository, documents).await?;
         vectors::note_words_ready(run).await?;

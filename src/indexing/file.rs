@@ -52,6 +52,7 @@ skip_reasons! {
     NotRegular "not_regular" "It is not a regular file.";
     Unreadable "unreadable" "It may not be read, or reading failed.";
     Gone "gone" "It vanished while the run was under way.";
+    Failed "failed" "This program failed to read it; please report that.";
     NameNotUtf8 "name_not_utf8" "Its name is not UTF-8.";
     PathTooLong "path_too_long" "Its path is too long to be indexed.";
     TooDeep "too_deep" "It is below more directories than are walked.";
@@ -61,7 +62,7 @@ impl SkipReason {
     /// Whether it can pass away without a change of the file: permissions, what stands at its path, what a disk says.
     #[must_use]
     pub fn may_pass(self) -> bool {
-        matches!(self, Self::Unreadable | Self::Gone | Self::Link | Self::NotRegular)
+        matches!(self, Self::Unreadable | Self::Gone | Self::Link | Self::NotRegular | Self::Failed)
     }
 
     /// The reason of a wire name.

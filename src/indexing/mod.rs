@@ -21,6 +21,7 @@ mod ignored;
 
 mod artifacts;
 mod vectors;
+mod versions;
 mod write;
 
 mod options;

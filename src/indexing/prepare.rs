@@ -1,5 +1,6 @@
 //! From a file on disk to the rows it becomes: read, redact, chunk, weigh. Runs on blocking threads.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -8,12 +9,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::describe::{self, chunk_write, mode};
 use super::documents::Document;
-use super::file::{Kind, ReadLimits, Root};
+use super::file::{Kind, ReadLimits, Root, SkipReason};
 use super::front_matter::front_matter;
 use super::options::Mode;
 use super::plan::ToRead;
 use super::risk::{self, Rules};
 use super::secrets::{self, Redacted};
+use super::walk::Entry;
 use crate::config;
 use crate::languages::risk::{Findings, analyse};
 use crate::languages::{self, ChunkLimits, Chunked, Dictionary, MISSING_FACTS};
@@ -62,7 +64,17 @@ pub(super) fn prepare_all(
     let queue = Mutex::new(files.into_iter());
     let next = || queue.lock().ok().and_then(|mut files| files.next());
     let cancelled = || cancel.is_cancelled();
-    let prepared = |file| prepare(root, file, settings, with, &cancelled);
+    let prepared = |file: ToRead| {
+        let (path, entry) = (file.entry.path.clone(), file.entry.clone());
+        let preparing = AssertUnwindSafe(|| prepare(root, file, settings, with, &cancelled));
+        // A file that this program cannot cope with costs that file, not the run.
+        std::panic::catch_unwind(preparing).unwrap_or_else(|_| {
+            tracing::error!(path, "reading the file failed unexpectedly; it is left out");
+            let mut write = unread(&entry, Vec::new());
+            write.skipped = Some(SkipReason::Failed.as_str());
+            Some(Prepared::Changed { file: Box::new(write), redacted: 0 })
+        })
+    };
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
@@ -74,6 +86,27 @@ pub(super) fn prepare_all(
             });
         }
     });
+}
+
+/// A file of which nothing is known yet but what the walk saw.
+fn unread(entry: &Entry, content_hash: Vec<u8>) -> FileWrite {
+    FileWrite {
+        extension: extension(&entry.path),
+        path: entry.path.clone(),
+        language: None,
+        bytes: i64::try_from(entry.bytes).unwrap_or(i64::MAX),
+        modified_ns: entry.modified_ns,
+        content_hash,
+        lines: 0,
+        mode: "code",
+        skipped: None,
+        facts_missing: None,
+        facts_tried_ms: 0,
+        imports: Vec::new(),
+        meta: None,
+        risk_ends: None,
+        chunks: Vec::new(),
+    }
 }
 
 /// None when it was cancelled meanwhile: what was made of the file by then is not whole.
@@ -96,23 +129,7 @@ fn prepare(
         let touched = Touched { id: known.id, modified_ns: entry.modified_ns, tried_ms: 0 };
         return Some(Prepared::Same(touched));
     }
-    let mut write = FileWrite {
-        extension: extension(&entry.path),
-        path: entry.path,
-        language: None,
-        bytes: i64::try_from(entry.bytes).unwrap_or(i64::MAX),
-        modified_ns: entry.modified_ns,
-        content_hash,
-        lines: 0,
-        mode: "code",
-        skipped: None,
-        facts_missing: None,
-        facts_tried_ms: 0,
-        imports: Vec::new(),
-        meta: None,
-        risk_ends: None,
-        chunks: Vec::new(),
-    };
+    let mut write = unread(&entry, content_hash);
     let mut redacted = 0;
     match read.kind {
         Kind::Skipped(reason) => write.skipped = Some(reason.as_str()),

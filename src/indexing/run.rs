@@ -11,7 +11,7 @@ use super::plan::{self, Plan};
 use super::prepare::ReadWith;
 use super::report::{RunReport, SkipCounter, SkippedFiles};
 use super::risk::{self, Rules};
-use super::secrets::REDACTION_VERSION;
+use super::versions::versions;
 use super::walk::{self, Walk};
 use super::{artifacts, history, vectors, write};
 use crate::clock::Clock;
@@ -20,7 +20,7 @@ use crate::contract::{ErrorCode, Fault};
 use crate::embedding::Embedder;
 use crate::failpoints;
 use crate::jobs::{Phase, ProgressSender};
-use crate::languages::{CHUNKER_VERSION, Dictionary, facts::FACTS_VERSION, terms::TERMS_VERSION};
+use crate::languages::Dictionary;
 use crate::store::{
     Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, breakdown,
     files, index_state, is_passing, lexical, names, repositories,
@@ -273,31 +273,6 @@ async fn remove_orphan_names(run: &Run<'_>) -> Result<(), Fault> {
 
 pub(super) fn seconds_since(run: &Run<'_>, started: Instant) -> f64 {
     (run.clock.instant().duration_since(started).as_secs_f64() * 1e3).round() / 1e3
-}
-
-/// What turns text into rows in this build.
-pub(super) fn versions(run: &Run<'_>, rules: &Rules) -> Versions {
-    Versions {
-        chunker: CHUNKER_VERSION,
-        terms: TERMS_VERSION,
-        facts: if run.config.indexing.facts { FACTS_VERSION } else { 0 },
-        rules: rules.as_ref().map_or([0; 32], |rules| rules.fingerprint()),
-        dictionary: run.dictionary.as_ref().map_or([0; 32], |dictionary| dictionary.fingerprint()),
-        settings: shaping(&run.config.indexing),
-    }
-}
-
-/// Fingerprint of the settings that shape rows. A repository that was read under others is read anew, so that a raised limit
-/// or redaction that was turned on reaches what is stored.
-fn shaping(settings: &config::Indexing) -> [u8; 32] {
-    let redaction = if settings.redact_secrets { REDACTION_VERSION } else { 0 };
-    let shaped_by = (
-        (settings.file_bytes_max, settings.line_bytes_mean_max),
-        (settings.chunk_chars_target, settings.chunk_chars_max, settings.chunks_per_file_max),
-        (settings.history, settings.churn_commits),
-        redaction,
-    );
-    *blake3::hash(format!("{shaped_by:?}").as_bytes()).as_bytes()
 }
 
 /// Whether rows that are made of all files are due, by this run or by one that died before it made them.

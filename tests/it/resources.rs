@@ -285,7 +285,7 @@ async fn only_indexed_files_are_read_whatever_the_uri_says() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_is_read_as_it_is_now_without_its_secrets() {
     let app = app_with(|config| config.search.result_bytes_max = 200);
-    let token = format!("ghp_{}", "Ab1".repeat(12));
+    let token = ["ghp_q7Rw2Lx9Tz4VbN8m", "YcKp3Hs6Dj1Fg5Ae0Uo9"].concat();
     let repository = Repository::new(&[
         ("settings.py", &format!("TOKEN = '{token}'\nNAME = 'shop'\n")),
         ("long.py", &"line = 'of forty characters and no more'\n".repeat(20)),

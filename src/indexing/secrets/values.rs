@@ -119,7 +119,8 @@ pub(super) fn is_literal(value: &str) -> bool {
 /// Whether a word of a placeholder is in it, in one case: in a random value, `xXxx` may be by chance.
 fn is_placeholder(value: &str) -> bool {
     RULES.placeholders.find_iter(value).any(|found| {
-        let rest = &value[found.start() + 1..found.end()];
+        let text = &value[found.range()];
+        let rest = &text[text.chars().next().map_or(0, char::len_utf8)..];
         !(rest.bytes().any(|byte| byte.is_ascii_uppercase())
             && rest.bytes().any(|byte| byte.is_ascii_lowercase()))
             || rest.len() > 5

@@ -79,7 +79,10 @@ pub(in crate::languages) fn gather(
     gathering.claim(&items)?;
     for item in &items {
         stop.step(1)?;
-        gathering.owner = outline.around(item.node.start_byte());
+        let start = item.node.start_byte();
+        // Behind a definition's head, what is said of a declaration is said of another one, such as a field.
+        let behind = |owner: &usize| item.role.is_of_heads() && start >= outline.get(*owner).body;
+        gathering.owner = outline.around(start).filter(|owner| !behind(owner));
         gathering.take(item);
     }
     gathering.definitions(&items, compiled)?;

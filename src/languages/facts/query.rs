@@ -22,6 +22,11 @@ macro_rules! roles {
             fn of(capture: &str) -> Option<Self> {
                 match capture { $($capture => Some(Self::$variant),)* _ => None }
             }
+
+            /// Whether it stands in the head of the declaration that it is about.
+            pub(in crate::languages) fn is_of_heads(self) -> bool {
+                matches!(self, Self::Visibility | Self::Modifier | Self::Decorator)
+            }
         }
     };
 }

@@ -14,6 +14,7 @@ use super::search::{self, ask};
 use super::session::{Exit, Ran, Session};
 use super::{hits, serve};
 use crate::beneath::Folder;
+use crate::tenancy::AllowedRoots;
 
 /// Asked when the repository does not say what it is.
 const GENERAL_QUESTION: &str = "where does the program start";
@@ -50,6 +51,8 @@ impl Args {
 /// Runs the command.
 pub(super) async fn run(session: &Session, args: Args) -> Ran {
     let output = session.output;
+    // A mistyped path is told before anything is fetched.
+    AllowedRoots::common(&session.app.config.indexing).check(Path::new(&args.path))?;
     install(session, None, false).await?;
     let arguments = BuildIndex {
         repo_path: &args.path,

@@ -167,18 +167,18 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let range = place.range(&opened.spans)?;
     let lines = opened.text.lines().count();
     if range.0 > lines.max(1) {
-        return Err(beyond(&path, range.0, lines));
+        return Err(beyond(&path, place.anchor(range), lines));
     }
     let anchor = place.anchor(range);
     Ok(cut(opened, range, anchor, budget(&call, input.max_tokens), call.app.config.search.result_bytes_max))
 }
 
-fn beyond(path: &str, start: usize, lines: usize) -> Fault {
+fn beyond(path: &str, line: usize, lines: usize) -> Fault {
     Fault::new(
         ErrorCode::InvalidRequest,
-        format!("`{path}` has {lines} lines; line {start} is beyond its end."),
+        format!("`{path}` has {lines} lines; line {line} is beyond its end."),
     )
-    .with_details(serde_json::json!({ "field": "startLine", "value": start, "totalLines": lines }))
+    .with_details(serde_json::json!({ "line": line, "totalLines": lines }))
     .with_hint(format!("Ask for lines 1 to {lines}; search again if a hit named the line."))
 }
 

@@ -240,3 +240,34 @@ fn every_rule_is_valid_and_bounded() {
         assert!(rule.kind.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{}", rule.kind);
     }
 }
+
+/// A text may hold any character anywhere: in a name, in a value, where a word of a rule ends, and cut off in the middle.
+#[test]
+fn characters_of_several_bytes_anywhere_are_no_harm() {
+    let mut letters = Letters(7);
+    let planted = kinds().into_iter().flat_map(|kind| {
+        let paths = kind.templates.into_iter().map(move |template| (kind.path, template));
+        paths.collect::<Vec<_>>()
+    });
+    let mut texts: Vec<(&str, String)> =
+        planted.map(|(path, template)| (path, made(template, &mut letters).0)).collect();
+    texts.extend(
+        ORDINARY.lines().filter(|line| !line.is_empty()).map(|line| ("config/app.yml", line.to_owned())),
+    );
+    for (number, (path, text)) in texts.iter().enumerate() {
+        let boundaries: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
+        for part in 0..6 {
+            // Another place each time, so that all texts together see every one.
+            let at = boundaries[(number * 7 + part * boundaries.len() / 6) % boundaries.len()];
+            let strange = ["…", "é", "\u{10ffff}", "\u{0}", "«", "ß\r"][(number + part) % 6];
+            for changed in [
+                format!("{}{strange}{}", &text[..at], &text[at..]),
+                format!("{}{strange}", &text[..at]),
+                format!("{strange}{}", &text[at..]),
+            ] {
+                let redacted = redact_file(path, &changed);
+                assert_eq!(redacted.text.matches('\n').count(), changed.matches('\n').count(), "{changed:?}");
+            }
+        }
+    }
+}
