@@ -59,6 +59,7 @@ pub async fn provision_module(store: &Store, project: &Project, module: &Module)
     if has_module(store, project, module).await? {
         return Ok(());
     }
+    project.require_writable()?;
     let _flight = store.provisioning.enter(project.id().as_str()).await;
     let mut attempt = 1;
     loop {
