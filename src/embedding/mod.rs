@@ -20,6 +20,7 @@ pub mod export;
 
 pub use embedder::{Embedder, ModelIdentity};
 pub use model_files::{ModelFiles, ModelName, Pooling, Precision};
+pub use onnx::close;
 pub use onnx_embedder::OnnxEmbedder;
 pub use static_table::StaticTable;
 pub use stub::StubEmbedder;

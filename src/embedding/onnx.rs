@@ -6,7 +6,8 @@
 //! slower, and falls below one thread when a neighbour is busy.
 
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, TryLockError};
+use std::time::{Duration, Instant};
 
 use ort::environment::Environment;
 use ort::session::Session;
@@ -23,10 +24,35 @@ const CONSTANTS: [(&str, i64); 2] = [("attention_mask", 1), ("token_type_ids", 0
 /// The process has one environment for its life; a failed load is tried again on the next open.
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 
+/// Held by whoever is inside the library.
+static INSIDE: RwLock<()> = RwLock::new(());
+
+fn inside() -> RwLockReadGuard<'static, ()> {
+    INSIDE.read().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Waits until nobody is inside the library, at most as long as `most`, and lets nobody in any more: for the end of the
+/// process, which takes apart what a thread in there would still use. Returns whether nobody is.
+pub fn close(most: Duration) -> bool {
+    let started = Instant::now();
+    loop {
+        match INSIDE.try_write() {
+            Ok(closed) => {
+                std::mem::forget(closed);
+                return true;
+            }
+            Err(TryLockError::Poisoned(_)) => return true,
+            Err(TryLockError::WouldBlock) if started.elapsed() >= most => return false,
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
 /// Loads the library once. A later call with another path gets the first library.
 ///
 /// Without an explicit load, `ort` looks for a library by itself and panics if there is none.
 pub(super) fn load_library(path: &Path) -> Result<Environment, String> {
+    let _inside = inside();
     let mut environment = ENVIRONMENT.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(environment) = &*environment {
         return Ok(environment.clone());
@@ -66,6 +92,7 @@ impl Model {
     }
 
     fn session(environment: &Environment, graph: &Path, exact_int8: bool) -> Result<Session, String> {
+        let _inside = inside();
         let failed = |e: ort::Error<ort::session::builder::SessionBuilder>| e.to_string();
         let mut builder = Session::builder(environment)
             .map_err(|e| e.to_string())?
@@ -83,6 +110,7 @@ impl Model {
 
     /// The vector of one text's token ids.
     pub(super) fn run(&mut self, ids: &[i64]) -> Result<Vec<f32>, String> {
+        let _inside = inside();
         let tensor = |values| TensorRef::from_array_view(([1, ids.len()], values)).map_err(|e| e.to_string());
         let filled: Vec<(&str, Vec<i64>)> =
             self.constants.iter().map(|(name, value)| (*name, vec![*value; ids.len()])).collect();

@@ -45,12 +45,15 @@ use std::time::Duration;
 use clap::Parser;
 
 use crate::contract::{ErrorCode, Fault};
+use crate::embedding;
 use arguments::{Cli, Command};
 use output::Output;
 use session::{Exit, Session};
 
 /// How long blocking threads that are still busy may hold the process up at its end.
 const THREADS_END_MAX: Duration = Duration::from_secs(1);
+/// How long a model that is being loaded, or a text that is being embedded, may: a process that ended meanwhile would crash.
+const MODEL_ENDS_MAX: Duration = Duration::from_secs(20);
 
 /// Runs the command line `arguments` (without the program's name).
 #[must_use]
@@ -84,6 +87,7 @@ pub fn run(arguments: Vec<OsString>) -> ExitCode {
     };
     let exit = runtime.block_on(dispatch(session, cli.command));
     runtime.shutdown_timeout(THREADS_END_MAX);
+    embedding::close(MODEL_ENDS_MAX);
     exit.into()
 }
 
