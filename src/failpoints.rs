@@ -42,7 +42,7 @@ pub const ALL: &[&str] = &[
     "delete.rows_removed",
 ];
 
-/// Where to die, and the how-manieth time.
+/// The place at which to die, and at which of the visits to it.
 static WANTED: LazyLock<Option<(String, usize)>> = LazyLock::new(|| {
     let text = config::failpoint()?;
     let (name, count) = text.rsplit_once(':').unwrap_or((&text, "1"));

@@ -88,7 +88,7 @@ fn job(project: &ProjectId, root: &str, options: &Options) -> Result<NewJob, Fau
 ///
 /// # Errors
 /// `ILLEGAL_STATE` for a project that a newer program wrote; as [`job`].
-fn asked(project: &Project, root: &str, options: &Options) -> Result<NewJob, Fault> {
+fn writable_job(project: &Project, root: &str, options: &Options) -> Result<NewJob, Fault> {
     project.require_writable()?;
     job(project.id(), root, options)
 }
@@ -106,7 +106,7 @@ pub async fn run(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
-    let job = asked(project, root.as_str(), &options)?;
+    let job = writable_job(project, root.as_str(), &options)?;
     run_covering(app, &job, &options, cancel, &on_progress).await
 }
 
@@ -121,7 +121,7 @@ pub async fn run_records(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
-    let job = asked(project, triage::ROOT, &options)?;
+    let job = writable_job(project, triage::ROOT, &options)?;
     let done = run_covering(app, &job, &options, cancel, &on_progress).await?;
     if !done.attached {
         return Ok(done);
@@ -141,7 +141,7 @@ pub async fn embed(
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
     let options = Options { vectors_only: true, ..Options::default() };
-    let job = asked(project, WHOLE_PROJECT, &options)?;
+    let job = writable_job(project, WHOLE_PROJECT, &options)?;
     run_covering(app, &job, &options, cancel, &on_progress).await
 }
 
@@ -183,7 +183,7 @@ pub async fn begin(
     root: &RepositoryRoot,
     options: Options,
 ) -> Result<Enqueued, Fault> {
-    let asked = jobs::enqueue(app.store().await?, &asked(project, root.as_str(), &options)?).await?;
+    let asked = jobs::enqueue(app.store().await?, &writable_job(project, root.as_str(), &options)?).await?;
     let (running, own) = (Arc::clone(app), asked.clone());
     app.background.spawn(async move {
         // This one, and not whichever job waits longest: nobody else may be there to do it.
@@ -230,7 +230,7 @@ pub async fn begin_with_words(
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<WordsReady, Fault> {
     let store = app.store().await?;
-    let asked = jobs::enqueue(store, &asked(project, root.as_str(), &options)?).await?;
+    let asked = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (sender, mut progress) = watch::channel(Progress::default());
     let stop = app.shutdown.child_token();
     let (running, own, until) = (Arc::clone(app), asked.clone(), stop.clone());
@@ -292,7 +292,7 @@ async fn over(patience: Option<Instant>) {
 /// # Errors
 /// Storage faults.
 pub async fn ask(app: &App, project: &Project, root: &RepositoryRoot) -> Result<Enqueued, Fault> {
-    jobs::enqueue(app.store().await?, &asked(project, root.as_str(), &Options::default())?).await
+    jobs::enqueue(app.store().await?, &writable_job(project, root.as_str(), &Options::default())?).await
 }
 
 /// The same, unless a run is under way or the last one ended less than `after_ms` ago.

@@ -92,7 +92,7 @@ async fn open(run: &Run<'_>) -> Result<Result<History, NoHistory>, Fault> {
 /// The git history of `root`, unless it lies outside what may be read. Blocks.
 pub(super) fn open_allowed(root: &Path, allowed: &AllowedRoots) -> Result<History, NoHistory> {
     let history = History::open(root)?;
-    if allowed.hold(history.directory()) && allowed.hold(history.own_directory()) {
+    if allowed.contains(history.directory()) && allowed.contains(history.own_directory()) {
         Ok(history)
     } else {
         Err(NoHistory::Refused("it lies outside the directories that may be indexed".to_owned()))

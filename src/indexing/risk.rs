@@ -96,7 +96,7 @@ pub(super) async fn join(run: &Run<'_>, repository_id: i64) -> Result<(), Fault>
     let spans = history::spans(&mut tx, &files).await?;
     let rows = rows(&linked, &spans);
     flows::replace(&mut tx, run.fence, repository_id, &rows, &mut KnownNames::default()).await?;
-    repositories::settle_derived(&mut tx, run.fence, repository_id).await?;
+    repositories::clear_derived_due(&mut tx, run.fence, repository_id).await?;
     tx.commit().await
 }
 

@@ -203,7 +203,7 @@ async fn finish_files(run: &Run<'_>, repository: &Repository, changed_chunks: i6
     failpoints::reach("index.statistics_made");
     vectors::note_words_ready(run).await?;
     failpoints::reach("index.words_ready");
-    if owes_derived(run, repository.id).await? {
+    if is_derived_due(run, repository.id).await? {
         risk::join(run, repository.id).await?;
     }
     failpoints::reach("index.flows_joined");
@@ -276,9 +276,9 @@ pub(super) fn seconds_since(run: &Run<'_>, started: Instant) -> f64 {
 }
 
 /// Whether rows that are made of all files are due, by this run or by one that died before it made them.
-async fn owes_derived(run: &Run<'_>, repository_id: i64) -> Result<bool, Fault> {
+async fn is_derived_due(run: &Run<'_>, repository_id: i64) -> Result<bool, Fault> {
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
-    let due = repositories::owes_derived(&mut tx, repository_id).await?;
+    let due = repositories::is_derived_due(&mut tx, repository_id).await?;
     tx.commit().await?;
     Ok(due)
 }

@@ -2,9 +2,10 @@
 
 use sqlx::Row;
 
-use super::control::{jobs, projects};
+use super::control::projects;
 use super::door::{ControlTx, Store};
 use super::project::index_state;
+use super::provision::{end_runs, lock};
 use super::workspace::Project;
 use crate::contract::{ErrorCode, Fault};
 use crate::postgres::{Pool, SEARCH, SchemaName, is_damage, quoted, sql, sqlstate, tables_of};
@@ -97,16 +98,13 @@ fn derived() -> Vec<&'static str> {
 pub async fn empty(store: &Store, project: &Project) -> Result<(), Fault> {
     let id = project.id();
     let mut door = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
-    // As for another model: neither provisioning nor a claim comes between.
-    for lock in ["provision", "claim"] {
-        let text = "SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:' || $1 || ':' || $2, 0))";
-        door.tx.execute(sql(text).bind(lock).bind(id.as_str())).await?;
-    }
+    lock(&mut door, id).await?;
     if projects::find(&mut door, id, project.decided_by()).await?.is_none() {
         return Err(Fault::new(ErrorCode::NoIndex, "The project is gone."));
     }
     let schema = SchemaName::of(id);
-    index_state::begin_anew(&mut door, &schema).await?;
+    end_runs(&mut door, id, &schema).await?;
+    index_state::forget_vectors(&mut door, &schema).await?;
     let tables: Vec<String> = derived().into_iter().map(|table| schema.table(table)).collect();
     for text in [
         format!("DROP INDEX IF EXISTS {}", schema.table("vectors_hnsw")),
@@ -124,7 +122,6 @@ pub async fn empty(store: &Store, project: &Project) -> Result<(), Fault> {
     ] {
         door.tx.execute(sql(text)).await?;
     }
-    jobs::take_away(&mut door, id).await?;
     door.commit().await
 }
 

@@ -106,6 +106,15 @@ pub(super) async fn lock(door: &mut ControlTx, id: &ProjectId) -> Result<(), Fau
     Ok(())
 }
 
+/// Takes the project's runs from their workers, for a transaction that changes what they write: whoever claims one after it
+/// finds it changed, and who did before can write no more. They go back to the queue.
+pub(super) async fn end_runs(door: &mut ControlTx, id: &ProjectId, schema: &SchemaName) -> Result<(), Fault> {
+    let claims = sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:claim:' || $1, 0))");
+    door.tx.execute(claims.bind(id.as_str())).await?;
+    index_state::end_writers(door, schema).await?;
+    jobs::take_away(door, id).await
+}
+
 /// Runs what leads from `version` to the newest one.
 pub(super) async fn migrate(
     door: &mut ControlTx,
@@ -177,11 +186,8 @@ async fn once(
     migrate(&mut door, &schema, SEARCH, version, pinned).await?;
     failpoints::reach("provision.tables_made");
     if existing.is_some() {
-        // A run of the older program would go on writing rows of before: it loses its claim, and a worker of this one takes it.
-        let lock = sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:claim:' || $1, 0))");
-        door.tx.execute(lock.bind(id.as_str())).await?;
-        index_state::end_writers(&mut door, &schema).await?;
-        jobs::take_away(&mut door, id).await?;
+        // A run of the older program would go on writing rows of before; a worker of this one takes it.
+        end_runs(&mut door, id, &schema).await?;
     }
     let role = if store.database().facts().may_create_roles {
         make_role(&mut door, &store.database().facts().database, id, &schema).await?

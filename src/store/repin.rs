@@ -1,8 +1,9 @@
 //! Gives a project another model: its vectors go, and room for those of the new one is made, in one transaction.
 
-use super::control::{jobs, projects};
+use super::control::projects;
 use super::door::{ControlTx, Store};
 use super::project::index_state;
+use super::provision::{end_runs, lock};
 use super::workspace::{ModelFacts, Project};
 use crate::contract::{ErrorCode, Fault};
 use crate::failpoints;
@@ -17,12 +18,7 @@ use crate::postgres::{Pool, SchemaName, sql};
 pub async fn repin(store: &Store, project: &Project, model: &ModelFacts) -> Result<bool, Fault> {
     let id = project.id();
     let mut door = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
-    // The first lock keeps provisioning out, the second one claims: whoever claims a run after this transaction finds
-    // the new model, whoever did before has a smaller token than the one taken below.
-    for lock in ["provision", "claim"] {
-        let text = "SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:' || $1 || ':' || $2, 0))";
-        door.tx.execute(sql(text).bind(lock).bind(id.as_str())).await?;
-    }
+    lock(&mut door, id).await?;
     let Some((found, _)) = projects::find(&mut door, id, project.decided_by()).await? else {
         return Err(Fault::new(ErrorCode::NoIndex, "The project is gone."));
     };
@@ -31,7 +27,8 @@ pub async fn repin(store: &Store, project: &Project, model: &ModelFacts) -> Resu
         return Ok(false);
     }
     let schema = SchemaName::of(id);
-    index_state::begin_anew(&mut door, &schema).await?;
+    end_runs(&mut door, id, &schema).await?;
+    index_state::forget_vectors(&mut door, &schema).await?;
     let vectors = schema.table("vectors");
     for text in [
         format!("DROP INDEX IF EXISTS {}", schema.table("vectors_hnsw")),
@@ -45,7 +42,6 @@ pub async fn repin(store: &Store, project: &Project, model: &ModelFacts) -> Resu
         door.tx.execute(sql(text)).await?;
     }
     failpoints::reach("model.emptied");
-    jobs::take_away(&mut door, id).await?;
     projects::repin(&mut door, id, model).await?;
     door.commit().await?;
     failpoints::reach("model.committed");

@@ -9,6 +9,8 @@ use crate::store::{Store, api_keys, projects};
 
 /// Keys that are told one by one.
 const KEYS_MAX: usize = 20;
+/// Projects of a key that are told one by one.
+const PROJECTS_MAX: usize = 20;
 
 /// One line for the operator, and one for each key that works and may index, at most 20 of these.
 ///
@@ -18,6 +20,7 @@ pub async fn who_may_index(store: &Store, config: &Config) -> Result<Vec<String>
     let mut lines = vec![format!("you, on this machine: {}", AllowedRoots::common(&config.indexing))];
     let mut door = store.control_read().await?;
     let (keys, all) = (api_keys::list(&mut door).await?, projects::list(&mut door).await?);
+    let named = api_keys::projects_named(&mut door).await?;
     door.commit().await?;
     let mut left = 0_usize;
     for row in keys.into_iter().filter(|row| row.live) {
@@ -33,12 +36,10 @@ pub async fn who_may_index(store: &Store, config: &Config) -> Result<Vec<String>
             Projects::These(ids) => ids.iter().cloned().collect(),
             Projects::All => all.iter().map(|project| project.id.clone()).collect(),
         };
-        let mut each = Vec::new();
-        for id in ids.iter().take(KEYS_MAX) {
-            each.push(format!("{id} from {}", AllowedRoots::of_caller(store, config, id, &key).await?));
-        }
-        if ids.len() > KEYS_MAX {
-            each.push(format!("{} more projects", ids.len() - KEYS_MAX));
+        let told = |id: &ProjectId| format!("{id} from {}", AllowedRoots::granted(config, id, &key, named));
+        let mut each: Vec<String> = ids.iter().take(PROJECTS_MAX).map(told).collect();
+        if ids.len() > PROJECTS_MAX {
+            each.push(format!("{} more projects", ids.len() - PROJECTS_MAX));
         }
         let every = if key.projects == Projects::All { "every project: " } else { "" };
         lines.push(format!("{} “{}”: {every}{}", key.id, key.name, each.join(", ")));

@@ -21,7 +21,9 @@ pub use grants::who_may_index;
 pub use keys::{Issued, Keyring, NewKey, issue, list as list_keys, revoke};
 pub use oauth::{Denied, ResourceMetadata, TokenVerifier, protected_resource_metadata};
 pub use principal::{Principal, Projects, Scope};
-pub use resolve::{Chosen, SESSION_FILE, Session, SessionFile, resolve, session_file};
+pub use resolve::{
+    Chosen, SESSION_FILE, SESSION_FILE_BYTES_MAX, Session, SessionFile, resolve, session_file,
+};
 pub use roots::{AllowedRoots, RepositoryRoot, check_settings};
 pub use trust::Trust;
 pub use workflow::Workflow;

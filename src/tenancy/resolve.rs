@@ -12,7 +12,7 @@ use crate::store::DecidedBy;
 /// The session configuration: `{"project_id": "client-a"}`, in the working directory or above it.
 pub const SESSION_FILE: &str = ".pairofcleats.json";
 /// A session configuration is one line; more is not read.
-const SESSION_FILE_BYTES_MAX: u64 = 65_536;
+pub const SESSION_FILE_BYTES_MAX: u64 = 65_536;
 /// How far up it is looked for.
 const LEVELS_MAX: usize = 64;
 

@@ -85,9 +85,7 @@ impl AllowedRoots {
         if settings.roots.is_empty() { Self::any() } else { Self::within(settings.roots.clone()) }
     }
 
-    /// What a caller may have indexed into a project. From elsewhere, nothing without a list. A caller who is restricted to
-    /// some projects shares `indexing.roots` with nobody: only while the server's keys name one project in all, no project
-    /// has a list of its own, and no authorization server hands out tokens, are these the caller's.
+    /// What a caller may have indexed into a project, with one look at the keys.
     ///
     /// # Errors
     /// Storage faults.
@@ -97,39 +95,44 @@ impl AllowedRoots {
         id: &ProjectId,
         caller: &Principal,
     ) -> Result<Self, Fault> {
+        let mut door = store.control_read().await?;
+        let projects_named = api_keys::projects_named(&mut door).await?;
+        door.commit().await?;
+        Ok(Self::granted(config, id, caller, projects_named))
+    }
+
+    /// What a caller may have indexed into a project. From elsewhere, nothing without a list. A caller who is restricted to
+    /// some projects shares `indexing.roots` with nobody: only while the server's keys name one project in all, no project
+    /// has a list of its own, and no authorization server hands out tokens, are these the caller's.
+    pub(super) fn granted(
+        config: &config::Config,
+        id: &ProjectId,
+        caller: &Principal,
+        projects_named: i64,
+    ) -> Self {
         let settings = &config.indexing;
         let mut allowed = Self::of_project(settings, id);
-        if let Some(own) = &caller.roots {
-            allowed.0.push(own.clone());
+        allowed.0.extend(caller.roots.clone());
+        let is_shared =
+            projects_named > 1 || !settings.project_roots.is_empty() || config.oauth.issuer.is_some();
+        let is_restricted = matches!(caller.projects, Projects::These(_));
+        let is_listed = settings.project_roots.contains_key(id.as_str());
+        if (is_restricted && is_shared && !is_listed) || (!caller.is_local && allowed.0.is_empty()) {
+            return Self::none();
         }
-        let has_own_list = settings.project_roots.contains_key(id.as_str());
-        if !caller.is_local && allowed.0.is_empty() {
-            return Ok(Self::none());
-        }
-        if !has_own_list && matches!(caller.projects, Projects::These(_)) {
-            let shared = settings.project_roots.is_empty() && config.oauth.issuer.is_none() && {
-                let mut door = store.control_read().await?;
-                let named = api_keys::projects_named(&mut door).await?;
-                door.commit().await?;
-                named <= 1
-            };
-            if !shared {
-                return Ok(Self::none());
-            }
-        }
-        Ok(allowed)
+        allowed
     }
 
     /// Whether a canonical path lies within the lists.
     #[must_use]
-    pub fn hold(&self, path: &Path) -> bool {
+    pub fn contains(&self, path: &Path) -> bool {
         // A root that does not exist allows nothing.
         let inside = |root: &PathBuf| root.canonicalize().is_ok_and(|root| path.starts_with(root));
         self.0.iter().all(|list| list.iter().any(inside))
     }
 
     /// Whether a path lies within the lists by its very form, before anything is looked up.
-    fn name(&self, path: &Path) -> bool {
+    fn contains_by_form(&self, path: &Path) -> bool {
         let plain = !path.components().any(|part| part == Component::ParentDir);
         self.0.is_empty() || plain && self.0.iter().all(|list| list.iter().any(|root| path.starts_with(root)))
     }
@@ -148,7 +151,7 @@ impl AllowedRoots {
                 .with_hint("Give the full path, for example /home/me/project."));
         }
         let Ok(canonical) = path.canonicalize() else {
-            return Err(if self.name(path) && self.hold(&deepest(path)) {
+            return Err(if self.contains_by_form(path) && self.contains(&deepest(path)) {
                 absent(path)
             } else {
                 outside(path)
@@ -162,7 +165,7 @@ impl AllowedRoots {
             return Err(Fault::new(ErrorCode::Forbidden, format!("{} is never indexed.", path.display()))
                 .with_hint("Name the directory of one repository."));
         }
-        if !self.hold(&canonical) {
+        if !self.contains(&canonical) {
             return Err(outside(path));
         }
         if !canonical.is_dir() {

@@ -15,7 +15,7 @@ use super::resolve::SessionFile;
 use crate::config::Layout;
 use crate::contract::{ErrorCode, Fault};
 
-/// The confirmations of one installation: an empty-handed lookup by place and text, a small file each.
+/// The confirmations of one installation: a small file each, named after a hash of the confirmed place and text.
 #[derive(Debug, Clone)]
 pub struct Trust {
     folder: PathBuf,

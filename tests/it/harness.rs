@@ -5,6 +5,7 @@
 //! `assets::test_home` names, by the same code that `pairofcleats bootstrap` runs.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -65,6 +66,17 @@ pub(crate) fn server() -> &'static EmbeddedServer {
 fn settings(home: &Path) -> Config {
     let overrides = Overrides { home: Some(home.to_owned()), ..Overrides::default() };
     config::load(&overrides).unwrap().0
+}
+
+/// Runs the program over a home of the test's own: its exit status, and the JSON that it prints.
+pub(crate) fn run_json(home: &Path, arguments: &[&str]) -> (i32, Value) {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).arg("--json").env("PAIROFCLEATS_HOME", home).env_remove("DATABASE_URL");
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let answer = serde_json::from_str(&said)
+        .unwrap_or_else(|error| panic!("{error}: {said} {}", String::from_utf8_lossy(&output.stderr)));
+    (output.status.code().unwrap_or(-1), answer)
 }
 
 /// An application over the shared home, with the stub embedder.

@@ -223,7 +223,6 @@ pub async fn remove_some(
     );
     let rows = tx.tx.all(sql(text).bind(repository_id).bind(rows_max.max(1))).await?;
     let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
-    repositories::owe_derived_of(tx, &ids).await?;
     let mut all = Measured::default();
     for (table, key) in
         OF_CHUNKS.iter().map(|table| (*table, "file_id")).chain([("chunks", "file_id"), ("files", "id")])
@@ -235,7 +234,7 @@ pub async fn remove_some(
         );
         let gone = Measured::of(&tx.tx.one(sql(text).bind(&ids)).await?)?;
         if table == "chunks" {
-            index_state::note_changes(tx, i64::try_from(gone.rows).unwrap_or(i64::MAX)).await?;
+            note_changes(tx, &ids, i64::try_from(gone.rows).unwrap_or(i64::MAX)).await?;
         }
         all += gone;
     }
@@ -267,7 +266,6 @@ const OF_CHUNKS: &[&str] = &["lexical", "facts", "definitions", "comments", "aut
 
 /// Removes all that is stored of the files' chunks, and notes that; returns how many chunks that were.
 pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<i64, Fault> {
-    repositories::owe_derived_of(tx, file_ids).await?;
     for table in OF_CHUNKS {
         let text = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table(table));
         tx.execute(sql(text).bind(file_ids)).await?;
@@ -275,8 +273,19 @@ pub(super) async fn remove_chunks_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Re
     let chunks = format!("DELETE FROM {} WHERE file_id = ANY($1)", tx.table("chunks"));
     let removed = tx.execute(sql(chunks).bind(file_ids)).await?;
     let removed = i64::try_from(removed).unwrap_or(i64::MAX);
-    index_state::note_changes(tx, removed).await?;
+    note_changes(tx, file_ids, removed).await?;
     Ok(removed)
+}
+
+/// Notes that `chunks` of these files came or went: statistics of the project, and what is made of all files of their
+/// repositories, are due then. In the transaction that changes them, while the files' rows are there, so that a run that dies
+/// before its end owes it to the next one.
+pub(super) async fn note_changes(tx: &mut ProjectTx, file_ids: &[i64], chunks: i64) -> Result<(), Fault> {
+    if chunks == 0 {
+        return Ok(());
+    }
+    index_state::mark_statistics_due(tx, chunks).await?;
+    repositories::mark_derived_due(tx, file_ids).await
 }
 
 fn decode(row: &PgRow) -> Result<FileRow, Fault> {

@@ -122,15 +122,8 @@ pub(super) async fn set_embedded_to(tx: &mut ProjectTx, fence: Fence, last: i64)
     held(tx.execute(sql(text).bind(fence.0).bind(last)).await?)
 }
 
-/// Notes that `chunks` came or went, which a publication has to follow. Part of whatever changes them, so that it is owed even
-/// if the run dies before its end; whether it may write was checked there.
-///
-/// # Errors
-/// Storage faults.
-pub(super) async fn note_changes(tx: &mut ProjectTx, chunks: i64) -> Result<(), Fault> {
-    if chunks == 0 {
-        return Ok(());
-    }
+/// Notes that `chunks` came or went, which a publication has to follow.
+pub(super) async fn mark_statistics_due(tx: &mut ProjectTx, chunks: i64) -> Result<(), Fault> {
     let text = format!(
         "UPDATE {} SET statistics_due = true, changed_since_statistics = changed_since_statistics + $1 WHERE id = 1",
         tx.table("index_state")
@@ -165,10 +158,10 @@ pub(in crate::store) async fn end_writers(door: &mut ControlTx, schema: &SchemaN
     Ok(())
 }
 
-/// For another model: no index on vectors, and every fence token taken up so far is worth nothing.
-pub(in crate::store) async fn begin_anew(door: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
+/// No vectors any more, and no index on them.
+pub(in crate::store) async fn forget_vectors(door: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
     let text = format!(
-        "UPDATE {} SET vectors_indexed = false, embedded_to = 0, fence = nextval('pairofcleats.fences') WHERE id = 1",
+        "UPDATE {} SET vectors_indexed = false, embedded_to = 0 WHERE id = 1",
         schema.table("index_state")
     );
     door.tx.execute(sql(text)).await?;

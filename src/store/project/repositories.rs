@@ -171,12 +171,8 @@ pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
     rows.iter().map(|row| decode(row, 0)).collect()
 }
 
-/// Notes that rows which are made of all files of a repository have to be made again, because these of them change. Part of
-/// whatever changes them, so that a run that dies before its end owes it to the next one.
-///
-/// # Errors
-/// Storage faults.
-pub(super) async fn owe_derived_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<(), Fault> {
+/// Notes that what is made of all files of a repository is due again, because these of them change.
+pub(super) async fn mark_derived_due(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<(), Fault> {
     let text = format!(
         "UPDATE {} SET derived_due = true WHERE NOT derived_due AND id IN (SELECT repository_id FROM {} WHERE id = ANY($1))",
         tx.table("repositories"),
@@ -186,20 +182,20 @@ pub(super) async fn owe_derived_of(tx: &mut ProjectTx, file_ids: &[i64]) -> Resu
     Ok(())
 }
 
-/// Whether they have to be made again.
+/// Whether what is made of all files of a repository is due.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn owes_derived(tx: &mut ProjectTx, id: i64) -> Result<bool, Fault> {
+pub async fn is_derived_due(tx: &mut ProjectTx, id: i64) -> Result<bool, Fault> {
     let text = format!("SELECT derived_due FROM {} WHERE id = $1", tx.table("repositories"));
     Ok(tx.tx.one(sql(text).bind(id)).await?.try_get(0)?)
 }
 
-/// Notes that they are made; for the transaction that wrote them.
+/// Notes that it was made; for the transaction that wrote it.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
-pub async fn settle_derived(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fault> {
+pub async fn clear_derived_due(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
     let text = format!("UPDATE {} SET derived_due = false WHERE id = $1", tx.table("repositories"));
     tx.execute(sql(text).bind(id)).await?;

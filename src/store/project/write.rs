@@ -5,11 +5,10 @@ use std::collections::HashMap;
 use pgvector::SparseVector;
 use sqlx::Row;
 
-use super::files::remove_chunks_of;
+use super::files::{note_changes, remove_chunks_of};
 use super::index_state::{self, Fence};
 use super::lexical::sparse;
 use super::names::{self, FreshNames, KnownNames, NamedFact};
-use super::repositories;
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::ProjectTx;
@@ -185,8 +184,7 @@ pub async fn write_batch(
         insert_comments(tx, rows).await?;
     }
     names::insert(tx, &fresh).await?;
-    index_state::note_changes(tx, count(chunks)).await?;
-    repositories::owe_derived_of(tx, &ids.values().copied().collect::<Vec<_>>()).await?;
+    note_changes(tx, &ids.values().copied().collect::<Vec<_>>(), count(chunks)).await?;
     Ok(Written { files: count(files.len()), chunks: count(chunks), chunks_removed })
 }
 

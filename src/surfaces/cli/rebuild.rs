@@ -71,7 +71,9 @@ pub(super) async fn rebuild(
     let store = app.store().await?;
     let project = tenancy::open(store, id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
     let roots = roots(session, &project).await?;
-    let (there, missing): (Vec<_>, Vec<_>) = roots.into_iter().partition(|root| Path::new(root).is_dir());
+    // One that came in an archive has no folder at all.
+    let is_there = |root: &String| Path::new(root).is_absolute() && Path::new(root).is_dir();
+    let (there, missing): (Vec<_>, Vec<_>) = roots.into_iter().partition(is_there);
     if !missing.is_empty() && !drop_missing {
         return Err(Stopped::not_run(would_lose(id, &missing)));
     }
@@ -99,12 +101,12 @@ pub(super) async fn rebuild(
     Ok(Rebuilt { project_id: id.as_str().to_owned(), repositories: there, missing })
 }
 
-/// The folders that the project indexed.
+/// The roots of the repositories that the project indexed.
 async fn roots(session: &Session, project: &Project) -> Result<Vec<String>, Fault> {
     let mut tx = ProjectTx::begin(session.app.store().await?, project, Access::Snapshot).await?;
     let rows = repositories::list(&mut tx).await?;
     tx.commit().await?;
-    Ok(rows.into_iter().filter(|row| row.is_folder()).map(|row| row.root).collect())
+    Ok(rows.into_iter().filter(|row| !row.is_records()).map(|row| row.root).collect())
 }
 
 fn would_lose(id: &ProjectId, missing: &[String]) -> Fault {

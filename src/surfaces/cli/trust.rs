@@ -13,10 +13,7 @@ use super::projects::project;
 use super::session::{Exit, Ran, Session};
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::surfaces::answer;
-use crate::tenancy::{SESSION_FILE, Trust, session_file};
-
-/// A session configuration is one line; what is larger is no such file.
-const FILE_BYTES_MAX: u64 = 65_536;
+use crate::tenancy::{SESSION_FILE, SESSION_FILE_BYTES_MAX, Trust, session_file};
 
 /// Arguments of `trust`.
 #[derive(Debug, clap::Args)]
@@ -89,7 +86,7 @@ fn write(folder: &Path, id: &ProjectId) -> Result<(), Fault> {
     let mut settings: Map<String, Value> = match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
         Err(error) => return Err(refused(error)),
-        Ok(found) if !found.is_file() || found.len() > FILE_BYTES_MAX => Map::new(),
+        Ok(found) if !found.is_file() || found.len() > SESSION_FILE_BYTES_MAX => Map::new(),
         Ok(_) => serde_json::from_slice(&fs::read(&path).map_err(refused)?).map_err(|error| {
             Fault::new(ErrorCode::InvalidInput, format!("{} is no JSON object: {error}.", path.display()))
                 .with_hint("Correct or remove it.")

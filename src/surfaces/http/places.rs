@@ -5,8 +5,8 @@
 //! with the most, and there the connection that nobody reads, else one that idles, else the newest. Among the connections of
 //! one client, and where nobody has too many, only what nobody reads or what idles makes place.
 //!
-//! A connection of a listed proxy carries the requests of many. It counts for the client that the proxy names from the begin of
-//! a request until its answer was taken; while it idles it counts for nobody.
+//! A connection of a listed proxy carries the requests of many. It counts for the client that the proxy names from the beginning
+//! of a request until its answer was taken; while it idles it counts for nobody.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

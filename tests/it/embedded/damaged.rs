@@ -2,7 +2,6 @@
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use pairofcleats::config::{Layout, Overrides, Variant, load};
 use pairofcleats::postgres::embedded::{EmbeddedOptions, ensure_running};
@@ -11,17 +10,7 @@ use serde_json::{Value, json};
 use sqlx::{ConnectOptions, Connection, Row};
 
 use super::cluster::{processes_of, wait_for};
-use crate::harness::{PROGRAM, Repository, new_home};
-
-fn run(home: &Path, arguments: &[&str]) -> (i32, Value) {
-    let mut command = Command::new(PROGRAM);
-    command.args(arguments).arg("--json").env("PAIROFCLEATS_HOME", home).env_remove("DATABASE_URL");
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let answer = serde_json::from_str(&said)
-        .unwrap_or_else(|error| panic!("{error}: {said} {}", String::from_utf8_lossy(&output.stderr)));
-    (output.status.code().unwrap_or(-1), answer)
-}
+use crate::harness::{PROGRAM, Repository, new_home, run_json};
 
 /// The file of a table, with the server stopped again.
 fn file_of(home: &Path, table: &str) -> PathBuf {
@@ -67,17 +56,17 @@ fn a_damaged_page_is_named_and_mended_from_the_repositories() {
     let home = new_home("damaged-page");
     let repository = Repository::new(&[("a.py", "def count_coins(drawer):\n    return sum(drawer)\n")]);
     let (root, project) = (repository.root(), "damaged-page");
-    let index = || run(&home, &["index", &root, "--project", project, "--stub-embeddings"]);
+    let index = || run_json(&home, &["index", &root, "--project", project, "--stub-embeddings"]);
     assert_eq!(index().0, 0);
     let finding =
         json!({ "source": "generic", "payload": "{\"title\": \"Open drawer\"}\n", "project_id": project });
-    let (_, ingested) = run(&home, &["call", "triage_ingest", "--args", &finding.to_string()]);
+    let (_, ingested) = run_json(&home, &["call", "triage_ingest", "--args", &finding.to_string()]);
     let record = ingested["result"]["recordIds"][0].clone();
     let decision =
         json!({ "finding": record, "status": "accept", "justification": "known", "project_id": project });
-    let (code, decided) = run(&home, &["call", "triage_decision", "--args", &decision.to_string()]);
+    let (code, decided) = run_json(&home, &["call", "triage_decision", "--args", &decision.to_string()]);
     assert_eq!(code, 0, "{decided:#}");
-    let search = |query: &str| run(&home, &["search", query, "--project", project]);
+    let search = |query: &str| run_json(&home, &["search", query, "--project", project]);
     let (_, before) = search("count coins");
 
     flip(&file_of(&home, "project_damaged_page.chunks"));
@@ -85,7 +74,7 @@ fn a_damaged_page_is_named_and_mended_from_the_repositories() {
     assert_eq!((code, &fault["error"]["code"]), (1, &json!("STORAGE_UNAVAILABLE")), "{fault:#}");
     assert_eq!(fault["error"]["retryable"], false, "{fault:#}");
     assert!(fault["error"]["hint"].as_str().unwrap().contains("pairofcleats doctor --repair"), "{fault:#}");
-    let (code, report) = run(&home, &["doctor"]);
+    let (code, report) = run_json(&home, &["doctor"]);
     let text = report.to_string();
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("project damaged-page") && text.contains("chunks"), "{text}");
@@ -93,14 +82,14 @@ fn a_damaged_page_is_named_and_mended_from_the_repositories() {
     // What cannot be made anew is not thrown away unasked.
     let aside = repository.path().with_extension("aside");
     std::fs::rename(repository.path(), &aside).unwrap();
-    let (code, refused) = run(&home, &["projects", "rebuild", project]);
+    let (code, refused) = run_json(&home, &["projects", "rebuild", project]);
     assert_eq!((code, &refused["error"]["code"]), (2, &json!("ILLEGAL_STATE")), "{refused:#}");
     assert!(refused["error"]["hint"].as_str().unwrap().contains("--drop-missing"), "{refused:#}");
-    let (code, report) = run(&home, &["doctor", "--repair"]);
+    let (code, report) = run_json(&home, &["doctor", "--repair"]);
     assert!(code == 1 && report.to_string().contains("--drop-missing"), "{report:#}");
     std::fs::rename(&aside, repository.path()).unwrap();
 
-    let (code, report) = run(&home, &["doctor", "--repair"]);
+    let (code, report) = run_json(&home, &["doctor", "--repair"]);
     assert_eq!(code, 0, "{report:#}");
     let (code, after) = search("count coins");
     assert_eq!(code, 0, "{after:#}");
@@ -110,13 +99,13 @@ fn a_damaged_page_is_named_and_mended_from_the_repositories() {
     };
     assert_eq!(place(&after), place(&before));
     let known = json!({ "recordId": record, "project_id": project });
-    let (code, pack) = run(&home, &["call", "triage_context_pack", "--args", &known.to_string()]);
+    let (code, pack) = run_json(&home, &["call", "triage_context_pack", "--args", &known.to_string()]);
     assert!(code == 0 && pack.to_string().contains("known"), "the decision stays: {pack:#}");
-    assert_eq!(run(&home, &["doctor"]).0, 0);
+    assert_eq!(run_json(&home, &["doctor"]).0, 0);
 
     // What nobody can make anew is said to be so.
     flip(&file_of(&home, "project_damaged_page.triage_records"));
-    let (code, report) = run(&home, &["doctor", "--repair"]);
+    let (code, report) = run_json(&home, &["doctor", "--repair"]);
     let text = report.to_string();
     assert!(code == 1 && text.contains("triage_records") && text.contains("backup"), "{text}");
 }

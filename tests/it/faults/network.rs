@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::proxy::{Proxy, Way};
 use crate::harness::{PROGRAM, Repository, app, call, error, home, project, result, server};
+use crate::kills::digest;
 
 /// What happens before the texts of a call are embedded: its number, from 1.
 type Before = Box<dyn Fn(u64) + Send + Sync>;
@@ -94,29 +95,6 @@ async fn raw() -> PgConnection {
     PgConnection::connect_with(&server().connect_options()).await.unwrap()
 }
 
-/// What a project holds, whatever ids it has.
-async fn digest(project: &str) -> Vec<(i64, i64)> {
-    let schema = ProjectId::parse(project).unwrap().schema_name();
-    let mut raw = raw().await;
-    let mut digests = Vec::new();
-    for from in [
-        format!("(SELECT path, content_hash, lines, chunks, skipped FROM {schema}.files) t"),
-        format!(
-            "(SELECT f.path, c.start_line, c.end_line, c.content_hash, c.content FROM {schema}.chunks c \
-             JOIN {schema}.files f ON f.id = c.file_id) t"
-        ),
-        format!("(SELECT hash, embedding::text FROM {schema}.vectors) t"),
-        format!("(SELECT chunks, files, statistics_chunks FROM {schema}.index_state) t"),
-    ] {
-        let text = format!(
-            "SELECT count(*), coalesce(sum(hashtextextended(t::text, 0) % 1000000007), 0)::int8 FROM {from}"
-        );
-        let row = sqlx::query(AssertSqlSafe(text)).fetch_one(&mut raw).await.unwrap();
-        digests.push((row.get(0), row.get(1)));
-    }
-    digests
-}
-
 /// The newest job of a project: state, attempts and note, as they are stored.
 async fn job(project: &str) -> (String, i32, String) {
     let text = "SELECT state, attempt, coalesce(note, '') FROM pairofcleats.jobs WHERE project_id = $1 \
@@ -140,7 +118,7 @@ fn index(repository: &Repository, project: &str) -> Value {
 }
 
 /// What an uninterrupted run makes of the repository.
-async fn undisturbed(repository: &Repository) -> Vec<(i64, i64)> {
+async fn undisturbed(repository: &Repository) -> Vec<(String, String)> {
     let plain = project("undisturbed");
     result(&app(), "build_index", index(repository, &plain)).await;
     digest(&plain).await

@@ -3,12 +3,11 @@
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use pairofcleats::upkeep::assets::test_home;
 use serde_json::Value;
 
-use crate::harness::{PROGRAM, Repository, new_home};
+use crate::harness::{Repository, new_home, run_json};
 
 fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
@@ -65,16 +64,6 @@ fn flip(folder: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<PathBuf> {
     flipped
 }
 
-fn run(home: &Path, arguments: &[&str]) -> (i32, Value) {
-    let mut command = Command::new(PROGRAM);
-    command.args(arguments).arg("--json").env("PAIROFCLEATS_HOME", home).env_remove("DATABASE_URL");
-    let output = command.stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let answer = serde_json::from_str(&said)
-        .unwrap_or_else(|error| panic!("{error}: {said} {}", String::from_utf8_lossy(&output.stderr)));
-    (output.status.code().unwrap_or(-1), answer)
-}
-
 fn warnings(answer: &Value) -> Vec<String> {
     let warnings = answer["_meta"]["warnings"].as_array().cloned().unwrap_or_default();
     warnings.iter().map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
@@ -86,8 +75,8 @@ fn a_flipped_byte_is_found_named_and_mended() {
     let home = own_copies("flipped");
     let repository = Repository::new(&[("a.py", "def count_coins(drawer):\n    return sum(drawer)\n")]);
     let root = repository.root();
-    assert_eq!(run(&home, &["index", &root]).0, 0);
-    let search = || run(&home, &["search", "how much money is there", "--repo", &root]);
+    assert_eq!(run_json(&home, &["index", &root]).0, 0);
+    let search = || run_json(&home, &["search", "how much money is there", "--repo", &root]);
     let (code, sound) = search();
     assert_eq!((code, warnings(&sound)), (0, Vec::new()), "{sound:#}");
     for (folder, file) in [
@@ -99,15 +88,15 @@ fn a_flipped_byte_is_found_named_and_mended() {
         let named = flipped[0].file_name().unwrap().to_string_lossy().into_owned();
         let (code, degraded) = search();
         assert_eq!((code, warnings(&degraded)), (0, vec!["no_model".to_owned()]), "{degraded:#}");
-        let (code, refused) = run(&home, &["call", "search", "{\"query\":\"coins\",\"mode\":\"code\"}"]);
+        let (code, refused) = run_json(&home, &["call", "search", "{\"query\":\"coins\",\"mode\":\"code\"}"]);
         assert_eq!(code, 0, "words are there: {refused:#}");
-        let status = run(&home, &["call", "check_status"]).1.to_string();
+        let status = run_json(&home, &["call", "check_status"]).1.to_string();
         assert!(status.contains("is damaged") && status.contains(&named), "{status}");
-        let (code, report) = run(&home, &["doctor"]);
+        let (code, report) = run_json(&home, &["doctor"]);
         let report = report.to_string();
         assert_eq!(code, 1, "{report}");
         assert!(report.contains(&named) && report.contains("doctor --repair"), "{report}");
-        let (code, report) = run(&home, &["doctor", "--repair"]);
+        let (code, report) = run_json(&home, &["doctor", "--repair"]);
         assert_eq!(code, 0, "{report:#}");
         let (code, mended) = search();
         assert_eq!((code, warnings(&mended)), (0, Vec::new()), "{mended:#}");

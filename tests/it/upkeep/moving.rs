@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Two, footprint, number, run as change_rows, schema};
-use crate::harness::{PROGRAM, Repository, app, home, project, result};
+use crate::harness::{PROGRAM, Repository, app, home, project, result, run_json};
 
 async fn export(app: &App, id: &str, file: &Path) -> Result<Exported, Fault> {
     let store = app.store().await.unwrap();
@@ -399,6 +399,11 @@ async fn an_archive_opens_no_file_of_this_machine() {
     assert!(!found.to_string().contains(&*two.shop.root()), "a root of before is told: {found:#}");
     let roots = format!("SELECT count(*) FROM {}.repositories WHERE root LIKE '/%'", schema(&copy));
     assert_eq!(number(&roots).await, 0);
+    // Nothing here could make its index again, so nothing empties it unasked.
+    let (code, refused) = run_json(home(), &["projects", "rebuild", &copy]);
+    assert_eq!((code, &refused["error"]["code"]), (2, &json!("ILLEGAL_STATE")), "{refused:#}");
+    let still = result(&two.app, "search", json!({ "query": "drawer coins", "project_id": copy })).await;
+    assert_eq!(still["hits"], found["hits"]);
     delete(&two.app, &copy).await;
     two.end().await;
 }
