@@ -27,8 +27,10 @@ use crate::clock::Clock;
 use crate::config::{Config, Layout};
 use crate::contract::{ErrorCode, Fault};
 use crate::embedding::Embedder;
+use crate::indexing::parser::Parsing;
 use crate::postgres::Database;
 use crate::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
+use crate::process;
 use crate::store::Store;
 use crate::telemetry::{Gauges, Metrics};
 use crate::tenancy::Workflow;
@@ -74,6 +76,8 @@ pub struct App {
     pub worker: String,
     background: TaskTracker,
     program: PathBuf,
+    /// Where files of repositories are parsed.
+    pub parsing: Parsing,
     embedder: OnceCell<Arc<dyn Embedder>>,
     models: models::Models,
     storage: OnceCell<Storage>,
@@ -92,7 +96,7 @@ struct Storage {
 
 impl App {
     /// An application over `config`; `program` is the `pairofcleats` executable, which the embedded
-    /// Postgres needs for its supervisor.
+    /// Postgres needs for its supervisor and index runs for their parsers.
     #[must_use]
     pub fn new(config: Config, layout: Layout, clock: Arc<dyn Clock>, program: PathBuf) -> Self {
         Self {
@@ -109,6 +113,10 @@ impl App {
             started: clock.instant(),
             shutdown: CancellationToken::new(),
             worker: format!("{}-{}", std::process::id(), clock.now().as_nanosecond()),
+            parsing: Parsing::Apart {
+                program: process::own_file(&program),
+                memory_bytes: config.indexing.parse_memory_bytes,
+            },
             program,
             embedder: OnceCell::new(),
             models: models::Models::default(),

@@ -1,15 +1,17 @@
-//! The `pairofcleats` program: hidden modes of the embedded Postgres first, then the command line.
+//! The `pairofcleats` program: hidden modes of the embedded Postgres and of index runs first, then the command line.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
+use pairofcleats::indexing::parser;
 use pairofcleats::postgres::embedded;
 use pairofcleats::process;
 use pairofcleats::surfaces::cli;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    embedded::hidden_mode(&arguments).unwrap_or_else(|| {
+    let hidden = embedded::hidden_mode(&arguments).or_else(|| parser::hidden_mode(&arguments));
+    hidden.unwrap_or_else(|| {
         process::silence_runtime();
         cli::run(arguments)
     })

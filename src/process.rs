@@ -2,12 +2,19 @@
 //!
 //! This is the one place that starts programs. A [`Program`] can only be run, and a run owns a process group: the child,
 //! what it starts, and a guard. The guard is a small shell that waits for the end of its input, a pipe that only this
-//! process holds; when this process is gone, however it ended, the guard ends the group.
+//! process holds; when this process is gone, however it ended, the guard ends the group. A [`worker::Worker`] is a child that
+//! stays and answers requests; what a child gives up before it touches hostile input, [`sandbox`] says.
+
+pub mod sandbox;
+pub mod worker;
 
 use std::collections::VecDeque;
 use std::ffi::OsStr;
+use std::fs;
 use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -98,6 +105,13 @@ impl Program {
         self
     }
 
+    /// Leaves it no variable of this process's environment, which may hold passwords.
+    #[must_use]
+    pub fn env_clear(mut self) -> Self {
+        self.command.env_clear();
+        self
+    }
+
     /// What it reads from its standard input; nothing unless this is called.
     #[must_use]
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
@@ -122,7 +136,10 @@ impl Program {
     /// cannot be started or watched.
     pub fn run(self, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<Output, Fault> {
         let name = self.name();
-        let mut group = Group::start(self).map_err(|error| not_started(&name, error))?;
+        let Program { command, input } = self;
+        let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
+        let mut group = Group::start(command, stdin).map_err(|error| not_started(&name, error))?;
+        feed(group.child.stdin.take(), input);
         let stdout = tail(group.child.stdout.take());
         let stderr = tail(group.child.stderr.take());
         let deadline = Instant::now() + timeout;
@@ -144,6 +161,18 @@ impl Program {
         let status =
             group.reap().map_err(|error| Fault::internal(format!("`{name}` could not be watched"), error))?;
         Ok(Output { status, stdout, stderr })
+    }
+}
+
+/// Where a program of this process's kind is started from: the file itself where `program` is this process's own, so that it
+/// is the same after an upgrade put another file in its place; else `program`.
+#[must_use]
+pub fn own_file(program: &Path) -> PathBuf {
+    let running = Path::new("/proc/self/exe");
+    let identity = |path: &Path| fs::metadata(path).ok().map(|of| (of.dev(), of.ino()));
+    match (identity(running), identity(program)) {
+        (Some(own), Some(other)) if own == other => running.to_owned(),
+        _ => program.to_owned(),
     }
 }
 
@@ -205,17 +234,12 @@ struct Group {
 }
 
 impl Group {
-    fn start(program: Program) -> io::Result<Self> {
-        let Program { mut command, input } = program;
+    fn start(mut command: Command, stdin: Stdio) -> io::Result<Self> {
         let guard = guard();
         let leader = guard.as_ref().map_or(0, |guard| Pid::from_child(guard).as_raw_nonzero().get());
-        let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(leader);
         match command.spawn() {
-            Ok(mut child) => {
-                feed(child.stdin.take(), input);
-                Ok(Self { child, guard, reaped: false })
-            }
+            Ok(child) => Ok(Self { child, guard, reaped: false }),
             Err(error) => {
                 guard.into_iter().for_each(dismiss);
                 Err(error)

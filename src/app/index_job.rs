@@ -373,6 +373,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         root: about.root(),
         options: request.options,
         embedder,
+        parsing: &app.parsing,
         dictionary: app.dictionaries.current().await,
         config: &app.config,
         clock: &*app.clock,

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use futures::future::BoxFuture;
 
+use super::parser::Parser;
 use super::plan::is_to_be_retried;
 use super::prepare::{Prepared, of_document};
 use super::report::RunReport;
@@ -100,6 +101,7 @@ async fn written(
         stored.into_iter().map(|row| (row.path.clone(), row)).collect();
     run.progress.update(|progress| progress.phase = Phase::Files);
     let (mut known, mut changed_chunks, mut after) = (KnownNames::default(), 0, String::new());
+    let mut parser = Parser::new(run.parsing.clone());
     let keeps_same = !(run.options.full || repository.outdated);
     loop {
         let page = documents.page(&after, run.config.indexing.batch_files.max(1)).await?;
@@ -120,7 +122,8 @@ async fn written(
         let due: Vec<(Document, i64)> = due.collect();
         report.files_unchanged += seen - due.len() as u64;
         report.files_changed += due.len() as u64;
-        let (chunks, redacted) = write_page(run, repository.id, due, &mut known).await?;
+        let (chunks, redacted);
+        (chunks, redacted, parser) = write_page(run, repository.id, due, &mut known, parser).await?;
         failpoints::reach("triage.texts_written");
         changed_chunks += chunks;
         report.secrets_redacted += redacted;
@@ -147,18 +150,23 @@ async fn write_page(
     repository_id: i64,
     due: Vec<(Document, i64)>,
     known: &mut KnownNames,
-) -> Result<(i64, u64), Fault> {
+    mut parser: Parser,
+) -> Result<(i64, u64, Parser), Fault> {
     if due.is_empty() {
-        return Ok((0, 0));
+        return Ok((0, 0, parser));
     }
     let (settings, dictionary) = (run.config.indexing.clone(), run.dictionary.clone());
     let stops = run.stops();
     let preparing = tokio::task::spawn_blocking(move || {
-        let row = |(document, tried)| of_document(document, tried, &settings, dictionary.as_deref(), &stops);
-        due.into_iter().map(row).collect::<Option<Vec<_>>>()
+        let dictionary = dictionary.as_deref();
+        let row = |(document, tried)| of_document(document, tried, &settings, dictionary, &mut parser, &stops);
+        // None of them when one was cancelled.
+        let rows: Option<Result<Vec<_>, Fault>> = due.into_iter().map(row).map(Result::transpose).collect();
+        rows.transpose().map(|rows| (rows, parser))
     });
     let prepared =
         preparing.await.map_err(|error| Fault::internal("Reading the texts failed unexpectedly.", error))?;
+    let (prepared, parser) = prepared?;
     let prepared = prepared.ok_or_else(cancelled)?;
     let (mut rows, mut redacted) = (Vec::with_capacity(prepared.len()), 0);
     for one in prepared {
@@ -170,5 +178,5 @@ async fn write_page(
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let done = write_batch(&mut tx, run.fence, repository_id, &rows, known).await?;
     tx.commit().await?;
-    Ok((done.chunks + done.chunks_removed, redacted))
+    Ok((done.chunks + done.chunks_removed, redacted, parser))
 }

@@ -7,6 +7,8 @@ mod walk;
 mod file;
 mod secrets;
 
+pub mod parser;
+
 mod describe;
 mod front_matter;
 mod remarks;

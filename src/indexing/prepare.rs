@@ -12,11 +12,13 @@ use super::documents::Document;
 use super::file::{Kind, ReadLimits, Root, SkipReason};
 use super::front_matter::front_matter;
 use super::options::Mode;
+use super::parser::{Parser, Parsing};
 use super::plan::ToRead;
 use super::risk::{self, Rules};
 use super::secrets::{self, Redacted};
 use super::walk::Entry;
 use crate::config;
+use crate::contract::Fault;
 use crate::languages::risk::{Findings, analyse};
 use crate::languages::{self, ChunkLimits, Chunked, Dictionary, MISSING_FACTS};
 use crate::store::{FileWrite, files::Touched};
@@ -43,6 +45,8 @@ pub(super) type Cancelled<'c> = dyn Fn() -> bool + Sync + 'c;
 pub(super) struct ReadWith {
     /// Which files the run is about.
     pub(super) mode: Mode,
+    /// Where texts are parsed.
+    pub(super) parsing: Parsing,
     /// Tell untrusted input and dangerous operations.
     pub(super) rules: Rules,
     /// Splits names without marks.
@@ -58,28 +62,31 @@ pub(super) fn prepare_all(
     settings: &config::Indexing,
     with: &ReadWith,
     threads: usize,
-    out: &Sender<Prepared>,
+    out: &Sender<Result<Prepared, Fault>>,
     cancel: &CancellationToken,
 ) {
     let queue = Mutex::new(files.into_iter());
     let next = || queue.lock().ok().and_then(|mut files| files.next());
     let cancelled = || cancel.is_cancelled();
-    let prepared = |file: ToRead| {
+    let prepared = |file: ToRead, parser: &mut Parser| {
         let (path, entry) = (file.entry.path.clone(), file.entry.clone());
-        let preparing = AssertUnwindSafe(|| prepare(root, file, settings, with, &cancelled));
+        let preparing = AssertUnwindSafe(|| prepare(root, file, settings, with, parser, &cancelled));
         // A file that this program cannot cope with costs that file, not the run.
         std::panic::catch_unwind(preparing).unwrap_or_else(|_| {
             tracing::error!(path, "reading the file failed unexpectedly; it is left out");
             let mut write = unread(&entry, Vec::new());
             write.skipped = Some(SkipReason::Failed.as_str());
-            Some(Prepared::Changed { file: Box::new(write), redacted: 0 })
+            Ok(Some(Prepared::Changed { file: Box::new(write), redacted: 0 }))
         })
     };
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                while let Some(prepared) = next().filter(|_| !cancelled()).and_then(prepared) {
-                    if out.blocking_send(prepared).is_err() {
+                let mut parser = Parser::new(with.parsing.clone());
+                while let Some(file) = next().filter(|_| !cancelled()) {
+                    let Some(prepared) = prepared(file, &mut parser).transpose() else { return };
+                    let failed = prepared.is_err();
+                    if out.blocking_send(prepared).is_err() || failed {
                         return;
                     }
                 }
@@ -109,14 +116,15 @@ fn unread(entry: &Entry, content_hash: Vec<u8>) -> FileWrite {
     }
 }
 
-/// None when it was cancelled meanwhile: what was made of the file by then is not whole.
+/// None when it was cancelled meanwhile: what was made of the file by then is not whole. An error is the run's, not the file's.
 fn prepare(
     root: &Root,
     file: ToRead,
     settings: &config::Indexing,
     with: &ReadWith,
+    parser: &mut Parser,
     cancelled: &Cancelled<'_>,
-) -> Option<Prepared> {
+) -> Result<Option<Prepared>, Fault> {
     let ToRead { entry, known } = file;
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
@@ -127,7 +135,7 @@ fn prepare(
         && known.facts_missing.is_none()
     {
         let touched = Touched { id: known.id, modified_ns: entry.modified_ns, tried_ms: 0 };
-        return Some(Prepared::Same(touched));
+        return Ok(Some(Prepared::Same(touched)));
     }
     let mut write = unread(&entry, content_hash);
     let mut redacted = 0;
@@ -145,13 +153,13 @@ fn prepare(
             write.meta = front_matter(&clean.text);
             write.mode = mode(&write.path, language, write.meta.as_deref());
             if with.mode.of_files().is_some_and(|word| word != write.mode) {
-                return Some(Prepared::Other);
+                return Ok(Some(Prepared::Other));
             }
-            describe(&mut write, &clean.text, language, settings, with, cancelled);
+            describe(&mut write, &clean.text, language, settings, with, parser, cancelled)?;
         }
     }
     if cancelled() {
-        return None;
+        return Ok(None);
     }
     let tried = tried_ms(write.facts_missing, settings);
     write.facts_tried_ms = tried + same.as_ref().filter(|_| tried > 0).map_or(0, |known| known.tried_ms);
@@ -161,9 +169,9 @@ fn prepare(
         && known.facts_missing.as_deref() == write.facts_missing
     {
         let touched = Touched { id: known.id, modified_ns: entry.modified_ns, tried_ms: tried };
-        return Some(Prepared::Same(touched));
+        return Ok(Some(Prepared::Same(touched)));
     }
-    Some(Prepared::Changed { file: Box::new(write), redacted })
+    Ok(Some(Prepared::Changed { file: Box::new(write), redacted }))
 }
 
 /// How many milliseconds were spent in vain where facts are missing because time ran out.
@@ -178,8 +186,9 @@ pub(super) fn of_document(
     tried_before_ms: i64,
     settings: &config::Indexing,
     dictionary: Option<&Dictionary>,
+    parser: &mut Parser,
     cancelled: &Cancelled<'_>,
-) -> Option<Prepared> {
+) -> Result<Option<Prepared>, Fault> {
     let content_hash = document.content_hash().to_vec();
     let clean = if settings.redact_secrets {
         secrets::redact(&document.text)
@@ -187,9 +196,9 @@ pub(super) fn of_document(
         Redacted { text: document.text.as_str().into(), count: 0 }
     };
     let language = languages::by_name("markdown");
-    let Chunked { chunks, facts_missing, .. } = chunked(&clean.text, language, settings, cancelled);
+    let Chunked { chunks, facts_missing, .. } = parser.chunk(&clean.text, language, &limits(settings), cancelled)?;
     if cancelled() {
-        return None;
+        return Ok(None);
     }
     let findings = Findings::default();
     let tried = tried_ms(facts_missing, settings);
@@ -210,7 +219,7 @@ pub(super) fn of_document(
         path: document.path,
         ..FileWrite::default()
     };
-    Some(Prepared::Changed { file: Box::new(write), redacted: clean.count as u64 })
+    Ok(Some(Prepared::Changed { file: Box::new(write), redacted: clean.count as u64 }))
 }
 
 /// Fills in what the text says.
@@ -220,11 +229,13 @@ fn describe(
     language: Option<&'static languages::Language>,
     settings: &config::Indexing,
     with: &ReadWith,
+    parser: &mut Parser,
     cancelled: &Cancelled<'_>,
-) {
-    let Chunked { chunks, imports, flow, facts_missing, .. } = chunked(text, language, settings, cancelled);
+) -> Result<(), Fault> {
+    let limits = limits(settings);
+    let Chunked { chunks, imports, flow, facts_missing, .. } = parser.chunk(text, language, &limits, cancelled)?;
     if cancelled() {
-        return;
+        return Ok(());
     }
     write.facts_missing = facts_missing;
     let findings = match (with.rules.as_deref(), language) {
@@ -238,22 +249,17 @@ fn describe(
     let rows =
         chunks.into_iter().map(|chunk| chunk_write(&write.path, chunk, is_code, &findings, dictionary));
     write.chunks = rows.collect();
+    Ok(())
 }
 
-fn chunked(
-    text: &str,
-    language: Option<&'static languages::Language>,
-    settings: &config::Indexing,
-    cancelled: &Cancelled<'_>,
-) -> Chunked {
-    let limits = ChunkLimits {
+fn limits(settings: &config::Indexing) -> ChunkLimits {
+    ChunkLimits {
         chars_target: settings.chunk_chars_target,
         chars_max: settings.chunk_chars_max,
         chunks_max: settings.chunks_per_file_max,
         parse_timeout: Duration::from_millis(settings.parse_timeout_ms),
         facts: settings.facts,
-    };
-    languages::chunk_while(text, language, &limits, cancelled)
+    }
 }
 
 /// The extension in lower case, without the dot; none for `Makefile` and `.bashrc`.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
 use super::options::{Mode, Options};
+use super::parser::Parsing;
 use super::plan::{self, Plan};
 use super::prepare::ReadWith;
 use super::report::{RunReport, SkipCounter, SkippedFiles};
@@ -40,6 +41,8 @@ pub struct Run<'a> {
     pub options: Options,
     /// The project's model; without one the run makes words searchable and leaves vectors pending.
     pub embedder: Option<Arc<dyn Embedder>>,
+    /// Where its files are parsed.
+    pub parsing: &'a Parsing,
     /// Splits names without marks; a repository that was read with another one is read anew.
     pub dictionary: Option<Arc<Dictionary>>,
     /// Settings.
@@ -146,7 +149,8 @@ async fn pipeline(
         progress.files_total = Some(total);
         progress.files_done = unchanged;
     });
-    let with = ReadWith { mode: run.options.mode, rules, dictionary: run.dictionary.clone() };
+    let (parsing, dictionary) = (run.parsing.clone(), run.dictionary.clone());
+    let with = ReadWith { mode: run.options.mode, parsing, rules, dictionary };
     let written = write::write_files(run, repository.id, plan.read, with, &mut skips).await?;
     failpoints::reach("index.files_written");
     if written.searchable + unchanged + others == 0 {

@@ -28,6 +28,7 @@ fn shaping(settings: &config::Indexing) -> [u8; 32] {
         (settings.file_bytes_max, settings.line_bytes_mean_max),
         (settings.chunk_chars_target, settings.chunk_chars_max, settings.chunks_per_file_max),
         (settings.history, settings.churn_commits),
+        settings.parse_memory_bytes,
         redaction,
     );
     *blake3::hash(format!("{shaped_by:?}").as_bytes()).as_bytes()

@@ -62,7 +62,7 @@ pub(super) async fn write_files(
     let mut known = KnownNames::default();
     while let Some(prepared) = receiver.recv().await {
         run.progress.touch();
-        collect(&mut batch, &mut written, skips, prepared);
+        collect(&mut batch, &mut written, skips, prepared?);
         if batch.is_full(run) {
             commit(run, repository_id, &mut batch, &mut written, &mut known).await?;
         }

@@ -3,6 +3,8 @@
 use std::thread;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::defined::Defined;
 use super::facts::{self, Comment, Facts, Flow};
 use super::language::{Grammar, Language};
@@ -10,13 +12,14 @@ use super::lines::Lines;
 use super::stop::{Late, Stop};
 use super::syntax::Outline;
 use super::tree_query::Nodes;
-use super::{merge, name, split, syntax};
+use super::word::Word;
+use super::{merge, name, split, syntax, word};
 
 /// Bump when the same file gives other chunks; stored with an index so that it is rebuilt.
 pub const CHUNKER_VERSION: i32 = 1;
 
 /// A run of whole lines that is searched, embedded and shown as one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunk {
     /// First line, 1-based.
     pub start_line: u32,
@@ -24,7 +27,8 @@ pub struct Chunk {
     pub end_line: u32,
     /// `function`, `method`, `class`, `struct`, `interface`, `trait`, `enum`, `impl`, `module`, `type`,
     /// `variable`, `section`, or `block` where nothing is defined.
-    pub kind: &'static str,
+    #[serde(with = "word")]
+    pub kind: Word,
     /// Qualified name of the main definition: `Outer.inner`, or with the language's own separator.
     pub name: Option<String>,
     /// Line of that name, 1-based; of a part of a definition, or of its documentation, the name stands in another chunk.
@@ -35,7 +39,9 @@ pub struct Chunk {
     pub signature: Option<String>,
     /// All definitions whose names stand in it, in their order.
     pub definitions: Vec<Defined>,
-    /// The lines as they stand in the file, without the last line's end.
+    /// The lines as they stand in the file, without the last line's end. It is not sent between processes: whoever
+    /// receives chunks has the file.
+    #[serde(skip)]
     pub text: String,
     /// What its code does.
     pub facts: Facts,
@@ -44,7 +50,7 @@ pub struct Chunk {
 }
 
 /// The chunks of a file and how they came about.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Chunked {
     /// In line order, without overlap; every line that is not blank is in exactly one.
     pub chunks: Vec<Chunk>,
@@ -56,7 +62,8 @@ pub struct Chunked {
     pub flow: Flow,
     /// Why its facts, comments and imports were not read although they were looked for. A reason of [`MISSING_FACTS`]
     /// may be gone another time; the others belong to the text.
-    pub facts_missing: Option<&'static str>,
+    #[serde(with = "word::optional")]
+    pub facts_missing: Option<Word>,
 }
 
 /// Reasons why a file's facts are missing that another attempt may not meet: its time ran out before there was a tree and
@@ -65,16 +72,16 @@ pub struct Chunked {
 pub const MISSING_FACTS: &[&str] = &["parse_timeout", "facts_timeout"];
 
 /// What the chunk borders follow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum How {
     /// The syntax tree.
     Syntax,
     /// Lines and blank lines, for this reason (`no_grammar`, `too_large`, `hazard`, `parse_timeout`, `parse_failed`).
-    Lines(&'static str),
+    Lines(#[serde(with = "word")] Word),
 }
 
 /// Sizes and bounds of chunking. Characters are counted without whitespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChunkLimits {
     /// What small neighbours are merged up to.
     pub chars_target: usize,
@@ -108,7 +115,7 @@ const STACK_BYTES_PER_BYTE: usize = 512;
 /// that it cannot exhaust (address space only: untouched pages cost nothing).
 const INLINE_BYTES_MAX: usize = 4096;
 /// Text above this is not parsed: its stack would be a gigabyte.
-const PARSED_BYTES_MAX: usize = 2 * 1024 * 1024;
+pub const PARSED_BYTES_MAX: usize = 2 * 1024 * 1024;
 
 /// Cuts a text into chunks. Never fails: what cannot be parsed is cut by lines, with the reason.
 #[must_use]
@@ -156,16 +163,41 @@ pub(super) fn chunk_until(
         })
         .unwrap_or(Err("parse_failed")),
     };
-    parsed.unwrap_or_else(|reason| {
-        let pieces = merge::bound(lines.cut(0, lines.last_row(), limits), limits);
-        let mut chunked = Chunked::new(name::blocks(&pieces, &lines), How::Lines(reason));
-        // Of a language without a grammar nothing was looked for.
-        chunked.facts_missing = Some(reason).filter(|reason| *reason != "no_grammar");
-        chunked
-    })
+    parsed.unwrap_or_else(|reason| cut_by_lines(&lines, limits, reason))
+}
+
+/// Cuts a text by lines for a reason of [`How::Lines`], without looking at its syntax.
+#[must_use]
+pub fn by_lines(text: &str, limits: &ChunkLimits, reason: &'static str) -> Chunked {
+    cut_by_lines(&Lines::new(text), limits, reason)
+}
+
+fn cut_by_lines(lines: &Lines<'_>, limits: &ChunkLimits, reason: &'static str) -> Chunked {
+    let pieces = merge::bound(lines.cut(0, lines.last_row(), limits), limits);
+    let mut chunked = Chunked::new(name::blocks(&pieces, lines), How::Lines(reason));
+    // Of a language without a grammar nothing was looked for.
+    chunked.facts_missing = Some(reason).filter(|reason| *reason != "no_grammar");
+    chunked
 }
 
 impl Chunked {
+    /// Puts the lines of `text` into chunks that came without. None where they are not lines of it, in order and
+    /// without overlap.
+    #[must_use]
+    pub fn with_text(mut self, text: &str) -> Option<Self> {
+        let lines = Lines::new(text);
+        let mut row = 0;
+        for chunk in &mut self.chunks {
+            let (first, last) = ((chunk.start_line as usize).checked_sub(1)?, chunk.end_line.checked_sub(1)? as usize);
+            if first < row || last < first || last >= lines.count() {
+                return None;
+            }
+            lines.text(first, last).clone_into(&mut chunk.text);
+            row = last + 1;
+        }
+        Some(self)
+    }
+
     fn new(chunks: Vec<Chunk>, how: How) -> Self {
         Self { chunks, how, imports: Vec::new(), flow: Flow::default(), facts_missing: None }
     }

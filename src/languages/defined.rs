@@ -1,21 +1,25 @@
 //! What a chunk defines, each definition with its place, its signature and its own facts.
 
+use serde::{Deserialize, Serialize};
+
 use super::facts::Field;
 use super::terms::squash;
+use super::word::{self, Word};
 
 /// Most definitions listed for one chunk. A chunk of ordinary size has a few dozen at most; a generated file that is cut
 /// into `chunks_max` large chunks can have more, and the rest is then known by the chunk's words alone.
 pub(super) const DEFINITIONS_MAX: usize = 4096;
 
 /// A definition. It belongs to the chunk in which its name stands, so that each is listed once.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Defined {
     /// Simple name; of a handler without a name the call that it is given to: `app.get('/x')`.
     pub name: String,
     /// The name with those of the definitions around it: `Outer.inner`, or with the language's own separator.
     pub qualified: String,
     /// `function`, `method`, `class` … as for chunks.
-    pub kind: &'static str,
+    #[serde(with = "word")]
+    pub kind: Word,
     /// From its head to its body, on one line, at most 200 characters; none for a section.
     pub signature: Option<String>,
     /// Line of the name, 1-based.

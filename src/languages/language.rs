@@ -71,6 +71,12 @@ impl Grammar {
 }
 
 impl Language {
+    /// Whether a grammar reads its texts.
+    #[must_use]
+    pub fn is_parsed(&self) -> bool {
+        self.grammar.is_some()
+    }
+
     /// Whether files of this language are documents.
     #[must_use]
     pub fn is_prose(&self) -> bool {

@@ -45,3 +45,17 @@ fn every_language_is_chunked_as_its_sample_says() {
     }
     assert!(wrong.is_empty(), "these differ from their sample.chunks:\n{wrong}");
 }
+
+#[test]
+fn chunks_are_the_same_after_they_were_sent_to_another_process() {
+    for language in PARSED {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/languages").join(language.id);
+        let sample = std::fs::read_to_string(folder.join("sample.txt")).unwrap();
+        for text in [sample.as_str(), "", "\n\n", "x"] {
+            let chunked = chunk(text, Some(language), &LIMITS);
+            let sent = postcard::to_stdvec(&chunked).unwrap();
+            let received: Chunked = postcard::from_bytes(&sent).unwrap();
+            assert_eq!(received.with_text(text), Some(chunked), "{}", language.id);
+        }
+    }
+}

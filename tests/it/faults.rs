@@ -1,7 +1,10 @@
 //! Bad input and a bad world: each gets its code and a hint, and nothing is half done.
 
+mod load;
 mod network;
 mod proxy;
+mod rounds;
+mod server;
 
 use serde_json::{Value, json};
 

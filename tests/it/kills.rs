@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use pairofcleats::failpoints;
 use serde_json::{Value, json};
-use sqlx::{AssertSqlSafe, Row};
+use sqlx::{AssertSqlSafe, PgConnection, Row};
 
 use crate::harness::{PROGRAM, Repository, home, project};
 use crate::upkeep::{number, raw, run, schema};
@@ -21,7 +21,7 @@ fn program(arguments: &[&str], failpoint: Option<&str>) -> Output {
     command.output().unwrap()
 }
 
-fn succeed(arguments: &[&str]) -> Value {
+pub(crate) fn succeed(arguments: &[&str]) -> Value {
     let output = program(arguments, None);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{arguments:?}: {text} {}", String::from_utf8_lossy(&output.stderr));
@@ -42,17 +42,21 @@ fn die(arguments: &[&str], failpoint: &str) {
 
 /// What is stored of a project, table by table, without what differs from run to run: ids, which are places here, and times.
 pub(crate) async fn digest(project: &str) -> Vec<(String, String)> {
+    digest_over(&mut raw().await, project).await
+}
+
+/// The same over a connection of the caller's.
+pub(crate) async fn digest_over(connection: &mut PgConnection, project: &str) -> Vec<(String, String)> {
     let schema = schema(project);
-    let mut connection = raw().await;
     let tables = format!("SELECT tablename::text FROM pg_tables WHERE schemaname = '{schema}' ORDER BY 1");
-    let tables = sqlx::query(AssertSqlSafe(tables)).fetch_all(&mut connection).await.unwrap();
+    let tables = sqlx::query(AssertSqlSafe(tables)).fetch_all(&mut *connection).await.unwrap();
     let mut all = Vec::new();
     for table in tables {
         let table: String = table.get(0);
         let columns = format!(
             "SELECT attname::text FROM pg_attribute WHERE attrelid = '{schema}.{table}'::regclass AND attnum > 0 AND NOT attisdropped"
         );
-        let columns = sqlx::query(AssertSqlSafe(columns)).fetch_all(&mut connection).await.unwrap();
+        let columns = sqlx::query(AssertSqlSafe(columns)).fetch_all(&mut *connection).await.unwrap();
         let has = |name: &str| columns.iter().any(|row| row.get::<String, _>(0) == name);
         let of_chunk = "(SELECT f.path || '#' || c.ordinal FROM {s}.chunks c JOIN {s}.files f ON f.id = c.file_id WHERE c.id = t.chunk_id)";
         let of_file = "(SELECT f.path FROM {s}.files f WHERE f.id = t.file_id)";
@@ -69,16 +73,21 @@ pub(crate) async fn digest(project: &str) -> Vec<(String, String)> {
             "SELECT coalesce(string_agg(line, E'\\n' ORDER BY line), '') FROM (SELECT {place} || ' ' || \
              (to_jsonb(t) - {volatile} - {id})::text AS line FROM {schema}.{table} t) lines"
         );
-        let row = sqlx::query(AssertSqlSafe(text)).fetch_one(&mut connection).await.unwrap();
+        let row = sqlx::query(AssertSqlSafe(text)).fetch_one(&mut *connection).await.unwrap();
         all.push((table, row.get(0)));
     }
     all
 }
 
 /// Equal but for what the name of the project changes.
-async fn assert_alike(what: &str, interrupted: &str, whole: &str) {
-    let (one, other) = (digest(interrupted).await, digest(whole).await);
-    for ((table, one), (_, other)) in one.iter().zip(&other) {
+pub(crate) async fn assert_alike(what: &str, interrupted: &str, whole: &str) {
+    assert_equal(what, &digest(interrupted).await, &digest(whole).await);
+    assert_no_job(what, interrupted).await;
+}
+
+/// Two digests, table by table.
+pub(crate) fn assert_equal(what: &str, one: &[(String, String)], other: &[(String, String)]) {
+    for ((table, one), (_, other)) in one.iter().zip(other) {
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
         let (one, other) = (lines(one), lines(other));
         let differing: Vec<_> = one.iter().zip(&other).filter(|(one, other)| one != other).take(2).collect();
@@ -90,7 +99,6 @@ async fn assert_alike(what: &str, interrupted: &str, whole: &str) {
         );
     }
     assert_eq!(one.len(), other.len(), "{what}");
-    assert_no_job(what, interrupted).await;
 }
 
 async fn assert_no_job(what: &str, interrupted: &str) {

@@ -30,6 +30,7 @@ mod isolation;
 mod models;
 mod newcomer;
 mod oauth;
+mod parsing;
 mod portable;
 mod processes;
 mod quickstart;

@@ -38,8 +38,8 @@ impl Corpus {
         folder: PathBuf,
         tell: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, Fault> {
-        let settings = lab.app.config.indexing.clone();
-        let files = blocking(move || read_folder(&folder, &settings)).await?;
+        let (settings, parsing) = (lab.app.config.indexing.clone(), lab.app.parsing.clone());
+        let files = blocking(move || read_folder(&folder, &settings, parsing)).await?;
         let files = spread(files, CHUNKS_MAX);
         let mut first = Vec::with_capacity(files.len());
         let (mut passages, mut hasher) = (Vec::new(), blake3::Hasher::new());

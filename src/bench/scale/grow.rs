@@ -240,6 +240,7 @@ impl Growing<'_> {
             root: self.lab.home(),
             options: Options::default(),
             embedder: Some(embedder),
+            parsing: &app.parsing,
             dictionary: None,
             config: &config,
             clock: &*app.clock,

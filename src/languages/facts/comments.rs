@@ -1,5 +1,7 @@
 //! Comments and documentation strings: joined where they stand below one another, without their marks.
 
+use serde::{Deserialize, Serialize};
+
 use super::query::{Item, Role};
 use crate::languages::stop::{Late, Stop};
 
@@ -7,7 +9,7 @@ use crate::languages::stop::{Late, Stop};
 pub(super) const DOC_CHARS_MAX: usize = 300;
 
 /// What people wrote about the code, as one text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comment {
     /// First line, 1-based.
     pub start_line: u32,

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 macro_rules! fields {
     ($($variant:ident $code:literal $name:literal $help:literal;)*) => {
         /// A set of names that a chunk says. The set is closed; the code is stored and never reused.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Field { $(#[doc = $help] $variant = $code,)* }
 
         impl Field {
@@ -115,7 +115,7 @@ impl Flag {
 }
 
 /// The facts of one chunk.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Facts {
     /// Field and value, sorted, each once.
     pub values: Vec<(Field, String)>,

@@ -3,8 +3,10 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
+
 /// The flow of one file. All positions are bytes of its text.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Flow {
     /// Functions and methods, by start; an outer one stands before its inner ones.
     pub functions: Vec<FunctionSpan>,
@@ -17,7 +19,7 @@ pub struct Flow {
 }
 
 /// A function or method.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FunctionSpan {
     /// Simple name.
     pub name: String,
@@ -30,7 +32,7 @@ pub struct FunctionSpan {
 }
 
 /// `targets = value`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     /// Names and chains assigned to.
     pub targets: Vec<String>,
@@ -41,7 +43,7 @@ pub struct Assignment {
 }
 
 /// A call.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSite {
     /// What is called as a chain of names with `.`: `os.system`.
     pub callee: String,

@@ -1,6 +1,6 @@
 //! The embedded Postgres under real processes: sharing, leaving, and every way to be killed.
 
-mod cluster;
+pub(crate) mod cluster;
 mod damaged;
 mod user;
 
