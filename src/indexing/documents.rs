@@ -159,7 +159,8 @@ async fn write_page(
     let stops = run.stops();
     let preparing = tokio::task::spawn_blocking(move || {
         let dictionary = dictionary.as_deref();
-        let row = |(document, tried)| of_document(document, tried, &settings, dictionary, &mut parser, &stops);
+        let row =
+            |(document, tried)| of_document(document, tried, &settings, dictionary, &mut parser, &stops);
         // None of them when one was cancelled.
         let rows: Option<Result<Vec<_>, Fault>> = due.into_iter().map(row).map(Result::transpose).collect();
         rows.transpose().map(|rows| (rows, parser))

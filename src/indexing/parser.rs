@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
-use crate::contract::Fault;
-use crate::languages::{self, ChunkLimits, Chunked, Language, PARSED_BYTES_MAX, by_lines, chunk_while};
+use crate::contract::{ErrorCode, Fault};
+use crate::languages::{self, ChunkLimits, Chunked, How, Language, PARSED_BYTES_MAX, by_lines, chunk_while};
 use crate::process::Program;
 use crate::process::sandbox::{self, Memory};
 use crate::process::worker::{Broken, Worker, answer_all};
@@ -97,9 +97,9 @@ impl Parser {
         for _ in 0..ATTEMPTS {
             let mut worker = match self.worker.take() {
                 Some(worker) => worker,
-                None => Worker::start(
-                    Program::new(program).args([MODE, &memory_bytes.to_string()]).env_clear(),
-                )?,
+                None => {
+                    Worker::start(Program::new(program).args([MODE, &memory_bytes.to_string()]).env_clear())?
+                }
             };
             let deadline = Instant::now() + limits.parse_timeout + GRACE;
             let answer_max = ANSWER_BYTES + ANSWER_PER_BYTE * text.len();
@@ -123,6 +123,23 @@ impl Parser {
             }
         }
         Ok(by_lines(text, limits, reason))
+    }
+}
+
+/// Whether files can be parsed on this system, and whether what parses them can only compute. Blocks.
+///
+/// # Errors
+/// When a process cannot be started, or does not answer.
+pub fn probe(parsing: &Parsing) -> Result<bool, Fault> {
+    let mut parser = Parser::new(parsing.clone());
+    let limits = ChunkLimits { parse_timeout: Duration::from_secs(30), ..ChunkLimits::default() };
+    let chunked = parser.chunk("{}", languages::by_name("json"), &limits, &|| false)?;
+    match (chunked.how, &parser.worker) {
+        (How::Syntax, Some(worker)) => Ok(sandbox::is_fenced(worker.id())),
+        _ => Err(Fault::new(ErrorCode::Internal, "The process that parses files does not answer.")
+            .with_hint(
+                "Look at the log for how it ended; limits of memory (`ulimit -v`) are a common reason.",
+            )),
     }
 }
 
@@ -180,7 +197,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::languages::How;
 
     const TEXT: &str = "def send(parcel):\n    wrap(parcel)\n";
 
@@ -223,7 +239,9 @@ mod tests {
         twice.chunks.push(twice.chunks[0].clone());
         let mut unknown = here();
         unknown.chunks[0].kind = "weapon";
-        for answer in [&beyond, &before, &twice, &unknown].map(encoded).into_iter().chain([Vec::new(), vec![0xff; 64]]) {
+        for answer in
+            [&beyond, &before, &twice, &unknown].map(encoded).into_iter().chain([Vec::new(), vec![0xff; 64]])
+        {
             let chunked = with("cat $frame; sleep 60", &answer);
             assert_eq!((chunked.how, chunked.facts_missing), failed, "{answer:?}");
             assert_eq!(chunked.chunks[0].text, TEXT.trim_end());

@@ -196,7 +196,8 @@ pub(super) fn of_document(
         Redacted { text: document.text.as_str().into(), count: 0 }
     };
     let language = languages::by_name("markdown");
-    let Chunked { chunks, facts_missing, .. } = parser.chunk(&clean.text, language, &limits(settings), cancelled)?;
+    let Chunked { chunks, facts_missing, .. } =
+        parser.chunk(&clean.text, language, &limits(settings), cancelled)?;
     if cancelled() {
         return Ok(None);
     }
@@ -233,7 +234,8 @@ fn describe(
     cancelled: &Cancelled<'_>,
 ) -> Result<(), Fault> {
     let limits = limits(settings);
-    let Chunked { chunks, imports, flow, facts_missing, .. } = parser.chunk(text, language, &limits, cancelled)?;
+    let Chunked { chunks, imports, flow, facts_missing, .. } =
+        parser.chunk(text, language, &limits, cancelled)?;
     if cancelled() {
         return Ok(());
     }

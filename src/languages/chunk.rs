@@ -188,7 +188,8 @@ impl Chunked {
         let lines = Lines::new(text);
         let mut row = 0;
         for chunk in &mut self.chunks {
-            let (first, last) = ((chunk.start_line as usize).checked_sub(1)?, chunk.end_line.checked_sub(1)? as usize);
+            let (first, last) =
+                ((chunk.start_line as usize).checked_sub(1)?, chunk.end_line.checked_sub(1)? as usize);
             if first < row || last < first || last >= lines.count() {
                 return None;
             }

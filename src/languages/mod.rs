@@ -37,7 +37,10 @@ mod properties;
 #[cfg(test)]
 mod samples;
 
-pub use chunk::{CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, MISSING_FACTS, PARSED_BYTES_MAX, by_lines, chunk, chunk_while};
+pub use chunk::{
+    CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, MISSING_FACTS, PARSED_BYTES_MAX, by_lines, chunk,
+    chunk_while,
+};
 pub use defined::{Defined, container, name_forms};
 pub use dictionary::Dictionary;
 pub use facts::Facts;

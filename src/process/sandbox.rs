@@ -2,11 +2,11 @@
 //! memory without end.
 //!
 //! Afterwards it can compute, take memory within its limit, and use the streams that it has; everything else is refused
-//! with `EPERM`. Limits of the process hold on every Unix; system calls are refused on Linux, where seccomp knows the
-//! machine.
+//! with `EPERM`. Limits of the process hold on every Unix; system calls are refused on Linux, where the kernel has seccomp
+//! and knows the machine. [`is_fenced`] says whether they are.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -20,19 +20,32 @@ pub struct Memory {
 /// Gives up what is not needed to compute. `bytes_max` is the most that [`Memory::limit`] may allow later. Cannot be undone.
 ///
 /// # Errors
-/// When the system refuses a limit. Where it has no seccomp, the limits alone hold.
+/// When the system refuses a limit. Where it has no seccomp, which is said on the standard error, the limits alone hold.
 pub fn enter(bytes_max: u64) -> io::Result<Memory> {
     // Under memory pressure the kernel ends this process before the database; it may refuse, and then chooses by itself.
     let _ = std::fs::write("/proc/self/oom_score_adj", "1000");
     let memory = Memory { statm: File::open("/proc/self/statm").ok() };
-    let least = |resource, most| setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) });
+    let least = |resource, most: u64| {
+        // Whoever started the program may have bounded it already.
+        let most = getrlimit(resource).maximum.map_or(most, |maximum| maximum.min(most));
+        setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })
+    };
     least(Resource::Core, 0)?;
     least(Resource::Fsize, 0)?;
     if let Some(now) = memory.mapped_bytes() {
         least(Resource::As, now + bytes_max)?;
     }
-    calls::refuse()?;
+    if let Err(error) = calls::refuse() {
+        let _ = writeln!(io::stderr(), "system calls are not refused: {error}");
+    }
     Ok(memory)
+}
+
+/// Whether the system refuses a process everything but computing.
+#[must_use]
+pub fn is_fenced(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    status.lines().any(|line| line.split_whitespace().eq(["Seccomp:", "2"]))
 }
 
 impl Memory {
@@ -61,8 +74,8 @@ mod calls {
 
     use libc::c_long;
     use seccompiler::{
-        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter, SeccompRule,
-        apply_filter_all_threads,
+        BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+        SeccompRule, apply_filter_all_threads,
     };
 
     /// What threads, memory and streams need.
@@ -117,7 +130,8 @@ mod calls {
             let rule = condition.and_then(|condition| SeccompRule::new(vec![condition]));
             Ok(vec![rule.map_err(io::Error::other)?])
         };
-        let mut allowed: BTreeMap<i64, Vec<SeccompRule>> = ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
+        let mut allowed: BTreeMap<i64, Vec<SeccompRule>> =
+            ALLOWED.iter().map(|call| (*call, Vec::new())).collect();
         // Threads and no processes; signals to itself, which is how it aborts; limits of its own.
         allowed.insert(libc::SYS_clone, with(0, SeccompCmpOp::MaskedEq(thread), thread)?);
         allowed.insert(libc::SYS_tgkill, with(0, SeccompCmpOp::Eq, own)?);
@@ -143,13 +157,13 @@ mod calls {
 
 #[cfg(not(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64"))))]
 mod calls {
-    #[expect(clippy::unnecessary_wraps, reason = "as on systems that have them")]
     pub(super) fn refuse() -> std::io::Result<()> {
-        Ok(())
+        Err(std::io::ErrorKind::Unsupported.into())
     }
 }
 
-#[cfg(all(test, target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(test)]
 mod tests {
     use std::io::ErrorKind;
     use std::net::{TcpStream, UdpSocket};
@@ -200,7 +214,10 @@ mod tests {
         denied("connect", TcpStream::connect("127.0.0.1:9").map(drop));
         denied("send", socket.send_to(b"x", "127.0.0.1:9").map(drop));
         denied("start a program", Command::new("/bin/true").status().map(drop));
-        denied("signal", rustix::process::kill_process(parent, rustix::process::Signal::CONT).map_err(Into::into));
+        denied(
+            "signal",
+            rustix::process::kill_process(parent, rustix::process::Signal::CONT).map_err(Into::into),
+        );
         let raised = Rlimit { current: None, maximum: None };
         assert!(setrlimit(Resource::As, raised).is_err() || rustix::process::geteuid().is_root());
         // What it is there for goes on: threads, memory, its streams.

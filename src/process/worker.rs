@@ -55,11 +55,19 @@ impl Worker {
         let streams = group.child.stdin.take().zip(group.child.stdout.take());
         let (input, output) =
             streams.ok_or_else(|| not_started(&name, io::Error::other("it has no streams")))?;
-        let set = |flags: rustix::io::Result<OFlags>, fd| flags.and_then(|flags| fcntl_setfl(fd, flags | OFlags::NONBLOCK));
+        let set = |flags: rustix::io::Result<OFlags>, fd| {
+            flags.and_then(|flags| fcntl_setfl(fd, flags | OFlags::NONBLOCK))
+        };
         set(fcntl_getfl(&input), rustix::fd::AsFd::as_fd(&input))
             .and_then(|()| set(fcntl_getfl(&output), rustix::fd::AsFd::as_fd(&output)))
             .map_err(|error| not_started(&name, error.into()))?;
         Ok(Self { group, input, output, errors })
+    }
+
+    /// The number of the process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.group.child.id()
     }
 
     /// Sends a request and waits for its answer, of at most `answer_bytes_max`. Blocks; `cancelled` is asked every few
@@ -149,7 +157,11 @@ fn send(input: &mut ChildStdin, part: &mut &[u8]) -> Result<bool, Broken> {
 }
 
 /// Reads what is there; the length of the answer once that is known.
-fn receive(output: &mut ChildStdout, answer: &mut Vec<u8>, bytes_max: usize) -> Result<Option<usize>, Broken> {
+fn receive(
+    output: &mut ChildStdout,
+    answer: &mut Vec<u8>,
+    bytes_max: usize,
+) -> Result<Option<usize>, Broken> {
     let mut block = [0; BLOCK];
     loop {
         let length = answer.first_chunk::<HEAD>().map(|head| u32::from_le_bytes(*head) as usize);
@@ -173,10 +185,7 @@ fn receive(output: &mut ChildStdout, answer: &mut Vec<u8>, bytes_max: usize) -> 
 ///
 /// # Errors
 /// When the streams fail, or a request is longer than `request_bytes_max`.
-pub fn answer_all(
-    request_bytes_max: usize,
-    mut answer: impl FnMut(&[u8]) -> Vec<u8>,
-) -> io::Result<()> {
+pub fn answer_all(request_bytes_max: usize, mut answer: impl FnMut(&[u8]) -> Vec<u8>) -> io::Result<()> {
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     let mut request = Vec::new();
     loop {
@@ -235,7 +244,10 @@ mod tests {
         assert_eq!(much, Err(Broken::TooMuch));
         let short = Duration::from_millis(200);
         assert_eq!(ask(&mut worker("sleep 60"), b"ask", short), Err(Broken::Late));
-        assert_eq!(ask(&mut worker(r"printf '\011\000\000\000half'; sleep 60"), b"ask", short), Err(Broken::Late));
+        assert_eq!(
+            ask(&mut worker(r"printf '\011\000\000\000half'; sleep 60"), b"ask", short),
+            Err(Broken::Late)
+        );
         // It does not even read.
         assert_eq!(ask(&mut worker("sleep 60"), &vec![0; 1 << 20], short), Err(Broken::Late));
         let cancelled = worker("sleep 60").ask(b"ask", 10, Instant::now() + LONG, &|| true);

@@ -4,7 +4,7 @@ mod load;
 mod network;
 mod proxy;
 mod rounds;
-mod server;
+pub(crate) mod server;
 
 use serde_json::{Value, json};
 

@@ -24,14 +24,17 @@ fn repository() -> Repository {
 /// An index run of its own process.
 fn start(repository: &Repository, id: &str) -> Child {
     let mut command = Command::new(PROGRAM);
-    command.args(["index", &repository.root(), "--project", id, "--json", "--stub-embeddings"]).env("PAIROFCLEATS_HOME", home());
+    command
+        .args(["index", &repository.root(), "--project", id, "--json", "--stub-embeddings"])
+        .env("PAIROFCLEATS_HOME", home());
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// The processes that parse for this one.
 fn parsers(of: &Child) -> Vec<Pid> {
     let parent = format!("PPid:\t{}\n", of.id());
-    let numbers = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let numbers =
+        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     let is_parser = |pid: &i32| {
         let read = |what: &str| fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
         read("status").contains(&parent) && read("cmdline").split('\0').nth(1) == Some("parser")
@@ -59,7 +62,9 @@ async fn a_parser_has_no_rights_and_no_secrets() {
     assert!(!found.is_empty(), "nothing parses");
     let mut looked = 0;
     for pid in found.iter().cycle() {
-        let read = |what: &str| fs::read_to_string(format!("/proc/{}/{what}", pid.as_raw_nonzero())).unwrap_or_default();
+        let read = |what: &str| {
+            fs::read_to_string(format!("/proc/{}/{what}", pid.as_raw_nonzero())).unwrap_or_default()
+        };
         let (status, limits) = (read("status"), read("limits"));
         if run.try_wait().unwrap().is_some() || looked == found.len() {
             break;
@@ -71,7 +76,8 @@ async fn a_parser_has_no_rights_and_no_secrets() {
         }
         assert_eq!(read("environ"), "", "its environment is empty");
         assert!(status.contains("NoNewPrivs:\t1"), "{status}");
-        let limit = |name: &str| limits.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+        let limit =
+            |name: &str| limits.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
         assert!(!limit("Max address space").contains("unlimited"), "{limits}");
         assert!(limit("Max file size").split_whitespace().nth(3) == Some("0"), "{limits}");
         looked += 1;
@@ -79,6 +85,14 @@ async fn a_parser_has_no_rights_and_no_secrets() {
     assert!(looked > 0, "no parser was seen in its sandbox");
     assert!(run.wait().unwrap().success());
     succeed(&["projects", "delete", &id, "--yes"]);
+}
+
+#[test]
+fn doctor_says_whether_parsers_are_shut_in() {
+    let output =
+        Command::new(PROGRAM).args(["doctor", "--json"]).env("PAIROFCLEATS_HOME", home()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("in processes that can only compute (seccomp)"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -39,6 +39,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("tokenizers", &["src/embedding/tokenize.rs"]),
     ("tree_sitter", &["src/languages/"]),
     ("notify", &["src/indexing/watch.rs"]),
+    ("seccompiler", &["src/process/sandbox.rs"]),
     ("gix", &["src/history/"]),
     ("imara_diff", &["src/history/"]),
 ];

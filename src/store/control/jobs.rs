@@ -260,7 +260,8 @@ pub async fn try_claim(
     row.as_ref().map(decode).transpose()
 }
 
-/// Extends the lease and leaves a snapshot of the progress.
+/// Extends the lease and leaves a snapshot of the progress. A lease that ran out is taken up again, unless another worker
+/// writes to the project by now.
 ///
 /// # Errors
 /// Storage faults.
@@ -271,10 +272,13 @@ pub async fn heartbeat(
     lease_ms: u64,
     progress: &Value,
 ) -> Result<Heartbeat, Fault> {
-    let query =
-        sql("UPDATE pairofcleats.jobs SET heartbeat_at = clock_timestamp(), progress = $4::text::jsonb, \
+    let query = sql(
+        "UPDATE pairofcleats.jobs SET heartbeat_at = clock_timestamp(), progress = $4::text::jsonb, \
          lease_until = clock_timestamp() + $3 * interval '1 millisecond' \
-         WHERE id = $1 AND fence = $2 AND state = 'running' RETURNING cancel_requested");
+         WHERE id = $1 AND fence = $2 AND state = 'running' AND (lease_until >= clock_timestamp() OR NOT EXISTS \
+         (SELECT 1 FROM pairofcleats.jobs r WHERE r.project_id = jobs.project_id AND r.id <> jobs.id \
+         AND r.state = 'running' AND r.lease_until >= clock_timestamp())) RETURNING cancel_requested",
+    );
     let query = query.bind(id).bind(fence.0).bind(millis(lease_ms)).bind(progress.to_string());
     Ok(match door.tx.first(query).await? {
         None => Heartbeat::LeaseLost,

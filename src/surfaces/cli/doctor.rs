@@ -10,6 +10,7 @@ use super::rebuild::rebuild;
 use super::session::{Exit, Ran, Session};
 use crate::app::{App, blocking, freshness};
 use crate::contract::Fault;
+use crate::indexing::parser;
 use crate::store::damage::{self, DamagedTable};
 use crate::store::{DecidedBy, projects, sizes};
 use crate::surfaces::{answer, http};
@@ -85,7 +86,7 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
 
 /// Every check, in the order in which a start needs them.
 async fn examine(session: &Session) -> Vec<Check> {
-    let mut checks = vec![home(&session.app), port(&session.app).await];
+    let mut checks = vec![home(&session.app), port(&session.app).await, parsing(&session.app).await];
     checks.extend(assets(&session.app).await);
     // Without its files the server cannot start, which would only say the same again.
     if checks.iter().all(|check| check.ok) {
@@ -175,6 +176,21 @@ async fn port(app: &App) -> Check {
         },
         remedy: bound.err().and_then(|fault| fault.hint),
     }
+}
+
+/// Whether files can be parsed, and how far what parses them is shut in.
+async fn parsing(app: &App) -> Check {
+    let parsing = app.parsing.clone();
+    let (ok, message, remedy) = match blocking(move || parser::probe(&parsing)).await {
+        Ok(true) => (true, "in processes that can only compute (seccomp)".to_owned(), None),
+        Ok(false) => (
+            true,
+            "in processes of their own; this system has no seccomp, so that limits alone hold".to_owned(),
+            None,
+        ),
+        Err(fault) => (false, fault.message, fault.hint),
+    };
+    Check { name: "parsing".to_owned(), ok, message, remedy }
 }
 
 /// What `check_status` finds: the database, the model, the default workspace.

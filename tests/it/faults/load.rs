@@ -55,14 +55,22 @@ impl Caller {
         let word = ["coin", "drawer", "weigh", "total", "merchant", "receipt"][dice.below(6) as usize];
         let project = self.project;
         match dice.below(20) {
-            0 => ("build_index", json!({ "repoPath": self.root, "project_id": project, "stubEmbeddings": true })),
+            0 => (
+                "build_index",
+                json!({ "repoPath": self.root, "project_id": project, "stubEmbeddings": true }),
+            ),
             1 => ("index_status", json!({ "project_id": project })),
             2..5 => ("show_file", json!({ "path": "m1.py", "project_id": project })),
             5 => ("search", json!({ "query": "", "project_id": project })),
             6 => ("search", json!({ "query": word, "project_id": "somebody-elses" })),
-            7 => ("triage_ingest", json!({ "source": "generic", "project_id": project,
-                "payload": format!("{{\"title\": \"Loose {word} {}\"}}\n", dice.below(40)) })),
-            8..12 => ("search_code", json!({ "query": format!("how to {word} a {word}"), "project_id": project })),
+            7 => (
+                "triage_ingest",
+                json!({ "source": "generic", "project_id": project,
+                "payload": format!("{{\"title\": \"Loose {word} {}\"}}\n", dice.below(40)) }),
+            ),
+            8..12 => {
+                ("search_code", json!({ "query": format!("how to {word} a {word}"), "project_id": project }))
+            }
             _ => ("search", json!({ "query": format!("{word} merchant"), "project_id": project, "top": 5 })),
         }
     }
@@ -98,7 +106,10 @@ fn disturb(cluster: &Path, server: i32, dice: &mut Dice) {
     let all = crate::embedded::cluster::processes_of(cluster);
     let line = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let victims: Vec<i32> = match dice.below(2) {
-        0 => all.into_iter().filter(|pid| line(pid).contains("pairofcleats") && line(pid).starts_with("postgres:")).collect(),
+        0 => all
+            .into_iter()
+            .filter(|pid| line(pid).contains("pairofcleats") && line(pid).starts_with("postgres:"))
+            .collect(),
         _ => super::server::parsers_of(server),
     };
     if let Some(pid) = victims.first().and_then(|pid| Pid::from_raw(*pid)) {
@@ -120,7 +131,9 @@ async fn load(name: &str, time: Duration, faults: Duration) -> (Counts, Vec<u64>
     let repositories = [Repository::new(&[]), Repository::new(&[])];
     for (at, repository) in repositories.iter().enumerate() {
         for file in 0..40 {
-            let text = format!("def weigh_{file}(coin, drawer):\n    total = coin.merchant({at})\n    return [total, {file}]\n");
+            let text = format!(
+                "def weigh_{file}(coin, drawer):\n    total = coin.merchant({at})\n    return [total, {file}]\n"
+            );
             repository.write(&format!("m{file}.py"), &text);
         }
     }
@@ -143,8 +156,12 @@ async fn load(name: &str, time: Duration, faults: Duration) -> (Counts, Vec<u64>
     let (over, counts) = (Arc::new(AtomicBool::new(false)), Arc::new(Mutex::new(Counts::default())));
     let mut workers = Vec::new();
     for (at, many) in [(0, 24), (1, 2)] {
-        let caller =
-            Caller { url: url.clone(), key: keys[at].clone(), project: projects[at], root: roots[at].clone() };
+        let caller = Caller {
+            url: url.clone(),
+            key: keys[at].clone(),
+            project: projects[at],
+            root: roots[at].clone(),
+        };
         for seed in 0..many {
             let work = caller.clone().work(seed + 100 * at as u64, Arc::clone(&over), Arc::clone(&counts));
             workers.push(tokio::spawn(work));
@@ -206,7 +223,13 @@ async fn half_an_hour_of_mixed_calls() {
         let mut times = times.clone();
         times.sort();
         let at = |part: f64| times[((times.len() - 1) as f64 * part) as usize].as_secs_f64() * 1e3;
-        eprintln!("{caller}: {} calls, median {:.0} ms, 99 % {:.0} ms, longest {:.0} ms", times.len(), at(0.5), at(0.99), at(1.0));
+        eprintln!(
+            "{caller}: {} calls, median {:.0} ms, 99 % {:.0} ms, longest {:.0} ms",
+            times.len(),
+            at(0.5),
+            at(0.99),
+            at(1.0)
+        );
     }
     eprintln!("memory: second quarter {} MB, last quarter {} MB", second / 1024, last / 1024);
     check(&counts);

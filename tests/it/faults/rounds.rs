@@ -32,7 +32,8 @@ impl Stage {
     /// One of the processes of a kind; none where there is none at this moment.
     fn victim(&mut self, kind: &str) -> Option<i32> {
         let below = |parent: i32| -> Vec<i32> {
-            let text = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
+            let text =
+                std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children")).unwrap_or_default();
             text.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
         };
         let postmaster = || {
@@ -45,7 +46,10 @@ impl Stage {
             "backend" => postmaster().map(below).unwrap_or_default(),
             "supervisor" => {
                 let cluster = self.data.parent().unwrap();
-                processes_of(cluster).into_iter().filter(|pid| argument(*pid) == "postgres-supervisor").collect()
+                processes_of(cluster)
+                    .into_iter()
+                    .filter(|pid| argument(*pid) == "postgres-supervisor")
+                    .collect()
             }
             "parser" => self.server.pid().map(parsers_of).unwrap_or_default(),
             _ => Vec::new(),
@@ -129,7 +133,10 @@ async fn play(name: &str, rounds: usize, seed: u64) -> Vec<(Vec<&'static str>, D
         dice: Dice(seed),
     };
     for file in 0..5 {
-        stage.repository.write(&format!("part_{file}/m{file}.py"), &format!("def first_{file}(coin):\n    return coin\n"));
+        stage.repository.write(
+            &format!("part_{file}/m{file}.py"),
+            &format!("def first_{file}(coin):\n    return coin\n"),
+        );
     }
     let mut times = Vec::new();
     for round in 0..rounds {
@@ -163,7 +170,11 @@ async fn play(name: &str, rounds: usize, seed: u64) -> Vec<(Vec<&'static str>, D
         let live = "SELECT count(*) FROM pairofcleats.jobs WHERE state IN ('queued', 'running')";
         assert_eq!(one(&mut connection, live.to_owned()).await, 0, "round {round} {struck:?}: a job is left");
         let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
-        assert_eq!(one(&mut connection, waiting.to_owned()).await, 0, "round {round} {struck:?}: a lock is waited for");
+        assert_eq!(
+            one(&mut connection, waiting.to_owned()).await,
+            0,
+            "round {round} {struck:?}: a lock is waited for"
+        );
     }
     let cluster_folder = stage.data.parent().unwrap().to_owned();
     drop(stage);
@@ -184,7 +195,12 @@ async fn two_hundred_rounds_of_random_kills_leave_nothing_wrong() {
     let mut seconds: Vec<f64> = times.iter().map(|(_, time)| time.as_secs_f64()).collect();
     seconds.sort_by(f64::total_cmp);
     let at = |part: f64| seconds[((seconds.len() - 1) as f64 * part) as usize];
-    eprintln!("recovery after the last kill: median {:.1} s, 95 % {:.1} s, longest {:.1} s", at(0.5), at(0.95), at(1.0));
+    eprintln!(
+        "recovery after the last kill: median {:.1} s, 95 % {:.1} s, longest {:.1} s",
+        at(0.5),
+        at(0.95),
+        at(1.0)
+    );
     for kind in VICTIMS {
         let count = times.iter().filter(|(struck, _)| struck.contains(kind)).count();
         eprintln!("{kind}: killed in {count} rounds");

@@ -14,10 +14,10 @@ use sqlx::{Connection, PgConnection, Row};
 use crate::harness::PROGRAM;
 
 /// Random numbers, the same in each run.
-pub(super) struct Dice(pub(super) u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         // splitmix64
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut bits = self.0;
@@ -57,7 +57,8 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        let url = ready["result"]["url"].as_str().unwrap_or_else(|| panic!("it does not serve: {line}")).to_owned();
+        let url =
+            ready["result"]["url"].as_str().unwrap_or_else(|| panic!("it does not serve: {line}")).to_owned();
         self.running = Some((child, url.clone()));
         url
     }
@@ -94,7 +95,8 @@ pub(super) fn cluster(home: &Path) -> EmbeddedServer {
 pub(super) async fn data_directory(home: &Path) -> PathBuf {
     let server = tokio::task::block_in_place(|| cluster(home));
     let mut connection = PgConnection::connect_with(&server.connect_options()).await.unwrap();
-    let row = sqlx::query("SELECT current_setting('data_directory')").fetch_one(&mut connection).await.unwrap();
+    let row =
+        sqlx::query("SELECT current_setting('data_directory')").fetch_one(&mut connection).await.unwrap();
     row.get::<String, _>(0).into()
 }
 
@@ -103,7 +105,8 @@ pub(super) fn parsers_of(server: i32) -> Vec<i32> {
     let own = server.to_string();
     let is_own = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(')').next().unwrap_or_default().split(' ').nth(2) == Some(&own) && argument(*pid) == "parser"
+        stat.rsplit(')').next().unwrap_or_default().split(' ').nth(2) == Some(&own)
+            && argument(*pid) == "parser"
     };
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_own).collect()

@@ -5,5 +5,6 @@ pub(crate) mod database;
 mod connections;
 mod finding;
 mod queue;
+mod queue_model;
 mod workspaces;
 mod writing;
