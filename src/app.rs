@@ -31,6 +31,7 @@ use crate::indexing::parser::Parsing;
 use crate::postgres::Database;
 use crate::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
 use crate::process;
+use crate::room::Room;
 use crate::store::Store;
 use crate::telemetry::{Gauges, Metrics};
 use crate::tenancy::Workflow;
@@ -174,6 +175,16 @@ impl App {
         self.storage.get().map(|storage| &storage.store)
     }
 
+    /// The file systems that must keep room, as far as they are known yet: of an external database nothing is.
+    #[must_use]
+    pub fn room(&self) -> Room {
+        self.opened_store().map_or_else(|| self.home_room(), |store| store.room().clone())
+    }
+
+    fn home_room(&self) -> Room {
+        Room::of_home(self.config.server.disk_free_bytes_min, self.layout.home())
+    }
+
     /// Starts what a server does beside answering: reaches the database and loads the model before the
     /// first call needs them, and takes up index jobs that nobody does.
     pub fn start_background(self: &Arc<Self>) {
@@ -264,7 +275,8 @@ impl App {
     async fn open_storage(&self) -> Result<Storage, Fault> {
         if let Some(options) = crate::postgres::external(&self.config.database)? {
             let database = Database::connect(options, &self.config.database, true).await?;
-            return Ok(Storage { store: Store::new(database), _server: None });
+            let store = Store::new(database).with_room(self.home_room());
+            return Ok(Storage { store, _server: None });
         }
         let installed = self.installed(Wanted { postgres: true, embedding: false }).await?;
         let install = installed.postgres.ok_or_else(|| {
@@ -276,6 +288,7 @@ impl App {
             cluster: self.layout.cluster(),
             supervisor: self.program.clone(),
             settings: self.config.embedded.clone(),
+            disk_free_bytes_min: self.config.server.disk_free_bytes_min,
         };
         let server = Arc::new(blocking(move || embedded::ensure_running(&options)).await?);
         let database = Database::connect(server.connect_options(), &self.config.database, false).await?;
@@ -284,7 +297,8 @@ impl App {
             let server = Arc::clone(&kept);
             Box::pin(blocking(move || server.revive().map(|()| server.connect_options())))
         }));
-        Ok(Storage { store: Store::new(database), _server: Some(server) })
+        let room = self.home_room().and("the embedded database", server.directory());
+        Ok(Storage { store: Store::new(database).with_room(room), _server: Some(server) })
     }
 
     /// Installed runtime files; nothing is downloaded here.

@@ -21,7 +21,7 @@
 //! | [`postgres`] | where Postgres comes from: embedded or external, pools, migrations |
 //! | [`embedding`] | text to vectors |
 //! | [`outbound`], [`telemetry`] | calls that leave the process; logs on stderr |
-//! | [`process`] | child processes, each with everything that it starts itself |
+//! | [`process`], [`room`] | child processes, each with everything that it starts itself; free room on disk |
 //! | [`contract`], [`config`], [`clock`], [`beneath`] | what we promise; what the operator chose; time as a parameter; files of others |
 
 pub mod surfaces;
@@ -53,6 +53,7 @@ pub mod telemetry;
 
 pub mod failpoints;
 pub mod process;
+pub mod room;
 
 pub mod beneath;
 pub mod clock;

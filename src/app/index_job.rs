@@ -154,6 +154,7 @@ async fn run_covering(
     on_progress: &(impl Fn(&Progress) + Send + Sync),
 ) -> Result<Finished, Fault> {
     let store = app.store().await?;
+    store.require_room().await?;
     let settings = LeaseSettings::from(&app.config.indexing);
     let mut attempt = 1;
     let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: Some(&app.shutdown) };
@@ -183,7 +184,9 @@ pub async fn begin(
     root: &RepositoryRoot,
     options: Options,
 ) -> Result<Enqueued, Fault> {
-    let asked = jobs::enqueue(app.store().await?, &writable_job(project, root.as_str(), &options)?).await?;
+    let store = app.store().await?;
+    store.require_room().await?;
+    let asked = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (running, own) = (Arc::clone(app), asked.clone());
     app.background.spawn(async move {
         // This one, and not whichever job waits longest: nobody else may be there to do it.
@@ -230,6 +233,7 @@ pub async fn begin_with_words(
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<WordsReady, Fault> {
     let store = app.store().await?;
+    store.require_room().await?;
     let asked = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (sender, mut progress) = watch::channel(Progress::default());
     let stop = app.shutdown.child_token();
@@ -343,9 +347,12 @@ pub async fn work(app: Arc<App>) {
 }
 
 async fn work_once(app: &Arc<App>) -> Result<bool, Fault> {
+    let store = app.store().await?;
+    // What waits for room would only be taken up and put back.
+    store.require_room().await?;
     let settings = LeaseSettings::from(&app.config.indexing);
     let execute = |running| execute(Arc::clone(app), running);
-    jobs::work_once(app.store().await?, KIND, &app.worker, settings, &app.shutdown, execute).await
+    jobs::work_once(store, KIND, &app.worker, settings, &app.shutdown, execute).await
 }
 
 /// Runs a claimed job.

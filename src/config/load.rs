@@ -1,5 +1,6 @@
 //! Layering: defaults < config file < environment < flags.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use figment::Figment;
@@ -48,8 +49,24 @@ pub fn load(overrides: &Overrides) -> Result<(Config, Layout), ConfigError> {
         Some(file) => file.clone(),
         None => layout.config_file(),
     };
-    let config = layered(&file, overrides).extract().map_err(|e| ConfigError(explain(e)))?;
+    require_readable(&file)?;
+    let config: Config = layered(&file, overrides).extract().map_err(|e| ConfigError(explain(e)))?;
+    let layout = layout.leaving(config.server.disk_free_bytes_min);
     Ok((config, layout))
+}
+
+/// A file that is there and cannot be read is no missing one: settings that somebody relies on would not hold.
+fn require_readable(file: &Path) -> Result<(), ConfigError> {
+    match std::fs::File::open(file) {
+        Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Err(ConfigError(format!(
+                "{} cannot be read ({}): start as the user who owns the data directory, or set PAIROFCLEATS_HOME to one of your own",
+                file.display(),
+                error.kind()
+            )))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn layered(file: &Path, overrides: &Overrides) -> Figment {

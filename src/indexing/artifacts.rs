@@ -45,6 +45,7 @@ pub(super) async fn restore(
         })
         .await?;
         let (hashes, embeddings): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+        run.store.require_room().await?;
         let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
         restored.vectors += crate::store::vectors::insert(&mut tx, run.fence, &hashes, &embeddings).await?;
         tx.commit().await?;

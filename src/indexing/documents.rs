@@ -176,6 +176,7 @@ async fn write_page(
             rows.push(*file);
         }
     }
+    run.store.require_room().await?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let done = write_batch(&mut tx, run.fence, repository_id, &rows, known).await?;
     tx.commit().await?;

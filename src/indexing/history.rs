@@ -150,6 +150,7 @@ async fn write_files(
         }
     }
     for rows in rows.chunks(ROWS_MAX) {
+        run.store.require_room().await?;
         let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
         history::write(&mut tx, run.fence, rows).await?;
         tx.commit().await?;
@@ -168,6 +169,7 @@ async fn write_lines(run: &Run<'_>, opened: History, known: Vec<KnownHistory>) -
         let batch: Vec<KnownHistory> = due.drain(..due.len().min(FILES_A_BATCH)).collect();
         let attributed = attribute(run, opened.clone(), batch, deadline).await?;
         let ids: Vec<i64> = attributed.iter().map(|(file, _)| file.file_id).collect();
+        run.store.require_room().await?;
         let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
         let spans = history::spans(&mut tx, &ids).await?;
         let mut authors = Vec::new();

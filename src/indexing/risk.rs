@@ -81,6 +81,7 @@ pub(super) fn ends(findings: &Findings) -> Option<String> {
 /// # Errors
 /// `ILLEGAL_STATE` when the run lost its fence; storage faults.
 pub(super) async fn join(run: &Run<'_>, repository_id: i64) -> Result<(), Fault> {
+    run.store.require_room().await?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
     for (file_id, json) in flows::ends(&mut tx, repository_id).await? {

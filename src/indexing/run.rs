@@ -22,9 +22,10 @@ use crate::embedding::Embedder;
 use crate::failpoints;
 use crate::jobs::{Phase, ProgressSender};
 use crate::languages::Dictionary;
+use crate::room::is_short;
 use crate::store::{
     Access, Fence, IndexState, ModelFacts, Project, ProjectTx, RepositoryState, Store, Versions, breakdown,
-    files, index_state, is_passing, lexical, names, repositories,
+    files, index_state, is_full, is_passing, lexical, names, repositories,
 };
 
 /// Everything a run needs; it reads nothing else but the repository.
@@ -65,6 +66,7 @@ pub async fn run(run: &Run<'_>) -> Result<RunReport, Fault> {
     if let Some(embedder) = &run.embedder {
         run.project.require_model(&ModelFacts::of(embedder.model()))?;
     }
+    run.store.require_room().await?;
     let (rules, note) = risk::rules(run)?;
     let versions = versions(run, &rules);
     let repository = open(run, versions).await?;
@@ -393,6 +395,7 @@ pub(super) async fn remove(run: &Run<'_>, ids: &[i64]) -> Result<i64, Fault> {
 
 /// Words become searchable with true weights: index on terms, document frequencies, counts.
 pub(super) async fn finish_lexical(run: &Run<'_>, changed_chunks: i64) -> Result<(), Fault> {
+    run.store.require_room().await?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let mut state = index_state::read(&mut tx).await?;
     // Also what a run left that died after its last file.
@@ -407,6 +410,7 @@ pub(super) async fn finish_lexical(run: &Run<'_>, changed_chunks: i64) -> Result
     if changed_chunks > 0 {
         vectors::bound_orphans(run, state.chunks).await?;
     }
+    run.store.require_room().await?;
     lexical::ensure_terms_index(run.store, run.project, run.fence, memory_mb(run)).await?;
     Ok(())
 }
@@ -461,9 +465,9 @@ pub(super) async fn facts_missing(run: &Run<'_>, repository_id: i64) -> Result<V
 
 /// A first run that did not come to its end leaves no empty repository behind; a later one keeps what was searchable.
 /// Being cancelled is no failure: what was complete before stays so, with what the run committed. A run that lost its
-/// database is not over: it goes on when that is back.
+/// database, or room on disk, is not over: it goes on when that is back.
 pub(super) async fn close_unfinished(run: &Run<'_>, repository: &Repository, fault: &Fault) {
-    if is_passing(fault) {
+    if is_passing(fault) || is_short(fault) || is_full(fault) {
         return;
     }
     let closing = async {

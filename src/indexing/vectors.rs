@@ -54,6 +54,7 @@ pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
             size = (size * 2).min(PART);
             let vectors = embed(run, embedder, part).await?;
             let hashes: Vec<Vec<u8>> = part.iter().map(|text| text.hash.clone()).collect();
+            run.store.require_room().await?;
             let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
             vectors::insert(&mut tx, run.fence, &hashes, &vectors).await?;
             tx.commit().await?;

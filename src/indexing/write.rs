@@ -119,6 +119,7 @@ async fn commit(
     if changed.is_empty() && same.is_empty() {
         return Ok(());
     }
+    run.store.require_room().await?;
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     files::touch(&mut tx, run.fence, &same).await?;
     let rows = write_batch(&mut tx, run.fence, repository_id, &changed, known).await?;

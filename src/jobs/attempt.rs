@@ -10,7 +10,8 @@ use super::lease::{ClaimedJob, lease_lost};
 use super::progress::{Progress, ProgressSender};
 use super::run::{POLL, RunningJob, Until, WhenStopped, cancelled, public};
 use crate::contract::{ErrorCode, Fault};
-use crate::store::{Heartbeat, Outcome, is_passing};
+use crate::room::is_short;
+use crate::store::{Heartbeat, Outcome, is_full, is_passing};
 
 /// Between attempts to reach a database that is away: from the first, doubled up to the second.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
@@ -79,6 +80,12 @@ where
                 return give_up(claimed, until, note).await;
             }
             Ended::With(Err(fault)) if is_passing(&fault) && !claimed.cancel.is_cancelled() => fault,
+            Ended::With(Err(fault)) if until.stop().is_none() && !claimed.cancel.is_cancelled() => {
+                match short_of_room(&claimed, fault).await {
+                    Ok(short) => return wait_for_room(claimed, until, short).await,
+                    Err(other) => return conclude(claimed, until, Ended::With(Err(other))).await,
+                }
+            }
             ended => return conclude(claimed, until, ended).await,
         };
         tracing::warn!(job = claimed.job.id, "a run waits for the database: {fault}");
@@ -216,6 +223,41 @@ async fn wait(claimed: &ClaimedJob, until: Until<'_>, mut fault: Fault) -> Back 
             Err(again) => fault = again,
         }
     }
+}
+
+/// The fault of a run that stopped for want of room on this machine; else the fault as it was. A full disk of somebody
+/// else's database cannot be looked at from here, so that nobody would know when to go on.
+async fn short_of_room(claimed: &ClaimedJob, fault: Fault) -> Result<Fault, Fault> {
+    if is_short(&fault) {
+        return Ok(fault);
+    }
+    if is_full(&fault)
+        && let Err(short) = claimed.store().require_room().await
+    {
+        return Ok(short);
+    }
+    Err(fault)
+}
+
+/// Leaves the job to whoever looks for work once there is room: a server goes on by itself, and so does the next call that
+/// asks for the same run.
+async fn wait_for_room(mut claimed: ClaimedJob, until: Until<'_>, mut fault: Fault) -> Left {
+    let note =
+        format!("Stopped for want of room on disk; it goes on from what was committed. {}", fault.message);
+    tracing::warn!(job = claimed.job.id, "{note}");
+    let put_back = match claimed.put_back(&note).await {
+        Err(away) if is_passing(&away) => match wait(&claimed, until, away).await {
+            Back::Held | Back::Stopped => claimed.put_back(&note).await,
+            Back::Lost => Ok(()),
+            Back::Away(fault) => Err(fault),
+        },
+        put_back => put_back,
+    };
+    if let Err(unwritten) = put_back {
+        tracing::warn!("a job that waits for room could not be put back, its lease runs out: {unwritten}");
+    }
+    fault.message.push_str(" The run waits in the queue and goes on from what was committed.");
+    Left::Over(Err(fault))
 }
 
 fn stayed_away(claimed: &ClaimedJob, fault: Fault) -> Fault {

@@ -173,6 +173,23 @@ impl ClaimedJob {
         Ok(())
     }
 
+    /// Puts the job back into the queue as one that waits for something.
+    pub(super) async fn put_back(&mut self, note: &str) -> Result<(), Fault> {
+        let said = async {
+            let mut door = self.store.control().await?;
+            store::jobs::put_back(&mut door, &self.job.id, self.fence, note).await?;
+            door.commit().await
+        };
+        in_time(self.settings.lease, said).await?;
+        self.over();
+        Ok(())
+    }
+
+    /// What this job's transactions go to.
+    pub(super) fn store(&self) -> &Store {
+        &self.store
+    }
+
     /// Renews the lease now.
     pub(super) async fn renew(&self) -> Result<Heartbeat, Fault> {
         let progress = self.progress.snapshot().to_value();

@@ -18,6 +18,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Outbound, Problem, Url, is_loopback};
 use crate::contract::{ErrorCode, Fault};
+use crate::room::Room;
 
 /// Bytes between two reports of progress.
 const REPORT_BYTES: u64 = 1 << 20;
@@ -41,6 +42,8 @@ pub struct Download {
     pub etag: Option<String>,
     /// The same, for servers without an `ETag`.
     pub last_modified: Option<String>,
+    /// The file systems that must keep room while it comes.
+    pub room: Room,
 }
 
 /// How a download ended.
@@ -68,7 +71,7 @@ pub enum Fetched {
 ///
 /// # Errors
 /// `ARCHIVE_TOO_LARGE` over `bytes_max`, `TOOL_TIMEOUT`, `DOWNLOAD_VERIFY_FAILED` for an answer that is no whole file,
-/// `CAPABILITY_MISSING` when nobody answers or with another status.
+/// `CAPABILITY_MISSING` when nobody answers or with another status, `STORAGE_UNAVAILABLE` without room on disk.
 pub async fn download(
     wanted: &Download,
     target: &Path,
@@ -146,6 +149,7 @@ async fn receive(
     if total.is_some_and(|total| total > wanted.bytes_max) {
         return Err(too_large(&wanted.url, wanted.bytes_max));
     }
+    wanted.room.check_for(total.unwrap_or(done) - done)?;
     on_progress(done, total);
     let mut reported = done;
     loop {
@@ -167,6 +171,7 @@ async fn receive(
         file.write_all(&piece).await.map_err(io_fault)?;
         if done - reported >= REPORT_BYTES {
             reported = done;
+            wanted.room.check()?;
             on_progress(done, total);
         }
     }
@@ -353,6 +358,11 @@ fn late(url: &Url, timeout_ms: u64) -> Fault {
 }
 
 fn io_fault(error: io::Error) -> Fault {
+    if error.kind() == io::ErrorKind::StorageFull {
+        return Fault::new(ErrorCode::StorageUnavailable, "The disk is full.")
+            .with_hint("Free disk space and call again: a download goes on where it stopped, if the server can do that.")
+            .with_source(error);
+    }
     Fault::internal(format!("Could not write a download: {}.", error.kind()), error)
         .with_hint("Check that the disk has room and that this user may write there.")
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgConnectOptions, PgPool};
-use sqlx::{Postgres, Row};
+use sqlx::{Connection, PgConnection, Postgres, Row};
 use tokio::time::Instant;
 
 use super::error::{is_gone, silence};
@@ -23,6 +23,8 @@ use crate::contract::Fault;
 const LOOK: Duration = Duration::from_secs(2);
 /// A server of our own that was not reached for so long is looked after.
 const REVIVE_AFTER: Duration = Duration::from_millis(500);
+/// How long the server may take to say why it gives no connection.
+const REFUSAL_MAX: Duration = Duration::from_millis(500);
 /// How often a server of our own is started again for one transaction.
 const REVIVALS_MAX: usize = 2;
 
@@ -199,7 +201,7 @@ impl ConnectionPool {
                     return Ok(Taken { connection, _counted: Counted(Arc::clone(shared)) });
                 }
                 // Nobody else uses the pool's connections, so it was none to be had.
-                Err(sqlx::Error::PoolTimedOut) if !self.is_busy() => silence(),
+                Err(sqlx::Error::PoolTimedOut) if !self.is_busy() => self.refusal().await,
                 Err(error) => error,
             };
             if !is_gone(&fault) || revivals == REVIVALS_MAX || !shared.reviver.is_there() {
@@ -207,6 +209,16 @@ impl ConnectionPool {
             }
             revivals += 1;
             self.revive().await.map_err(|why| why.with_source(fault))?;
+        }
+    }
+
+    /// Why no connection was to be had: the pool tries again until its time is over and keeps the reason to itself, so that the
+    /// server is asked once more.
+    async fn refusal(&self) -> sqlx::Error {
+        let options = self.shared.pool.connect_options();
+        match tokio::time::timeout(REFUSAL_MAX, PgConnection::connect_with(&options)).await {
+            Ok(Err(error @ sqlx::Error::Database(_))) => error,
+            _ => silence(),
         }
     }
 

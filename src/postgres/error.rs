@@ -9,7 +9,7 @@ impl From<sqlx::Error> for Fault {
         let fault = match &error {
             sqlx::Error::Database(database) => by_sqlstate(database.code().as_deref().unwrap_or_default()),
             sqlx::Error::PoolTimedOut => unavailable("All connections to the database are busy.")
-                .with_hint("Try again; if it lasts, raise database.search_connections or write_connections."),
+                .with_hint("Try again; if it lasts, raise database.search_connections or write_connections, or the database's own max_connections where other clients take them."),
             sqlx::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => unavailable(
                 "The database does not answer.",
             )
@@ -41,6 +41,9 @@ fn by_sqlstate(code: &str) -> Fault {
         "53100" => unavailable("The database's disk is full.").with_hint(
             "Free disk space where the database keeps its data; what is indexed stays searchable.",
         ),
+        "53400" => unavailable("A statement needs more temporary room on the database's disk than it may take.").with_hint(
+            "Free disk space where the database keeps its data and try again; an external server's limit is temp_file_limit.",
+        ),
         "42501" => Fault::new(ErrorCode::PermissionDenied, "The database login lacks a privilege.")
             .with_hint("Grant the login of DATABASE_URL what `pairofcleats doctor` lists as missing."),
         "57014" => Fault::new(ErrorCode::ToolTimeout, "The database stopped a statement that took too long.")
@@ -62,6 +65,9 @@ fn by_sqlstate(code: &str) -> Fault {
             unavailable("The database was busy with the same rows; nothing was changed.")
                 .with_hint("Try again.")
         }
+        "53300" => unavailable("The database has no connection to spare.").with_hint(
+            "Try again; if it lasts, end other clients of the database, raise its max_connections, or lower database.search_connections and write_connections.",
+        ),
         code if code.starts_with("08")
             || code.starts_with("53")
             || code.starts_with("57P")
@@ -118,6 +124,12 @@ pub fn is_passing(fault: &Fault) -> bool {
     is_gone(error)
         || matches!(error, sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_))
         || error.as_database_error().and_then(|error| error.code()).is_some_and(|code| is_busy(&code))
+}
+
+/// Whether the fault says that the database's disk is full (53100). Nothing of the transaction was kept.
+#[must_use]
+pub fn is_full(fault: &Fault) -> bool {
+    sqlstate(fault).is_some_and(|state| state == "53100")
 }
 
 /// Whether the connection is of no use: broken off, silent, or ended by the server.

@@ -15,7 +15,7 @@ mod vector_extension;
 
 pub use connect::{Database, external, parse_url};
 pub(crate) use error::{is_damage, sqlstate};
-pub use error::{is_passing, no_answer, retry_stale_plan};
+pub use error::{is_full, is_passing, no_answer, retry_stale_plan};
 pub use guard::{Query, Tx, sql};
 pub use migrate::{CONTROL, MODULES, Migration, Module, SEARCH, TRIAGE, newest, statements, tables_of};
 pub use pools::{Pool, Revive};

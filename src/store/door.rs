@@ -6,6 +6,7 @@ use super::single_flight::SingleFlight;
 use super::workspace::Project;
 use crate::contract::Fault;
 use crate::postgres::{Database, Pool, Query, Tx};
+use crate::room::Room;
 
 /// A snapshot holds no lock that others wait for, and its reader may write to a disk between two pages.
 const SNAPSHOT_IDLE_MS_MAX: u64 = 600_000;
@@ -14,6 +15,7 @@ const SNAPSHOT_IDLE_MS_MAX: u64 = 600_000;
 #[derive(Clone)]
 pub struct Store {
     db: Database,
+    room: Room,
     pub(super) provisioning: Arc<SingleFlight>,
 }
 
@@ -32,7 +34,27 @@ impl Store {
     /// A store over a checked database.
     #[must_use]
     pub fn new(db: Database) -> Self {
-        Self { db, provisioning: Arc::default() }
+        Self { db, room: Room::default(), provisioning: Arc::default() }
+    }
+
+    /// The same store; what writes in bulk stops where `room` is short.
+    #[must_use]
+    pub fn with_room(self, room: Room) -> Self {
+        Self { room, ..self }
+    }
+
+    /// Where the database's files and ours lie, as far as this machine has them.
+    #[must_use]
+    pub fn room(&self) -> &Room {
+        &self.room
+    }
+
+    /// Whether there is room for another batch.
+    ///
+    /// # Errors
+    /// `STORAGE_UNAVAILABLE` when a file system is short of room ([`Room::check`]).
+    pub async fn require_room(&self) -> Result<(), Fault> {
+        self.room.require(0).await
     }
 
     /// The database beneath.
@@ -44,7 +66,7 @@ impl Store {
     /// The same store for one piece of work ([`Database::telling`]).
     #[must_use]
     pub fn telling(&self, told: impl Fn() + Send + Sync + 'static) -> Self {
-        Self { db: self.db.telling(told), provisioning: Arc::clone(&self.provisioning) }
+        Self { db: self.db.telling(told), ..self.clone() }
     }
 
     /// Opens the door to the control schema for reading and writing.

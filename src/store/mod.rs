@@ -18,7 +18,7 @@ mod single_flight;
 pub mod transfer;
 mod workspace;
 
-pub use crate::postgres::{is_passing, no_answer};
+pub use crate::postgres::{is_full, is_passing, no_answer};
 pub use control::api_keys::{self, KeyRow};
 pub use control::audit::{self, AuditEntry};
 pub use control::jobs::{self, Claim, Enqueued, Heartbeat, Job, JobState, NewJob, Outcome};

@@ -182,6 +182,22 @@ pub(super) fn refused(what: &str, error: io::Error) -> Fault {
             )
             .with_source(error);
     }
+    if error.kind() == io::ErrorKind::StorageFull {
+        return Fault::new(
+            ErrorCode::StorageUnavailable,
+            format!("The server could not {what}: the disk is full."),
+        )
+        .with_hint("Free disk space and call again; of what was not finished nothing is left.")
+        .with_source(error);
+    }
+    if error.kind() == io::ErrorKind::ReadOnlyFilesystem {
+        return Fault::new(
+            ErrorCode::PermissionDenied,
+            format!("The server could not {what}: the file system is read-only."),
+        )
+        .with_hint("Mount it for writing, or name another place.")
+        .with_source(error);
+    }
     Fault::internal(format!("The server could not {what}."), error)
 }
 

@@ -3,6 +3,7 @@
 use crate::config::{AllowedDownload, Downloads};
 use crate::contract::{ErrorCode, Fault};
 use crate::outbound::{Download, Url, http_url, private_url};
+use crate::room::Room;
 
 /// Longest name of a source.
 const NAME_CHARS_MAX: usize = 50;
@@ -21,7 +22,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// The request for it. With `resume`, what an earlier attempt left is used.
+    /// The request for it, with no room to keep. With `resume`, what an earlier attempt left is used.
     #[must_use]
     pub fn download(&self, settings: &Downloads, resume: bool) -> Download {
         Download {
@@ -32,6 +33,7 @@ impl Source {
             resume,
             etag: None,
             last_modified: None,
+            room: Room::default(),
         }
     }
 

@@ -19,6 +19,7 @@ fn of(url: &str) -> Download {
         resume: true,
         etag: None,
         last_modified: None,
+        room: pairofcleats::room::Room::default(),
     }
 }
 

@@ -1,10 +1,12 @@
 //! Bad input and a bad world: each gets its code and a hint, and nothing is half done.
 
+mod disk;
 mod load;
 mod network;
 mod proxy;
 mod rounds;
 pub(crate) mod server;
+mod storage;
 
 use serde_json::{Value, json};
 

@@ -58,6 +58,7 @@ pub(crate) fn server() -> &'static EmbeddedServer {
             cluster: Layout::new(home().to_owned()).cluster(),
             supervisor: PathBuf::from(PROGRAM),
             settings: settings(home()).embedded,
+            disk_free_bytes_min: settings(home()).server.disk_free_bytes_min,
         };
         embedded::ensure_running(&options).unwrap()
     })

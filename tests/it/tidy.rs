@@ -16,7 +16,7 @@ const ROWS: &[&[&str]] = &[
     &["tenancy"],
     &["store"],
     &["postgres", "embedding", "outbound", "telemetry"],
-    &["failpoints", "process"],
+    &["failpoints", "process", "room"],
     &["contract", "config", "clock", "beneath"],
 ];
 

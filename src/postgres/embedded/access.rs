@@ -27,6 +27,11 @@ fn ident(account: &str) -> String {
 }
 
 fn replace(path: &Path, text: &str) -> Result<(), Fault> {
+    publish(path, text).map_err(|error| failure::io("write its access rules", path, error))
+}
+
+/// Puts a file in place that the server's user may read and nobody else but this process's user may write.
+pub(super) fn publish(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_extension("new");
     let written = || -> io::Result<()> {
         // A draft of an earlier attempt may belong to somebody else.
@@ -40,7 +45,10 @@ fn replace(path: &Path, text: &str) -> Result<(), Fault> {
         file.set_permissions(Permissions::from_mode(0o644))?;
         fs::rename(&draft, path)
     };
-    written().map_err(|error| failure::io("write its access rules", path, error))
+    written().inspect_err(|_| {
+        // On a full disk it may be half there.
+        let _ = fs::remove_file(&draft);
+    })
 }
 
 #[cfg(test)]

@@ -10,7 +10,10 @@ use crate::contract::{ErrorCode, Fault};
 
 /// What the server says in its log, and what to do about it; the first match counts.
 const REMEDIES: [(&str, &str); 6] = [
-    ("No space left on device", "The disk is full: free some space and try again."),
+    (
+        "No space left on device",
+        "The disk of the embedded Postgres is full: free some space there and try again; what was committed is kept.",
+    ),
     (
         "Permission denied",
         "The server may not use its files: check the permissions of the data directory's parents.",
@@ -62,6 +65,16 @@ pub(super) fn from_log(message: impl Into<String>, log: &[String]) -> Fault {
         .find(|(sign, _)| log.iter().any(|line| line.contains(sign)))
         .map_or(LOOK, |(_, remedy)| *remedy);
     unavailable(message).with_hint(remedy).with_details(json!({ "log": log }))
+}
+
+/// The same fault, known to be for want of room.
+pub(super) fn full(fault: Fault) -> Fault {
+    fault.with_hint(REMEDIES[0].1)
+}
+
+/// Whether there was no room on disk.
+pub(super) fn is_full(fault: &Fault) -> bool {
+    fault.hint.as_deref() == Some(REMEDIES[0].1)
 }
 
 /// A fault on its way from the supervisor to the process that started it.

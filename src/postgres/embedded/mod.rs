@@ -21,6 +21,7 @@ mod place;
 mod relocation;
 
 mod idleness;
+mod limits;
 mod supervisor;
 
 mod access;
@@ -35,6 +36,7 @@ mod tied_child;
 mod failure;
 mod locks;
 mod log_file;
+mod spare;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -86,6 +86,16 @@ impl Place {
         self.root.join("supervisor.log")
     }
 
+    /// What the server's own configuration file says besides its command line: limits that change with the room on disk.
+    pub(super) fn limits_file(&self) -> PathBuf {
+        self.root.join("postgresql.conf")
+    }
+
+    /// Room for a recovery.
+    pub(super) fn spare_file(&self) -> PathBuf {
+        self.root.join("spare")
+    }
+
     pub(super) fn program(&self, name: &str) -> PathBuf {
         self.install.join("bin").join(name)
     }

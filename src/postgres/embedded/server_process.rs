@@ -79,6 +79,11 @@ impl ServerProcess {
         self.child.try_wait()
     }
 
+    /// Lets the server read its configuration file again.
+    pub(super) fn reload(&self) -> io::Result<()> {
+        Ok(kill_process(Pid::from_child(&self.child), Signal::HUP)?)
+    }
+
     /// Shuts the server down, politely first, and waits until it is gone.
     pub(super) fn stop(&mut self) {
         for (signal, patience) in [(Signal::INT, FAST_SHUTDOWN), (Signal::QUIT, IMMEDIATE_SHUTDOWN)] {

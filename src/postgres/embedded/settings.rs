@@ -1,9 +1,11 @@
-//! The server's settings, given on its command line so that no file in the data directory overrules them.
+//! The server's settings, given on its command line so that no file overrules them. What changes while it runs stands in
+//! [`super::limits`].
 
 use std::ffi::OsString;
 use std::path::Path;
 
 use crate::config::Embedded;
+use crate::room;
 
 use super::place::Place;
 
@@ -18,7 +20,6 @@ const FIXED: &[(&str, &str)] = &[
     // No replica: the smallest log.
     ("wal_level", "minimal"),
     ("max_wal_senders", "0"),
-    ("max_wal_size", "2GB"),
     ("checkpoint_timeout", "15min"),
     ("fsync", "on"),
     ("full_page_writes", "on"),
@@ -59,6 +60,7 @@ pub(super) fn arguments(place: &Place, settings: &Embedded, socket_directory: &P
         // After a crash: one call instead of an fsync of each of the files, which are many with many projects.
         set("recovery_init_sync_method", "syncfs".into());
     }
+    set("config_file", place.limits_file().into());
     set("hba_file", place.hba_file().into());
     set("ident_file", place.ident_file().into());
     set("shared_buffers", format!("{}MB", settings.shared_buffers_mb).into());
@@ -73,8 +75,8 @@ pub(super) fn arguments(place: &Place, settings: &Embedded, socket_directory: &P
 fn maintenance_workers(settings: &Embedded) -> u32 {
     let needed =
         u64::from(settings.maintenance_work_mem_mb + settings.maintenance_work_mem_mb / 8) * 1024 * 1024;
-    let enough = match rustix::fs::statvfs("/dev/shm") {
-        Ok(shared_memory) => shared_memory.f_bavail * shared_memory.f_frsize > needed,
+    let enough = match room::free(Path::new("/dev/shm")) {
+        Ok(free) => free > needed,
         // No such file system: the platform bounds shared memory in another way.
         Err(_) => true,
     };

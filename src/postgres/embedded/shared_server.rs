@@ -35,6 +35,8 @@ pub struct EmbeddedOptions {
     pub supervisor: PathBuf,
     /// The operator's choices.
     pub settings: Embedded,
+    /// `server.disk_free_bytes_min`: how much of the disk is to stay free.
+    pub disk_free_bytes_min: u64,
 }
 
 /// A user of the running cluster: the server stays up at least until this is dropped.
@@ -145,7 +147,11 @@ fn answering(place: &Place) -> Option<Postmaster> {
 
 /// Starts a supervisor and waits for its report.
 fn start_supervisor(options: &EmbeddedOptions, place: &Place, deadline: Instant) -> Result<(), Fault> {
-    let order = Order { place: place.clone(), settings: options.settings.clone() };
+    let order = Order {
+        place: place.clone(),
+        settings: options.settings.clone(),
+        disk_free_bytes_min: options.disk_free_bytes_min,
+    };
     let order = serde_json::to_string(&order).map_err(|error| {
         Fault::internal("the embedded Postgres needs a directory with a UTF-8 name", error)
     })?;

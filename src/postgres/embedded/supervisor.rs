@@ -14,13 +14,15 @@ use serde::{Deserialize, Serialize};
 use crate::clock::{Clock, SystemClock, iso_millis};
 use crate::config::Embedded;
 use crate::contract::Fault;
+use crate::room;
 
 use super::failure::Carried;
 use super::idleness::{Idleness, Users};
+use super::limits::Limits;
 use super::locks::{self, Kind};
 use super::place::Place;
 use super::server_process::ServerProcess;
-use super::{creation, failure, install_copy, log_file};
+use super::{creation, failure, install_copy, log_file, spare};
 
 pub(super) const MODE: &str = "postgres-supervisor";
 
@@ -31,12 +33,18 @@ const CRASHES_MAX: usize = 5;
 const CRASH_WINDOW: Duration = Duration::from_secs(60);
 /// A newcomer that asks whether there is a supervisor holds its lock for a moment.
 const LOCK_PATIENCE: Duration = Duration::from_secs(1);
+/// With less room than two segments of its log the server may not start.
+const SCARCE: u64 = 32 * 1024 * 1024;
+/// Between looks at the room on disk.
+const ROOM_EVERY: Duration = Duration::from_secs(1);
 
 /// What the starting process wants, as the argument of the mode.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Order {
     pub(super) place: Place,
     pub(super) settings: Embedded,
+    /// How much of the disk is to stay free.
+    pub(super) disk_free_bytes_min: u64,
 }
 
 /// The one line on stdout that answers the starting process.
@@ -96,6 +104,8 @@ struct Supervisor {
     server: ServerProcess,
     idleness: Idleness,
     crashes: Vec<Instant>,
+    limits: Limits,
+    looked_for_room: Instant,
     /// Held for as long as this process lives.
     _lock: File,
 }
@@ -115,9 +125,13 @@ impl Supervisor {
         let users = locks::open(&place.users_lock())?;
         let linger = Duration::from_millis(order.settings.linger_ms);
         let idleness = Idleness::new(&place.users_lock(), users, linger);
-        let server = ServerProcess::start(place, &order.settings, start_deadline(&order.settings))?;
+        let (server, limits) = start_server(&order)?;
         note("started");
-        Ok(Some(Self { order, server, idleness, crashes: Vec::new(), _lock: lock }))
+        let now = Instant::now();
+        let mut supervisor =
+            Self { order, server, idleness, crashes: Vec::new(), limits, looked_for_room: now, _lock: lock };
+        supervisor.keep_room();
+        Ok(Some(supervisor))
     }
 
     /// Looks after the server until nobody needs it.
@@ -130,6 +144,9 @@ impl Supervisor {
                 Users::Unfounded => return self.leave("the cluster's directory is gone"),
             }
             log_file::bound(&self.order.place.server_log());
+            if self.looked_for_room.elapsed() >= ROOM_EVERY {
+                self.keep_room();
+            }
             match self.server.exited() {
                 Ok(None) => {}
                 Ok(Some(status)) => {
@@ -151,10 +168,34 @@ impl Supervisor {
         if self.crashes.len() > CRASHES_MAX {
             return Err(failure::unavailable("The embedded Postgres keeps crashing."));
         }
-        let Order { place, settings } = &self.order;
-        self.server = ServerProcess::start(place, settings, start_deadline(settings))?;
+        (self.server, self.limits) = start_server(&self.order)?;
         note("started again");
         Ok(())
+    }
+
+    /// Makes the spare file anew where there is room for it, and bounds what the server takes of what is left.
+    fn keep_room(&mut self) {
+        self.looked_for_room = Instant::now();
+        let Order { place, disk_free_bytes_min: least, .. } = &self.order;
+        let spare = place.spare_file();
+        match spare::give_first_part(&spare).and_then(|gave| spare::keep(&spare, *least).map(|()| gave)) {
+            Ok(true) => {
+                note("nothing is left on the disk: the first part of the spare file is given to the server")
+            }
+            Ok(false) => {}
+            Err(error) => note(&format!("the spare file was not made: {error}")),
+        }
+        let limits = Limits::now(place, *least, Some(&self.limits));
+        if limits == self.limits {
+            return;
+        }
+        match limits.write(place).and_then(|()| self.server.reload()) {
+            Ok(()) => {
+                note(&format!("room on disk changed: {limits}"));
+                self.limits = limits;
+            }
+            Err(error) => note(&format!("the limits of the server were not changed: {error}")),
+        }
     }
 
     fn leave(mut self, why: &str) -> ExitCode {
@@ -163,6 +204,31 @@ impl Supervisor {
         note("stopped");
         ExitCode::SUCCESS
     }
+}
+
+/// Starts the server; where it does not start for want of room, once more with the room of the spare file.
+fn start_server(order: &Order) -> Result<(ServerProcess, Limits), Fault> {
+    let Order { place, settings, disk_free_bytes_min: least } = order;
+    let start = || -> Result<(ServerProcess, Limits), Fault> {
+        let limits = Limits::now(place, *least, None);
+        limits.write(place).map_err(|error| failure::io("write its limits", &place.limits_file(), error))?;
+        Ok((ServerProcess::start(place, settings, start_deadline(settings))?, limits))
+    };
+    match start() {
+        Err(fault) if is_full(place, &fault) => {
+            if !spare::give(&place.spare_file()) {
+                return Err(failure::full(fault));
+            }
+            note(&format!("the disk is full, the spare file is given to the server: {fault}"));
+            start().map_err(|fault| if is_full(place, &fault) { failure::full(fault) } else { fault })
+        }
+        started => started,
+    }
+}
+
+/// Whether the server did not start for want of room. Where there is none its log cannot say so either.
+fn is_full(place: &Place, fault: &Fault) -> bool {
+    failure::is_full(fault) || room::free(&place.root).is_ok_and(|free| free < SCARCE)
 }
 
 fn start_deadline(settings: &Embedded) -> Instant {

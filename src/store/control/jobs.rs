@@ -12,7 +12,7 @@ use crate::store::project::sizes::Measured;
 
 use super::lost_jobs::LOST;
 pub(in crate::store) use super::lost_jobs::take_away;
-pub use super::lost_jobs::{give_up, requeue_expired};
+pub use super::lost_jobs::{give_up, put_back, requeue_expired};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ use sqlx::Row;
 use super::condition::Condition;
 use super::filter::Within;
 use super::index_state::{self, Fence};
-use super::sizes::Measured;
+use super::sizes::{self, Measured};
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::{ProjectTx, Store};
@@ -176,7 +176,7 @@ pub async fn stale_terms(tx: &mut ProjectTx) -> Result<Measured, Fault> {
 /// Searches go on meanwhile; the caller is the only writer.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` when another run took over.
+/// `ILLEGAL_STATE` when another run took over; `STORAGE_UNAVAILABLE` without room for the indexes.
 pub async fn ensure_terms_index(
     store: &Store,
     project: &Project,
@@ -189,6 +189,7 @@ pub async fn ensure_terms_index(
         tx.commit().await?;
         return Ok(false);
     }
+    store.room().require(sizes::of(&mut tx, &["lexical", "facts", "comments", "names"]).await?).await?;
     tx.lift_timeout().await?;
     tx.execute(sql(format!("SET LOCAL maintenance_work_mem = '{maintenance_work_mem_mb}MB'"))).await?;
     for text in [

@@ -68,6 +68,15 @@ pub async fn tables(tx: &mut ProjectTx) -> Result<Vec<TableSize>, Fault> {
         .collect()
 }
 
+/// Bytes of some tables and their oversized values, without indexes: what an index over them takes at most, roughly.
+///
+/// # Errors
+/// Storage faults.
+pub async fn of(tx: &mut ProjectTx, names: &[&str]) -> Result<u64, Fault> {
+    let all = tables(tx).await?;
+    Ok(all.iter().filter(|table| names.contains(&table.table.as_str())).map(|table| table.bytes).sum())
+}
+
 /// Bytes of all tables and indexes of the project's schema.
 ///
 /// # Errors

@@ -7,7 +7,7 @@ use sqlx::postgres::PgRow;
 use super::condition::Condition;
 use super::filter::{Filter, Within, chunks_with_facts};
 use super::index_state::{self, Fence};
-use super::sizes::Measured;
+use super::sizes::{self, Measured};
 use crate::contract::Fault;
 use crate::postgres::sql;
 use crate::store::door::{ProjectTx, Store};
@@ -251,7 +251,7 @@ pub async fn remove_some_orphans(
 /// caller is the only writer.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` when another run took over.
+/// `ILLEGAL_STATE` when another run took over; `STORAGE_UNAVAILABLE` without room for the index.
 pub async fn ensure_hnsw(
     store: &Store,
     project: &Project,
@@ -266,6 +266,8 @@ pub async fn ensure_hnsw(
         tx.commit().await?;
         return Ok(false);
     }
+    // The index holds every vector once more, with its neighbours.
+    store.room().require(sizes::of(&mut tx, &["vectors"]).await?.saturating_mul(3) / 2).await?;
     tx.lift_timeout().await?;
     tx.execute(sql(format!("SET LOCAL maintenance_work_mem = '{maintenance_work_mem_mb}MB'"))).await?;
     let vectors = tx.table("vectors");

@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::answer;
 use super::guard::RequestId;
-use crate::app::{App, blocking};
+use crate::app::App;
 use crate::contract::{ErrorCode, Fault};
 use crate::telemetry::older_format;
 use crate::tenancy::Scope;
@@ -89,17 +89,7 @@ async fn database(app: &App) -> Result<(), String> {
 }
 
 async fn disk(app: &App) -> Result<(), String> {
-    let (home, least) = (app.layout.home().to_owned(), app.config.server.disk_free_bytes_min);
-    let free = blocking(move || {
-        rustix::fs::statvfs(&home)
-            .map(|facts| facts.f_bavail.saturating_mul(facts.f_frsize))
-            .map_err(|e| Fault::internal("The disk cannot be asked.", e))
-    });
-    match free.await {
-        Ok(free) if free >= least => Ok(()),
-        Ok(free) => Err(format!("Only {} MiB are free where data are kept.", free >> 20)),
-        Err(fault) => Err(fault.message),
-    }
+    app.room().require(0).await.map_err(|fault| fault.message)
 }
 
 /// `GET /metrics`: for Prometheus, as OpenMetrics where that is asked for. With keys, only for those with the scope `admin`.

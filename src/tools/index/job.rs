@@ -103,6 +103,7 @@ async fn prepare(call: &Call, wanted: &Wanted<'_>) -> Result<(Project, Repositor
     let path = named(call, repo)?;
     call.about_repo(path.to_string_lossy());
     let allowed = indexable(call, project_id).await?;
+    call.app.room().require(0).await?;
     let settings = call.app.config.indexing.clone();
     let known = call.project_if_any(project_id).await?.is_some();
     let root = crate::app::blocking(move || {

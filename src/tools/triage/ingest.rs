@@ -126,6 +126,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
                 .with_hint("payload is the report itself, for callers without a file on the server."));
         }
     };
+    call.app.room().require(0).await?;
     let project = call.project_for_writing(project_id).await?;
     let store = call.app.store().await?;
     triage::prepare(store, &project).await?;

@@ -14,9 +14,13 @@ use zip::{CompressionMethod, ZipWriter};
 use super::format::{FORMAT, MANIFEST, Manifest, Model, ModuleVersion, PIECES, Table, entry, hex};
 use crate::contract::{ErrorCode, Fault, TOOLING_VERSION};
 use crate::failpoints;
+use crate::room::Room;
 use crate::store::transfer::Departure;
 use crate::store::{Project, Store};
 use crate::upkeep::folder;
+
+/// Bytes between two looks at the room on disk.
+const LOOK_BYTES: u64 = 4 * 1024 * 1024;
 
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,7 +42,8 @@ pub struct Exported {
 /// Writes the project as it is now into `file`, which must not exist. `now` is what the manifest says of the time.
 ///
 /// # Errors
-/// `INVALID_REQUEST` when the file exists; `PERMISSION_DENIED` and `INTERNAL` as the disk says; `CANCELLED`; storage faults.
+/// `INVALID_REQUEST` when the file exists; `PERMISSION_DENIED` and `INTERNAL` as the disk says, `STORAGE_UNAVAILABLE` without
+/// room on it; `CANCELLED`; storage faults.
 /// Nothing is left of a file that was not finished.
 pub async fn export(
     store: &Store,
@@ -52,6 +57,8 @@ pub async fn export(
         return Err(Fault::new(ErrorCode::InvalidRequest, format!("{} exists already.", file.display()))
             .with_hint("Give the name of a new file."));
     }
+    let room = store.room().and("the archive", file);
+    room.require(0).await?;
     let aside = Aside::of(file);
     let path = aside.0.clone();
     let mut zip = folder::off(move || {
@@ -70,7 +77,8 @@ pub async fn export(
             let (columns, rows) = departure.describe(table).await?;
             let (to, from) = mpsc::channel(PIECES);
             let name = entry(module.name, table);
-            let writing = tokio::task::spawn_blocking(move || put(zip, &name, from));
+            let kept = room.clone();
+            let writing = tokio::task::spawn_blocking(move || put(zip, &name, from, &kept));
             let sent = departure.send(table, &columns, &to).await;
             drop(to);
             let written =
@@ -134,13 +142,22 @@ impl Drop for Aside {
 
 type Put = (ZipWriter<File>, u64, String);
 
-fn put(mut zip: ZipWriter<File>, name: &str, mut from: mpsc::Receiver<Vec<u8>>) -> Result<Put, Fault> {
+fn put(
+    mut zip: ZipWriter<File>,
+    name: &str,
+    mut from: mpsc::Receiver<Vec<u8>>,
+    room: &Room,
+) -> Result<Put, Fault> {
     let failed = |error| folder::refused("write the archive", error);
-    let (mut hasher, mut bytes) = (Sha256::new(), 0);
+    let (mut hasher, mut bytes, mut looked) = (Sha256::new(), 0, 0);
     zip.start_file(name, options()).map_err(|error| failed(error.into()))?;
     while let Some(piece) = from.blocking_recv() {
         hasher.update(&piece);
         bytes += piece.len() as u64;
+        if bytes - looked >= LOOK_BYTES {
+            looked = bytes;
+            room.check()?;
+        }
         zip.write_all(&piece).map_err(failed)?;
     }
     Ok((zip, bytes, hex(&hasher.finalize())))

@@ -19,9 +19,13 @@ use super::format::{
 use crate::beneath;
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::failpoints;
+use crate::room::Room;
 use crate::store::transfer::{Arrival, Module};
 use crate::store::{Fence, Store, lexical, vectors};
 use crate::upkeep::folder;
+
+/// Pieces of the archive between two looks at the room on disk: 4 MB.
+const PIECES_A_LOOK: u64 = 16;
 
 /// What was made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -59,7 +63,7 @@ type Archive = ZipArchive<File>;
 /// # Errors
 /// `NOT_FOUND` when there is no such file; `DOWNLOAD_VERIFY_FAILED` when it is not what an export wrote, `ARCHIVE_UNSAFE` and
 /// `ARCHIVE_TOO_LARGE` when it cannot be; `ILLEGAL_STATE` when the project exists, or another version of the program wrote
-/// the archive; `CANCELLED`; storage faults. Nothing is left of a project that was not finished.
+/// the archive; `STORAGE_UNAVAILABLE` without room for its rows; `CANCELLED`; storage faults. Nothing is left of a project that was not finished.
 pub async fn import(
     store: &Store,
     file: &Path,
@@ -71,6 +75,8 @@ pub async fn import(
 ) -> Result<Imported, Fault> {
     let (path, stop) = (file.to_owned(), cancel.clone());
     let (archive, manifest) = folder::off(move || examine(&path, settings.bytes_max, &stop)).await?;
+    let bytes = manifest.tables.iter().map(|table| table.bytes).fold(0, u64::saturating_add);
+    store.room().require(bytes).await?;
     let archive = Arc::new(Mutex::new(archive));
     let id = match id {
         Some(id) => id,
@@ -86,9 +92,10 @@ pub async fn import(
         }
         let (to, mut from) = mpsc::channel(PIECES);
         let (archive, place, stop) = (Arc::clone(&archive), entry(&table.module, name), cancel.clone());
+        let room = store.room().clone();
         let reading = tokio::task::spawn_blocking(move || {
             let mut archive = archive.lock().unwrap_or_else(PoisonError::into_inner);
-            take(&mut archive, &place, &to, &stop);
+            take(&mut archive, &place, &to, &stop, &room);
         });
         let came = arrival.receive(name, &columns, &mut from).await;
         drop(from);
@@ -216,10 +223,14 @@ fn take(
     place: &str,
     to: &mpsc::Sender<Result<Vec<u8>, Fault>>,
     cancel: &CancellationToken,
+    room: &Room,
 ) {
     let mut send = || -> Result<(), Fault> {
         let mut entry = archive.by_name(place).map_err(unreadable)?;
-        loop {
+        for count in 0_u64.. {
+            if count % PIECES_A_LOOK == 0 {
+                room.check()?;
+            }
             if cancel.is_cancelled() {
                 return Err(Fault::new(
                     ErrorCode::Cancelled,
@@ -232,6 +243,7 @@ fn take(
                 return Ok(());
             }
         }
+        Ok(())
     };
     if let Err(fault) = send() {
         // Nobody receives any more: the import failed already, for a reason of its own.

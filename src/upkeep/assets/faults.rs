@@ -9,6 +9,11 @@ use crate::contract::{ErrorCode, Fault};
 
 /// The disk would not do it.
 pub(super) fn io(doing: &str, error: io::Error) -> Fault {
+    if error.kind() == io::ErrorKind::StorageFull {
+        return Fault::new(ErrorCode::StorageUnavailable, format!("Could not {doing}: the disk is full."))
+            .with_hint("Free disk space below PAIROFCLEATS_HOME and try again.")
+            .with_source(error);
+    }
     Fault::internal(format!("Could not {doing}: {}.", error.kind()), error)
         .with_hint("Check that the disk has room and that this user may write below PAIROFCLEATS_HOME.")
 }

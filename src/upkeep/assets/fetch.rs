@@ -10,6 +10,7 @@ use super::manifest::{Asset, Wheel};
 use super::progress::Reporter;
 use super::{faults, pip};
 use crate::contract::Fault;
+use crate::room::Room;
 
 /// Where wheels come from and where they are kept.
 pub(super) struct Sources<'a> {
@@ -21,6 +22,8 @@ pub(super) struct Sources<'a> {
     pub(super) from: Option<&'a Path>,
     /// Longest time of one download.
     pub(super) download_ms: u64,
+    /// The file systems that must keep room.
+    pub(super) room: Room,
 }
 
 /// A wheel whose sha256 is the manifest's. Must be called by one process at a time.

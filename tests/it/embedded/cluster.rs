@@ -44,6 +44,7 @@ impl Cluster {
                 maintenance_work_mem_mb: 32,
                 connections_max: 40,
             },
+            disk_free_bytes_min: 64 << 20,
         };
         Self { home, options }
     }

@@ -22,6 +22,7 @@ fn file_of(home: &Path, table: &str) -> PathBuf {
         cluster: layout.cluster(),
         supervisor: PROGRAM.into(),
         settings: config.embedded,
+        disk_free_bytes_min: config.server.disk_free_bytes_min,
     };
     let server = ensure_running(&options).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

@@ -24,8 +24,8 @@ impl User {
             .spawn()
             .unwrap();
         let mut input = child.stdin.take().unwrap();
-        let EmbeddedOptions { install, cluster, supervisor, settings } = options;
-        let order = (install, cluster, supervisor, settings);
+        let EmbeddedOptions { install, cluster, supervisor, settings, disk_free_bytes_min } = options;
+        let order = (install, cluster, supervisor, settings, disk_free_bytes_min);
         writeln!(input, "{}", serde_json::to_string(&order).unwrap()).unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { child, input: Some(input), output }
@@ -64,8 +64,8 @@ fn a_user() {
     let mut lines = std::io::stdin().lines();
     // Started by hand (or with all ignored tests), there is nobody to serve.
     let Some(Ok(order)) = lines.next() else { return };
-    let (install, cluster, supervisor, settings) = serde_json::from_str(&order).unwrap();
-    let options = EmbeddedOptions { install, cluster, supervisor, settings };
+    let (install, cluster, supervisor, settings, disk_free_bytes_min) = serde_json::from_str(&order).unwrap();
+    let options = EmbeddedOptions { install, cluster, supervisor, settings, disk_free_bytes_min };
     let begun = Instant::now();
     let server = ensure_running(&options).unwrap();
     println!("\nuser: up in {:?}", begun.elapsed());

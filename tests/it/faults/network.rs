@@ -23,7 +23,7 @@ use crate::kills::digest;
 type Before = Box<dyn Fn(u64) + Send + Sync>;
 
 /// Counts how often each text is embedded, and lets something happen at a certain moment of a run.
-struct Watched {
+pub(super) struct Watched {
     stub: StubEmbedder,
     calls: AtomicU64,
     texts: Mutex<BTreeMap<String, u32>>,
@@ -31,12 +31,12 @@ struct Watched {
 }
 
 impl Watched {
-    fn new(before: impl Fn(u64) + Send + Sync + 'static) -> Arc<Self> {
+    pub(super) fn new(before: impl Fn(u64) + Send + Sync + 'static) -> Arc<Self> {
         let (stub, calls, texts) = (StubEmbedder::default(), AtomicU64::new(0), Mutex::default());
         Arc::new(Self { stub, calls, texts, before: Box::new(before) })
     }
 
-    fn embedded_twice(&self) -> Vec<String> {
+    pub(super) fn embedded_twice(&self) -> Vec<String> {
         let texts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
         texts.iter().filter(|(_, times)| **times > 1).map(|(text, _)| text.clone()).collect()
     }
