@@ -87,6 +87,7 @@ pub(super) fn cluster(home: &Path) -> EmbeddedServer {
         cluster: layout.cluster(),
         supervisor: PROGRAM.into(),
         settings: config.embedded,
+        disk_free_bytes_min: config.server.disk_free_bytes_min,
     };
     ensure_running(&options).unwrap()
 }
