@@ -2,6 +2,9 @@
 //!
 //! `PAIROFCLEATS_FAILPOINT=index.batch_written:2` ends the process when it comes to that place for the second time. Nothing is
 //! cleaned up. Whoever adds a step that writes adds a place behind it; the tests go through all of them.
+//!
+//! `PAIROFCLEATS_LIE=open:3:client-b` makes a look-up of a project say something else each third time: that the project is
+//! `client-b`. What stands behind the look-up must notice.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,6 +51,30 @@ static WANTED: LazyLock<Option<(String, usize)>> = LazyLock::new(|| {
     let (name, count) = text.rsplit_once(':').unwrap_or((&text, "1"));
     Some((name.to_owned(), count.parse().unwrap_or(1)))
 });
+
+/// Every look-up that can be made to lie: which project a call is about; which project has that id; whose role its
+/// transactions run as.
+pub const LIES: &[&str] = &["resolve", "open", "role"];
+
+/// Which look-up lies, each how-manieth time, and what it says.
+static LIE: LazyLock<Option<(String, usize, String)>> = LazyLock::new(|| {
+    let text = config::lie()?;
+    let mut parts = text.splitn(3, ':');
+    Some((parts.next()?.to_owned(), parts.next()?.parse().ok()?, parts.next()?.to_owned()))
+});
+
+/// What the look-up `name` says instead of the truth, if it lies this time. In release builds none does.
+#[must_use]
+pub fn lie(name: &'static str) -> Option<&'static str> {
+    if !cfg!(debug_assertions) {
+        return None;
+    }
+    debug_assert!(LIES.contains(&name), "{name} is not in the list of lies");
+    static ASKED: AtomicUsize = AtomicUsize::new(0);
+    let (wanted, each, said) = LIE.as_ref()?;
+    let lies = wanted == name && (ASKED.fetch_add(1, Ordering::Relaxed) + 1) % (*each).max(1) == 0;
+    lies.then_some(said.as_str())
+}
 
 /// Comes to a place. In release builds this is nothing.
 pub fn reach(name: &'static str) {

@@ -102,6 +102,13 @@ pub fn failpoint() -> Option<String> {
     std::env::var("PAIROFCLEATS_FAILPOINT").ok()
 }
 
+/// Which look-up of a project a test lets lie (`failpoints`).
+#[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
+#[must_use]
+pub fn lie() -> Option<String> {
+    std::env::var("PAIROFCLEATS_LIE").ok()
+}
+
 /// Whether the environment has a variable of that name, for switches that are other programs' own.
 #[expect(clippy::disallowed_methods, reason = "config/ is the one reader of the environment")]
 #[must_use]

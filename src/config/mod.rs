@@ -8,5 +8,5 @@ mod load;
 mod sections;
 
 pub use layout::{Layout, default_home};
-pub use load::{ConfigError, Overrides, failpoint, is_dumb_terminal, is_set, load};
+pub use load::{ConfigError, Overrides, failpoint, is_dumb_terminal, is_set, lie, load};
 pub use sections::*;

@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::{reveal, revealed};
+
 /// One row of the public error table (`contracts/errors.json`).
 #[derive(Debug, Clone, Serialize)]
 pub struct ErrorInfo {
@@ -138,6 +140,16 @@ impl Fault {
         Self::new(ErrorCode::Internal, context)
             .with_source(source)
             .with_hint("Look at the server's log and report it with the request id.")
+    }
+
+    /// Shows what is invisible or reorders in its texts, which may quote names of strangers' files.
+    pub fn reveal(&mut self) {
+        for text in
+            [Some(&mut self.message), self.hint.as_mut(), self.local_hint.as_mut()].into_iter().flatten()
+        {
+            *text = revealed(text).into_owned();
+        }
+        self.details.as_mut().map(reveal);
     }
 
     /// Adds what to do.

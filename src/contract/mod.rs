@@ -17,4 +17,4 @@ pub use error::{ErrorCode, ErrorInfo, Fault, error_table};
 pub use project_id::{PROJECT_ID_CHARS_MAX, PROJECT_ID_PATTERN, ProjectId, ProjectIdError};
 pub use refusal::{Refusal, Violation};
 pub use version::{SCHEMA_MAJOR, SCHEMA_VERSION, TOOLING_VERSION};
-pub use visible::{reveal, visible, visible_line};
+pub use visible::{hidden_again, reveal, revealed, visible, visible_line};

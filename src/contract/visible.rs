@@ -28,21 +28,58 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// `text` with its invisible and reordering characters shown as [`reveal`] shows them.
+#[must_use]
+pub fn revealed(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_invisible) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for char in text.chars() {
+        if is_invisible(char) {
+            // Writing to a String cannot fail.
+            let _ = write!(shown, "\\u{{{:x}}}", u32::from(char));
+        } else {
+            shown.push(char);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// `text` with the characters that [`visible`] or [`revealed`] showed as `\u{…}` in their places again, if it has such: the
+/// name of a file as it is, from what an answer called it.
+#[must_use]
+pub fn hidden_again(text: &str) -> Option<String> {
+    let mut hidden = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\\u{") {
+        let (before, shown) = rest.split_at(at);
+        hidden.push_str(before);
+        let code = shown[3..].split_once('}').and_then(|(code, behind)| {
+            let char = char::from_u32(u32::from_str_radix(code, 16).ok()?)?;
+            is_hidden(char).then_some((char, behind))
+        });
+        match code {
+            Some((char, behind)) => {
+                hidden.push(char);
+                rest = behind;
+            }
+            None => {
+                hidden.push_str(&shown[..3]);
+                rest = &shown[3..];
+            }
+        }
+    }
+    hidden.push_str(rest);
+    (hidden != text).then_some(hidden)
+}
+
 /// Shows every invisible or reordering character in the strings of `value`; true if there was one. Control
 /// characters stay: JSON escapes them.
 pub fn reveal(value: &mut Value) -> bool {
     match value {
         Value::String(text) if text.contains(is_invisible) => {
-            let mut shown = String::with_capacity(text.len() + 16);
-            for char in text.chars() {
-                if is_invisible(char) {
-                    // Writing to a String cannot fail.
-                    let _ = write!(shown, "\\u{{{:x}}}", u32::from(char));
-                } else {
-                    shown.push(char);
-                }
-            }
-            *text = shown;
+            *text = revealed(text).into_owned();
             true
         }
         Value::Array(items) => items.iter_mut().fold(false, |found, item| reveal(item) | found),
@@ -86,6 +123,17 @@ mod tests {
             serde_json::json!({ "a": ["x\\u{202e}y", 1, "\u{1b}[0m\r\n"], "b": { "c": "ü 👍" } })
         );
         assert!(!reveal(&mut value), "nothing is left");
+    }
+
+    #[test]
+    fn what_is_shown_leads_back() {
+        for name in ["a\u{202e}b.py", "\u{1b}]0;x\u{7}.py", "\u{e0041}\u{200b}"] {
+            assert_eq!(hidden_again(&visible(name)).as_deref(), Some(name));
+        }
+        assert_eq!(hidden_again(&revealed("a\u{202e}b\u{1b}")).as_deref(), Some("a\u{202e}b\u{1b}"));
+        for plain in ["a.py", "\\u{61}", "\\u{", "\\u{110000}", "\\u{x}", "dir\\u"] {
+            assert_eq!(hidden_again(plain), None, "{plain}");
+        }
     }
 
     #[test]

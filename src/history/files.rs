@@ -10,7 +10,8 @@ use gix::ObjectId;
 use gix::bstr::BString;
 
 use super::line_diff::{LineDiff, lines};
-use super::repository::{Change, Commit};
+use super::repository::Commit;
+use super::tree_changes::Change;
 use super::{History, Limits};
 
 /// What the history says of one file, as `git log -- <file>` would: a merge counts only where the file differs from
@@ -108,7 +109,7 @@ impl<'a> Walk<'a> {
     fn run(&mut self) -> gix::Result<bool> {
         let Some(head) = self.history.head_id() else { return Ok(true) };
         let tree = self.history.folder_of(self.history.commit(head)?.tree)?;
-        for Change { path, .. } in self.history.changes(None, tree)? {
+        for Change { path, .. } in self.history.changes(None, tree, &|| self.stopped())? {
             self.names.push(String::from_utf8(path.to_vec()).ok());
             self.ids.insert(path, self.found.len() as FileId);
             self.found.push(None);
@@ -188,6 +189,9 @@ impl<'a> Walk<'a> {
     ) -> gix::Result<Result<(), Stop>> {
         let mut differ = files;
         for parent in &commit.parents {
+            if self.stopped() {
+                return Ok(Err(Stop));
+            }
             let mut same = differ.clone();
             differ = FileSet::default();
             for (file, _) in self.changes(Some(*parent), commit, &same)? {
@@ -219,7 +223,8 @@ impl<'a> Walk<'a> {
             Some(parent) => self.history.folder_of(self.history.commit(parent)?.tree)?,
             None => None,
         };
-        let changes = self.history.changes(old, self.history.folder_of(commit.tree)?)?;
+        let new = self.history.folder_of(commit.tree)?;
+        let changes = self.history.changes(old, new, &|| self.stopped())?;
         let known = changes.into_iter().filter_map(|change| Some((*self.ids.get(&change.path)?, change)));
         Ok(known.filter(|(file, _)| files.contains(*file)).collect())
     }

@@ -29,7 +29,7 @@ impl History {
         let mut blame = Blame::new(self, limits, lines(text.as_bytes()).count());
         let known = blame.run(path, text).unwrap_or_else(|error| {
             tracing::debug!(path, %error, "the authors of lines are unknown");
-            Err(Unknown::ForGood)
+            Err(if blame.is_late() { Unknown::OutOfTime } else { Unknown::ForGood })
         });
         known.map(|()| blame.authors)
     }
@@ -49,6 +49,9 @@ pub enum Unknown {
 
 /// A version of the file that may have brought lines: where, and as which of the followed paths.
 type Suspect = (ObjectId, usize);
+
+/// The time is over.
+struct Late;
 
 struct Blame<'a> {
     history: &'a History,
@@ -101,23 +104,37 @@ impl<'a> Blame<'a> {
             if commits_seen >= self.limits.commits_max {
                 return Ok(FOR_GOOD);
             }
-            if Instant::now() >= self.deadline {
+            if self.is_late() {
                 return Ok(Err(Unknown::OutOfTime));
             }
             commits_seen += 1;
-            self.look_at(suspect, blob, runs)?;
+            if self.look_at(suspect, blob, runs)?.is_err() {
+                return Ok(Err(Unknown::OutOfTime));
+            }
         }
         Ok(Ok(()))
     }
 
+    fn is_late(&self) -> bool {
+        Instant::now() >= self.deadline
+    }
+
     /// Passes lines on to the parents that have them; the rest is this commit's.
-    fn look_at(&mut self, (id, path): Suspect, blob: ObjectId, runs: Vec<Run>) -> gix::Result<()> {
+    fn look_at(
+        &mut self,
+        (id, path): Suspect,
+        blob: ObjectId,
+        runs: Vec<Run>,
+    ) -> gix::Result<Result<(), Late>> {
         let commit = self.history.commit(id)?;
         let mut versions = Vec::new();
         for parent in &commit.parents {
+            if self.is_late() {
+                return Ok(Err(Late));
+            }
             let tree = self.history.commit(*parent)?.tree;
             match self.paths[path].blob_in(self.history, tree)? {
-                Some(same) if same == blob => return self.pass((*parent, path), blob, runs),
+                Some(same) if same == blob => return self.pass((*parent, path), blob, runs).map(Ok),
                 Some(old) => versions.push(((*parent, path), old)),
                 None => {}
             }
@@ -136,7 +153,7 @@ impl<'a> Blame<'a> {
                 self.authors[start..end].fill(Some(Arc::clone(&author)));
             }
         }
-        Ok(())
+        Ok(Ok(()))
     }
 
     /// Answers the lines that no older version has.
@@ -201,7 +218,8 @@ impl<'a> Blame<'a> {
         let name = |path: &BString| path.rsplit(|byte| *byte == b'/').next().map(<[u8]>::to_vec);
         let new_name = name(&self.paths[path].path);
         let old_tree = self.history.commit(parent)?.tree;
-        let changes = self.history.changes(Some(old_tree), Some(commit.tree))?.into_iter();
+        let changes =
+            self.history.changes(Some(old_tree), Some(commit.tree), &|| self.is_late())?.into_iter();
         let mut deleted: Vec<(BString, ObjectId)> = changes
             .filter_map(|change| Some((change.path, change.old.filter(|_| change.new.is_none())?)))
             .collect();

@@ -5,6 +5,7 @@
 
 mod place;
 mod repository;
+mod tree_changes;
 
 mod checkout;
 mod line_diff;

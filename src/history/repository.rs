@@ -13,6 +13,7 @@ use gix::objs::{CommitRef, Find, FindHeader, TreeRefIter};
 use gix::odb::pack::cache;
 
 use super::place::{NoHistory, Place};
+use super::tree_changes::{Change, TreeChanges};
 
 /// Decoded objects that stay in memory, for each handle: neighbouring commits share most of their trees.
 const OBJECT_CACHE_BYTES: usize = 32 << 20;
@@ -24,6 +25,8 @@ const FOLDERS_MAX: usize = 500_000;
 const MAILMAP_BYTES_MAX: usize = 1 << 20;
 /// Largest object, and largest of those that a packed one is made of: a few bytes can unpack to gigabytes.
 const OBJECT_BYTES_MAX: usize = 64 << 20;
+/// Most parents of a commit. One with more is not read: each costs a comparison of two trees.
+const PARENTS_MAX: usize = 1000;
 /// Longest author's name in bytes; the rest is cut off.
 const NAME_BYTES_MAX: usize = 256;
 
@@ -92,13 +95,6 @@ pub(super) struct Author {
     pub(super) name: Arc<str>,
     /// Author date, seconds since the epoch.
     pub(super) authored_s: i64,
-}
-
-/// A file that differs between two trees. `None`: not there, or not a regular file (symlink, submodule).
-pub(super) struct Change {
-    pub(super) path: BString,
-    pub(super) old: Option<ObjectId>,
-    pub(super) new: Option<ObjectId>,
 }
 
 impl History {
@@ -207,11 +203,14 @@ impl History {
                 let decoded = CommitRef::from_bytes(&data, gix::hash::Kind::Sha1)?;
                 Commit {
                     tree: decoded.tree(),
-                    parents: decoded.parents().collect(),
+                    parents: decoded.parents().take(PARENTS_MAX + 1).collect(),
                     committed_s: decoded.committer()?.seconds(),
                 }
             }
         };
+        if commit.parents.len() > PARENTS_MAX {
+            return Err(refused("has more parents than are read", id));
+        }
         if self.cut_off.contains(&id) {
             commit.parents.clear();
         }
@@ -224,7 +223,7 @@ impl History {
         let Some(graph) = &self.graph else { return Ok(None) };
         let Some(commit) = graph.commit_by_id(id) else { return Ok(None) };
         let mut parents = Vec::new();
-        for parent in commit.iter_parents() {
+        for parent in commit.iter_parents().take(PARENTS_MAX + 1) {
             parents.push(graph.id_at(parent?).to_owned());
         }
         let committed_s = i64::try_from(commit.committer_timestamp()).unwrap_or(i64::MAX);
@@ -312,33 +311,28 @@ impl History {
             .map(|entry| entry.id))
     }
 
-    /// The regular files that differ between two trees; `None` is the empty tree.
-    pub(super) fn changes(&self, old: Option<ObjectId>, new: Option<ObjectId>) -> gix::Result<Vec<Change>> {
-        use gix::diff::tree::recorder::Change as Recorded;
+    /// The regular files that differ between two trees; `None` is the empty tree. `stopped` is asked on the way: a few
+    /// objects can be the trees of billions of files.
+    ///
+    /// # Errors
+    /// Objects that cannot be read, more changes than are kept, or that it was stopped.
+    pub(super) fn changes(
+        &self,
+        old: Option<ObjectId>,
+        new: Option<ObjectId>,
+        stopped: &dyn Fn() -> bool,
+    ) -> gix::Result<Vec<Change>> {
         if old == new {
             return Ok(Vec::new());
         }
         let tree = |id: Option<ObjectId>| id.map_or_else(|| Ok(Vec::new()), |id| self.tree(id));
         let (old, new) = (tree(old)?, tree(new)?);
-        let mut recorder = gix::diff::tree::Recorder::default();
+        let mut changes = TreeChanges::new(stopped);
         let before = TreeRefIter::from_bytes(&old, gix::hash::Kind::Sha1);
         let after = TreeRefIter::from_bytes(&new, gix::hash::Kind::Sha1);
-        gix::diff::tree(before, after, gix::diff::tree::State::default(), &self.objects, &mut recorder)
+        gix::diff::tree(before, after, gix::diff::tree::State::default(), &self.objects, &mut changes)
             .map_err(gix::Error::from_error)?;
-
-        let file = |mode: gix::objs::tree::EntryMode, id| mode.is_blob().then_some(id);
-        let changes = recorder.records.into_iter().map(|change| match change {
-            Recorded::Addition { entry_mode, oid, path, .. } => {
-                Change { path, old: None, new: file(entry_mode, oid) }
-            }
-            Recorded::Deletion { entry_mode, oid, path, .. } => {
-                Change { path, old: file(entry_mode, oid), new: None }
-            }
-            Recorded::Modification { previous_entry_mode, previous_oid, entry_mode, oid, path } => {
-                Change { path, old: file(previous_entry_mode, previous_oid), new: file(entry_mode, oid) }
-            }
-        });
-        Ok(changes.filter(|change| change.old.is_some() || change.new.is_some()).collect())
+        Ok(changes.into_files())
     }
 
     /// The content of a blob, where it is text of at most `bytes_max` bytes.

@@ -43,10 +43,9 @@ pub(super) async fn record(
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let known = history::known(&mut tx, repository_id).await?;
     tx.commit().await?;
-    let (opened, why_not) = match open(run).await? {
+    let (opened, why_not) = match open(run).await {
         Ok(opened) => (Some(opened), None),
-        Err(NoHistory::Absent) => (None, None),
-        Err(NoHistory::Refused(why)) => (None, Some(format!("Its git history was not read: {why}."))),
+        Err(why) => (None, sentence(why)),
     };
     let head = opened.as_ref().and_then(History::head);
     let Some(opened) = opened.filter(|_| head.is_some()) else {
@@ -58,10 +57,10 @@ pub(super) async fn record(
     let moved = head.as_ref().map(|head| head.commit.as_str()) != before
         || run.options.full
         || known.iter().all(|file| file.last_commit.is_none());
-    let known = if moved || has_news(opened.clone(), &known).await? {
+    let (known, why_not) = if moved || has_news(run, opened.clone(), &known).await {
         write_files(run, opened.clone(), known).await?
     } else {
-        known
+        (known, None)
     };
     // Only now: a run that ended before would leave the next one nothing to look for.
     if !run.cancel.is_cancelled() {
@@ -70,7 +69,15 @@ pub(super) async fn record(
     failpoints::reach("index.history_of_files");
     write_lines(run, opened, known).await?;
     failpoints::reach("index.history_of_lines");
-    Ok(None)
+    Ok(why_not.and_then(sentence))
+}
+
+/// What is told of a history that was not read; nothing where there is none.
+fn sentence(why: NoHistory) -> Option<String> {
+    match why {
+        NoHistory::Absent => None,
+        NoHistory::Refused(why) => Some(format!("Its git history was not read: {why}.")),
+    }
 }
 
 async fn note_head(run: &Run<'_>, repository_id: i64, head: Option<&Head>) -> Result<(), Fault> {
@@ -81,12 +88,18 @@ async fn note_head(run: &Run<'_>, repository_id: i64, head: Option<&Head>) -> Re
     tx.commit().await
 }
 
+/// What the work on a history comes to where the library that reads it panics: its objects are damaged, or made to do that.
+fn damaged(error: &tokio::task::JoinError) -> NoHistory {
+    tracing::warn!(%error, "reading the git history failed");
+    NoHistory::Refused("it is damaged; `git fsck` says more".to_owned())
+}
+
 /// Opens the history, unless it lies where nothing may be read.
-async fn open(run: &Run<'_>) -> Result<Result<History, NoHistory>, Fault> {
+async fn open(run: &Run<'_>) -> Result<History, NoHistory> {
     let root = run.root.to_owned();
     let allowed = AllowedRoots::of_project(&run.config.indexing, run.project.id());
     let opening = tokio::task::spawn_blocking(move || open_allowed(&root, &allowed));
-    opening.await.map_err(|error| Fault::internal("Reading the git history failed unexpectedly.", error))
+    opening.await.unwrap_or_else(|error| Err(damaged(&error)))
 }
 
 /// The git history of `root`, unless it lies outside what may be read. Blocks.
@@ -99,12 +112,15 @@ pub(super) fn open_allowed(root: &Path, allowed: &AllowedRoots) -> Result<Histor
     }
 }
 
-/// Whether HEAD holds a file of which nothing is known yet.
-async fn has_news(opened: History, known: &[KnownHistory]) -> Result<bool, Fault> {
+/// Whether HEAD holds a file of which nothing is known yet; also where the time ended before that was clear.
+async fn has_news(run: &Run<'_>, opened: History, known: &[KnownHistory]) -> bool {
     let strangers: Vec<String> =
         known.iter().filter(|file| file.last_commit.is_none()).map(|file| file.path.clone()).collect();
-    let looking = tokio::task::spawn_blocking(move || strangers.iter().any(|path| opened.holds(path)));
-    looking.await.map_err(|error| Fault::internal("Reading the git history failed unexpectedly.", error))
+    let (stops, until) = (run.stops(), Instant::now() + limits(&run.config.indexing).time);
+    let looking = tokio::task::spawn_blocking(move || {
+        strangers.iter().any(|path| stops() || Instant::now() >= until || opened.holds(path))
+    });
+    looking.await.unwrap_or(true)
 }
 
 async fn forget(run: &Run<'_>, files: impl Iterator<Item = &KnownHistory>) -> Result<(), Fault> {
@@ -117,17 +133,18 @@ async fn forget(run: &Run<'_>, files: impl Iterator<Item = &KnownHistory>) -> Re
     tx.commit().await
 }
 
-/// Walks the history once and writes what it says of each file.
+/// Walks the history once and writes what it says of each file. Answers why it could not be walked.
 async fn write_files(
     run: &Run<'_>,
     opened: History,
     mut known: Vec<KnownHistory>,
-) -> Result<Vec<KnownHistory>, Fault> {
+) -> Result<(Vec<KnownHistory>, Option<NoHistory>), Fault> {
     let (limits, stops) = (limits(&run.config.indexing), run.stops());
     let walking = tokio::task::spawn_blocking(move || opened.files(&limits, &stops));
-    let FileHistories { files, complete, .. } = walking
-        .await
-        .map_err(|error| Fault::internal("Walking the git history failed unexpectedly.", error))?;
+    let (FileHistories { files, complete, .. }, why_not) = match walking.await {
+        Ok(found) => (found, None),
+        Err(error) => (FileHistories::default(), Some(damaged(&error))),
+    };
     let mut rows = Vec::new();
     let mut gone = Vec::new();
     for file in &mut known {
@@ -156,7 +173,7 @@ async fn write_files(
         tx.commit().await?;
     }
     forget(run, gone.iter()).await?;
-    Ok(known)
+    Ok((known, why_not))
 }
 
 /// Attributes the lines of files that changed since that was done, as far as the time goes.

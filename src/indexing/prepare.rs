@@ -131,13 +131,14 @@ fn prepare(
     let read = root.read(&entry.path, &limits);
     let content_hash = read.content_hash.map(Vec::from).unwrap_or_default();
     let same = known.filter(|known| !known.content_hash.is_empty() && known.content_hash == content_hash);
+    let mut write = unread(&entry, content_hash);
     if let Some(known) = &same
         && known.facts_missing.is_none()
     {
-        let touched = Touched { id: known.id, modified_ns: entry.modified_ns, tried_ms: 0 };
+        let touched =
+            Touched { id: known.id, bytes: write.bytes, modified_ns: write.modified_ns, tried_ms: 0 };
         return Ok(Some(Prepared::Same(touched)));
     }
-    let mut write = unread(&entry, content_hash);
     let mut redacted = 0;
     match read.kind {
         Kind::Skipped(reason) => write.skipped = Some(reason.as_str()),
@@ -168,7 +169,8 @@ fn prepare(
         && write.facts_missing.is_some()
         && known.facts_missing.as_deref() == write.facts_missing
     {
-        let touched = Touched { id: known.id, modified_ns: entry.modified_ns, tried_ms: tried };
+        let touched =
+            Touched { id: known.id, bytes: write.bytes, modified_ns: write.modified_ns, tried_ms: tried };
         return Ok(Some(Prepared::Same(touched)));
     }
     Ok(Some(Prepared::Changed { file: Box::new(write), redacted }))

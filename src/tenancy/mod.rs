@@ -14,6 +14,7 @@ mod trust;
 mod workflow;
 
 use crate::contract::{ErrorCode, Fault, ProjectId};
+use crate::failpoints;
 use crate::store::{self, ModelFacts, Store};
 
 pub use crate::store::{DecidedBy, Project};
@@ -33,13 +34,25 @@ pub use workflow::Workflow;
 /// # Errors
 /// `ILLEGAL_STATE` for a project that a newer program wrote; storage faults.
 pub async fn open(store: &Store, id: &ProjectId, decided_by: DecidedBy) -> Result<Option<Project>, Fault> {
-    match store::projects::look(store, id, decided_by).await? {
+    let asked = failpoints::lie("open").map(ProjectId::parse).transpose()?;
+    let found = match store::projects::look(store, asked.as_ref().unwrap_or(id), decided_by).await? {
         Some((project, version)) if store::is_outdated(version) => {
             let model = project.model().clone();
-            store::provision(store, id, decided_by, &model).await.map(Some)
+            Some(store::provision(store, id, decided_by, &model).await?)
         }
-        found => Ok(found.map(|(project, _)| project)),
+        found => found.map(|(project, _)| project),
+    };
+    match found {
+        Some(project) if project.id() != id => Err(mistaken()),
+        found => Ok(found),
     }
+}
+
+/// The answer where another project was found than the one that was asked for: a defect, and nobody's data.
+#[must_use]
+pub fn mistaken() -> Fault {
+    Fault::new(ErrorCode::Internal, "Another project was found than the one that was asked for.")
+        .with_hint("Report it with the request id. Nothing of that project was read or written.")
 }
 
 /// The project, its workspace made on first use and then pinned to `model`; one that exists keeps its own. Only for

@@ -1,12 +1,13 @@
 //! Which project a call is about (contract.md, "Workspaces").
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use crate::beneath;
 use crate::contract::{ErrorCode, Fault, ProjectId};
+use crate::failpoints;
 use crate::store::DecidedBy;
 
 /// The session configuration: `{"project_id": "client-a"}`, in the working directory or above it.
@@ -66,6 +67,14 @@ pub struct Session<'a> {
 /// `VALIDATION_ERROR` for a malformed id, also in the session configuration: indexing into another project
 /// than the one that is written there would be worse.
 pub fn resolve(argument: Option<&str>, session: Session<'_>) -> Result<Chosen, Fault> {
+    let mut chosen = first_named(argument, session)?;
+    if let Some(other) = failpoints::lie("resolve") {
+        chosen.id = ProjectId::parse(other)?;
+    }
+    Ok(chosen)
+}
+
+fn first_named(argument: Option<&str>, session: Session<'_>) -> Result<Chosen, Fault> {
     if let Some(text) = argument {
         return Ok(Chosen::new(ProjectId::parse(text)?, DecidedBy::Argument));
     }
@@ -90,12 +99,12 @@ pub fn resolve(argument: Option<&str>, session: Session<'_>) -> Result<Chosen, F
 pub fn session_file(directory: &Path) -> Result<Option<SessionFile>, Fault> {
     for level in directory.ancestors().take(LEVELS_MAX) {
         let path = level.join(SESSION_FILE);
-        if !path.is_file() {
+        let opened = beneath::open_named(&path);
+        if opened.is_err() && !path.is_file() {
             continue;
         }
         let mut text = String::new();
-        let read =
-            File::open(&path).and_then(|file| file.take(SESSION_FILE_BYTES_MAX).read_to_string(&mut text));
+        let read = opened.and_then(|file| file.take(SESSION_FILE_BYTES_MAX).read_to_string(&mut text));
         let unusable = |source: Box<dyn std::error::Error + Send + Sync>| {
             Fault::new(
                 ErrorCode::ValidationError,

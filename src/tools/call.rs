@@ -109,6 +109,7 @@ impl Toolbox {
                 outcome = outcome.map_err(Fault::told_locally);
             }
             if let Err(fault) = &mut outcome {
+                fault.reveal();
                 long_texts.shorten(fault);
                 // A long one stands in the message already.
                 meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());

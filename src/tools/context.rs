@@ -246,6 +246,9 @@ impl Call {
     async fn chosen(&self, project_id: Option<&str>) -> Result<(ProjectId, DecidedBy), Fault> {
         let (project, directory) = (self.caller.project.as_deref(), self.caller.directory.as_deref());
         let chosen = tenancy::resolve(project_id, Session { project, directory })?;
+        if project_id.or(project).is_some_and(|named| named != chosen.id.as_str()) {
+            return Err(tenancy::mistaken());
+        }
         if let (true, Some(file)) = (self.writes, &chosen.file) {
             Trust::new(&self.app.layout).require(file)?;
         }

@@ -1,5 +1,6 @@
 //! Bad input and a bad world: each gets its code and a hint, and nothing is half done.
 
+mod changing;
 mod disk;
 mod load;
 mod network;
@@ -7,6 +8,9 @@ mod proxy;
 mod rounds;
 pub(crate) mod server;
 mod storage;
+mod terminal;
+pub(crate) mod tree_gen;
+pub(crate) mod trees;
 
 use serde_json::{Value, json};
 

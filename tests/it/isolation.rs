@@ -1,5 +1,11 @@
 //! Projects never see each other, whichever tool is called; first use makes exactly one workspace.
 
+mod answers;
+mod lying;
+mod planted;
+mod privileges;
+mod together;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Repository, app, app_with, call, project, result};

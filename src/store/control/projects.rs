@@ -4,6 +4,7 @@ use sqlx::Row;
 use sqlx::postgres::PgRow;
 
 use crate::contract::{Fault, ProjectId};
+use crate::failpoints;
 use crate::postgres::{Query, SEARCH, newest, sql};
 use crate::store::door::{ControlTx, Store};
 use crate::store::workspace::{DecidedBy, ModelFacts, Project};
@@ -62,8 +63,11 @@ fn ready(id: &ProjectId) -> Query<'static> {
 }
 
 fn found(row: &PgRow, id: &ProjectId, decided_by: DecidedBy) -> Result<(Project, i32), Fault> {
-    let (project, version) =
-        (Project::new(id.clone(), row.try_get(1)?, decided_by, model(row)?), row.try_get(6)?);
+    let mut role: Option<String> = row.try_get(1)?;
+    if let (Some(other), Some(role)) = (failpoints::lie("role"), &mut role) {
+        *role = role.replace(id.as_str(), other);
+    }
+    let (project, version) = (Project::new(id.clone(), role, decided_by, model(row)?), row.try_get(6)?);
     let project = if version > newest(SEARCH) { project.of_newer_program() } else { project };
     Ok((project, version))
 }

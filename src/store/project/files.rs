@@ -40,7 +40,10 @@ pub struct FileRow {
 pub struct Touched {
     /// Row id.
     pub id: i64,
-    /// The time to remember.
+    /// The size and the time to remember: those that the walk saw. A file that changed between walk and reading is known by
+    /// others than its own, and would be read by each run if only one of them were set right.
+    pub bytes: i64,
+    /// See there.
     pub modified_ns: i64,
     /// How many milliseconds were spent in vain on its facts.
     pub tried_ms: i64,
@@ -159,13 +162,14 @@ pub async fn containing(
 pub async fn touch(tx: &mut ProjectTx, fence: Fence, touched: &[Touched]) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
     let text = format!(
-        "UPDATE {} f SET modified_ns = t.modified_ns, facts_tried_ms = f.facts_tried_ms + t.tried_ms \
-         FROM unnest($1::int8[], $2::int8[], $3::int8[]) AS t (id, modified_ns, tried_ms) WHERE f.id = t.id",
+        "UPDATE {} f SET bytes = t.bytes, modified_ns = t.modified_ns, facts_tried_ms = f.facts_tried_ms + t.tried_ms \
+         FROM unnest($1::int8[], $2::int8[], $3::int8[], $4::int8[]) AS t (id, bytes, modified_ns, tried_ms) \
+         WHERE f.id = t.id",
         tx.table("files")
     );
     let column = |of: fn(&Touched) -> i64| touched.iter().map(of).collect::<Vec<i64>>();
-    let (ids, times) = (column(|one| one.id), column(|one| one.modified_ns));
-    tx.execute(sql(text).bind(ids).bind(times).bind(column(|one| one.tried_ms))).await?;
+    let (ids, bytes, times) = (column(|one| one.id), column(|one| one.bytes), column(|one| one.modified_ns));
+    tx.execute(sql(text).bind(ids).bind(bytes).bind(times).bind(column(|one| one.tried_ms))).await?;
     Ok(())
 }
 

@@ -1,6 +1,7 @@
 //! `hook`: git hooks that refresh the index in the background after a commit, a merge, a checkout or a rebase.
 
-use std::fmt::Write;
+use std::fmt::Write as _;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,6 +12,7 @@ use super::arguments::absolute;
 use super::output::{BOLD, GOOD, PATH, styled};
 use super::session::{Exit, Ran, Session};
 use crate::app::blocking;
+use crate::beneath;
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::process::Program;
 use crate::surfaces::answer;
@@ -21,6 +23,8 @@ const HOOKS: [&str; 4] = ["post-commit", "post-merge", "post-checkout", "post-re
 const MARK: &str = "# written by `pairofcleats hook`";
 /// What a foreign hook is renamed to when `--force` replaces it.
 const KEPT_AS: &str = "before-pairofcleats";
+/// How much of a hook is looked at for that line.
+const HOOK_BYTES_MAX: u64 = 65_536;
 /// How long git may take to say where its hooks are.
 const GIT_LIMIT: Duration = Duration::from_secs(10);
 
@@ -121,7 +125,10 @@ fn install(repository: &Path, script: &str, force: bool) -> Result<Vec<PathBuf>,
     }
     for hook in &hooks {
         let aside = hook.with_extension("unfinished");
-        std::fs::write(&aside, script)
+        // A new file: what stands there by that name, a link perhaps, is not written into.
+        let _ = std::fs::remove_file(&aside);
+        std::fs::File::create_new(&aside)
+            .and_then(|mut file| file.write_all(script.as_bytes()))
             .and_then(|()| std::fs::set_permissions(&aside, std::fs::Permissions::from_mode(0o755)))
             .and_then(|()| std::fs::rename(&aside, hook))
             .map_err(unwritable)?;
@@ -130,8 +137,10 @@ fn install(repository: &Path, script: &str, force: bool) -> Result<Vec<PathBuf>,
 }
 
 fn is_foreign(hook: &Path) -> bool {
-    match std::fs::read(hook) {
-        Ok(text) => !String::from_utf8_lossy(&text).contains(MARK),
+    let mut text = Vec::new();
+    let read = beneath::open_named(hook).and_then(|file| file.take(HOOK_BYTES_MAX).read_to_end(&mut text));
+    match read {
+        Ok(_) => !String::from_utf8_lossy(&text).contains(MARK),
         Err(error) => error.kind() != std::io::ErrorKind::NotFound || hook.symlink_metadata().is_ok(),
     }
 }

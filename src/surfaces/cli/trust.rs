@@ -1,7 +1,7 @@
 //! `trust`: lets a repository's `.pairofcleats.json` choose the project of calls that write.
 
 use std::fs;
-use std::io;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -11,8 +11,10 @@ use super::arguments::absolute;
 use super::output::{BOLD, GOOD, PATH, styled};
 use super::projects::project;
 use super::session::{Exit, Ran, Session};
+use crate::beneath;
 use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::surfaces::answer;
+use crate::surfaces::answer::unguessable_id;
 use crate::tenancy::{SESSION_FILE, SESSION_FILE_BYTES_MAX, Trust, session_file};
 
 /// Arguments of `trust`.
@@ -87,16 +89,26 @@ fn write(folder: &Path, id: &ProjectId) -> Result<(), Fault> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
         Err(error) => return Err(refused(error)),
         Ok(found) if !found.is_file() || found.len() > SESSION_FILE_BYTES_MAX => Map::new(),
-        Ok(_) => serde_json::from_slice(&fs::read(&path).map_err(refused)?).map_err(|error| {
+        Ok(_) => serde_json::from_slice(&read(&path).map_err(refused)?).map_err(|error| {
             Fault::new(ErrorCode::InvalidInput, format!("{} is no JSON object: {error}.", path.display()))
                 .with_hint("Correct or remove it.")
         })?,
     };
     settings.insert("project_id".to_owned(), id.as_str().into());
-    let aside = folder.join(format!("{SESSION_FILE}.{}.part", std::process::id()));
-    fs::write(&aside, format!("{:#}\n", Value::Object(settings)))
+    let unguessable = unguessable_id().map_err(|error| refused(io::Error::other(error)))?;
+    let aside = folder.join(format!("{SESSION_FILE}.{unguessable}.part"));
+    // A new file: what a stranger's folder holds of that name, a link perhaps, is not written into.
+    fs::File::create_new(&aside)
+        .and_then(|mut file| file.write_all(format!("{:#}\n", Value::Object(settings)).as_bytes()))
         .and_then(|()| fs::rename(&aside, &path))
         .map_err(refused)
+}
+
+/// The file's bytes, as far as it is one that is read.
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    beneath::open_named(path)?.take(SESSION_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 fn none(folder: &Path) -> Fault {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::contract::{Envelope, visible};
+use crate::contract::{Envelope, visible, visible_line};
 
 /// The envelope as text for reading.
 pub(super) fn short(envelope: &Envelope) -> String {
@@ -61,14 +61,19 @@ fn write_belief(text: &mut String, result: &Value, empty: bool) -> std::fmt::Res
     }
     let names = result["didYouMean"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let names: Vec<&str> = names.collect();
-    if names.is_empty() { Ok(()) } else { writeln!(text, "Did you mean: {}?", names.join(", ")) }
+    if names.is_empty() {
+        Ok(())
+    } else {
+        writeln!(text, "Did you mean: {}?", visible_line(&names.join(", ")))
+    }
 }
 
 fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
+    // A name with a line end in it must not look like more lines of the answer.
     let word = |field: &str, before: &str| {
-        hit[field].as_str().map(|word| format!("{before}{word}")).unwrap_or_default()
+        hit[field].as_str().map(|word| format!("{before}{}", visible_line(word))).unwrap_or_default()
     };
-    let repo = hit["repo"].as_str().map(|repo| format!("{repo}: ")).unwrap_or_default();
+    let repo = hit["repo"].as_str().map(|repo| format!("{}: ", visible_line(repo))).unwrap_or_default();
     write!(text, "{repo}{}:{}-{}", word("file", ""), hit["startLine"], hit["endLine"])?;
     write!(text, " {}{}{}", word("kind", ""), word("name", " "), word("mode", " "))?;
     writeln!(text, " score {} id {}", hit["score"], hit["id"])?;
@@ -76,11 +81,11 @@ fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
         let names: Vec<&str> =
             hit[field].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
         if !names.is_empty() {
-            writeln!(text, " {before} {}", names.join(", "))?;
+            writeln!(text, " {before} {}", visible_line(&names.join(", ")))?;
         }
     }
     if let Some(headline) = hit["headline"].as_str() {
-        writeln!(text, " {headline}")?;
+        writeln!(text, " {}", visible_line(headline))?;
     }
     let lines = |field: &str| hit[field].as_array().into_iter().flatten().filter_map(Value::as_str);
     lines("contextBefore").try_for_each(|line| writeln!(text, "{line}"))?;
@@ -121,8 +126,8 @@ fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Resul
 }
 
 fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Result {
-    let (path, repo) =
-        (result["path"].as_str().unwrap_or_default(), result["repo"].as_str().unwrap_or_default());
+    let name = |field: &str| visible_line(result[field].as_str().unwrap_or_default());
+    let (path, repo) = (name("path"), name("repo"));
     let (start, end) = (&result["startLine"], &result["endLine"]);
     writeln!(text, "{repo}: {path}:{start}-{end} of {} lines", result["totalLines"])?;
     write!(text, "{lines}")?;
@@ -138,7 +143,7 @@ fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Resul
         )?;
     }
     for chunk in result["chunks"].as_array().into_iter().flatten() {
-        let name = chunk["name"].as_str().unwrap_or_default();
+        let name = visible_line(chunk["name"].as_str().unwrap_or_default());
         let kind = chunk["kind"].as_str().unwrap_or_default();
         write!(text, "\n{}-{} {kind} {name} id {}", chunk["startLine"], chunk["endLine"], chunk["id"])?;
     }

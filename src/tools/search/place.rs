@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::contract::{ErrorCode, Fault};
+use crate::contract::{ErrorCode, Fault, revealed};
 use crate::store::{Access, ChunkSpan, Project, ProjectTx, chunks};
 use crate::tools::Call;
 
@@ -99,7 +99,7 @@ impl Place {
         tx.commit().await?;
         let row = row.filter(|row| {
             root.as_ref().is_none_or(|root| *root == row.repository_root)
-                && self.file.as_ref().is_none_or(|file| *file == row.path)
+                && self.file.as_ref().is_none_or(|file| *file == row.path || *file == revealed(&row.path))
         });
         match row {
             Some(row) => {

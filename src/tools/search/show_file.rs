@@ -10,7 +10,7 @@ use super::place::{Given, Place};
 use super::search::budget;
 use crate::app::{Bulkhead, blocking};
 use crate::config::Indexing;
-use crate::contract::{ErrorCode, Fault};
+use crate::contract::{ErrorCode, Fault, hidden_again};
 use crate::indexing::{self, Kind, ReadLimits, Root};
 use crate::languages;
 use crate::search::{Budget, as_shown, shorten, tokens};
@@ -219,7 +219,7 @@ pub(in crate::tools) async fn open(
     let (repository, file, spans) = find(call, project, within, path).await?;
     let now = if repository.is_folder() {
         let (root, name) = (repository.root.clone(), repository.name.clone());
-        let (settings, wanted) = (call.app.config.indexing.clone(), path.to_owned());
+        let (settings, wanted) = (call.app.config.indexing.clone(), file.path.clone());
         let allowed = AllowedRoots::of_project(&settings, project.id());
         blocking(move || {
             require_allowed(&root, &name, &allowed)?;
@@ -227,7 +227,7 @@ pub(in crate::tools) async fn open(
         })
         .await?
     } else if repository.is_records() {
-        record(call, project, path).await?
+        record(call, project, &file.path).await?
     } else {
         stored(call, project, &file).await?
     };
@@ -249,7 +249,7 @@ pub(in crate::tools) async fn open(
 pub(in crate::tools) fn relative(path: &str) -> Result<String, Fault> {
     let inside =
         !path.starts_with('/') && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
-    if inside && !path.contains(['\0', '\\']) {
+    if inside && !path.contains('\0') {
         return Ok(path.to_owned());
     }
     Err(Fault::new(ErrorCode::InvalidRequest, "The path must be relative to the repository, without `..`.")
@@ -339,12 +339,19 @@ async fn find(
 ) -> Result<(RepositoryRow, files::FileRow, Vec<ChunkSpan>), Fault> {
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let mut found = Vec::new();
-    for row in repositories::list(&mut tx).await? {
-        if !matches!(within, Within::Only(root) if *root != row.root)
-            && let Some(file) = files::get(&mut tx, row.id, path).await?
-            && file.skipped.is_none()
-        {
-            found.push((row, file));
+    let known = repositories::list(&mut tx).await?;
+    // As it is; else as answers show it, where it holds what nobody sees.
+    for path in [Some(path.to_owned()), hidden_again(path)].into_iter().flatten() {
+        for row in &known {
+            if !matches!(within, Within::Only(root) if *root != row.root)
+                && let Some(file) = files::get(&mut tx, row.id, &path).await?
+                && file.skipped.is_none()
+            {
+                found.push((row.clone(), file));
+            }
+        }
+        if !found.is_empty() {
+            break;
         }
     }
     if let Within::First(roots) = within

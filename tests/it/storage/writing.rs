@@ -230,7 +230,10 @@ async fn every_write_is_fenced() {
                     .await
             }
             5 => store::repositories::delete(&mut tx, old, repo).await,
-            6 => store::files::touch(&mut tx, old, &[Touched { id: 1, modified_ns: 1, tried_ms: 0 }]).await,
+            6 => {
+                store::files::touch(&mut tx, old, &[Touched { id: 1, bytes: 1, modified_ns: 1, tried_ms: 0 }])
+                    .await
+            }
             7 => store::files::delete(&mut tx, old, &[1]).await.map(drop),
             8 => store::vectors::insert(&mut tx, old, &[vec![0; 32]], &[vec![0.0; 8]]).await.map(drop),
             _ => store::lexical::rebuild_statistics(&mut tx, old).await,
