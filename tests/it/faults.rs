@@ -10,6 +10,7 @@ pub(crate) mod server;
 mod storage;
 mod terminal;
 pub(crate) mod tree_gen;
+mod tree_git;
 pub(crate) mod trees;
 
 use serde_json::{Value, json};
