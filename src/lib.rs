@@ -5,6 +5,7 @@
 //!
 //! | module | what it answers |
 //! |---|---|
+//! | `fuzzing` | of tests: what a fuzzer drives, each as one function over bytes |
 //! | [`surfaces`] | how clients reach us: CLI, MCP, HTTP. Decode, call, encode |
 //! | [`mod@bench`] | how well and how fast: questions with known answers, and the clock |
 //! | [`tools`] | what clients can do: one list, one entry and one file an operation |
@@ -23,6 +24,9 @@
 //! | [`outbound`], [`telemetry`] | calls that leave the process; logs on stderr |
 //! | [`process`], [`room`] | child processes, each with everything that it starts itself; free room on disk |
 //! | [`contract`], [`config`], [`clock`], [`beneath`] | what we promise; what the operator chose; time as a parameter; files of others |
+
+#[cfg(any(test, feature = "fuzzing"))]
+pub mod fuzzing;
 
 pub mod surfaces;
 

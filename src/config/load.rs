@@ -8,7 +8,7 @@ use figment::providers::{Env, Format, Serialized, Toml};
 
 use super::{Config, Layout, default_home};
 
-const DEFAULTS: &str = include_str!("defaults.toml");
+pub(super) const DEFAULTS: &str = include_str!("defaults.toml");
 
 /// What the command line says about configuration.
 #[derive(Debug, Default, Clone)]
@@ -81,6 +81,16 @@ fn layered(file: &Path, overrides: &Overrides) -> Figment {
         figment = figment.merge(Serialized::default(name, value));
     }
     figment
+}
+
+/// The defaults below the text of one file, and nothing of the environment.
+///
+/// # Errors
+/// As [`load`].
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn over_defaults(text: &str) -> Result<Config, ConfigError> {
+    let figment = Figment::new().merge(Toml::string(DEFAULTS)).merge(Toml::string(text));
+    figment.extract().map_err(|error| ConfigError(explain(error)))
 }
 
 /// Whether the terminal says that it cannot move its cursor (`TERM=dumb`).

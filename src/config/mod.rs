@@ -3,6 +3,8 @@
 //! This is the only reader of the environment. Every bound of the product is a named field here
 //! with its unit last; `defaults.toml` beside this file is the documentation of each.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod layout;
 mod load;
 mod sections;

@@ -3,6 +3,9 @@
 //! Everything is read from git's objects as of HEAD; nothing is executed, and the work tree is not touched.
 //! All calls block: they belong on blocking threads.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+
 mod place;
 mod repository;
 mod tree_changes;

@@ -158,7 +158,7 @@ impl From<Refused> for SkipReason {
     }
 }
 
-fn classify(path: &str, bytes: Vec<u8>, limits: &ReadLimits) -> Result<Kind, SkipReason> {
+pub(super) fn classify(path: &str, bytes: Vec<u8>, limits: &ReadLimits) -> Result<Kind, SkipReason> {
     if bytes.is_empty() {
         return Err(SkipReason::Empty);
     }

@@ -176,7 +176,7 @@ impl Rules {
 }
 
 /// The rules of a file in the directory `at`. As in git, a line that is no rule counts for nothing.
-fn rules(text: &[u8], at: &Path) -> Result<Gitignore, ignore::Error> {
+pub(super) fn rules(text: &[u8], at: &Path) -> Result<Gitignore, ignore::Error> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut builder = GitignoreBuilder::new(at);
     let lines = text.split(|byte| *byte == b'\n').filter(|line| line.len() <= RULE_BYTES_MAX);

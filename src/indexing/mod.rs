@@ -1,6 +1,9 @@
 //! Files to rows, in one direction: walk, plan, prepare (read, redact, chunk, weigh), write, embed. [`Watch`] says
 //! when there is something to do again.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+
 mod others;
 mod walk;
 

@@ -256,6 +256,27 @@ fn describe(
     Ok(())
 }
 
+/// The rows of a text that is not from a file of the disk, parsed in this process.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn rows(
+    path: &str,
+    text: &str,
+    lines: u32,
+    language: Option<&'static languages::Language>,
+    settings: &config::Indexing,
+    with: &ReadWith,
+) -> Result<FileWrite, Fault> {
+    let entry = Entry { path: path.to_owned(), bytes: text.len() as u64, modified_ns: 0 };
+    let mut write = unread(&entry, Vec::new());
+    let clean = secrets::redact_file(path, text);
+    (write.lines, write.language) = (lines, language.map(|language| language.id));
+    write.meta = front_matter(&clean.text);
+    write.mode = mode(path, language, write.meta.as_deref());
+    let mut parser = Parser::new(Parsing::Here);
+    describe(&mut write, &clean.text, language, settings, with, &mut parser, &|| false)?;
+    Ok(write)
+}
+
 fn limits(settings: &config::Indexing) -> ChunkLimits {
     ChunkLimits {
         chars_target: settings.chunk_chars_target,

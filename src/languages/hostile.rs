@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use super::chunk::{ChunkLimits, Chunked, How, chunk_until};
+use super::fuzzing::size;
 use super::stop::Stop;
 use super::{by_name, chunk_while};
 
@@ -151,24 +152,6 @@ fn measured(text: &str, language: &str) -> (Chunked, u64) {
     let stop = Stop::new(limits.parse_timeout, &|| false);
     let chunked = chunk_until(text, by_name(language), &limits, &stop);
     (chunked, stop.steps())
-}
-
-/// How much came out, in bytes of text and in facts.
-fn size(chunked: &Chunked) -> usize {
-    let chunks = chunked.chunks.iter().map(|chunk| {
-        let own = |one: &super::Defined| {
-            let facts: usize = one.facts.iter().map(|(_, value)| 8 + value.len()).sum();
-            let named = one.name.len() + one.qualified.len() + one.signature.as_ref().map_or(0, String::len);
-            facts + named
-        };
-        let facts: usize = chunk.facts.values.iter().map(|(_, value)| 8 + value.len()).sum();
-        let definitions: usize = chunk.definitions.iter().map(own).sum();
-        let said: usize = chunk.comments.iter().map(|comment| comment.text.len()).sum();
-        chunk.text.len() + facts + definitions + said + 8 * chunk.facts.lint.len()
-    });
-    let params: usize = chunked.flow.functions.iter().map(|function| function.params.len()).sum();
-    let arguments: usize = chunked.flow.calls.iter().map(|call| 1 + call.arguments.len()).sum();
-    chunks.sum::<usize>() + params + arguments + chunked.imports.iter().map(String::len).sum::<usize>()
 }
 
 #[test]

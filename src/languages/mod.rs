@@ -3,6 +3,9 @@
 //! One folder a language holds its entry and its tree-sitter queries as data; adding a language is
 //! that folder and its word in the list below.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+
 mod language;
 mod plain;
 mod registry;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
+use super::fuzzing::covers;
 use super::{ChunkLimits, Chunked, How, Language, PARSED, all, chunk};
 
 const SMALL: ChunkLimits = ChunkLimits {
@@ -20,29 +21,8 @@ fn sample(language: &Language) -> String {
     std::fs::read_to_string(folder.join("sample.txt")).unwrap()
 }
 
-/// Every line that is not blank is in exactly one chunk; lines, text and order are true.
 fn check(text: &str, chunked: &Chunked, what: &str) {
-    let lines: Vec<&str> = text.split('\n').collect();
-    let mut next = 1;
-    for chunk in &chunked.chunks {
-        let (start, end) = (chunk.start_line as usize, chunk.end_line as usize);
-        assert!(next <= start && start <= end && end <= lines.len(), "{what}: {start}-{end} after {next}");
-        for (line, text) in lines.iter().enumerate().take(start - 1).skip(next - 1) {
-            assert!(text.trim().is_empty(), "{what}: line {} is in no chunk: {text:?}", line + 1);
-        }
-        let expected = lines[start - 1..end].join("\n");
-        assert_eq!(chunk.text, expected.strip_suffix('\r').unwrap_or(&expected), "{what}");
-        assert!(!chunk.text.trim().is_empty(), "{what}: a blank chunk");
-        assert!(
-            chunk.signature.as_deref().is_none_or(|s| s.chars().count() <= 200 && !s.contains('\n')),
-            "{what}"
-        );
-        assert!(chunk.name.as_deref().is_none_or(|name| !name.is_empty()), "{what}");
-        next = end + 1;
-    }
-    for (line, text) in lines.iter().enumerate().skip(next - 1) {
-        assert!(text.trim().is_empty(), "{what}: line {} is in no chunk: {text:?}", line + 1);
-    }
+    covers(text, &chunked.chunks, what);
 }
 
 fn check_all(text: &str, limits: &ChunkLimits) {

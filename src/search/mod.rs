@@ -1,5 +1,8 @@
 //! A question to ranked chunks: parse, plan, retrieve, fuse, rank, present.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+
 mod ask;
 mod request;
 mod stage;

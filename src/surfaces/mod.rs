@@ -8,6 +8,9 @@ pub mod contracts;
 mod listing;
 mod progress;
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+
 pub mod mcp;
 
 pub mod http;

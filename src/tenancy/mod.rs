@@ -4,6 +4,8 @@
 //! there?) or, when it writes, [`provision`] (make it so). What a repository's own file chose is written into only if
 //! the user [`Trust`]s the file. Who calls is a [`Principal`]; [`TokenVerifier`] makes one of an access token.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
 mod grants;
 mod keys;
 mod oauth;

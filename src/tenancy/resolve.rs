@@ -114,13 +114,17 @@ pub fn session_file(directory: &Path) -> Result<Option<SessionFile>, Fault> {
             .with_source(source)
         };
         read.map_err(|e| unusable(e.into()))?;
-        let session: SessionConfiguration = serde_json::from_str(&text).map_err(|e| unusable(e.into()))?;
-        if let Some(project_id) = session.project_id {
+        if let Some(project_id) = named_project(&text).map_err(|e| unusable(e.into()))? {
             let level = level.canonicalize().unwrap_or_else(|_| level.to_owned());
             return Ok(Some(SessionFile { path: level.join(SESSION_FILE), project_id, text }));
         }
     }
     Ok(None)
+}
+
+/// The project that the text of a session configuration names.
+pub(super) fn named_project(text: &str) -> serde_json::Result<Option<String>> {
+    Ok(serde_json::from_str::<SessionConfiguration>(text)?.project_id)
 }
 
 #[cfg(test)]

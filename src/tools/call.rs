@@ -127,7 +127,7 @@ impl Toolbox {
 
     /// The arguments, checked against the input schema. A null field counts as absent, because many
     /// clients fill optional fields that way, and `27.0` as `27`, as JSON Schema has it.
-    fn shaped(&self, spec: &ToolSpec, arguments: Value) -> Result<Value, Refusal> {
+    pub(super) fn shaped(&self, spec: &ToolSpec, arguments: Value) -> Result<Value, Refusal> {
         let arguments = match arguments {
             Value::Null => Value::Object(Map::new()),
             Value::Object(fields) => {

@@ -4,6 +4,9 @@
 //! write `tools/<family>/<tool>.rs` like its neighbours, add it to the list, refresh `contracts/`.
 //! [`browse`] holds the operations that are reached otherwise than by a tool's name.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+
 mod list;
 mod spec;
 

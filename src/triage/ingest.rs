@@ -143,6 +143,20 @@ pub async fn ingest(ingestion: Ingestion<'_>, text: Vec<u8>) -> Result<Ingested,
     Ok(done)
 }
 
+/// How many items a report has, the records that they are, and what is wrong with the others.
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) fn read_all(
+    text: &[u8],
+    source: Source,
+    settings: &config::Triage,
+) -> (usize, Vec<RecordWrite>, Vec<ItemError>) {
+    let (meta, settings) = (Arc::new(ParsedMeta::new(serde_json::Map::new())), settings.clone());
+    let reader = Reader { text: Arc::new(text.to_vec()), source, meta, repo: None, settings, redact: true };
+    let due = reader.split();
+    let (items, step) = (due.len(), reader.step(due));
+    (items, step.writes, step.errors)
+}
+
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
     let working = tokio::task::spawn_blocking(work);
     working.await.map_err(|error| Fault::internal("Reading the report failed unexpectedly.", error))

@@ -3,6 +3,9 @@
 //! In one direction: [`split()`] (a file to items, each of which can be broken by itself), a mapping for each source
 //! (an item to a record), the table, and one text a record in the pseudo repository [`ROOT`], which the index job keeps up to date.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+
 mod split;
 
 mod clean;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// Module layers, top row first; modules of one row do not use one another (ARCHITECTURE.md).
 const ROWS: &[&[&str]] = &[
+    &["fuzzing"],
     &["surfaces"],
     &["bench"],
     &["tools"],

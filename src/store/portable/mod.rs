@@ -1,6 +1,9 @@
 //! One SQLite file that answers as a project's schema does, on any machine: written whole from rows of Postgres, read as what
 //! it is: a file that anybody may have made.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+
 mod fault;
 mod schema;
 

@@ -49,15 +49,8 @@ pub(super) struct RequestId(pub(super) String);
 /// Names the request, refuses foreign hosts and origins, and names the response alike.
 pub(super) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let id = accepted_id(request.headers()).unwrap_or_else(|| fresh_request_id(&app));
-    let names = Names {
-        server: &app.config.server,
-        local: request.extensions().get::<Ends>().map(|ends| ends.local.ip()),
-    };
-    let refused = match ambiguous(request.uri(), request.headers()) {
-        Some(fault) => Some((StatusCode::BAD_REQUEST, fault)),
-        None => names.foreign(request.uri(), request.headers()).map(|fault| (StatusCode::FORBIDDEN, fault)),
-    };
-    let mut response = match refused {
+    let local = request.extensions().get::<Ends>().map(|ends| ends.local.ip());
+    let mut response = match refused(&app.config.server, local, request.uri(), request.headers()) {
         Some((status, fault)) => answer::refused(&app, status, &fault, &id),
         None => {
             request.extensions_mut().insert(RequestId(id.clone()));
@@ -70,8 +63,21 @@ pub(super) async fn guard(State(app): State<Arc<App>>, mut request: Request, nex
     response
 }
 
+/// Why a request is not taken, if it is not; `local` is the address that the client connected to.
+pub(super) fn refused(
+    server: &Server,
+    local: Option<IpAddr>,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Option<(StatusCode, Fault)> {
+    match ambiguous(uri, headers) {
+        Some(fault) => Some((StatusCode::BAD_REQUEST, fault)),
+        None => Names { server, local }.foreign(uri, headers).map(|fault| (StatusCode::FORBIDDEN, fault)),
+    }
+}
+
 /// The client's own id, if it is short printable ASCII and so harmless in logs.
-fn accepted_id(headers: &HeaderMap) -> Option<String> {
+pub(super) fn accepted_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
     let harmless = !id.is_empty()
         && id.len() <= REQUEST_ID_BYTES_MAX

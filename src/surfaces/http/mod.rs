@@ -3,6 +3,9 @@
 //! A connection comes through [`listen`](mod@listen) and [`connection`] and has one of its [`places`], a request through [`guard`] (may this page and
 //! this host?) and [`access`] (who is it?), to the [`routes`].
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing;
+
 mod listen;
 
 mod connection;

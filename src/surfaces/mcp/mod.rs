@@ -3,6 +3,9 @@
 //! [`server`] answers the protocol's requests, whatever carried them; [`wire`] is the mapping between
 //! our answers and the protocol's.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing;
+
 mod browse;
 mod capabilities;
 mod completion;

@@ -44,7 +44,7 @@ struct Known {
     problem: Option<String>,
 }
 
-struct PublicKey {
+pub(super) struct PublicKey {
     kid: String,
     /// Those its type and its own `alg` admit.
     algorithms: Vec<Algorithm>,
@@ -135,7 +135,7 @@ impl KeySet {
 
 /// A key that signatures can be checked with. Others may stand in the set, for other uses and readers; they are
 /// passed over (RFC 7517 §5), among them every shared secret.
-fn usable(value: &Value) -> Option<PublicKey> {
+pub(super) fn usable(value: &Value) -> Option<PublicKey> {
     let jwk: Jwk = serde_json::from_value(value.clone()).ok()?;
     if !matches!(jwk.common.public_key_use, None | Some(PublicKeyUse::Signature)) {
         return None;

@@ -7,6 +7,8 @@
 mod claims;
 mod denied;
 mod discovery;
+#[cfg(any(test, feature = "fuzzing"))]
+pub(super) mod fuzzing;
 mod keys;
 mod resource;
 

@@ -56,7 +56,7 @@ pub struct Settings {
     pub maintenance_work_mem_mb: u32,
 }
 
-type Archive = ZipArchive<File>;
+pub(super) type Archive = ZipArchive<File>;
 
 /// Makes the project `id`, or one of the name it had, of the archive `file`.
 ///
@@ -132,7 +132,11 @@ fn names(modules: &[Module]) -> Vec<&'static str> {
 }
 
 /// Reads all of it and compares with what its manifest says. Blocks.
-fn examine(file: &Path, bytes_max: u64, cancel: &CancellationToken) -> Result<(Archive, Manifest), Fault> {
+pub(super) fn examine(
+    file: &Path,
+    bytes_max: u64,
+    cancel: &CancellationToken,
+) -> Result<(Archive, Manifest), Fault> {
     let opened = beneath::open_named(file).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => {
             Fault::new(ErrorCode::NotFound, format!("There is no file {}.", file.display()))

@@ -2,6 +2,9 @@
 //!
 //! [`export()`] writes it, as one moment saw the project; [`import()`] makes a new project of it, or nothing.
 
+#[cfg(any(test, feature = "fuzzing"))]
+pub(crate) mod fuzzing;
+
 mod export;
 mod format;
 mod import;

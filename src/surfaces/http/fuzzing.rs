@@ -1,0 +1,96 @@
+//! What fuzzing drives here: the bytes of a connection, through hyper and all that is asked before a tool is called.
+
+use std::convert::Infallible;
+use std::sync::LazyLock;
+
+use axum::body::Body;
+use axum::http::{Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::runtime::{Builder, Runtime};
+
+use super::{body, guard};
+use crate::config::{Config, fuzzing::defaults};
+use crate::tools::fuzzing::shaped;
+
+/// Longest body of a fuzzed request.
+const BODY_BYTES_MAX: usize = 4096;
+/// Most bytes that a connection is answered with, for each byte of it and at all.
+const ANSWER: (usize, usize) = (256, 64 * 1024);
+
+static CONFIG: LazyLock<Config> = LazyLock::new(defaults);
+
+/// Connections to begin with.
+pub(crate) fn requests() -> Vec<Vec<u8>> {
+    let search = r#"{"query": "retry", "top": 3}"#;
+    let text = [
+        "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
+        format!(
+            "POST /tools/search HTTP/1.1\r\nHost: 127.0.0.1:7171\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\
+             Origin: http://localhost:3000\r\nX-Request-Id: a-1\r\nX-Api-Key: poc_x\r\n\r\n{search}GET / HTTP/1.0\r\n\r\n",
+            search.len()
+        ),
+        format!(
+            "POST /tools/search_code HTTP/1.1\r\nHost: [::1]\r\nContent-Type: application/json; charset=utf-8\r\n\
+             Transfer-Encoding: chunked\r\n\r\n{:x}\r\n{search}\r\n0\r\n\r\n",
+            search.len()
+        ),
+        "POST http://localhost:7171/tools/index_status HTTP/1.1\r\nHost: localhost:7171\r\nExpect: 100-continue\r\n\r\n"
+            .to_owned(),
+    ];
+    text.map(String::into_bytes).to_vec()
+}
+
+/// A connection: each of its requests is answered or refused, with a status of HTTP, and with no more than so many bytes.
+pub(crate) fn request(data: &[u8]) {
+    static RUNTIME: LazyLock<Option<Runtime>> =
+        LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).build().ok());
+    let Some(runtime) = &*RUNTIME else { return };
+    let answer = runtime.block_on(async {
+        let (mut client, server) = tokio::io::duplex(data.len().max(1));
+        let serving = http1::Builder::new()
+            .header_read_timeout(None)
+            .serve_connection(TokioIo::new(server), service_fn(answer));
+        let talking = async {
+            let sent = client.write_all(data).await;
+            let sent = if sent.is_ok() { client.shutdown().await } else { sent };
+            let mut answer = Vec::new();
+            // A server that closes first may leave what was sent unread.
+            let read = client.read_to_end(&mut answer).await;
+            drop((sent, read));
+            answer
+        };
+        tokio::join!(serving, talking).1
+    });
+    assert!(
+        answer.len() <= ANSWER.0 * data.len() + ANSWER.1,
+        "{} bytes of answers to {}",
+        answer.len(),
+        data.len()
+    );
+    assert!(answer.is_empty() || answer.starts_with(b"HTTP/1."), "{}", answer.escape_ascii());
+}
+
+async fn answer(request: Request<Incoming>) -> Result<Response<String>, Infallible> {
+    let request = request.map(Body::new);
+    let (uri, headers) = (request.uri().clone(), request.headers().clone());
+    if let Some(id) = guard::accepted_id(&headers) {
+        assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id:?}");
+    }
+    let (status, said) = match guard::refused(&CONFIG.server, None, &uri, &headers) {
+        Some((status, fault)) => (status, fault.message),
+        None => match body::arguments(request, BODY_BYTES_MAX).await {
+            Err((status, fault)) => (status, fault.message),
+            Ok(arguments) => {
+                let tool = uri.path().strip_prefix("/tools/").unwrap_or_default();
+                (StatusCode::OK, shaped(tool, arguments).unwrap_or_default())
+            }
+        },
+    };
+    let mut response = Response::new(said);
+    *response.status_mut() = status;
+    Ok(response)
+}
