@@ -1,6 +1,8 @@
-//! One program for all targets: `FUZZ_TARGET` names the one that libFuzzer drives.
+//! One program for all targets: `FUZZ_TARGET` names the one that libFuzzer drives. `FUZZ_SEEDS` names a folder that its seeds
+//! are written to first.
 #![no_main]
 
+use std::path::Path;
 use std::sync::OnceLock;
 
 use libfuzzer_sys::fuzz_target;
@@ -8,19 +10,23 @@ use pairofcleats::fuzzing::{TARGETS, Target};
 
 static TARGET: OnceLock<&'static Target> = OnceLock::new();
 
-fuzz_target!(
-    init: {
-        let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
-        let Some(target) = TARGETS.iter().find(|target| target.name == name) else {
-            let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
-            eprintln!("FUZZ_TARGET is one of: {}", names.join(" "));
-            std::process::exit(2);
-        };
-        let _ = TARGET.set(target);
-    },
-    |data: &[u8]| {
-        if let Some(target) = TARGET.get() {
-            (target.run)(data);
+fn begin() {
+    let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
+    let Some(target) = TARGETS.iter().find(|target| target.name == name) else {
+        let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+        eprintln!("FUZZ_TARGET is one of: {}", names.join(" "));
+        std::process::exit(2);
+    };
+    if let Some(folder) = std::env::var_os("FUZZ_SEEDS") {
+        for (at, seed) in (target.seeds)().iter().enumerate() {
+            std::fs::write(Path::new(&folder).join(format!("seed-{at}")), seed).expect("a folder for seeds");
         }
     }
-);
+    let _ = TARGET.set(target);
+}
+
+fuzz_target!(init: begin(), |data: &[u8]| {
+    if let Some(target) = TARGET.get() {
+        (target.run)(data);
+    }
+});

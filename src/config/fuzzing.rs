@@ -1,5 +1,7 @@
 //! What fuzzing drives here: configuration files; and the defaults, for targets that want settings.
 
+use std::sync::LazyLock;
+
 use super::Config;
 
 /// Configuration files to begin with.
@@ -16,6 +18,8 @@ pub(crate) fn file(data: &[u8]) {
 }
 
 /// What holds where the operator says nothing.
-pub(crate) fn defaults() -> Config {
-    super::load::over_defaults("").unwrap_or_else(|error| panic!("{error}"))
+pub(crate) fn defaults() -> &'static Config {
+    static DEFAULTS: LazyLock<Config> =
+        LazyLock::new(|| super::load::over_defaults("").unwrap_or_else(|error| panic!("{error}")));
+    &DEFAULTS
 }

@@ -8,7 +8,7 @@ use super::mutate::{Random, mutated};
 use super::{TARGETS, Target};
 
 /// Mutations of a target.
-const MUTATIONS: usize = 2000;
+const MUTATIONS: usize = 1000;
 /// Longest mutation.
 const BYTES_MAX: usize = 8192;
 
@@ -51,11 +51,9 @@ fn every_target_holds_on_its_corpus_and_on_mutations_of_it() {
                 let known: Vec<Vec<u8>> = known.into_iter().map(|(_, input)| input).collect();
                 let seed = blake3::hash(target.name.as_bytes());
                 let mut random = Random::new(u64::from_le_bytes(*seed.as_bytes().first_chunk().unwrap()));
-                let began = std::time::Instant::now();
                 for _ in 0..MUTATIONS {
                     holds(target, "a mutation", &mutated(&known, &mut random, BYTES_MAX));
                 }
-                eprintln!("{} {:?}", target.name, began.elapsed());
             });
         }
     });

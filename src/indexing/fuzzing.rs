@@ -1,6 +1,7 @@
 //! What fuzzing drives here: the files of a repository, from their bytes to the rows that they become.
 
 use std::path::Path;
+use std::sync::{Arc, LazyLock};
 
 use super::file::{Kind, ReadLimits, classify};
 use super::front_matter::front_matter;
@@ -9,7 +10,7 @@ use super::options::Mode;
 use super::parser::Parsing;
 use super::prepare::{ReadWith, rows};
 use super::secrets::redact_file;
-use crate::config::{Indexing, fuzzing::defaults};
+use crate::config::fuzzing::defaults;
 use crate::languages::risk::RuleSet;
 
 /// What stays of a secret: `[REDACTED:` and the longest kind.
@@ -33,13 +34,15 @@ pub(crate) fn files() -> Vec<Vec<u8>> {
 /// A file: the lines of its chunks are lines that it has, no text holds a NUL, and rows grow with the text and no faster.
 pub(crate) fn file(data: &[u8]) {
     let (path, bytes) = of_path(data);
-    let settings = Indexing { redact_secrets: true, ..defaults().indexing };
+    let settings = &defaults().indexing;
     let limits = ReadLimits { bytes_max: 1 << 20, line_bytes_mean_max: settings.line_bytes_mean_max };
     let Ok(Kind::Text { text, lines, language }) = classify(&path, bytes.to_vec(), &limits) else { return };
-    assert!(!text.contains('\0') && !text.starts_with('\u{feff}') || text.matches('\u{feff}').count() > 0);
-    let with =
-        ReadWith { mode: Mode::All, rules: Some(RuleSet::defaults().clone().into()), dictionary: None };
-    let write = rows(&path, &text, lines, language, &settings, &with);
+    assert!(!text.contains('\0'));
+    static WITH: LazyLock<ReadWith> = LazyLock::new(|| {
+        let rules = Some(Arc::new(RuleSet::defaults().clone()));
+        ReadWith { mode: Mode::All, rules, dictionary: None }
+    });
+    let write = rows(&path, &text, lines, language, settings, &WITH);
     let mut next = 1;
     for chunk in &write.chunks {
         assert!(next <= chunk.start_line && chunk.start_line <= chunk.end_line, "{chunk:?}");

@@ -40,12 +40,12 @@ pub(crate) fn reports() -> Vec<Vec<u8>> {
 /// A report: each item is a record or is told why not; a record is bounded, reads back, and has the same id each time.
 pub(crate) fn report(data: &[u8]) {
     let [source, text @ ..] = data else { return };
-    let (source, settings) = (SOURCES[usize::from(*source) % SOURCES.len()], defaults().triage);
-    let (items, writes, errors) = read_all(text, source, &settings);
+    let (source, settings) = (SOURCES[usize::from(*source) % SOURCES.len()], &defaults().triage);
+    let (items, writes, errors) = read_all(text, source, settings);
     assert_eq!(items, writes.len() + errors.len());
     // A value between two commas takes two bytes.
     assert!(items <= text.len() / 2 + 2, "{items} items of {} bytes", text.len());
-    let (_, again, _) = read_all(text, source, &settings);
+    let (_, again, _) = read_all(text, source, settings);
     assert!(again.iter().map(|write| &write.id).eq(writes.iter().map(|write| &write.id)));
     for write in writes {
         assert!(is_record_id(&write.id), "{}", write.id);

@@ -43,6 +43,7 @@ mod serving;
 mod standing;
 mod status;
 mod storage;
+mod supply_chain;
 mod surfaces;
 mod triage;
 mod trusting;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
+use std::time::{Duration, Instant};
 
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -25,8 +26,19 @@ static DEFAULTS: &[&str] = &[
 
 /// Bump when the analysis finds other things by the same rules.
 const ENGINE_VERSION: u32 = 2;
-/// Bytes of a compiled `pattern`.
-const PATTERN_SIZE_MAX: usize = 1 << 20;
+/// Bytes of a compiled `pattern`: it counts as the first of these that it fits in, and is too large for the program beyond the
+/// last.
+const PATTERN_SIZES: [usize; 3] = [1 << 16, 1 << 18, 1 << 20];
+/// Bytes of all compiled patterns. Rules come with a repository: what they take is bounded as a whole.
+const PATTERNS_SIZE_MAX: usize = 64 << 20;
+/// What a pattern may keep of its search, in bytes, for each thread that searches by it.
+const PATTERN_CACHE_MAX: usize = 1 << 18;
+/// Bytes of the compiled names of a language.
+const WORDS_SIZE_MAX: usize = 2 << 20;
+/// Bytes of a table of rules.
+const TEXT_BYTES_MAX: usize = 256 << 10;
+/// How long the examples of a table may take.
+const PROOF_MAX: Duration = Duration::from_secs(10);
 /// Most categories: a set of them is a machine word.
 const CATEGORIES_MAX: usize = 64;
 /// Most rules of a project.
@@ -82,8 +94,17 @@ impl RuleSet {
     ///
     /// # Errors
     ///
-    /// What is wrong with which rule, its own examples included: it needs one it finds and one it does not.
+    /// What is wrong with which rule, its own examples included: it needs one it finds and one it does not. What takes
+    /// too much room or time is refused as well, for rules come with repositories.
     pub fn with(&self, toml_text: &str) -> Result<Self, String> {
+        self.proven_within(toml_text, PROOF_MAX)
+    }
+
+    /// As [`RuleSet::with`]; the examples may take this long.
+    pub(super) fn proven_within(&self, toml_text: &str, time: Duration) -> Result<Self, String> {
+        if toml_text.len() > TEXT_BYTES_MAX {
+            return Err(format!("{} bytes, at most {TEXT_BYTES_MAX} are read", toml_text.len()));
+        }
         let document = read(toml_text)?;
         if document.rule.len() > RULES_MAX {
             return Err(format!("{} rules, at most {RULES_MAX} are possible", document.rule.len()));
@@ -101,8 +122,9 @@ impl RuleSet {
             }
         }
         let set = Self::new(rules)?;
+        let until = Instant::now() + time;
         for rule in set.rules.iter().filter(|rule| added.contains(&rule.id)) {
-            set.prove(rule)?;
+            set.prove(rule, until)?;
         }
         Ok(set)
     }
@@ -147,10 +169,12 @@ impl RuleSet {
             _ => rule.clears.iter().map(bit).fold(0, |all, one| all | one),
         });
         let categories = categories.collect();
-        let patterns =
-            rules.iter().map(|rule| compile(rule, rule.pattern.as_deref())).collect::<Result<_, _>>()?;
-        let unless =
-            rules.iter().map(|rule| compile(rule, rule.unless.as_deref())).collect::<Result<_, _>>()?;
+        let mut room = PATTERNS_SIZE_MAX;
+        let mut compiled = |of: fn(&Rule) -> Option<&str>| -> Result<Vec<Option<Regex>>, String> {
+            rules.iter().map(|rule| compile(rule, of(rule), &mut room)).collect()
+        };
+        let patterns = compiled(|rule| rule.pattern.as_deref())?;
+        let unless = compiled(|rule| rule.unless.as_deref())?;
         let parsed = languages::all().filter(|language| language.has_grammar());
         let by_language = parsed.map(|language| Ok((language.id, Index::new(&rules, language.id)?)));
         let by_language = by_language.collect::<Result<_, String>>()?;
@@ -159,7 +183,7 @@ impl RuleSet {
     }
 
     /// Whether a rule finds itself in its examples, and only where it should.
-    pub(super) fn prove(&self, rule: &Rule) -> Result<(), String> {
+    pub(super) fn prove(&self, rule: &Rule, until: Instant) -> Result<(), String> {
         if !rule.is_proven() {
             return Err(format!("rule `{}` needs a positive and a negative example", rule.id));
         }
@@ -170,6 +194,9 @@ impl RuleSet {
                 .map(|e| (e, true))
                 .chain(examples.negative.iter().map(|e| (e, false)));
             for (source, found) in expected {
+                if Instant::now() >= until {
+                    return Err("the examples take too long".to_owned());
+                }
                 if self.finds(rule, language, source) != found {
                     let says =
                         if found { "does not find its positive" } else { "finds itself in its negative" };
@@ -271,10 +298,24 @@ fn check(rule: &Rule) -> Result<(), String> {
     Ok(())
 }
 
-fn compile(rule: &Rule, pattern: Option<&str>) -> Result<Option<Regex>, String> {
+/// A pattern, whose size is taken from `room`.
+fn compile(rule: &Rule, pattern: Option<&str>, room: &mut usize) -> Result<Option<Regex>, String> {
     let Some(pattern) = pattern else { return Ok(None) };
-    let regex = RegexBuilder::new(pattern).case_insensitive(true).size_limit(PATTERN_SIZE_MAX).build();
-    regex.map(Some).map_err(|error| format!("rule `{}`: {error}", rule.id))
+    let mut refused = String::new();
+    for size in PATTERN_SIZES {
+        let mut regex = RegexBuilder::new(pattern);
+        regex.case_insensitive(true).size_limit(size).dfa_size_limit(PATTERN_CACHE_MAX);
+        match regex.build() {
+            Ok(regex) => {
+                let left = room.checked_sub(size);
+                *room =
+                    left.ok_or_else(|| format!("rule `{}`: the patterns are too large together", rule.id))?;
+                return Ok(Some(regex));
+            }
+            Err(error) => refused = format!("rule `{}`: {error}", rule.id),
+        }
+    }
+    Err(refused)
 }
 
 fn fingerprint(rules: &[Rule]) -> Result<[u8; 32], String> {
@@ -332,7 +373,8 @@ impl Index {
         words.sort();
         words.dedup();
         if !words.is_empty() {
-            index.words = Some(Regex::new(&words.join("|")).map_err(|error| error.to_string())?);
+            let words = RegexBuilder::new(&words.join("|")).size_limit(WORDS_SIZE_MAX).build();
+            index.words = Some(words.map_err(|error| format!("the names that are read: {error}"))?);
         }
         Ok(index)
     }

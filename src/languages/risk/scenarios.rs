@@ -1,5 +1,7 @@
 //! Whole sources and what follows from them: flows, what ends them, and what a project may add to the rules.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 
 use super::{ChunkRisk, Findings, RuleSet, Scope, analyse, link};
@@ -278,6 +280,25 @@ fn a_project_adds_and_replaces_rules() {
     let alone = defaults.with(&format!("include_defaults = false\n{OWN}")).unwrap();
     assert_eq!(alone.rules().len(), 1);
     assert_eq!(defaults.with("").unwrap().fingerprint(), defaults.fingerprint());
+}
+
+/// Rules come with repositories: however many they are, memory and time are bounded.
+#[test]
+fn rules_that_take_too_much_are_refused() {
+    let many = |pattern: &str| -> String {
+        let rule = |at: usize| {
+            let named = OWN.replace("sink.launch", &format!("sink.launch.{at}"));
+            named.replace("calls =", &format!("pattern = '{pattern}'\ncalls ="))
+        };
+        (0..300).map(rule).collect()
+    };
+    let defaults = RuleSet::defaults();
+    let refused = |text: &str| defaults.with(text).unwrap_err();
+    assert!(refused(&many(r"\w{20}")).contains("too large together"));
+    assert!(refused(&many(r"\w{2000}")).contains("size limit"), "one alone");
+    assert!(refused(&format!("{OWN}# {}", "x".repeat(300_000))).contains("bytes"));
+    assert!(defaults.proven_within(OWN, Duration::ZERO).unwrap_err().contains("take too long"));
+    assert_eq!(defaults.with(&many("launch")).unwrap().rules().len(), defaults.rules().len() + 300);
 }
 
 #[test]

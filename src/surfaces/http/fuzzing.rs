@@ -13,15 +13,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 
 use super::{body, guard};
-use crate::config::{Config, fuzzing::defaults};
+use crate::config::fuzzing::defaults;
 use crate::tools::fuzzing::shaped;
 
 /// Longest body of a fuzzed request.
 const BODY_BYTES_MAX: usize = 4096;
 /// Most bytes that a connection is answered with, for each byte of it and at all.
 const ANSWER: (usize, usize) = (256, 64 * 1024);
-
-static CONFIG: LazyLock<Config> = LazyLock::new(defaults);
 
 /// Connections to begin with.
 pub(crate) fn requests() -> Vec<Vec<u8>> {
@@ -80,7 +78,7 @@ async fn answer(request: Request<Incoming>) -> Result<Response<String>, Infallib
     if let Some(id) = guard::accepted_id(&headers) {
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id:?}");
     }
-    let (status, said) = match guard::refused(&CONFIG.server, None, &uri, &headers) {
+    let (status, said) = match guard::refused(&defaults().server, None, &uri, &headers) {
         Some((status, fault)) => (status, fault.message),
         None => match body::arguments(request, BODY_BYTES_MAX).await {
             Err((status, fault)) => (status, fault.message),

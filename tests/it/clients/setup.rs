@@ -67,26 +67,27 @@ impl Python {
 
 /// The JSON schema of compose files, as the compose specification publishes it.
 pub(crate) fn compose_schema() -> PathBuf {
+    packed_files("compose").join("check_jsonschema/builtin_schemas/vendor/compose-spec.json")
+}
+
+/// The folder of the JSON schemas that CycloneDX publishes.
+pub(crate) fn cyclonedx_schemas() -> PathBuf {
+    packed_files("cyclonedx").join("cyclonedx/schema/_res")
+}
+
+/// Packages of which only files are read.
+fn packed_files(name: &str) -> PathBuf {
     needs(python(), PYTHON_MIN, "Python 3.11 or newer with pip, as `python3`");
-    let list = sources().join("python/requirements-compose.txt");
-    let installed = part("python-compose", &list, |folder| {
+    let list = sources().join(format!("python/requirements-{name}.txt"));
+    part(&format!("python-{name}"), &list, |folder| {
         let mut pip = python();
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--no-input",
-            "--disable-pip-version-check",
-            "--no-deps",
-        ])
-        .args(["--require-hashes", "--only-binary", ":all:", "--target"])
-        .arg(folder)
-        .arg("--requirement")
-        .arg(&list);
+        pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"])
+            .args(["--no-deps", "--require-hashes", "--only-binary", ":all:", "--target"])
+            .arg(folder)
+            .arg("--requirement")
+            .arg(&list);
         pip
-    });
-    installed.join("check_jsonschema/builtin_schemas/vendor/compose-spec.json")
+    })
 }
 
 /// A run of one of our scripts in JavaScript. They lie beside a link to the packages, where node looks for them.
