@@ -75,7 +75,7 @@ impl<'c> Stop<'c> {
     }
 
     /// Steps so far.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(super) fn steps(&self) -> u64 {
         self.steps.load(Ordering::Relaxed)
     }
