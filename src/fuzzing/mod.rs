@@ -57,6 +57,7 @@ pub const TARGETS: &[Target] = &[
     target("git", history::repositories, |data| in_folder(|root| history::repository(root, data))),
     target("report", triage::reports, triage::report),
     target("file", indexing::files, indexing::file),
+    target("parsed", indexing::answers, indexing::parsed),
     target("redaction", indexing::secrets, indexing::redaction),
     target("front_matter", indexing::documents, indexing::metadata),
     target("ignore_rules", indexing::ignore_files, indexing::ignore_rules),

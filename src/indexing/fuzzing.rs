@@ -7,14 +7,21 @@ use super::file::{Kind, ReadLimits, classify};
 use super::front_matter::front_matter;
 use super::ignored::rules;
 use super::options::Mode;
-use super::parser::Parsing;
-use super::prepare::{ReadWith, rows};
+use super::parser::{self, Parsing};
+use super::prepare::{self, ReadWith, rows};
 use super::secrets::redact_file;
 use crate::config::fuzzing::defaults;
 use crate::languages::risk::RuleSet;
+use crate::languages::{self, ChunkLimits};
+use crate::store::FileWrite;
 
 /// What stays of a secret: `[REDACTED:` and the longest kind.
 const MARK_BYTES_MAX: usize = 64;
+
+static WITH: LazyLock<ReadWith> = LazyLock::new(|| {
+    let rules = Some(Arc::new(RuleSet::defaults().clone()));
+    ReadWith { mode: Mode::All, parsing: Parsing::Here, rules, dictionary: None }
+});
 
 /// Files to begin with: the path on a line of its own, then the bytes.
 pub(crate) fn files() -> Vec<Vec<u8>> {
@@ -38,11 +45,7 @@ pub(crate) fn file(data: &[u8]) {
     let limits = ReadLimits { bytes_max: 1 << 20, line_bytes_mean_max: settings.line_bytes_mean_max };
     let Ok(Kind::Text { text, lines, language }) = classify(&path, bytes.to_vec(), &limits) else { return };
     assert!(!text.contains('\0'));
-    static WITH: LazyLock<ReadWith> = LazyLock::new(|| {
-        let rules = Some(Arc::new(RuleSet::defaults().clone()));
-        ReadWith { mode: Mode::All, rules, dictionary: None }
-    });
-    let write = rows(&path, &text, lines, language, settings, &WITH);
+    let Ok(write) = rows(&path, &text, lines, language, settings, &WITH) else { return };
     let mut next = 1;
     for chunk in &write.chunks {
         assert!(next <= chunk.start_line && chunk.start_line <= chunk.end_line, "{chunk:?}");
@@ -61,6 +64,27 @@ pub(crate) fn file(data: &[u8]) {
         text.len()
     );
     assert!(facts <= 32 * (text.len() + 8), "{facts} facts of {} bytes", text.len());
+}
+
+/// What [`parsed`] is about.
+const PARSED: &str = "const { exec } = require('child_process');\n\nfunction run(req) {\n  const name = req.body.name;\n  exec(name);\n}\n";
+
+/// Answers of a parser to begin with: a true one.
+pub(crate) fn answers() -> Vec<Vec<u8>> {
+    let chunked = languages::chunk(PARSED, languages::by_name("javascript"), &ChunkLimits::default());
+    vec![postcard::to_stdvec(&chunked).unwrap_or_default()]
+}
+
+/// An answer of a parser that a text took over: whatever it says, lines and texts are those of the file, and nothing fails.
+pub(crate) fn parsed(data: &[u8]) {
+    let Some(chunked) = parser::read(data, PARSED) else { return };
+    let mut write = FileWrite { path: "a.js".to_owned(), mode: "code", ..FileWrite::default() };
+    prepare::put(&mut write, PARSED, languages::by_name("javascript"), &WITH, chunked);
+    let lines: Vec<&str> = PARSED.lines().collect();
+    for chunk in &write.chunks {
+        let (first, last) = (chunk.start_line as usize, chunk.end_line as usize);
+        assert_eq!(chunk.content, lines[first - 1..last].join("\n"), "{chunk:?}");
+    }
 }
 
 /// Secrets to begin with: the path, then the text.

@@ -144,7 +144,7 @@ pub fn probe(parsing: &Parsing) -> Result<bool, Fault> {
 }
 
 /// The chunks of an answer, with the lines of the text; none where it says what cannot be.
-fn read(answer: &[u8], text: &str) -> Option<Chunked> {
+pub(super) fn read(answer: &[u8], text: &str) -> Option<Chunked> {
     postcard::from_bytes::<Chunked>(answer).ok()?.with_text(text)
 }
 

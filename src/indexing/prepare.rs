@@ -236,11 +236,22 @@ fn describe(
     cancelled: &Cancelled<'_>,
 ) -> Result<(), Fault> {
     let limits = limits(settings);
-    let Chunked { chunks, imports, flow, facts_missing, .. } =
-        parser.chunk(text, language, &limits, cancelled)?;
-    if cancelled() {
-        return Ok(());
+    let chunked = parser.chunk(text, language, &limits, cancelled)?;
+    if !cancelled() {
+        put(write, text, language, with, chunked);
     }
+    Ok(())
+}
+
+/// Fills in what was parsed, which a parser in a process of its own says and nobody vouches for.
+pub(super) fn put(
+    write: &mut FileWrite,
+    text: &str,
+    language: Option<&'static languages::Language>,
+    with: &ReadWith,
+    chunked: Chunked,
+) {
+    let Chunked { chunks, imports, flow, facts_missing, .. } = chunked;
     write.facts_missing = facts_missing;
     let findings = match (with.rules.as_deref(), language) {
         (Some(rules), Some(language)) => analyse(text, language.id, &flow, rules),
@@ -253,7 +264,6 @@ fn describe(
     let rows =
         chunks.into_iter().map(|chunk| chunk_write(&write.path, chunk, is_code, &findings, dictionary));
     write.chunks = rows.collect();
-    Ok(())
 }
 
 /// The rows of a text that is not from a file of the disk, parsed in this process.
