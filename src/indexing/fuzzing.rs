@@ -146,7 +146,7 @@ pub(crate) fn ignore_rules(data: &[u8]) {
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
     let below = Path::new("/repository").join(parts.join("/"));
     for is_folder in [false, true] {
-        drop(rules.matched(&below, is_folder));
+        let _ = rules.matched(&below, is_folder);
     }
 }
 

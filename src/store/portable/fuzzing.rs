@@ -34,6 +34,7 @@ pub(crate) fn base() -> &'static [u8] {
     &BASE
 }
 
+#[expect(clippy::too_many_lines, reason = "one row of everything")]
 fn written(path: &Path) -> Result<(), Fault> {
     let stop = CancellationToken::new();
     let mut writer = Writer::create(path, LIMITS, &stop)?;
