@@ -1,6 +1,7 @@
 //! Trees that change while they are walked and read: a run ends, and once they stand still the next one stores what a first run
 //! of them would.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
@@ -9,11 +10,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode, OFlags};
 use serde_json::json;
+use sqlx::{AssertSqlSafe, Row};
 
 use super::tree_gen::{Outside, rand};
 use super::trees::tables_with;
 use crate::harness::{Repository, app, call, project, result};
 use crate::kills::digest;
+use crate::upkeep::{raw, schema};
 
 /// Files among which things happen.
 const FILES: u64 = 120;
@@ -49,6 +52,16 @@ fn change(root: &Path, outside: &Outside, at: u64) {
         11 => write(&one, text(at).repeat(50).as_bytes(), OFlags::APPEND),
         _ => write(&one, &vec![b'\n'; usize::try_from(rand(at + 4) % 2_000_000).unwrap_or(0)], OFlags::TRUNC),
     };
+}
+
+/// The files that are stored of a project: path, size, hash, and why it was left out.
+async fn files(project: &str) -> BTreeSet<String> {
+    let text = format!(
+        "SELECT concat_ws(E'\\t', path, bytes, modified_ns, encode(content_hash, 'hex'), skipped) FROM {}.files",
+        schema(project)
+    );
+    let rows = sqlx::query(AssertSqlSafe(text)).fetch_all(&mut raw().await).await.unwrap();
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
 /// Indexes while things happen, then once more, and compares with a first run of what is left.
@@ -90,6 +103,14 @@ async fn converges(rounds: u64, seed: u64) {
         // Vectors of texts that are gone wait for the collector; the same for a project that never had them.
         for id in [&changed, &fresh] {
             result(&app, "cache_gc", json!({ "project_id": id })).await;
+        }
+        let (stored, wanted) = (files(&changed).await, files(&fresh).await);
+        for (one, other) in [(&stored, &wanted), (&wanted, &stored)] {
+            for row in one.difference(other) {
+                let on_disk = fs::symlink_metadata(repository.path().join(row.split('\t').next().unwrap()));
+                let whose = if std::ptr::eq(one, &stored) { "of the changed tree" } else { "of the fresh one" };
+                panic!("seed {seed}, round {round}: only {whose}: {row}; on disk: {on_disk:?}; {report:#}");
+            }
         }
         for ((table, one), (_, other)) in digest(&changed).await.into_iter().zip(digest(&fresh).await) {
             // A vector keeps the path and the name of the file that brought its text first.
