@@ -87,6 +87,20 @@ async fn a_parser_has_no_rights_and_no_secrets() {
     succeed(&["projects", "delete", &id, "--yes"]);
 }
 
+/// What fuzzing found: the grammar of Kotlin repairs 900 bytes for minutes, and does not ask meanwhile whether its time is over.
+#[test]
+fn a_grammar_that_comes_to_no_end_costs_one_file_its_syntax() {
+    let repository = Repository::new(&[("good.kt", "fun tidy(shelf: Shelf) = shelf.sort()\n")]);
+    repository.write("endless.kt", include_str!("parsing/endless.kt.txt"));
+    let id = project("parsed");
+    succeed(&["index", &repository.root(), "--project", &id, "--stub-embeddings"]);
+    for (word, path) in [("tidy", "good.kt"), ("PAGE_SIZE", "endless.kt")] {
+        let found = succeed(&["search", word, "--project", &id]);
+        assert!(found.to_string().contains(path), "{word}: {found:#}");
+    }
+    succeed(&["projects", "delete", &id, "--yes"]);
+}
+
 #[test]
 fn doctor_says_whether_parsers_are_shut_in() {
     let output =
