@@ -72,7 +72,7 @@ pub fn lie(name: &'static str) -> Option<&'static str> {
     debug_assert!(LIES.contains(&name), "{name} is not in the list of lies");
     static ASKED: AtomicUsize = AtomicUsize::new(0);
     let (wanted, each, said) = LIE.as_ref()?;
-    let lies = wanted == name && (ASKED.fetch_add(1, Ordering::Relaxed) + 1) % (*each).max(1) == 0;
+    let lies = wanted == name && (ASKED.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of((*each).max(1));
     lies.then_some(said.as_str())
 }
 

@@ -65,7 +65,7 @@ impl Visit for TreeChanges<'_> {
         let path = self.paths.path();
         self.entries += 1;
         self.bytes += ENTRY_BYTES + path.len();
-        if self.bytes > BYTES_MAX || (self.entries % ENTRIES_A_LOOK == 0 && (self.stopped)()) {
+        if self.bytes > BYTES_MAX || (self.entries.is_multiple_of(ENTRIES_A_LOOK) && (self.stopped)()) {
             return ControlFlow::Break(());
         }
         let file = |mode: gix::objs::tree::EntryMode, id| mode.is_blob().then_some(id);

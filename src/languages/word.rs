@@ -28,7 +28,6 @@ fn known<E: Error>(word: &str) -> Result<&'static str, E> {
     found.copied().ok_or_else(|| E::custom("a word that is not known here"))
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
 pub(super) fn serialize<S: Serializer>(word: &&'static str, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(word)
 }
@@ -41,7 +40,6 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'static
 pub(super) mod optional {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    #[expect(clippy::ref_option, reason = "as serde calls it")]
     pub(in crate::languages) fn serialize<S: Serializer>(
         word: &Option<&'static str>,
         to: S,

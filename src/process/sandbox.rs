@@ -175,23 +175,22 @@ mod tests {
     const MEGABYTE: u64 = 1 << 20;
 
     /// Another process of this test program, which runs one test that is left out otherwise.
-    fn in_another_process(test: &str) -> (Option<i32>, String) {
-        let output = Command::new(std::env::current_exe().unwrap())
+    fn in_another_process(test: &str) -> io::Result<(Option<i32>, String)> {
+        let output = Command::new(std::env::current_exe()?)
             .args(["--exact", &format!("process::sandbox::tests::{test}"), "--ignored", "--nocapture"])
-            .output()
-            .unwrap();
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+            .output()?;
+        Ok((output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned()))
     }
 
     #[test]
     fn a_process_in_a_sandbox_can_only_compute() {
-        let (code, said) = in_another_process("what_is_refused");
+        let (code, said) = in_another_process("what_is_refused").unwrap();
         assert_eq!(code, Some(7), "{said}");
     }
 
     #[test]
     fn memory_is_bounded() {
-        let (code, said) = in_another_process("what_takes_too_much_memory");
+        let (code, said) = in_another_process("what_takes_too_much_memory").unwrap();
         assert_eq!(code, None, "it was not ended: {said}");
         assert!(said.contains("memory allocation"), "{said}");
     }

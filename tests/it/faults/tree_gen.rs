@@ -13,13 +13,18 @@ use rustix::fs::{CWD, FileType, Mode, makedev, mkfifoat, mknodat};
 
 use super::tree_git::{git_objects, git_pointers, git_repository};
 
+/// What makes a tree.
+type Make = Box<dyn Fn(&Path, &Outside) + Send + Sync>;
+/// What makes the text of an ignore file.
+type Rules = fn() -> String;
+
 /// One hostile tree.
 pub(crate) struct Tree {
     /// What is hostile about it.
     pub(crate) name: String,
     /// Whether it is large, and better has a project of its own.
     pub(crate) alone: bool,
-    make: Box<dyn Fn(&Path, &Outside) + Send + Sync>,
+    make: Make,
 }
 
 impl Tree {
@@ -186,7 +191,7 @@ fn put(root: &Path, place: &str, outside: &Outside, replace: Replacement) {
 }
 
 fn ignore_rules(long: bool) -> Vec<Tree> {
-    let rules: [(&str, fn() -> String); 5] = [
+    let rules: [(&str, Rules); 5] = [
         ("100,000 patterns", || (0..100_000).map(|n| format!("/dir{n}/**/x*\n")).collect()),
         ("stars without end", || format!("{}\n", "*a".repeat(500)).repeat(250)),
         ("double stars without end", || format!("{}b\n", "**/a*/".repeat(160)).repeat(250)),
@@ -261,6 +266,7 @@ pub(crate) fn odd_names(root: &Path) {
     }
 }
 
+#[expect(clippy::too_many_lines, reason = "a list of cases")]
 fn shapes(long: bool) -> Vec<Tree> {
     // With the file that every tree has, as many as a walk takes.
     let files = if long { 199_999 } else { 5_000 };
@@ -370,7 +376,7 @@ pub(crate) fn trees(long: bool, seed: u64) -> Vec<Tree> {
         let mut number = seed;
         all.retain(|tree| {
             number = rand(number);
-            !tree.name.starts_with(".git/") || number % 4 == 0
+            !tree.name.starts_with(".git/") || number.is_multiple_of(4)
         });
     }
     all.extend(ignore_rules(long));

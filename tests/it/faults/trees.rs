@@ -151,7 +151,7 @@ async fn hostile(trees: Vec<Tree>) {
     while let Some(pair) = pairs.next().await {
         round += 1;
         let names: Vec<&str> = pair.iter().map(|tree| tree.name.as_str()).collect();
-        println!("{:>6.1} s  {}", started.elapsed().as_secs_f64(), names.join(" | "));
+        eprintln!("{:>6.1} s  {}", started.elapsed().as_secs_f64(), names.join(" | "));
         let folders: Vec<tempfile::TempDir> = pair
             .iter()
             .map(|tree| {
@@ -185,7 +185,7 @@ async fn hostile(trees: Vec<Tree>) {
         }
         most = most.max((took, names.join(", ")));
     }
-    println!("{count} trees; the most memory beyond the server's own: {} kB by {}", most.0, most.1);
+    eprintln!("{count} trees; the most memory beyond the server's own: {} kB by {}", most.0, most.1);
     for table in tables_with(&outside.canary, &projects).await {
         wrong.push(format!("{table} holds what lies outside"));
     }
@@ -199,7 +199,7 @@ async fn hostile(trees: Vec<Tree>) {
 #[tokio::test(flavor = "multi_thread")]
 async fn hostile_trees_cost_their_own_run_at_most() {
     let seed = u64::from(std::process::id());
-    println!("seed {seed}");
+    eprintln!("seed {seed}");
     hostile(trees(false, seed)).await;
 }
 

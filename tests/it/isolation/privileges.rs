@@ -14,6 +14,7 @@ async fn lines(text: &str) -> Vec<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "a list of rights")]
 async fn a_role_reaches_its_own_tables_and_nothing_else() {
     let (app, projects) = (app(), [project("one"), project("two")]);
     for id in &projects {

@@ -16,7 +16,7 @@ const CALLS: u64 = 150;
 
 /// What a tenant asks; all of it has something to find.
 fn question(one: &Planted, at: u64) -> (&'static str, Value) {
-    let query = if at % 2 == 0 { "common_name coin" } else { one.token.as_str() };
+    let query = if at.is_multiple_of(2) { "common_name coin" } else { one.token.as_str() };
     match at % 7 {
         0 | 1 => ("search", json!({ "query": query, "output": "full", "top": 20 })),
         2 => ("search_code", json!({ "query": query, "limit": 20 })),
@@ -54,13 +54,13 @@ async fn asks(two: &Two, one: &Planted, other: &Planted, answered: &AtomicUsize)
     let session = two.served.open("/mcp", Some(&one.key)).await;
     for at in 0..CALLS {
         let at = rand(at ^ one.id.len() as u64);
-        if at % 3 == 0 {
+        if at.is_multiple_of(3) {
             leave(two.served.address(), one, at).await;
             continue;
         }
         let (tool, mut arguments) = question(one, at);
         arguments["project_id"] = json!(one.id);
-        let text = if at % 5 == 0 {
+        let text = if at.is_multiple_of(5) {
             session.call(at, tool, arguments).await.to_string()
         } else if at % 5 == 1 {
             let stream = keyed(http().post(two.served.at("/search/stream")), Some(&one.key));
