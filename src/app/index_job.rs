@@ -159,7 +159,7 @@ async fn run_covering(
     let mut attempt = 1;
     let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: Some(&app.shutdown) };
     loop {
-        let execute = |running| execute(Arc::clone(app), running);
+        let execute = |running| Box::pin(execute(Arc::clone(app), running));
         let asked = jobs::enqueue(store, job).await?;
         let done =
             jobs::see_through(store, asked, &app.worker, settings, until, on_progress, execute).await?;
@@ -388,12 +388,14 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         progress: &running.progress,
     };
     let mut report = match about {
-        About::Vectors => indexing::embed(&run).await?,
-        About::Repository(_) => indexing::run(&run).await?,
+        // A run lies deep below the call that waits for it: on the heap it takes no stack of the thread that polls it.
+        About::Vectors => Box::pin(indexing::embed(&run)).await?,
+        About::Repository(_) => Box::pin(indexing::run(&run)).await?,
         About::Records => {
             let now_ms = app.clock.now().as_millisecond();
             triage::prepare(store, &project).await?;
-            indexing::run_documents(&run, &Shelf { store, project: &project, now_ms }).await?
+            let shelf = Shelf { store, project: &project, now_ms };
+            Box::pin(indexing::run_documents(&run, &shelf)).await?
         }
     };
     if sqlite {

@@ -72,7 +72,7 @@ pub async fn run(run: &Run<'_>) -> Result<RunReport, Fault> {
     let repository = open(run, versions).await?;
     failpoints::reach("index.opened");
     let outcome = tokio::select! {
-        outcome = pipeline(run, &repository, rules, note, started) => outcome,
+        outcome = Box::pin(pipeline(run, &repository, rules, note, started)) => outcome,
         fault = overdue(run.cancel) => Err(fault),
     };
     if let Err(fault) = &outcome {

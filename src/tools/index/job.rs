@@ -54,8 +54,8 @@ pub(in crate::tools) struct Begun {
 pub(in crate::tools) async fn run(call: &Call, wanted: &Wanted<'_>) -> Result<Finished, Fault> {
     let (project, root) = prepare(call, wanted).await?;
     let on_progress = |progress: &Progress| call.progress.report(update(progress));
-    let done =
-        index_job::run(&call.app, &project, &root, wanted.options.clone(), &call.cancel, on_progress).await?;
+    let run = index_job::run(&call.app, &project, &root, wanted.options.clone(), &call.cancel, on_progress);
+    let done = Box::pin(run).await?;
     finished(project, done)
 }
 
