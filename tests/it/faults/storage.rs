@@ -293,7 +293,7 @@ impl Drop for Ended {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_worker_is_replaced_and_writes_nothing_when_it_wakes() {
-    let disk = SmallDisk::new(400);
+    let disk = SmallDisk::new(900);
     let home = disk.home("");
     let repository = large(12);
     let (whole, id) = (project("whole"), project("asleep"));
