@@ -100,6 +100,7 @@ impl App {
     /// Postgres needs for its supervisor and index runs for their parsers.
     #[must_use]
     pub fn new(config: Config, layout: Layout, clock: Arc<dyn Clock>, program: PathBuf) -> Self {
+        let layout = layout.with_disk_free_bytes_min(config.server.disk_free_bytes_min);
         Self {
             queues: Queues::new(&config.queue),
             limits: Limits::new(config.access.calls_per_minute),
@@ -178,11 +179,7 @@ impl App {
     /// The file systems that must keep room, as far as they are known yet: of an external database nothing is.
     #[must_use]
     pub fn room(&self) -> Room {
-        self.opened_store().map_or_else(|| self.home_room(), |store| store.room().clone())
-    }
-
-    fn home_room(&self) -> Room {
-        Room::of_home(self.config.server.disk_free_bytes_min, self.layout.home())
+        self.opened_store().map_or_else(|| Room::of_home(&self.layout), |store| store.room().clone())
     }
 
     /// Starts what a server does beside answering: reaches the database and loads the model before the
@@ -275,7 +272,7 @@ impl App {
     async fn open_storage(&self) -> Result<Storage, Fault> {
         if let Some(options) = crate::postgres::external(&self.config.database)? {
             let database = Database::connect(options, &self.config.database, true).await?;
-            let store = Store::new(database).with_room(self.home_room());
+            let store = Store::new(database).with_room(Room::of_home(&self.layout));
             return Ok(Storage { store, _server: None });
         }
         let installed = self.installed(Wanted { postgres: true, embedding: false }).await?;
@@ -297,7 +294,7 @@ impl App {
             let server = Arc::clone(&kept);
             Box::pin(blocking(move || server.revive().map(|()| server.connect_options())))
         }));
-        let room = self.home_room().and("the embedded database", server.directory());
+        let room = Room::of_home(&self.layout).and("the embedded database", server.directory());
         Ok(Storage { store: Store::new(database).with_room(room), _server: Some(server) })
     }
 

@@ -3,7 +3,7 @@
 //! `PAIROFCLEATS_FAILPOINT=index.batch_written:2` ends the process when it comes to that place for the second time. Nothing is
 //! cleaned up. Whoever adds a step that writes adds a place behind it; the tests go through all of them.
 //!
-//! `PAIROFCLEATS_LIE=open:3:client-b` makes a look-up of a project say something else each third time: that the project is
+//! `PAIROFCLEATS_LIE=open:3:client-b` makes a look-up of a project say something else on every third call: that the project is
 //! `client-b`. What stands behind the look-up must notice.
 
 use std::sync::LazyLock;
@@ -56,7 +56,7 @@ static WANTED: LazyLock<Option<(String, usize)>> = LazyLock::new(|| {
 /// transactions run as.
 pub const LIES: &[&str] = &["resolve", "open", "role"];
 
-/// Which look-up lies, each how-manieth time, and what it says.
+/// Which look-up lies, on every how many calls, and what it says.
 static LIE: LazyLock<Option<(String, usize, String)>> = LazyLock::new(|| {
     let text = config::lie()?;
     let mut parts = text.splitn(3, ':');

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::config::Layout;
 use crate::contract::{ErrorCode, Fault};
 
 /// The file systems that must keep room, and how much. Cheap to clone; one without a place is never short.
@@ -39,10 +40,10 @@ impl Room {
         Self { least: self.least, places: self.places.iter().cloned().chain([more]).collect() }
     }
 
-    /// The room of whatever is written below the data directory `home`.
+    /// The room of whatever is written below the data directory.
     #[must_use]
-    pub fn of_home(least: u64, home: &Path) -> Self {
-        Self::new(least).and("the data directory", home)
+    pub fn of_home(layout: &Layout) -> Self {
+        Self::new(layout.disk_free_bytes_min()).and("the data directory", layout.home())
     }
 
     /// Whether there is room for another batch. Asks the kernel once a place, which takes microseconds.

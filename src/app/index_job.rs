@@ -159,7 +159,7 @@ async fn run_covering(
     let mut attempt = 1;
     let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: Some(&app.shutdown) };
     loop {
-        let execute = |running| Box::pin(execute(Arc::clone(app), running));
+        let execute = |running| execute(Arc::clone(app), running);
         let asked = jobs::enqueue(store, job).await?;
         let done =
             jobs::see_through(store, asked, &app.worker, settings, until, on_progress, execute).await?;

@@ -6,26 +6,26 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     home: PathBuf,
-    left_free: u64,
+    disk_free_bytes_min: u64,
 }
 
 impl Layout {
     /// The layout below `home`, which should be absolute.
     #[must_use]
     pub fn new(home: PathBuf) -> Self {
-        Self { home, left_free: 0 }
+        Self { home, disk_free_bytes_min: 0 }
     }
 
     /// The same, where at least `bytes` of the disk are to stay free.
     #[must_use]
-    pub fn leaving(self, bytes: u64) -> Self {
-        Self { left_free: bytes, ..self }
+    pub fn with_disk_free_bytes_min(self, bytes: u64) -> Self {
+        Self { disk_free_bytes_min: bytes, ..self }
     }
 
     /// Bytes of its file system that are to stay free (`server.disk_free_bytes_min`).
     #[must_use]
-    pub fn left_free(&self) -> u64 {
-        self.left_free
+    pub fn disk_free_bytes_min(&self) -> u64 {
+        self.disk_free_bytes_min
     }
 
     /// The data directory itself.

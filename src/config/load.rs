@@ -51,7 +51,6 @@ pub fn load(overrides: &Overrides) -> Result<(Config, Layout), ConfigError> {
     };
     require_readable(&file)?;
     let config: Config = layered(&file, overrides).extract().map_err(|e| ConfigError(explain(e)))?;
-    let layout = layout.leaving(config.server.disk_free_bytes_min);
     Ok((config, layout))
 }
 

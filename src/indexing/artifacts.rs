@@ -8,7 +8,6 @@ use super::run::Run;
 use super::vectors;
 use crate::contract::Fault;
 use crate::store::portable::{Limits, Reader, VectorOut, WordsBy, is_portable};
-use crate::store::{Access, ProjectTx};
 
 /// Files of a folder that are looked at.
 const FILES_MAX: usize = 16;
@@ -45,8 +44,7 @@ pub(super) async fn restore(
         })
         .await?;
         let (hashes, embeddings): (Vec<_>, Vec<_>) = found.into_iter().unzip();
-        run.store.require_room().await?;
-        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+        let mut tx = run.begin_batch().await?;
         restored.vectors += crate::store::vectors::insert(&mut tx, run.fence, &hashes, &embeddings).await?;
         tx.commit().await?;
     }

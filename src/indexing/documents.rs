@@ -2,6 +2,7 @@
 //! date from whatever hands the texts out.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 
@@ -101,7 +102,7 @@ async fn written(
         stored.into_iter().map(|row| (row.path.clone(), row)).collect();
     run.progress.update(|progress| progress.phase = Phase::Files);
     let (mut known, mut changed_chunks, mut after) = (KnownNames::default(), 0, String::new());
-    let mut parser = Parser::new(run.parsing.clone());
+    let parser = Arc::new(Mutex::new(Parser::new(run.parsing.clone())));
     let keeps_same = !(run.options.full || repository.outdated);
     loop {
         let page = documents.page(&after, run.config.indexing.batch_files.max(1)).await?;
@@ -122,8 +123,7 @@ async fn written(
         let due: Vec<(Document, i64)> = due.collect();
         report.files_unchanged += seen - due.len() as u64;
         report.files_changed += due.len() as u64;
-        let (chunks, redacted);
-        (chunks, redacted, parser) = write_page(run, repository.id, due, &mut known, parser).await?;
+        let (chunks, redacted) = write_page(run, repository.id, due, &mut known, &parser).await?;
         failpoints::reach("triage.texts_written");
         changed_chunks += chunks;
         report.secrets_redacted += redacted;
@@ -150,25 +150,25 @@ async fn write_page(
     repository_id: i64,
     due: Vec<(Document, i64)>,
     known: &mut KnownNames,
-    mut parser: Parser,
-) -> Result<(i64, u64, Parser), Fault> {
+    parser: &Arc<Mutex<Parser>>,
+) -> Result<(i64, u64), Fault> {
     if due.is_empty() {
-        return Ok((0, 0, parser));
+        return Ok((0, 0));
     }
     let (settings, dictionary) = (run.config.indexing.clone(), run.dictionary.clone());
-    let stops = run.stops();
+    let (parser, stops) = (Arc::clone(parser), run.stops());
     let preparing = tokio::task::spawn_blocking(move || {
         let dictionary = dictionary.as_deref();
+        let mut parser = parser.lock().unwrap_or_else(PoisonError::into_inner);
         let row =
             |(document, tried)| of_document(document, tried, &settings, dictionary, &mut parser, &stops);
         // None of them when one was cancelled.
         let rows: Option<Result<Vec<_>, Fault>> = due.into_iter().map(row).map(Result::transpose).collect();
-        rows.transpose().map(|rows| (rows, parser))
+        rows.transpose()
     });
     let prepared =
         preparing.await.map_err(|error| Fault::internal("Reading the texts failed unexpectedly.", error))?;
-    let (prepared, parser) = prepared?;
-    let prepared = prepared.ok_or_else(cancelled)?;
+    let prepared = prepared?.ok_or_else(cancelled)?;
     let (mut rows, mut redacted) = (Vec::with_capacity(prepared.len()), 0);
     for one in prepared {
         if let Prepared::Changed { file, redacted: count } = one {
@@ -176,9 +176,8 @@ async fn write_page(
             rows.push(*file);
         }
     }
-    run.store.require_room().await?;
-    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let mut tx = run.begin_batch().await?;
     let done = write_batch(&mut tx, run.fence, repository_id, &rows, known).await?;
     tx.commit().await?;
-    Ok((done.chunks + done.chunks_removed, redacted, parser))
+    Ok((done.chunks + done.chunks_removed, redacted))
 }

@@ -167,8 +167,7 @@ async fn write_files(
         }
     }
     for rows in rows.chunks(ROWS_MAX) {
-        run.store.require_room().await?;
-        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+        let mut tx = run.begin_batch().await?;
         history::write(&mut tx, run.fence, rows).await?;
         tx.commit().await?;
     }
@@ -186,8 +185,7 @@ async fn write_lines(run: &Run<'_>, opened: History, known: Vec<KnownHistory>) -
         let batch: Vec<KnownHistory> = due.drain(..due.len().min(FILES_A_BATCH)).collect();
         let attributed = attribute(run, opened.clone(), batch, deadline).await?;
         let ids: Vec<i64> = attributed.iter().map(|(file, _)| file.file_id).collect();
-        run.store.require_room().await?;
-        let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+        let mut tx = run.begin_batch().await?;
         let spans = history::spans(&mut tx, &ids).await?;
         let mut authors = Vec::new();
         for (file, lines) in &attributed {

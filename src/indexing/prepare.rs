@@ -135,28 +135,17 @@ fn prepare(
     if let Some(known) = &same
         && known.facts_missing.is_none()
     {
-        let touched =
-            Touched { id: known.id, bytes: write.bytes, modified_ns: write.modified_ns, tried_ms: 0 };
-        return Ok(Some(Prepared::Same(touched)));
+        return Ok(Some(same_as(known.id, &write, 0)));
     }
     let mut redacted = 0;
     match read.kind {
         Kind::Skipped(reason) => write.skipped = Some(reason.as_str()),
         Kind::Text { text, lines, language } => {
-            let clean = if settings.redact_secrets {
-                secrets::redact_file(&write.path, &text)
-            } else {
-                Redacted { text: (&text).into(), count: 0 }
-            };
-            redacted = clean.count as u64;
-            write.lines = lines;
-            write.language = language.map(|language| language.id);
-            write.meta = front_matter(&clean.text);
-            write.mode = mode(&write.path, language, write.meta.as_deref());
-            if with.mode.of_files().is_some_and(|word| word != write.mode) {
-                return Ok(Some(Prepared::Other));
+            let text = Text { text: &text, lines, language };
+            match describe(&mut write, &text, settings, with, parser, cancelled)? {
+                Some(count) => redacted = count,
+                None => return Ok(Some(Prepared::Other)),
             }
-            describe(&mut write, &clean.text, language, settings, with, parser, cancelled)?;
         }
     }
     if cancelled() {
@@ -169,11 +158,13 @@ fn prepare(
         && write.facts_missing.is_some()
         && known.facts_missing.as_deref() == write.facts_missing
     {
-        let touched =
-            Touched { id: known.id, bytes: write.bytes, modified_ns: write.modified_ns, tried_ms: tried };
-        return Ok(Some(Prepared::Same(touched)));
+        return Ok(Some(same_as(known.id, &write, tried)));
     }
     Ok(Some(Prepared::Changed { file: Box::new(write), redacted }))
+}
+
+fn same_as(id: i64, write: &FileWrite, tried_ms: i64) -> Prepared {
+    Prepared::Same(Touched { id, bytes: write.bytes, modified_ns: write.modified_ns, tried_ms })
 }
 
 /// How many milliseconds were spent in vain where facts are missing because time ran out.
@@ -225,22 +216,40 @@ pub(super) fn of_document(
     Ok(Some(Prepared::Changed { file: Box::new(write), redacted: clean.count as u64 }))
 }
 
-/// Fills in what the text says.
+/// What was read of a file.
+struct Text<'a> {
+    text: &'a str,
+    lines: u32,
+    language: Option<&'static languages::Language>,
+}
+
+/// Fills in what the text says, and returns how many secrets were replaced in it; none when the run is not about such files.
 fn describe(
     write: &mut FileWrite,
-    text: &str,
-    language: Option<&'static languages::Language>,
+    read: &Text<'_>,
     settings: &config::Indexing,
     with: &ReadWith,
     parser: &mut Parser,
     cancelled: &Cancelled<'_>,
-) -> Result<(), Fault> {
-    let limits = limits(settings);
-    let chunked = parser.chunk(text, language, &limits, cancelled)?;
-    if !cancelled() {
-        put(write, text, language, with, chunked);
+) -> Result<Option<u64>, Fault> {
+    let Text { text, lines, language } = *read;
+    let clean = if settings.redact_secrets {
+        secrets::redact_file(&write.path, text)
+    } else {
+        Redacted { text: text.into(), count: 0 }
+    };
+    write.lines = lines;
+    write.language = language.map(|language| language.id);
+    write.meta = front_matter(&clean.text);
+    write.mode = mode(&write.path, language, write.meta.as_deref());
+    if with.mode.of_files().is_some_and(|word| word != write.mode) {
+        return Ok(None);
     }
-    Ok(())
+    let chunked = parser.chunk(&clean.text, language, &limits(settings), cancelled)?;
+    if !cancelled() {
+        put(write, &clean.text, language, with, chunked);
+    }
+    Ok(Some(clean.count as u64))
 }
 
 /// Fills in what was parsed, which a parser in a process of its own says and nobody vouches for.
@@ -278,12 +287,8 @@ pub(super) fn rows(
 ) -> Result<FileWrite, Fault> {
     let entry = Entry { path: path.to_owned(), bytes: text.len() as u64, modified_ns: 0 };
     let mut write = unread(&entry, Vec::new());
-    let clean = secrets::redact_file(path, text);
-    (write.lines, write.language) = (lines, language.map(|language| language.id));
-    write.meta = front_matter(&clean.text);
-    write.mode = mode(path, language, write.meta.as_deref());
-    let mut parser = Parser::new(Parsing::Here);
-    describe(&mut write, &clean.text, language, settings, with, &mut parser, &|| false)?;
+    let text = Text { text, lines, language };
+    describe(&mut write, &text, settings, with, &mut Parser::new(Parsing::Here), &|| false)?;
     Ok(write)
 }
 

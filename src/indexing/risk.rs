@@ -11,7 +11,7 @@ use super::run::Run;
 use crate::contract::{ErrorCode, Fault};
 use crate::languages::risk::{Findings, Linked, ParamSink, RiskFlow, RuleSet, TaintedCall, flow_facts, link};
 use crate::store::history::Span;
-use crate::store::{Access, FlowWrite, KnownNames, ProjectTx, flows, history, repositories};
+use crate::store::{FlowWrite, KnownNames, flows, history, repositories};
 
 /// Where a repository holds rules of its own.
 pub(super) const RULES_FILE: &str = ".pairofcleats/risk.toml";
@@ -81,8 +81,7 @@ pub(super) fn ends(findings: &Findings) -> Option<String> {
 /// # Errors
 /// `ILLEGAL_STATE` when the run lost its fence; storage faults.
 pub(super) async fn join(run: &Run<'_>, repository_id: i64) -> Result<(), Fault> {
-    run.store.require_room().await?;
-    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let mut tx = run.begin_batch().await?;
     let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
     for (file_id, json) in flows::ends(&mut tx, repository_id).await? {
         let ends: Ends = serde_json::from_str(&json).unwrap_or_default();

@@ -72,7 +72,7 @@ pub async fn run(run: &Run<'_>) -> Result<RunReport, Fault> {
     let repository = open(run, versions).await?;
     failpoints::reach("index.opened");
     let outcome = tokio::select! {
-        outcome = Box::pin(pipeline(run, &repository, rules, note, started)) => outcome,
+        outcome = pipeline(run, &repository, rules, note, started) => outcome,
         fault = overdue(run.cancel) => Err(fault),
     };
     if let Err(fault) = &outcome {
@@ -89,6 +89,12 @@ impl Run<'_> {
             progress.touch();
             cancel.is_cancelled()
         }
+    }
+
+    /// Opens the transaction of a batch, where the disk has room for one.
+    pub(super) async fn begin_batch(&self) -> Result<ProjectTx, Fault> {
+        self.store.require_room().await?;
+        ProjectTx::begin(self.store, self.project, Access::Write).await
     }
 }
 
@@ -395,8 +401,7 @@ pub(super) async fn remove(run: &Run<'_>, ids: &[i64]) -> Result<i64, Fault> {
 
 /// Words become searchable with true weights: index on terms, document frequencies, counts.
 pub(super) async fn finish_lexical(run: &Run<'_>, changed_chunks: i64) -> Result<(), Fault> {
-    run.store.require_room().await?;
-    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let mut tx = run.begin_batch().await?;
     let mut state = index_state::read(&mut tx).await?;
     // Also what a run left that died after its last file.
     if state.statistics_due {

@@ -54,8 +54,7 @@ pub(super) async fn embed_pending(run: &Run<'_>) -> Result<Embedded, Fault> {
             size = (size * 2).min(PART);
             let vectors = embed(run, embedder, part).await?;
             let hashes: Vec<Vec<u8>> = part.iter().map(|text| text.hash.clone()).collect();
-            run.store.require_room().await?;
-            let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+            let mut tx = run.begin_batch().await?;
             vectors::insert(&mut tx, run.fence, &hashes, &vectors).await?;
             tx.commit().await?;
             failpoints::reach("index.page_embedded");

@@ -12,7 +12,7 @@ use super::report::SkipCounter;
 use super::run::Run;
 use crate::contract::{ErrorCode, Fault};
 use crate::failpoints;
-use crate::store::{Access, FileWrite, KnownNames, ProjectTx, files, files::Touched, write_batch};
+use crate::store::{FileWrite, KnownNames, files, files::Touched, write_batch};
 
 /// Files prepared ahead of the writer: enough to keep it busy, few enough to bound memory.
 const AHEAD: usize = 64;
@@ -119,8 +119,7 @@ async fn commit(
     if changed.is_empty() && same.is_empty() {
         return Ok(());
     }
-    run.store.require_room().await?;
-    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let mut tx = run.begin_batch().await?;
     files::touch(&mut tx, run.fence, &same).await?;
     let rows = write_batch(&mut tx, run.fence, repository_id, &changed, known).await?;
     tx.commit().await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::lease::{ClaimedJob, lease_lost};
+use super::lease::{ClaimedJob, Unfinished, lease_lost};
 use super::progress::{Progress, ProgressSender};
 use super::run::{POLL, RunningJob, Until, WhenStopped, cancelled, public};
 use crate::contract::{ErrorCode, Fault};
@@ -245,17 +245,7 @@ async fn wait_for_room(mut claimed: ClaimedJob, until: Until<'_>, mut fault: Fau
     let note =
         format!("Stopped for want of room on disk; it goes on from what was committed. {}", fault.message);
     tracing::warn!(job = claimed.job.id, "{note}");
-    let put_back = match claimed.put_back(&note).await {
-        Err(away) if is_passing(&away) => match wait(&claimed, until, away).await {
-            Back::Held | Back::Stopped => claimed.put_back(&note).await,
-            Back::Lost => Ok(()),
-            Back::Away(fault) => Err(fault),
-        },
-        put_back => put_back,
-    };
-    if let Err(unwritten) = put_back {
-        tracing::warn!("a job that waits for room could not be put back, its lease runs out: {unwritten}");
-    }
+    give_back(&mut claimed, until, Unfinished::Waits(&note)).await;
     fault.message.push_str(" The run waits in the queue and goes on from what was committed.");
     Left::Over(Err(fault))
 }
@@ -271,8 +261,8 @@ fn stayed_away(claimed: &ClaimedJob, fault: Fault) -> Fault {
 }
 
 /// Writes the end down. Work that succeeded although it was asked to stop did succeed.
-async fn conclude(claimed: ClaimedJob, until: Until<'_>, ended: Ended) -> Left {
-    let give_back = until.stop() == Some(WhenStopped::GiveBack);
+async fn conclude(mut claimed: ClaimedJob, until: Until<'_>, ended: Ended) -> Left {
+    let stops = until.stop() == Some(WhenStopped::GiveBack);
     let result = match ended {
         Ended::With(Ok(value)) => Ok(value),
         Ended::With(Err(fault)) if claimed.cancel.is_cancelled() && is_passing(&fault) => Err(cancelled()),
@@ -280,13 +270,13 @@ async fn conclude(claimed: ClaimedJob, until: Until<'_>, ended: Ended) -> Left {
         Ended::Dropped | Ended::Still => Err(cancelled()),
     };
     match result {
-        Err(fault) if give_back => match claimed.release().await {
-            Ok(()) => Left::Over(Err(fault)),
-            Err(unwritten) => {
-                tracing::warn!("a job could not be given back, its lease runs out: {unwritten}");
-                Left::Over(Err(fault))
+        Err(fault) if stops => {
+            // Once, and no longer: nobody waits.
+            if let Err(unwritten) = claimed.give_back(Unfinished::Stopped).await {
+                not_given_back(&unwritten);
             }
-        },
+            Left::Over(Err(fault))
+        }
         Ok(value) => match end(claimed, until, &Outcome::Succeeded(value.clone())).await {
             Ok(()) => Left::Over(Ok(value)),
             Err(lost) if lost.code == ErrorCode::IllegalState => Left::Elsewhere(lost),
@@ -325,16 +315,25 @@ async fn give_up(mut claimed: ClaimedJob, until: Until<'_>, note: String) -> Lef
     tracing::warn!(job = claimed.job.id, "{note}");
     let fault = Fault::new(ErrorCode::ToolTimeout, note.clone())
         .with_hint("`index_status` shows who goes on; look at the server's log for what held it up.");
-    let given = match claimed.give_up(&note).await {
-        Err(away) if is_passing(&away) => match wait(&claimed, until, away).await {
-            Back::Held | Back::Stopped => claimed.give_up(&note).await,
+    give_back(&mut claimed, until, Unfinished::StandsStill(&note)).await;
+    Left::Elsewhere(fault)
+}
+
+/// Gives the job back to the queue, again where the database is away.
+async fn give_back(claimed: &mut ClaimedJob, until: Until<'_>, why: Unfinished<'_>) {
+    let given = match claimed.give_back(why).await {
+        Err(away) if is_passing(&away) => match wait(claimed, until, away).await {
+            Back::Held | Back::Stopped => claimed.give_back(why).await,
             Back::Lost => Ok(()),
             Back::Away(fault) => Err(fault),
         },
         given => given,
     };
     if let Err(unwritten) = given {
-        tracing::warn!("a job that stands still could not be given back, its lease runs out: {unwritten}");
+        not_given_back(&unwritten);
     }
-    Left::Elsewhere(fault)
+}
+
+fn not_given_back(unwritten: &Fault) {
+    tracing::warn!("a job could not be given back, its lease runs out: {unwritten}");
 }

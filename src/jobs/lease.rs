@@ -40,6 +40,17 @@ impl From<&config::Indexing> for LeaseSettings {
     }
 }
 
+/// Why a job goes back to the queue before its end.
+#[derive(Debug, Clone, Copy)]
+pub enum Unfinished<'a> {
+    /// Its worker stops.
+    Stopped,
+    /// It waits for what this note says. Such a claim does not count as an attempt, as with a worker that stops.
+    Waits(&'a str),
+    /// It makes no progress here, as this note says; after too many attempts it has failed.
+    StandsStill(&'a str),
+}
+
 /// A job in the hands of this worker. Dropped without an end, it goes back to the queue.
 pub struct ClaimedJob {
     /// The job as it was claimed.
@@ -151,36 +162,12 @@ impl ClaimedJob {
         if ended { Ok(()) } else { Err(lease_lost()) }
     }
 
-    /// Gives the job back to the queue, for a shutdown.
+    /// Gives the job back to the queue.
     ///
     /// # Errors
-    /// Storage faults.
-    pub async fn release(mut self) -> Result<(), Fault> {
-        in_time(self.settings.lease, release(&self.store, &self.job.id, self.fence)).await?;
-        self.over();
-        Ok(())
-    }
-
-    /// Gives the job back as one that makes no progress here.
-    pub(super) async fn give_up(&mut self, note: &str) -> Result<(), Fault> {
-        let said = async {
-            let mut door = self.store.control().await?;
-            store::jobs::give_up(&mut door, &self.job.id, self.fence, note).await?;
-            door.commit().await
-        };
-        in_time(self.settings.lease, said).await?;
-        self.over();
-        Ok(())
-    }
-
-    /// Puts the job back into the queue as one that waits for something.
-    pub(super) async fn put_back(&mut self, note: &str) -> Result<(), Fault> {
-        let said = async {
-            let mut door = self.store.control().await?;
-            store::jobs::put_back(&mut door, &self.job.id, self.fence, note).await?;
-            door.commit().await
-        };
-        in_time(self.settings.lease, said).await?;
+    /// Storage faults; then it can be said again.
+    pub async fn give_back(&mut self, why: Unfinished<'_>) -> Result<(), Fault> {
+        in_time(self.settings.lease, give_back(&self.store, &self.job.id, self.fence, why)).await?;
         self.over();
         Ok(())
     }
@@ -218,7 +205,7 @@ impl Drop for ClaimedJob {
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (store, id, fence) = (self.store.clone(), self.job.id.clone(), self.fence);
             runtime.spawn(async move {
-                if let Err(fault) = release(&store, &id, fence).await {
+                if let Err(fault) = give_back(&store, &id, fence, Unfinished::Stopped).await {
                     tracing::warn!(job = id, "could not give a job back: {fault}");
                 }
             });
@@ -226,9 +213,13 @@ impl Drop for ClaimedJob {
     }
 }
 
-async fn release(store: &Store, id: &str, fence: Fence) -> Result<(), Fault> {
+async fn give_back(store: &Store, id: &str, fence: Fence, why: Unfinished<'_>) -> Result<(), Fault> {
     let mut door = store.control().await?;
-    store::jobs::release(&mut door, id, fence).await?;
+    match why {
+        Unfinished::Stopped => store::jobs::release(&mut door, id, fence, None).await?,
+        Unfinished::Waits(note) => store::jobs::release(&mut door, id, fence, Some(note)).await?,
+        Unfinished::StandsStill(note) => store::jobs::give_up(&mut door, id, fence, note).await?,
+    };
     door.commit().await
 }
 

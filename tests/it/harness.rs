@@ -43,25 +43,55 @@ pub(crate) fn new_home(name: &str) -> PathBuf {
     home
 }
 
+/// Random numbers, the same in each run.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    /// Any number.
+    pub(crate) fn next(&mut self) -> u64 {
+        // splitmix64
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut bits = self.0;
+        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ (bits >> 31)
+    }
+
+    /// A number below `sides`.
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        self.next() % sides
+    }
+
+    /// A vector of length 1.
+    pub(crate) fn unit_vector(&mut self, dimensions: usize) -> Vec<f32> {
+        let raw: Vec<f32> = (0..dimensions).map(|_| self.roll(2001) as f32 / 1000.0 - 1.0).collect();
+        let length = raw.iter().map(|x| x * x).sum::<f32>().sqrt().max(f32::EPSILON);
+        raw.iter().map(|x| x / length).collect()
+    }
+}
+
 /// Many tests share one cluster; waiting for a dead process to be declared dead should be short.
 const TEST_CONFIG: &str = "[embedded]\nlinger_ms = 500\nconnections_max = 300\n[indexing]\nlease_ms = 3000\n";
 
 /// The shared cluster itself, for tests below the application.
 pub(crate) fn server() -> &'static EmbeddedServer {
     static SERVER: OnceLock<EmbeddedServer> = OnceLock::new();
-    SERVER.get_or_init(|| {
-        let wanted = Wanted { postgres: true, embedding: false };
-        let installed =
-            assets::install_for_tests(wanted, Variant::Auto).expect("runtime assets for the tests");
-        let options = EmbeddedOptions {
-            install: installed.postgres.unwrap(),
-            cluster: Layout::new(home().to_owned()).cluster(),
-            supervisor: PathBuf::from(PROGRAM),
-            settings: settings(home()).embedded,
-            disk_free_bytes_min: settings(home()).server.disk_free_bytes_min,
-        };
-        embedded::ensure_running(&options).unwrap()
-    })
+    SERVER.get_or_init(|| cluster(home()))
+}
+
+/// The cluster of a home, which runs at least as long as this value is there.
+pub(crate) fn cluster(home: &Path) -> EmbeddedServer {
+    let wanted = Wanted { postgres: true, embedding: false };
+    let installed = assets::install_for_tests(wanted, Variant::Auto).expect("runtime assets for the tests");
+    let Config { embedded: settings, server, .. } = settings(home);
+    let options = EmbeddedOptions {
+        install: installed.postgres.unwrap(),
+        cluster: Layout::new(home.to_owned()).cluster(),
+        supervisor: PathBuf::from(PROGRAM),
+        settings,
+        disk_free_bytes_min: server.disk_free_bytes_min,
+    };
+    embedded::ensure_running(&options).unwrap()
 }
 
 fn settings(home: &Path) -> Config {

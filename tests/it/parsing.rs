@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::faults::server::parsers_of;
 use crate::harness::{PROGRAM, Repository, home, project};
 use crate::kills::{assert_alike, succeed};
 
@@ -32,14 +33,7 @@ fn start(repository: &Repository, id: &str) -> Child {
 
 /// The processes that parse for this one.
 fn parsers(of: &Child) -> Vec<Pid> {
-    let parent = format!("PPid:\t{}\n", of.id());
-    let numbers =
-        fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let is_parser = |pid: &i32| {
-        let read = |what: &str| fs::read_to_string(format!("/proc/{pid}/{what}")).unwrap_or_default();
-        read("status").contains(&parent) && read("cmdline").split('\0').nth(1) == Some("parser")
-    };
-    numbers.filter(is_parser).filter_map(Pid::from_raw).collect()
+    parsers_of(of.id().cast_signed()).into_iter().filter_map(Pid::from_raw).collect()
 }
 
 /// Waits until there are parsers; none when the run ended before.

@@ -12,7 +12,7 @@ use crate::store::project::sizes::Measured;
 
 use super::lost_jobs::LOST;
 pub(in crate::store) use super::lost_jobs::take_away;
-pub use super::lost_jobs::{give_up, put_back, requeue_expired};
+pub use super::lost_jobs::{give_up, requeue_expired};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -312,17 +312,24 @@ pub async fn finish(
     Ok(door.tx.execute(query).await? == 1)
 }
 
-/// Gives a job back unfinished; the next claim goes on with it. False when it was no longer this claim's.
+/// Gives a job back unfinished, with a `note` that says what it waits for, if anything; the next claim goes on with it. This
+/// claim does not count as an attempt. False when it was no longer this claim's.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn release(door: &mut ControlTx, id: &str, fence: Fence) -> Result<bool, Fault> {
+pub async fn release(
+    door: &mut ControlTx,
+    id: &str,
+    fence: Fence,
+    note: Option<&str>,
+) -> Result<bool, Fault> {
     let query = sql(
         "UPDATE pairofcleats.jobs SET state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, \
          finished_at = CASE WHEN cancel_requested THEN clock_timestamp() END, attempt = attempt - 1, \
-         worker = NULL, lease_until = NULL WHERE id = $1 AND fence = $2 AND state = 'running'",
+         worker = NULL, lease_until = NULL, note = coalesce($3, note) \
+         WHERE id = $1 AND fence = $2 AND state = 'running'",
     );
-    Ok(door.tx.execute(query.bind(id).bind(fence.0)).await? == 1)
+    Ok(door.tx.execute(query.bind(id).bind(fence.0).bind(note)).await? == 1)
 }
 
 /// Asks for a job to stop: at once if it waits, else at its worker's next heartbeat. Returns the job as it

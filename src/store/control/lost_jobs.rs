@@ -58,21 +58,6 @@ pub async fn give_up(door: &mut ControlTx, id: &str, fence: Fence, note: &str) -
     Ok(door.tx.execute(query).await? == 1)
 }
 
-/// Puts a job back into the queue that cannot go on now, with a `note` that says why. The claim does not count as an attempt.
-/// False when it was no longer this claim's.
-///
-/// # Errors
-/// Storage faults.
-pub async fn put_back(door: &mut ControlTx, id: &str, fence: Fence, note: &str) -> Result<bool, Fault> {
-    let query = sql(
-        "UPDATE pairofcleats.jobs SET worker = NULL, lease_until = NULL, note = $3, attempt = attempt - 1, \
-         state = CASE WHEN cancel_requested THEN 'cancelled' ELSE 'queued' END, \
-         finished_at = CASE WHEN cancel_requested THEN clock_timestamp() END \
-         WHERE id = $1 AND fence = $2 AND state = 'running'",
-    );
-    Ok(door.tx.execute(query.bind(id).bind(fence.0).bind(note)).await? == 1)
-}
-
 /// Takes the project's running jobs from their workers and queues them again.
 pub(in crate::store) async fn take_away(door: &mut ControlTx, id: &ProjectId) -> Result<(), Fault> {
     let query = sql(

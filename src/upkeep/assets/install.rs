@@ -228,7 +228,7 @@ impl<'a> Installer<'a> {
             downloads: &self.layout.downloads(),
             from: self.from,
             download_ms: self.settings.download_ms,
-            room: Room::of_home(self.layout.left_free(), self.layout.home()),
+            room: Room::of_home(self.layout),
         };
         // The file, what is unpacked of it, and what is made of that.
         sources.room.check_for(target.bytes().saturating_mul(3))?;

@@ -188,7 +188,7 @@ impl Workshop<'_> {
                 let wanted = Download {
                     etag: here.and_then(|entry| entry.etag.clone()),
                     last_modified: here.and_then(|entry| entry.last_modified.clone()),
-                    room: Room::of_home(self.layout.left_free(), self.layout.home()),
+                    room: Room::of_home(self.layout),
                     ..source.download(&self.config.downloads, !self.force)
                 };
                 let target = incoming.join(format!("{name}.txt"));

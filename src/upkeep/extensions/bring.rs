@@ -160,7 +160,7 @@ impl Workshop<'_> {
         let wanted = Download {
             etag: known.and_then(|entry| entry.etag.clone()),
             last_modified: known.and_then(|entry| entry.last_modified.clone()),
-            room: Room::of_home(self.layout.left_free(), self.layout.home()),
+            room: Room::of_home(self.layout),
             ..source.download(&self.config.downloads, !self.force)
         };
         let archive = self.folder.join(INCOMING).join(format!("{}-{}", source.name, self.platform));

@@ -3,28 +3,15 @@
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use pairofcleats::config::{Layout, Overrides, Variant, load};
-use pairofcleats::postgres::embedded::{EmbeddedOptions, ensure_running};
-use pairofcleats::upkeep::assets::{Wanted, install_for_tests};
 use serde_json::{Value, json};
 use sqlx::{ConnectOptions, Connection, Row};
 
 use super::cluster::{processes_of, wait_for};
-use crate::harness::{PROGRAM, Repository, new_home, run_json};
+use crate::harness::{Repository, cluster, new_home, run_json};
 
 /// The file of a table, with the server stopped again.
 fn file_of(home: &Path, table: &str) -> PathBuf {
-    let overrides = Overrides { home: Some(home.to_owned()), ..Overrides::default() };
-    let (config, layout): (_, Layout) = load(&overrides).unwrap();
-    let wanted = Wanted { postgres: true, embedding: false };
-    let options = EmbeddedOptions {
-        install: install_for_tests(wanted, Variant::Auto).unwrap().postgres.unwrap(),
-        cluster: layout.cluster(),
-        supervisor: PROGRAM.into(),
-        settings: config.embedded,
-        disk_free_bytes_min: config.server.disk_free_bytes_min,
-    };
-    let server = ensure_running(&options).unwrap();
+    let server = cluster(home);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let path: String = runtime.block_on(async {
         let mut connection = server.connect_options().connect().await.unwrap();

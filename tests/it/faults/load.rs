@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::server::{Dice, Server};
-use crate::harness::{Repository, http, new_home, run_json};
+use super::server::Server;
+use crate::harness::{Dice, Repository, http, new_home, run_json};
 
 /// A call may wait for its turn and for a database that comes back; longer means that it hangs.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -52,9 +52,9 @@ impl Caller {
 
     /// Something that this caller may do, by chance.
     fn errand(&self, dice: &mut Dice) -> (&'static str, Value) {
-        let word = ["coin", "drawer", "weigh", "total", "merchant", "receipt"][dice.below(6) as usize];
+        let word = ["coin", "drawer", "weigh", "total", "merchant", "receipt"][dice.roll(6) as usize];
         let project = self.project;
-        match dice.below(20) {
+        match dice.roll(20) {
             0 => (
                 "build_index",
                 json!({ "repoPath": self.root, "project_id": project, "stubEmbeddings": true }),
@@ -66,7 +66,7 @@ impl Caller {
             7 => (
                 "triage_ingest",
                 json!({ "source": "generic", "project_id": project,
-                "payload": format!("{{\"title\": \"Loose {word} {}\"}}\n", dice.below(40)) }),
+                "payload": format!("{{\"title\": \"Loose {word} {}\"}}\n", dice.roll(40)) }),
             ),
             8..12 => {
                 ("search_code", json!({ "query": format!("how to {word} a {word}"), "project_id": project }))
@@ -80,8 +80,8 @@ impl Caller {
         let mut dice = Dice(seed);
         while !over.load(Ordering::Relaxed) {
             let (tool, arguments) = self.errand(&mut dice);
-            if dice.below(25) == 0 {
-                let patience = Duration::from_millis(dice.below(30));
+            if dice.roll(25) == 0 {
+                let patience = Duration::from_millis(dice.roll(30));
                 let _ = tokio::time::timeout(patience, self.call(tool, &arguments)).await;
                 continue;
             }
@@ -105,7 +105,7 @@ fn resident(pid: i32) -> u64 {
 fn disturb(cluster: &Path, server: i32, dice: &mut Dice) {
     let all = crate::embedded::cluster::processes_of(cluster);
     let line = |pid: &i32| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let victims: Vec<i32> = match dice.below(2) {
+    let victims: Vec<i32> = match dice.roll(2) {
         0 => all
             .into_iter()
             .filter(|pid| line(pid).contains("pairofcleats") && line(pid).starts_with("postgres:"))
@@ -172,7 +172,7 @@ async fn load(name: &str, time: Duration, faults: Duration) -> (Counts, Vec<u64>
     while Instant::now() < until {
         tokio::time::sleep(Duration::from_secs(1)).await;
         memory.push(resident(pid));
-        repositories[0].write("m0.py", &format!("def weigh_0(coin):\n    return {}\n", dice.below(1000)));
+        repositories[0].write("m0.py", &format!("def weigh_0(coin):\n    return {}\n", dice.roll(1000)));
         if Instant::now() >= next_fault {
             disturb(data.parent().unwrap(), pid, &mut dice);
             next_fault = Instant::now() + faults;

@@ -8,9 +8,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
-use super::server::{Dice, Server, argument, cluster, data_directory, parsers_of};
+use super::server::{Server, argument, data_directory, parsers_of};
 use crate::embedded::cluster::{processes_of, wait_for};
-use crate::harness::{Repository, http, new_home};
+use crate::harness::{Dice, Repository, cluster, http, new_home};
 use crate::kills::{assert_equal, digest_over};
 
 /// Files of the repository, of which each round changes a few.
@@ -55,15 +55,15 @@ impl Stage {
             _ => Vec::new(),
         };
         let count = u64::try_from(all.len()).unwrap();
-        (count > 0).then(|| all[usize::try_from(self.dice.below(count)).unwrap()])
+        (count > 0).then(|| all[usize::try_from(self.dice.roll(count)).unwrap()])
     }
 
     /// Kills one or two of them, each at any moment; which they were.
     fn strike(&mut self) -> Vec<&'static str> {
         let mut struck = Vec::new();
-        for _ in 0..=self.dice.below(2) {
-            std::thread::sleep(Duration::from_millis(self.dice.below(900)));
-            let kind = VICTIMS[usize::try_from(self.dice.below(VICTIMS.len() as u64)).unwrap()];
+        for _ in 0..=self.dice.roll(2) {
+            std::thread::sleep(Duration::from_millis(self.dice.roll(900)));
+            let kind = VICTIMS[usize::try_from(self.dice.roll(VICTIMS.len() as u64)).unwrap()];
             if let Some(pid) = self.victim(kind).and_then(Pid::from_raw)
                 && kill_process(pid, Signal::KILL).is_ok()
             {
@@ -75,14 +75,14 @@ impl Stage {
 
     /// Changes a few files.
     fn edit(&mut self) {
-        for _ in 0..=self.dice.below(5) {
-            let (file, size) = (self.dice.below(FILES), 1 + self.dice.below(30));
+        for _ in 0..=self.dice.roll(5) {
+            let (file, size) = (self.dice.roll(FILES), 1 + self.dice.roll(30));
             let path = format!("part_{}/m{file}.py", file % 5);
-            if self.dice.below(5) == 0 && self.repository.path().join(&path).exists() && file > 4 {
+            if self.dice.roll(5) == 0 && self.repository.path().join(&path).exists() && file > 4 {
                 self.repository.remove(&path);
                 continue;
             }
-            let salt = self.dice.below(1000);
+            let salt = self.dice.roll(1000);
             let functions = (0..size).map(|at| {
                 format!("def task_{salt}_{at}(coin):\n    total = coin.weigh({salt})\n    return [total, {at}]\n\n")
             });

@@ -4,28 +4,11 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use pairofcleats::config::{Layout, Overrides, Variant, load};
-use pairofcleats::postgres::embedded::{EmbeddedOptions, EmbeddedServer, ensure_running};
-use pairofcleats::upkeep::assets::{Wanted, install_for_tests};
 use rustix::process::Pid;
 use serde_json::Value;
 use sqlx::{Connection, PgConnection, Row};
 
-use crate::harness::PROGRAM;
-
-/// Random numbers, the same in each run.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn below(&mut self, end: u64) -> u64 {
-        // splitmix64
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut bits = self.0;
-        bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (bits ^ (bits >> 31)) % end
-    }
-}
+use crate::harness::{PROGRAM, cluster};
 
 /// `pairofcleats serve`, which is started again when it was killed.
 pub(super) struct Server {
@@ -77,21 +60,6 @@ impl Drop for Server {
     }
 }
 
-/// The cluster of a home, which goes on with this value.
-pub(super) fn cluster(home: &Path) -> EmbeddedServer {
-    let overrides = Overrides { home: Some(home.to_owned()), ..Overrides::default() };
-    let (config, layout): (_, Layout) = load(&overrides).unwrap();
-    let wanted = Wanted { postgres: true, embedding: false };
-    let options = EmbeddedOptions {
-        install: install_for_tests(wanted, Variant::Auto).unwrap().postgres.unwrap(),
-        cluster: layout.cluster(),
-        supervisor: PROGRAM.into(),
-        settings: config.embedded,
-        disk_free_bytes_min: config.server.disk_free_bytes_min,
-    };
-    ensure_running(&options).unwrap()
-}
-
 /// Where the cluster of a home keeps its data.
 pub(super) async fn data_directory(home: &Path) -> PathBuf {
     let server = tokio::task::block_in_place(|| cluster(home));
@@ -102,7 +70,7 @@ pub(super) async fn data_directory(home: &Path) -> PathBuf {
 }
 
 /// The processes that parse for a server; its threads start them.
-pub(super) fn parsers_of(server: i32) -> Vec<i32> {
+pub(crate) fn parsers_of(server: i32) -> Vec<i32> {
     let own = server.to_string();
     let is_own = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();

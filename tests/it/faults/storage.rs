@@ -19,7 +19,7 @@ use super::disk::{SmallDisk, app_over, app_with, large, raw, wait_for};
 use super::network::Watched;
 use super::proxy::Proxy;
 use crate::embedded::cluster::processes_of;
-use crate::harness::{PROGRAM, Repository, call, error, project, result};
+use crate::harness::{PROGRAM, Repository, call, cluster, error, project, result};
 use crate::kills::digest_over;
 
 /// The user that nothing belongs to.
@@ -291,10 +291,17 @@ impl Drop for Ended {
     }
 }
 
+/// What a process prints until its end.
+fn words(of: &mut Child) -> String {
+    std::io::read_to_string(of.stdout.as_mut().unwrap()).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_suspended_worker_is_replaced_and_writes_nothing_when_it_wakes() {
     let disk = SmallDisk::new(900);
     let home = disk.home("");
+    // The cluster stays between the runs, or whoever watches loses it.
+    let _cluster = tokio::task::block_in_place(|| cluster(&home));
     let repository = large(12);
     let (whole, id) = (project("whole"), project("asleep"));
     let root = repository.root();
@@ -310,14 +317,19 @@ async fn a_suspended_worker_is_replaced_and_writes_nothing_when_it_wakes() {
         let row = sqlx::query(AssertSqlSafe(vectors.as_str())).fetch_one(watching).await;
         row.map_or(0, |row| row.get(0))
     };
-    wait_for("the first vectors", async || counted(&mut watching).await > 0).await;
+    wait_for("the first vectors", async || {
+        let ended = sleeper.0.try_wait().unwrap();
+        let found = counted(&mut watching).await;
+        assert!(found > 0 || ended.is_none(), "it ended before them: {}", words(&mut sleeper.0));
+        found > 0
+    })
+    .await;
     signal(pid, Signal::STOP);
     let other = answer(&run(&id).output().unwrap());
     signal(pid, Signal::CONT);
     assert_eq!(other["ok"], true, "{other:#}");
     assert!(other["result"]["report"]["notes"].to_string().contains("was cut off"), "{other:#}");
-    let mut said = String::new();
-    std::io::Read::read_to_string(sleeper.0.stdout.as_mut().unwrap(), &mut said).unwrap();
+    let said = words(&mut sleeper.0);
     sleeper.0.wait().unwrap();
     // It finds that another one did the work, and answers with that one's report.
     let woken: Value = serde_json::from_str(&said).unwrap();

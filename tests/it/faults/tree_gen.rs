@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, makedev, mkfifoat, mknodat};
 
 use super::tree_git::{git_objects, git_pointers, git_repository};
+use crate::harness::Dice;
 
 /// What makes a tree.
 type Make = Box<dyn Fn(&Path, &Outside) + Send + Sync>;
@@ -74,11 +75,7 @@ impl Outside {
 
 /// The next number of a sequence that a seed begins.
 pub(crate) fn rand(seed: u64) -> u64 {
-    // SplitMix64.
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    Dice(seed).next()
 }
 
 /// Puts something in the place of a file.

@@ -7,8 +7,7 @@ use pairofcleats::app::App;
 use tokio::sync::OnceCell;
 
 use super::shop::{Shop, index};
-use crate::harness::{Repository, app_with, project};
-use crate::storage::database::Dice;
+use crate::harness::{Dice, Repository, app_with, project};
 
 pub(crate) const CHUNKS: usize = 3_000;
 const CHUNKS_A_FILE: usize = 10;

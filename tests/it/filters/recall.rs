@@ -3,8 +3,7 @@
 use serde_json::{Value, json};
 
 use super::corpus::{CHUNKS, corpus, word};
-use crate::harness::app_with;
-use crate::storage::database::Dice;
+use crate::harness::{Dice, app_with};
 
 /// From a filter that lets a handful through to one that lets nearly all.
 const FILTERS: &[&str] = &[

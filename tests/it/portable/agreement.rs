@@ -9,8 +9,7 @@ use super::{export, exported_shop};
 use crate::filters::corpus::{corpus, word};
 use crate::filters::shop::{Shop, shown};
 use crate::filters::{effect, risk};
-use crate::harness::{Repository, app, project, result};
-use crate::storage::database::Dice;
+use crate::harness::{Dice, Repository, app, project, result};
 
 /// Scores are rounded to four digits; the last of them may differ.
 const SCORE_ERROR_MAX: f64 = 0.000_11;

@@ -6,8 +6,7 @@ use serde_json::{Value, json};
 
 use super::exported_shop;
 use crate::filters::shop::Shop;
-use crate::harness::{app, app_with, call};
-use crate::storage::database::Dice;
+use crate::harness::{Dice, app, app_with, call};
 
 async fn asked(shop: &Shop, arguments: Value) -> Value {
     call(&shop.app, "search", shop.arguments("order", arguments)).await

@@ -189,19 +189,3 @@ fn chunk(text: &str, line: u32) -> ChunkWrite {
 pub(crate) fn term(word: &str) -> i32 {
     i32::try_from(crc32fast::hash(word.as_bytes()) % 999_999_999).unwrap() + 1
 }
-
-/// A small deterministic generator: tests must fail the same way twice.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % sides
-    }
-
-    pub(crate) fn unit_vector(&mut self, dimensions: usize) -> Vec<f32> {
-        let raw: Vec<f32> = (0..dimensions).map(|_| self.roll(2001) as f32 / 1000.0 - 1.0).collect();
-        let length = raw.iter().map(|x| x * x).sum::<f32>().sqrt().max(f32::EPSILON);
-        raw.iter().map(|x| x / length).collect()
-    }
-}

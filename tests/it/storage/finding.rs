@@ -8,7 +8,8 @@ use pairofcleats::store::{
 
 use sqlx::PgConnection;
 
-use crate::storage::database::{Dice, Fresh, file, number, repository, run, searching, term, write, writing};
+use crate::harness::Dice;
+use crate::storage::database::{Fresh, file, number, repository, run, searching, term, write, writing};
 
 const K1: f64 = 1.2;
 const B: f64 = 0.75;

@@ -6,7 +6,7 @@ use pairofcleats::jobs::NewJob;
 use pairofcleats::store::{self, Claim, Fence, Heartbeat, Job, JobState, Outcome, Store};
 use serde_json::{Value, json};
 
-use crate::faults::server::Dice;
+use crate::harness::Dice;
 use crate::storage::database::{Fresh, run};
 
 const PROJECTS: [&str; 3] = ["a", "b", "c"];
@@ -79,8 +79,8 @@ struct Schedule<'s> {
 }
 
 impl Schedule<'_> {
-    fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.dice.below(end as u64)).unwrap()
+    fn roll(&mut self, end: usize) -> usize {
+        usize::try_from(self.dice.roll(end as u64)).unwrap()
     }
 
     /// A job, and one of the fences that it was ever claimed with: mostly the newest.
@@ -90,14 +90,14 @@ impl Schedule<'_> {
         if claimed.is_empty() {
             return None;
         }
-        let at = claimed[self.below(claimed.len())];
+        let at = claimed[self.roll(claimed.len())];
         let fences = self.model.jobs[at].fences.clone();
-        let which = if self.below(4) == 0 { self.below(fences.len()) } else { fences.len() - 1 };
+        let which = if self.roll(4) == 0 { self.roll(fences.len()) } else { fences.len() - 1 };
         Some((at, fences[which]))
     }
 
     async fn step(&mut self) {
-        match self.below(10) {
+        match self.roll(10) {
             0..2 => self.enqueue().await,
             2..5 => self.claim().await,
             5 => self.heartbeat().await,
@@ -110,7 +110,7 @@ impl Schedule<'_> {
     }
 
     async fn enqueue(&mut self) {
-        let (project, subject) = (self.below(3), self.below(2));
+        let (project, subject) = (self.roll(3), self.roll(2));
         let new = NewJob {
             project_id: ProjectId::parse(PROJECTS[project]).unwrap(),
             kind: "index",
@@ -141,8 +141,8 @@ impl Schedule<'_> {
     }
 
     async fn claim(&mut self) {
-        let any = self.below(2) == 0 || self.model.jobs.is_empty();
-        let at = if any { 0 } else { self.below(self.model.jobs.len()) };
+        let any = self.roll(2) == 0 || self.model.jobs.is_empty();
+        let at = if any { 0 } else { self.roll(self.model.jobs.len()) };
         let id = self.model.jobs.get(at).map(|job| job.id.clone()).unwrap_or_default();
         let wanted = if any { Claim::Kind("index") } else { Claim::Id(&id) };
         let mut door = self.store.control().await.unwrap();
@@ -194,7 +194,7 @@ impl Schedule<'_> {
 
     async fn finish(&mut self) {
         let Some((at, fence)) = self.claim_of_some_job() else { return };
-        let (outcome, state) = match self.below(3) {
+        let (outcome, state) = match self.roll(3) {
             0 => (Outcome::Succeeded(json!({})), JobState::Succeeded),
             1 => (Outcome::Failed(json!({})), JobState::Failed),
             _ => (Outcome::Cancelled, JobState::Cancelled),
@@ -213,11 +213,11 @@ impl Schedule<'_> {
     async fn give_back(&mut self) {
         let Some((at, fence)) = self.claim_of_some_job() else { return };
         let id = self.model.jobs[at].id.clone();
-        let gives_up = self.below(2) == 0;
+        let gives_up = self.roll(2) == 0;
         let mut door = self.store.control().await.unwrap();
         let given = match gives_up {
             true => store::jobs::give_up(&mut door, &id, fence, "no progress").await.unwrap(),
-            false => store::jobs::release(&mut door, &id, fence).await.unwrap(),
+            false => store::jobs::release(&mut door, &id, fence, Some("waits")).await.unwrap(),
         };
         door.commit().await.unwrap();
         self.model.steps.push(format!("give back {at} (no progress: {gives_up}) -> {given}"));
@@ -241,7 +241,7 @@ impl Schedule<'_> {
         if running.is_empty() {
             return;
         }
-        let at = running[self.below(running.len())];
+        let at = running[self.roll(running.len())];
         let mut door = self.store.control().await.unwrap();
         // A lease of no time is over at once.
         let (id, fence) = (self.model.jobs[at].id.clone(), *self.model.jobs[at].fences.last().unwrap());
@@ -254,7 +254,7 @@ impl Schedule<'_> {
 
     async fn cancel_or_tidy_up(&mut self) {
         let mut door = self.store.control().await.unwrap();
-        if self.below(2) == 0 {
+        if self.roll(2) == 0 {
             store::jobs::requeue_expired(&mut door).await.unwrap();
             self.model.steps.push("tidy up".to_owned());
             for job in self.model.jobs.iter_mut().filter(|job| job.state == JobState::Running && job.expired)
@@ -267,7 +267,7 @@ impl Schedule<'_> {
                 job.end(state);
             }
         } else if !self.model.jobs.is_empty() {
-            let at = self.below(self.model.jobs.len());
+            let at = self.roll(self.model.jobs.len());
             store::jobs::request_cancel(&mut door, &self.model.jobs[at].id).await.unwrap();
             self.model.steps.push(format!("cancel {at}"));
             let job = &mut self.model.jobs[at];

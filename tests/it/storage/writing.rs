@@ -6,9 +6,8 @@ use pairofcleats::contract::ErrorCode;
 use pairofcleats::store::{self, Fence, FileWrite, RepositoryState, files::Touched};
 use serde_json::json;
 
-use crate::storage::database::{
-    Dice, Fresh, VERSIONS, file, repository, run, searching, term, write, writing,
-};
+use crate::harness::Dice;
+use crate::storage::database::{Fresh, VERSIONS, file, repository, run, searching, term, write, writing};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_batch_replaces_and_keeps_file_ids() {
