@@ -3,7 +3,8 @@
 //! `cargo bench --bench indexing` copies the heads of 10,000 source files of the build's own dependencies into a
 //! repository (about 20,000 chunks), indexes it with the real model and the embedded Postgres, and prints: words searchable
 //! against vectors complete, unchanged against first run, one edited file, memory, and the latency of
-//! warm hybrid questions. `-- --files N` takes another number of files.
+//! warm hybrid questions. `-- --files N` takes another number of files. `-- --parsing` compares something else: how soon words are
+//! searchable with files parsed in processes of their own, and in this one.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that cannot go on stops")]
 
@@ -13,16 +14,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use pairofcleats::app::App;
+use pairofcleats::embedding::StubEmbedder;
+use pairofcleats::indexing::parser::Parsing;
 use serde_json::{Value, json};
 
 mod corpus;
 
-use corpus::{app, call, collect, peak_megabytes};
+use corpus::{app, bare, call, collect, peak_megabytes};
 
 const FILES: usize = 10_000;
 /// How much of a file is copied.
 const HEAD_BYTES: usize = 2_500;
 const QUESTIONS: usize = 300;
+/// Runs of each kind that are compared; an odd number has a middle one.
+const ROUNDS: usize = 5;
 
 fn main() {
     let files =
@@ -33,6 +38,9 @@ fn main() {
     let texts = collect(files, HEAD_BYTES, &repository);
     println!("{} files, {:.1} MB", texts.len(), texts.iter().map(String::len).sum::<usize>() as f64 / 1e6);
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
+        if std::env::args().any(|arg| arg == "--parsing") {
+            return parsing(&folder.join("home"), &repository).await;
+        }
         let app = app(&folder.join("home"), |_| {});
         index(&app, &repository).await;
         search(&app, &texts).await;
@@ -40,6 +48,30 @@ fn main() {
     });
     println!("memory      {:>9.0} MB at most", peak_megabytes());
     fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The seconds until words are searchable, in turns so that whatever else the machine does meets both.
+async fn parsing(home: &Path, repository: &Path) {
+    let stub = || Arc::new(StubEmbedder::default());
+    let apart = Arc::new(bare(home, |_| {}).with_embedder(stub()));
+    let mut here = bare(home, |_| {}).with_embedder(stub());
+    here.parsing = Parsing::Here;
+    let both = [("apart", apart), ("here", Arc::new(here))];
+    let mut seconds = [Vec::new(), Vec::new()];
+    for round in 0..ROUNDS {
+        for ((name, app), seconds) in both.iter().zip(&mut seconds) {
+            let project = format!("{name}-{round}");
+            let answer =
+                call(app, "build_index", json!({ "repoPath": repository, "project_id": project })).await;
+            seconds.push(answer["report"]["lexicalSeconds"].as_f64().unwrap());
+        }
+    }
+    let [apart, here] = seconds.map(|mut seconds| {
+        seconds.sort_by(f64::total_cmp);
+        seconds[seconds.len() / 2]
+    });
+    println!("words ready {apart:.2} s parsed apart, {here:.2} s parsed here: {:.2}x", apart / here);
+    both[0].1.store().await.unwrap().database().close().await;
 }
 
 async fn index(app: &Arc<App>, repository: &Path) {
