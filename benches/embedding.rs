@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use contract::config::{self, Variant};
+use embedding::export::{Architecture, Calibration, GraphKind, export};
+use embedding::{Embedder, OnnxEmbedder};
 use ort::session::Session;
 use ort::value::TensorRef;
-use pairofcleats::config::{self, Variant};
-use pairofcleats::embedding::export::{Architecture, Calibration, GraphKind, export};
-use pairofcleats::embedding::{Embedder, OnnxEmbedder};
-use pairofcleats::upkeep::assets::{EmbeddingAssets, Wanted, install_for_tests, test_home};
 use tokenizers::pipeline::{EncodeOptions, Override};
 use tokenizers::utils::truncation::TruncationParams;
+use upkeep::assets::{EmbeddingAssets, Wanted, install_for_tests, test_home};
 
 const CHUNKS: usize = 400;
 const CHUNK_CHARS: usize = 850;
@@ -176,7 +176,7 @@ fn masked_graph() -> PathBuf {
 /// This repository's source in chunks, evenly taken.
 fn chunks() -> Vec<String> {
     let mut files = Vec::new();
-    for folder in ["src", "tests", "benches"] {
+    for folder in ["src", "crates", "tests", "benches"] {
         rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut files);
     }
     files.sort();

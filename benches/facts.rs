@@ -16,9 +16,9 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
+use contract::config::Config;
+use embedding::StubEmbedder;
 use pairofcleats::app::App;
-use pairofcleats::config::Config;
-use pairofcleats::embedding::StubEmbedder;
 use serde_json::{Value, json};
 
 mod corpus;

@@ -13,9 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use embedding::StubEmbedder;
+use engine::indexing::parser::Parsing;
 use pairofcleats::app::App;
-use pairofcleats::embedding::StubEmbedder;
-use pairofcleats::indexing::parser::Parsing;
 use serde_json::{Value, json};
 
 mod corpus;

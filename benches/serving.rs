@@ -14,10 +14,10 @@ use std::time::{Duration, Instant};
 use pairofcleats::app::{App, Bulkhead};
 use pairofcleats::surfaces::http::{listen, router_with};
 use pairofcleats::surfaces::mcp::serve_stdio;
-use pairofcleats::tenancy::Scope;
 use pairofcleats::tools::{Caller, Effects, Surface, TimeoutClass, ToolSpec, Toolbox, Toolset};
 use reqwest::Client;
 use serde_json::{Map, Value, json};
+use tenancy::Scope;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 
 mod corpus;

@@ -23,19 +23,19 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::clock::Clock;
-use crate::config::{Config, Layout};
-use crate::contract::{ErrorCode, Fault};
-use crate::embedding::Embedder;
-use crate::indexing::parser::Parsing;
-use crate::postgres::Database;
-use crate::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
-use crate::process;
-use crate::room::Room;
-use crate::store::Store;
-use crate::telemetry::{Gauges, Metrics};
-use crate::tenancy::Workflow;
-use crate::upkeep::assets::{self, Installed, Wanted};
+use contract::clock::Clock;
+use contract::config::{Config, Layout};
+use contract::{ErrorCode, Fault};
+use embedding::Embedder;
+use engine::indexing::parser::Parsing;
+use platform::process;
+use platform::room::Room;
+use platform::telemetry::{Gauges, Metrics};
+use store::Store;
+use store::postgres::Database;
+use store::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
+use tenancy::Workflow;
+use upkeep::assets::{self, Installed, Wanted};
 
 pub use audit::Audit;
 pub use dictionaries::Dictionaries;
@@ -270,7 +270,7 @@ impl App {
     }
 
     async fn open_storage(&self) -> Result<Storage, Fault> {
-        if let Some(options) = crate::postgres::external(&self.config.database)? {
+        if let Some(options) = store::postgres::external(&self.config.database)? {
             let database = Database::connect(options, &self.config.database, true).await?;
             let store = Store::new(database).with_room(Room::of_home(&self.layout));
             return Ok(Storage { store, _server: None });

@@ -3,10 +3,10 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use pairofcleats::indexing::parser;
-use pairofcleats::postgres::embedded;
-use pairofcleats::process;
+use engine::indexing::parser;
 use pairofcleats::surfaces::cli;
+use platform::process;
+use store::postgres::embedded;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();

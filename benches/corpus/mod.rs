@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use contract::clock::SystemClock;
+use contract::config::{self, Config, Layout, Overrides, Variant};
 use pairofcleats::app::App;
-use pairofcleats::clock::SystemClock;
-use pairofcleats::config::{self, Config, Layout, Overrides, Variant};
 use pairofcleats::tools::{self, Caller, Request, Surface};
-use pairofcleats::upkeep::assets::{Wanted, install_for_tests, test_home};
 use serde_json::Value;
+use upkeep::assets::{Wanted, install_for_tests, test_home};
 
 /// The first whole lines of a text.
 fn head(text: &str, bytes_max: usize) -> String {

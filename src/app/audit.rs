@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 use super::App;
-use crate::store::audit::{self, AuditEntry};
+use store::audit::{self, AuditEntry};
 
 /// Entries that wait for the database.
 const WAITING_MAX: usize = 8192;

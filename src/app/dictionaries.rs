@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use crate::config::{self, Enabled, Layout};
-use crate::languages::Dictionary;
-use crate::upkeep::dictionaries;
+use contract::config::{self, Enabled, Layout};
+use languages::Dictionary;
+use upkeep::dictionaries;
 
 /// What tells one state of the folder from another: the record of its lists is replaced with each change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,15 +11,15 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::App;
-use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::indexing::{self, Options, Run, SqliteFile};
-use crate::jobs::{
+use contract::{ErrorCode, Fault, ProjectId};
+use engine::indexing::{self, Options, Run, SqliteFile};
+use engine::jobs::{
     self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob, Until, WhenStopped,
 };
-use crate::store::{self, DecidedBy, Project, Store};
-use crate::tenancy::{self, AllowedRoots, RepositoryRoot};
-use crate::triage::{self, Shelf};
-use crate::upkeep::portable::{self, Build, Part};
+use engine::triage::{self, Shelf};
+use store::{self, DecidedBy, Project, Store};
+use tenancy::{self, AllowedRoots, RepositoryRoot};
+use upkeep::portable::{self, Build, Part};
 
 /// The kind under which index jobs are queued.
 pub const KIND: &str = "index";

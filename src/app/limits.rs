@@ -7,8 +7,8 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use crate::contract::Refusal;
-use crate::tenancy::Principal;
+use contract::Refusal;
+use tenancy::Principal;
 
 /// Beyond this many principals, the one that called longest ago is forgotten.
 const PRINCIPALS_MAX: usize = 10_000;

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::OnceCell;
 
 use super::{App, blocking};
-use crate::contract::{ErrorCode, Fault};
-use crate::embedding::{Embedder, ModelName, OnnxEmbedder, Precision, StubEmbedder};
-use crate::store::ModelFacts;
-use crate::upkeep::assets::{self, EmbeddingAssets};
+use contract::{ErrorCode, Fault};
+use embedding::{Embedder, ModelName, OnnxEmbedder, Precision, StubEmbedder};
+use store::ModelFacts;
+use upkeep::assets::{self, EmbeddingAssets};
 
 type Cell = Arc<OnceCell<Arc<dyn Embedder>>>;
 

@@ -1,9 +1,9 @@
 //! Which model a project has got, and getting another one: only when somebody says so twice.
 
 use super::App;
-use crate::contract::{ErrorCode, Fault};
-use crate::embedding::{ModelName, Precision};
-use crate::store::{self, Access, ModelFacts, Project, ProjectTx, vectors};
+use contract::{ErrorCode, Fault};
+use embedding::{ModelName, Precision};
+use store::{self, Access, ModelFacts, Project, ProjectTx, vectors};
 
 impl App {
     /// Pins the project to the model that `name` means, unless it is already; true when the project has lost its

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::config;
-use crate::contract::Refusal;
+use contract::Refusal;
+use contract::config;
 
 /// The queue that admits a tool (serving.md: two bulkheads).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::App;
-use crate::contract::{ErrorCode, Fault};
-use crate::jobs::{self, LeaseSettings, NewJob, RunningJob};
-use crate::store::Project;
+use contract::{ErrorCode, Fault};
+use engine::jobs::{self, LeaseSettings, NewJob, RunningJob};
+use store::Project;
 
 /// The kind under which upkeep stands among a project's jobs.
 pub const KIND: &str = "upkeep";

@@ -1,7 +1,7 @@
 //! Answers as their readers get them.
 
 use super::score::Found;
-use crate::search::{Hit, Output, SearchAnswer, present};
+use engine::search::{Hit, Output, SearchAnswer, present};
 
 /// The places of the hits, best first.
 pub(super) fn found(answer: &SearchAnswer) -> Vec<Found> {

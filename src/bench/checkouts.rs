@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::contract::Fault;
-use crate::history::checkout;
+use contract::Fault;
+use history::checkout;
 
 /// Holds the name of the state that a copy was made of, beside the copy.
 const STAMP: &str = "commit";

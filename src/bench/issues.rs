@@ -6,9 +6,9 @@ use super::checkouts::{self, Wanted};
 use super::questions::{self, Issue};
 use super::score::{all_within, by_file, mean, ranks, rounded};
 use super::{Lab, Options, Variant, answers};
-use crate::contract::Fault;
-use crate::search::SearchRequest;
-use crate::store::Project;
+use contract::Fault;
+use engine::search::SearchRequest;
+use store::Project;
 
 /// Hits asked for: enough for ten files.
 const TOP: usize = 100;

@@ -9,15 +9,14 @@ use super::memo::Memo;
 use super::variant::Variant;
 use super::vectors;
 use crate::app::App;
-use crate::clock::SystemClock;
-use crate::config::{Config, Layout, Search};
-use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::embedding::Embedder;
-use crate::indexing::RunReport;
-use crate::search::{self, Deps, SearchAnswer, SearchRequest};
-use crate::store::{DecidedBy, Index, Project};
-use crate::tenancy;
 use crate::tools::{self, Caller, Request, Surface};
+use contract::clock::SystemClock;
+use contract::config::{Config, Layout, Search};
+use contract::{ErrorCode, Fault, ProjectId};
+use embedding::Embedder;
+use engine::indexing::RunReport;
+use engine::search::{self, Deps, SearchAnswer, SearchRequest};
+use store::{DecidedBy, Index, Project};
 
 /// Folders of the installation that are shared: what is installed there is only read.
 const SHARED: [&str; 3] = ["runtime", "models", "dictionaries"];

@@ -7,8 +7,9 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::contract::Fault;
-use crate::embedding::{Embedder, ModelIdentity};
+use contract::Fault;
+use contract::ModelIdentity;
+use embedding::Embedder;
 
 /// Texts embedded between two writes.
 const PART: usize = 64;
@@ -109,7 +110,7 @@ impl Embedder for Memo {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embedding::StubEmbedder;
+    use embedding::StubEmbedder;
 
     #[test]
     fn a_vector_is_made_once_and_survives_a_torn_record() {

@@ -10,9 +10,9 @@ use super::checkouts::{self, Wanted};
 use super::questions::{self, Question, Repository};
 use super::score::{by_file, mean, ndcg, ranks, rounded};
 use super::{Lab, Options, Variant, answers, tokens};
-use crate::contract::Fault;
-use crate::search::{Confidence, Evidence, Output, SearchRequest};
-use crate::store::Project;
+use contract::Fault;
+use engine::search::{Confidence, Evidence, Output, SearchRequest};
+use store::Project;
 
 /// Places of a list that count.
 const K: usize = 10;

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::Variant;
 use super::score::Target;
-use crate::contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault};
 
 /// What is asked, of what, and with what.
 #[derive(Debug, Clone)]

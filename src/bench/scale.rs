@@ -28,9 +28,9 @@ pub use self::reindex::Reindexed;
 use self::corpus::Corpus;
 use self::drawn::Drawn;
 use super::Lab;
-use crate::config::Config;
-use crate::contract::Fault;
-use crate::store::Project;
+use contract::Fault;
+use contract::config::Config;
+use store::Project;
 
 /// What is measured.
 #[derive(Debug, Clone)]

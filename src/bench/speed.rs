@@ -18,9 +18,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::Lab;
-use crate::contract::{Fault, ProjectId};
-use crate::store::{Access, Project, ProjectTx, sizes};
-use crate::upkeep::deletion;
+use contract::{Fault, ProjectId};
+use store::{Access, Project, ProjectTx, sizes};
+use upkeep::deletion;
 
 pub use asking::{Asked, Stages};
 pub use indexing::{Edited, Indexed};

@@ -1,3 +1,3 @@
 //! How many tokens a text costs its reader.
 
-pub(super) use crate::search::tokens::count;
+pub(super) use engine::search::tokens::count;

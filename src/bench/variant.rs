@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::contract::{ErrorCode, Fault};
-use crate::search::{Ranking, Vectors};
+use contract::{ErrorCode, Fault};
+use engine::search::{Ranking, Vectors};
 
 /// What is asked with.
 #[derive(Debug, Clone)]

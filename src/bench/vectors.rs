@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::contract::{ErrorCode, Fault};
-use crate::embedding::{Embedder, ModelIdentity, StaticTable, StubEmbedder};
-use crate::indexing::HEADER_SEPARATOR;
+use contract::ModelIdentity;
+use contract::{ErrorCode, Fault};
+use embedding::{Embedder, StaticTable, StubEmbedder};
+use engine::indexing::HEADER_SEPARATOR;
 
 /// The vectors that `text` names: `shipped`; `none`, `path`, `path-name` (the shipped model with that much of the
 /// header); `stub` (word hashes: where only words are asked, nothing need be embedded); `static:DIR` (a table of token

@@ -12,18 +12,18 @@ mod mutate;
 #[cfg(test)]
 mod short;
 
-use crate::config::fuzzing as config;
-use crate::history::fuzzing as history;
-use crate::indexing::fuzzing as indexing;
-use crate::languages::fuzzing as languages;
-use crate::search::fuzzing as search;
-use crate::store::portable::fuzzing as portable;
 use crate::surfaces::fuzzing as surfaces;
-use crate::tenancy::fuzzing as tenancy;
 use crate::tools::fuzzing as tools;
-use crate::triage::fuzzing as triage;
-use crate::upkeep::archive::fuzzing as archive;
+use contract::config::fuzzing as config;
+use engine::indexing::fuzzing as indexing;
+use engine::search::fuzzing as search;
+use engine::triage::fuzzing as triage;
+use history::fuzzing as history;
+use languages::fuzzing as languages;
 use scratch::{in_file, in_folder};
+use store::portable::fuzzing as portable;
+use tenancy::fuzzing as tenancy;
+use upkeep::archive::fuzzing as archive;
 
 /// One target.
 #[derive(Debug, Clone, Copy)]

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 
 use crate::app::App;
-use crate::clock::iso_millis;
-use crate::contract::{Envelope, Fault, Meta, Refusal};
+use contract::clock::iso_millis;
+use contract::{Envelope, Fault, Meta, Refusal};
 
 /// The envelope of a call that was not run.
 pub(super) fn refused(app: &App, refusal: &Refusal, request_id: Option<String>) -> Envelope {

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::http;
-use crate::contract::{Envelope, SCHEMA_VERSION, error_table};
 use crate::tools::{published, schema};
+use contract::{Envelope, SCHEMA_VERSION, error_table};
 
 /// The files of `contracts/`, but for `versions.json`, which is their history.
 #[must_use]

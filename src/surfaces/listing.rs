@@ -3,8 +3,8 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::contract::{SCHEMA_MAJOR, TOOLING_VERSION};
 use crate::tools::{Caller, ToolSpec, Toolbox, published};
+use contract::{SCHEMA_MAJOR, TOOLING_VERSION};
 
 /// All tools, as `GET /tools` and `pairofcleats tools --json` answer them.
 #[derive(Debug, Serialize)]

@@ -14,10 +14,8 @@ use super::next::Asked;
 use super::spec::{ToolSpec, Toolset};
 use super::violation;
 use crate::app::{Admission, App, Bulkhead};
-use crate::contract::{
-    ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal,
-};
-use crate::store::AuditEntry;
+use contract::{ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal};
+use store::AuditEntry;
 
 /// One call as a surface hands it over.
 pub struct Request {

@@ -9,12 +9,12 @@ use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use crate::app::App;
-use crate::contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, SearchScope, Warning};
-use crate::embedding::ModelName;
-use crate::search::{as_shown, tokens};
-use crate::store::{DecidedBy, ModelFacts, Project};
-use crate::tenancy::{self, Principal, Session, Trust};
 use crate::tools::view::View;
+use contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, SearchScope, Warning};
+use embedding::ModelName;
+use engine::search::{as_shown, tokens};
+use store::{DecidedBy, ModelFacts, Project};
+use tenancy::{self, Principal, Session, Trust};
 
 /// Tokens of the envelope that come after the tool is done: the duration's digits and the code of one more warning.
 const ENVELOPE_LATER_TOKENS: usize = 20;
@@ -312,7 +312,7 @@ impl Call {
 
     /// The answer's metadata: time, duration and what was noted on the way.
     pub(super) fn meta(&self, started: Instant) -> Meta {
-        let mut meta = Meta::at(crate::clock::iso_millis(self.app.clock.now()));
+        let mut meta = Meta::at(contract::clock::iso_millis(self.app.clock.now()));
         meta.request_id.clone_from(&self.caller.request_id);
         let elapsed = self.app.clock.instant().duration_since(started);
         meta.duration_ms = Some((elapsed.as_secs_f64() * 1e6).round() / 1e3);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::list::{LIST, Toolbox, find};
-use crate::contract::Refusal;
+use contract::Refusal;
 
 /// Calls to begin with: a tool by its place in the list, and arguments.
 pub(crate) fn calls() -> Vec<Vec<u8>> {

@@ -7,7 +7,7 @@ use super::context::Caller;
 use super::schema::{InputSchema, nearest};
 use super::spec::ToolSpec;
 use super::{admin, artifacts, index, search, status, triage};
-use crate::contract::Refusal;
+use contract::Refusal;
 
 /// Every operation of the product.
 pub static LIST: &[&ToolSpec] = &[

@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::contract::{ECHO_CHARS_MAX, Fault, echo, visible_line};
+use contract::{ECHO_CHARS_MAX, Fault, echo, visible_line};
 
 /// More texts than these are not looked for.
 const TEXTS_MAX: usize = 32;
@@ -83,7 +83,7 @@ fn replace_within(value: &mut Value, form: &str, shown: &mut bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::ErrorCode;
+    use contract::ErrorCode;
     use serde_json::json;
 
     #[test]

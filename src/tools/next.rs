@@ -6,8 +6,8 @@ use super::context::Caller;
 use super::list::Toolbox;
 use super::spec::ToolSpec;
 use super::standing::EVERYTHING;
-use crate::contract::{Envelope, ErrorCode, Fault, Meta, Next};
-use crate::search::{as_shown, tokens};
+use contract::{Envelope, ErrorCode, Fault, Meta, Next};
+use engine::search::{as_shown, tokens};
 
 /// Asked where nothing else is known of a repository.
 const FIRST_QUESTION: &str = "where does the program start";

@@ -1,9 +1,9 @@
 //! Which indexed repository a call means.
 
-use crate::contract::{ErrorCode, Fault};
-use crate::store::{Access, Project, ProjectTx, RepositoryRow, repositories};
-use crate::tenancy::AllowedRoots;
 use crate::tools::Call;
+use contract::{ErrorCode, Fault};
+use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
+use tenancy::AllowedRoots;
 
 /// The project's repositories. No two of them have one name.
 pub(super) async fn all(call: &Call, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {

@@ -6,7 +6,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use super::violation;
-use crate::contract::Violation;
+use contract::Violation;
 
 /// Schema of `T`: no `$ref`, no titles, no `null` among the types, no number formats.
 ///

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::context::Call;
 use crate::app::Bulkhead;
-use crate::config::{Config, Timeouts};
-use crate::contract::Fault;
-use crate::tenancy::Scope;
+use contract::Fault;
+use contract::config::{Config, Timeouts};
+use tenancy::Scope;
 
 /// One operation: everything that schemas, routes, documents and tests are derived from.
 pub struct ToolSpec {
@@ -144,10 +144,7 @@ where
 {
     Box::pin(async move {
         let input = serde_json::from_value(arguments).map_err(|error| {
-            Fault::new(
-                crate::contract::ErrorCode::InvalidRequest,
-                format!("The arguments do not fit: {error}."),
-            )
+            Fault::new(contract::ErrorCode::InvalidRequest, format!("The arguments do not fit: {error}."))
         })?;
         let output = run(call, input).await?;
         serde_json::to_value(output)

@@ -5,11 +5,11 @@
 
 use std::path::Path;
 
-use crate::contract::Fault;
-use crate::store::{Project, RepositoryRow, RepositoryState};
-use crate::tenancy::AllowedRoots;
 use crate::tools::Call;
 use crate::tools::repository::{all, repository};
+use contract::Fault;
+use store::{Project, RepositoryRow, RepositoryState};
+use tenancy::AllowedRoots;
 
 /// As `repoPath`: all repositories of the project, wherever the caller works.
 pub(super) const EVERYTHING: &str = "*";

@@ -1,7 +1,7 @@
 //! Which tools a caller sees: the operator's choice, narrowed by the request, never widened (contract.md, "Tools").
 
 use super::spec::{ToolSpec, Toolset};
-use crate::contract::{ErrorCode, Fault, echo};
+use contract::{ErrorCode, Fault, echo};
 
 /// In place of families: all of them.
 pub const EVERY_TOOLSET: &str = "all";

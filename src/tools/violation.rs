@@ -7,7 +7,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::{Value, json};
 
 use super::schema::nearest;
-use crate::contract::{Violation, echo, echo_within};
+use contract::{Violation, echo, echo_within};
 
 /// Names of fields up to this many characters are repeated in sentences; longer ones are only described there.
 const NAME_CHARS_MAX: usize = 64;

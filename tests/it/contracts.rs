@@ -5,8 +5,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::OnceLock;
 
+use contract::SCHEMA_VERSION;
 use jsonschema::Validator;
-use pairofcleats::contract::SCHEMA_VERSION;
 use pairofcleats::surfaces::contracts as surface;
 use pairofcleats::tools::{LIST, published, schema};
 use serde_json::{Map, Value};

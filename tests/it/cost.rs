@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
-use pairofcleats::search::tokens::count;
+use engine::search::tokens::count;
 use pairofcleats::surfaces::cli::clients::{CLIENTS, Reach, Setup, TOOLSETS};
 use pairofcleats::tools::{Caller, LIST, Request, Surface, View, call as gate};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use pairofcleats::search::fields::{FIELDS, FilterField, ValueKind};
+use engine::search::fields::{FIELDS, FilterField, ValueKind};
 
 #[expect(
     clippy::disallowed_methods,

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use pairofcleats::contract::{ErrorCode, Fault};
-use pairofcleats::outbound::{Download, Fetched, download, http_url};
+use contract::{ErrorCode, Fault};
+use platform::outbound::{Download, Fetched, download, http_url};
 use sha2::{Digest, Sha256};
 
 use crate::file_server::{FileServer, Page};
@@ -19,7 +19,7 @@ fn of(url: &str) -> Download {
         resume: true,
         etag: None,
         last_modified: None,
-        room: pairofcleats::room::Room::default(),
+        room: platform::room::Room::default(),
     }
 }
 

@@ -3,11 +3,11 @@
 use std::cell::Cell;
 use std::fs;
 
-use pairofcleats::config;
-use pairofcleats::config::Variant;
-use pairofcleats::contract::ErrorCode;
-use pairofcleats::embedding::{Embedder, ModelFiles, OnnxEmbedder};
-use pairofcleats::upkeep::assets::{EmbeddingAssets, Wanted, install_for_tests};
+use contract::ErrorCode;
+use contract::config;
+use contract::config::Variant;
+use embedding::{Embedder, ModelFiles, OnnxEmbedder};
+use upkeep::assets::{EmbeddingAssets, Wanted, install_for_tests};
 
 fn assets() -> EmbeddingAssets {
     assets_of(Variant::Auto)
@@ -100,7 +100,7 @@ fn the_exact_graph_computes_what_the_published_model_does() {
 
 #[test]
 fn the_quantised_graph_stays_close_to_the_exact_one() {
-    let source = include_str!("../../src/embedding/onnx_embedder.rs");
+    let source = include_str!("../../crates/embedding/src/onnx_embedder.rs");
     let lines: Vec<&str> = source.lines().collect();
     let header = "src/embedding/onnx_embedder.rs · OnnxEmbedder";
     let texts: Vec<String> =

@@ -16,7 +16,7 @@ pub(crate) mod trees;
 use serde_json::{Value, json};
 
 use crate::harness::{Repository, app, app_with, call, error, project, result, try_call};
-use pairofcleats::contract::Refusal;
+use contract::Refusal;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_project_ids_are_validation_errors_with_the_rule() {

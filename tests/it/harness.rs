@@ -9,15 +9,15 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use contract::Refusal;
+use contract::clock::{Clock, SystemClock};
+use contract::config::{self, Config, Layout, Overrides, Variant};
+use embedding::{Embedder, StubEmbedder};
 use pairofcleats::app::App;
-use pairofcleats::clock::{Clock, SystemClock};
-use pairofcleats::config::{self, Config, Layout, Overrides, Variant};
-use pairofcleats::contract::Refusal;
-use pairofcleats::embedding::{Embedder, StubEmbedder};
-use pairofcleats::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
 use pairofcleats::tools::{self, Caller, Request, Surface};
-use pairofcleats::upkeep::assets::{self, Wanted};
 use serde_json::Value;
+use store::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
+use upkeep::assets::{self, Wanted};
 
 /// The executable under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_pairofcleats");

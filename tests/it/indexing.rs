@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use pairofcleats::contract::Fault;
-use pairofcleats::embedding::{Embedder, ModelIdentity, StubEmbedder};
+use contract::Fault;
+use contract::ModelIdentity;
+use embedding::{Embedder, StubEmbedder};
 use serde_json::{Value, json};
 
 use crate::harness::{Repository, app, app_with_embedder, call, project, result};

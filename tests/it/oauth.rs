@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
+use contract::config;
+use contract::{ErrorCode, ProjectId};
 use jsonwebtoken::jwk::Jwk;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp};
-use pairofcleats::config;
-use pairofcleats::contract::{ErrorCode, ProjectId};
-use pairofcleats::tenancy::{Denied, Principal, Projects, Scope, TokenVerifier, protected_resource_metadata};
 use serde_json::{Value, json};
+use tenancy::{Denied, Principal, Projects, Scope, TokenVerifier, protected_resource_metadata};
 
 use crate::loopback::{Hand, Reply, Web, nobody};
 

@@ -1,6 +1,6 @@
 //! What is stored follows the settings and the program: read anew when they change, never written by an older program.
 
-use pairofcleats::config::Config;
+use contract::config::Config;
 use serde_json::{Value, json};
 
 use crate::harness::{Repository, app, app_with, call, project, result};

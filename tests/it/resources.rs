@@ -5,11 +5,10 @@ use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use contract::ProjectId;
 use pairofcleats::app::App;
-use pairofcleats::contract::ProjectId;
 use pairofcleats::surfaces::contracts;
 use pairofcleats::surfaces::mcp::McpServer;
-use pairofcleats::tenancy::{Principal, Projects, Scope};
 use pairofcleats::tools::{self, Caller, Request, Surface, Toolbox, View, browse};
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompletionContext, CompletionInfo, ErrorData,
@@ -20,6 +19,7 @@ use rmcp::service::{RunningService, ServiceError};
 use rmcp::transport::{StreamableHttpClientTransport, TokioChildProcess};
 use rmcp::{RoleClient, ServiceExt};
 use serde_json::{Value, json};
+use tenancy::{Principal, Projects, Scope};
 
 use crate::harness::{PROGRAM, Repository, app, app_with, home, http, project, result};
 

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::Fault;
+use contract::ModelIdentity;
+use embedding::{Embedder, StubEmbedder};
 use pairofcleats::app::App;
-use pairofcleats::contract::Fault;
-use pairofcleats::embedding::{Embedder, ModelIdentity, StubEmbedder};
 use serde_json::{Value, json};
 
 use crate::harness::{Repository, app, app_with_embedder, app_with_model, call, project, result};

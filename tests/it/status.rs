@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use contract::clock::SystemClock;
+use contract::config::{self, Overrides};
 use pairofcleats::app::App;
-use pairofcleats::clock::SystemClock;
-use pairofcleats::config::{self, Overrides};
 use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
-use pairofcleats::upkeep::extensions;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 use tokio_util::sync::CancellationToken;
+use upkeep::extensions;
 
 use crate::artifacts::sha256;
 use crate::harness::{

@@ -4,21 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Module layers, top row first; modules of one row do not use one another (ARCHITECTURE.md).
-const ROWS: &[&[&str]] = &[
-    &["fuzzing"],
-    &["surfaces"],
-    &["bench"],
-    &["tools"],
-    &["app"],
-    &["upkeep", "triage"],
-    &["indexing", "search"],
-    &["jobs", "languages", "history"],
-    &["tenancy"],
-    &["store"],
-    &["postgres", "embedding", "outbound", "telemetry"],
-    &["failpoints", "process", "room"],
-    &["contract", "config", "clock", "beneath"],
+/// The modules of a package that has several, top row first; modules of one row do not use one another. Between packages
+/// Cargo says who may use whom.
+const ROWS: &[(&str, &[&[&str]])] = &[
+    ("src", &[&["fuzzing"], &["surfaces"], &["bench"], &["tools"], &["app"]]),
+    ("crates/engine/src", &[&["triage"], &["indexing", "search"], &["jobs"]]),
+    ("crates/platform/src", &[&["outbound", "telemetry"], &["failpoints", "process", "room"], &["beneath"]]),
 ];
 
 /// Crates that only some paths may name.
@@ -29,20 +20,20 @@ const FENCED: &[(&str, &[&str])] = &[
     ("tower_http", &["src/surfaces/"]),
     ("hyper", &["src/surfaces/"]),
     ("clap", &["src/surfaces/"]),
-    ("tokio_rustls", &["src/surfaces/http/", "src/outbound.rs"]),
-    ("prometheus_client", &["src/telemetry/metrics.rs"]),
-    ("sqlx", &["src/store/", "src/postgres/"]),
-    ("rusqlite", &["src/store/portable/"]),
-    ("pgvector", &["src/store/", "src/postgres/"]),
-    ("reqwest", &["src/outbound.rs", "src/outbound/"]),
-    ("jsonwebtoken", &["src/tenancy/oauth/"]),
-    ("ort", &["src/embedding/onnx.rs"]),
-    ("tokenizers", &["src/embedding/tokenize.rs"]),
-    ("tree_sitter", &["src/languages/"]),
-    ("notify", &["src/indexing/watch.rs"]),
-    ("seccompiler", &["src/process/sandbox.rs"]),
-    ("gix", &["src/history/"]),
-    ("imara_diff", &["src/history/"]),
+    ("tokio_rustls", &["src/surfaces/http/", "crates/platform/src/outbound.rs"]),
+    ("prometheus_client", &["crates/platform/src/telemetry/metrics.rs"]),
+    ("sqlx", &["crates/store/"]),
+    ("rusqlite", &["crates/store/src/portable/"]),
+    ("pgvector", &["crates/store/"]),
+    ("reqwest", &["crates/platform/src/outbound.rs", "crates/platform/src/outbound/"]),
+    ("jsonwebtoken", &["crates/tenancy/src/oauth/"]),
+    ("ort", &["crates/embedding/src/onnx.rs"]),
+    ("tokenizers", &["crates/embedding/src/tokenize.rs"]),
+    ("tree_sitter", &["crates/languages/"]),
+    ("notify", &["crates/engine/src/indexing/watch.rs"]),
+    ("seccompiler", &["crates/platform/src/process/sandbox.rs"]),
+    ("gix", &["crates/history/"]),
+    ("imara_diff", &["crates/history/"]),
 ];
 
 const FILE_LINES_MAX: usize = 500;
@@ -79,9 +70,11 @@ fn production(text: &str) -> &str {
     text.find("\n#[cfg(test)]\nmod tests").map_or(text, |end| &text[..end])
 }
 
-fn module_of(path: &str) -> &str {
-    let inside = path.strip_prefix("src/").unwrap();
-    inside.split(['/', '.']).next().unwrap()
+/// Every file of the product.
+fn sources() -> Vec<(String, String)> {
+    let mut found = files("src", "rs");
+    found.extend(files("crates", "rs"));
+    found
 }
 
 fn fail_if_any(complaints: &[String]) {
@@ -90,24 +83,31 @@ fn fail_if_any(complaints: &[String]) {
 
 #[test]
 fn a_module_uses_only_rows_below_it() {
-    let row_of: BTreeMap<&str, usize> =
-        ROWS.iter().enumerate().flat_map(|(row, names)| names.iter().map(move |name| (*name, row))).collect();
     let mut complaints = Vec::new();
-    for (path, text) in files("src", "rs") {
-        let module = module_of(&path);
-        if matches!(module, "lib" | "main") {
-            continue;
-        }
-        let row = *row_of.get(module).unwrap_or_else(|| panic!("{path}: module `{module}` has no row"));
-        for (number, line) in production(&text).lines().enumerate() {
-            let code = line.split("//").next().unwrap_or_default();
-            for used in code.split("crate::").skip(1) {
-                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
-                if let Some(below) = row_of.get(used)
-                    && used != module
-                    && *below <= row
-                {
-                    complaints.push(format!("{path}:{}: `{module}` must not use `{used}`", number + 1));
+    for (folder, rows) in ROWS {
+        let row_of: BTreeMap<&str, usize> = rows
+            .iter()
+            .enumerate()
+            .flat_map(|(row, names)| names.iter().map(move |name| (*name, row)))
+            .collect();
+        for (path, text) in files(folder, "rs") {
+            let inside = path.strip_prefix(folder).unwrap().trim_start_matches('/');
+            let module = inside.split(['/', '.']).next().unwrap();
+            if matches!(module, "lib" | "main") {
+                continue;
+            }
+            let row = *row_of.get(module).unwrap_or_else(|| panic!("{path}: module `{module}` has no row"));
+            for (number, line) in production(&text).lines().enumerate() {
+                let code = line.split("//").next().unwrap_or_default();
+                for used in code.split("crate::").skip(1) {
+                    let used =
+                        used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+                    if let Some(below) = row_of.get(used)
+                        && used != module
+                        && *below <= row
+                    {
+                        complaints.push(format!("{path}:{}: `{module}` must not use `{used}`", number + 1));
+                    }
                 }
             }
         }
@@ -118,7 +118,7 @@ fn a_module_uses_only_rows_below_it() {
 #[test]
 fn fenced_crates_stay_inside_their_fence() {
     let mut complaints = Vec::new();
-    for (path, text) in files("src", "rs") {
+    for (path, text) in sources() {
         for (name, allowed) in FENCED {
             if allowed.iter().any(|prefix| path.starts_with(prefix)) {
                 continue;
@@ -139,10 +139,10 @@ fn fenced_crates_stay_inside_their_fence() {
 
 /// What starts programs. Everything else hands a `process::Program` to the one place that ends whole trees.
 const STARTS_PROGRAMS: &[&str] = &[
-    "src/process.rs",
+    "crates/platform/src/process.rs",
     // The embedded server outlives whoever starts it, and ends with its last user: a supervisor of its own sees to it.
-    "src/postgres/embedded/shared_server.rs",
-    "src/postgres/embedded/tied_child.rs",
+    "crates/store/src/postgres/embedded/shared_server.rs",
+    "crates/store/src/postgres/embedded/tied_child.rs",
     // Measures a whole server, which ends its own children.
     "src/bench/scale/start.rs",
 ];
@@ -150,7 +150,7 @@ const STARTS_PROGRAMS: &[&str] = &[
 #[test]
 fn programs_are_started_in_one_place() {
     let mut complaints = Vec::new();
-    for (path, text) in files("src", "rs") {
+    for (path, text) in sources() {
         let of_tests = ["tests.rs", "scenarios.rs"].iter().any(|end| path.ends_with(end));
         if of_tests || STARTS_PROGRAMS.contains(&path.as_str()) {
             continue;
@@ -171,13 +171,13 @@ fn programs_are_started_in_one_place() {
 #[test]
 fn every_file_says_why_it_exists_and_stays_short() {
     let mut complaints = Vec::new();
-    for folder in ["src", "tests", "benches"] {
+    for folder in ["src", "crates", "tests", "benches"] {
         for (path, text) in files(folder, "rs") {
             if !text.starts_with("//! ") && !text.starts_with("//! \n") {
                 complaints.push(format!("{path}: the first line must be `//!` and say why the file exists"));
             }
             let lines = production(&text).lines().count();
-            if folder == "src" && lines > FILE_LINES_MAX {
+            if matches!(folder, "src" | "crates") && lines > FILE_LINES_MAX {
                 complaints.push(format!("{path}: {lines} lines without tests, over {FILE_LINES_MAX}"));
             }
             let empty = path.split(['/', '.']).find(|part| EMPTY_NAMES.contains(part));
@@ -192,7 +192,7 @@ fn every_file_says_why_it_exists_and_stays_short() {
 #[test]
 fn no_promise_is_left_open() {
     let mut complaints = Vec::new();
-    for (path, text) in files("src", "rs") {
+    for (path, text) in sources() {
         for (number, line) in production(&text).lines().enumerate() {
             for mark in ["todo!(", "unimplemented!(", "// TODO", "// FIXME", "#[allow("] {
                 if line.contains(mark) {
@@ -210,9 +210,10 @@ fn documents_name_only_modules_that_exist() {
     for document in ["README.md", "ARCHITECTURE.md"] {
         let text = fs::read_to_string(root().join(document)).unwrap();
         for word in text.split(|c: char| c.is_whitespace() || "()`,;|".contains(c)) {
-            let looks_like_path = ["src/", "tests/", "migrations/", "models/", "contracts/", "benches/"]
-                .iter()
-                .any(|prefix| word.starts_with(prefix));
+            let looks_like_path =
+                ["src/", "crates/", "tests/", "migrations/", "models/", "contracts/", "benches/"]
+                    .iter()
+                    .any(|prefix| word.starts_with(prefix));
             if looks_like_path && !word.contains(['*', '<', '{']) {
                 let path = word.trim_end_matches(['.', ':']);
                 if !root().join(path).exists() {
@@ -231,8 +232,10 @@ fn every_dependency_says_what_it_is_for() {
     let mut complaints = Vec::new();
     for line in manifest.lines() {
         if line.starts_with('[') {
-            inside = line.contains("dependencies]");
-        } else if inside && line.contains('=') && !line.starts_with('#') {
+            // Packages name what the workspace describes.
+            inside = line == "[workspace.dependencies]";
+        } else if inside && line.contains('=') && !line.starts_with('#') && !line.contains("path = \"crates/")
+        {
             // Grammars share one comment at the first of them.
             if !line.contains('#') && !line.starts_with("tree-sitter-") {
                 complaints.push(format!(

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use contract::ProjectId;
+use contract::config;
 use pairofcleats::app::App;
-use pairofcleats::config;
-use pairofcleats::contract::ProjectId;
-use pairofcleats::tenancy::{Principal, Projects, SESSION_FILE, Workflow};
 use pairofcleats::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
+use tenancy::{Principal, Projects, SESSION_FILE, Workflow};
 
 use crate::harness::{Repository, app_with, call, error, project, result};
 use crate::loopback::{Hand, Reply, Web, nobody};

@@ -8,9 +8,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::App;
 use super::Counted;
-use crate::contract::{ErrorCode, Fault};
-use crate::indexing::{Changes, Look, Watch};
-use crate::tenancy::RepositoryRoot;
+use contract::{ErrorCode, Fault};
+use engine::indexing::{Changes, Look, Watch};
+use tenancy::RepositoryRoot;
 
 /// A look takes at most this share of the time: one part in ten.
 const LOOK_SHARE: u32 = 10;

@@ -13,13 +13,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Mutex;
 
 use super::{App, blocking, index_job};
-use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::indexing;
-use crate::jobs::Enqueued;
-use crate::store::{
+use contract::{ErrorCode, Fault, ProjectId};
+use engine::indexing;
+use engine::jobs::Enqueued;
+use store::{
     Access, DecidedBy, ModelFacts, Project, ProjectTx, RepositoryRow, Store, projects, repositories,
 };
-use crate::tenancy::{self, AllowedRoots, RepositoryRoot};
+use tenancy::{self, AllowedRoots, RepositoryRoot};
 
 pub use follow::{Ended, News, follow};
 

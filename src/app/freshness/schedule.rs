@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Kept, indexed, run};
 use crate::app::{App, index_job};
-use crate::contract::Fault;
+use contract::Fault;
 
 /// Looks a period.
 const LOOKS: u64 = 10;
@@ -64,7 +64,7 @@ fn spread(kept: &Kept, every_ms: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::ProjectId;
+    use contract::ProjectId;
 
     #[test]
     fn repositories_are_spread_over_a_tenth_of_the_period() {

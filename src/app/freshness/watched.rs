@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 use super::follow::{Ended, News, follow};
 use super::{Kept, indexed, run};
 use crate::app::App;
-use crate::config::Watched;
-use crate::contract::{Fault, ProjectId};
-use crate::tenancy::RepositoryRoot;
+use contract::config::Watched;
+use contract::{Fault, ProjectId};
+use tenancy::RepositoryRoot;
 
 /// Watches until the process shuts down.
 pub(super) async fn watch(app: &Arc<App>) {

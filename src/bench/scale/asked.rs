@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::questions::Condition;
 use crate::bench::score::{mean, rounded};
 use crate::bench::{Lab, Variant};
-use crate::config;
-use crate::contract::Fault;
-use crate::search::{self, SearchAnswer, SearchRequest, Timings};
-use crate::store::{Index, Project};
+use contract::Fault;
+use contract::config;
+use engine::search::{self, SearchAnswer, SearchRequest, Timings};
+use store::{Index, Project};
 
 /// Places of an answer that count.
 const K: usize = 10;

@@ -3,10 +3,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::languages::facts::DEFINED;
-use crate::languages::name_forms;
-use crate::languages::terms::{self, Document, is_stop_word};
-use crate::store::{ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, NamedFact, WordsWrite, fact_id};
+use languages::facts::DEFINED;
+use languages::name_forms;
+use languages::terms::{self, Document, is_stop_word};
+use store::{ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, NamedFact, WordsWrite, fact_id};
 
 /// Shorter words are seldom names of one project alone.
 const WORD_CHARS_MIN: usize = 5;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::copies::Vocabulary;
 use crate::app::blocking;
 use crate::bench::Lab;
-use crate::contract::{ErrorCode, Fault};
-use crate::embedding::Embedder;
-use crate::indexing::{passage, read_folder};
-use crate::store::{FileWrite, PendingText};
+use contract::{ErrorCode, Fault};
+use embedding::Embedder;
+use engine::indexing::{passage, read_folder};
+use store::{FileWrite, PendingText};
 
 /// Chunks that are taken at most.
 const CHUNKS_MAX: usize = 20_000;
@@ -100,7 +100,7 @@ fn spread(files: Vec<FileWrite>, most: usize) -> Vec<FileWrite> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::ChunkWrite;
+    use store::ChunkWrite;
 
     #[test]
     fn of_too_many_files_a_part_is_taken_from_everywhere() {

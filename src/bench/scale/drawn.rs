@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::copies;
-use crate::contract::Fault;
-use crate::embedding::{Embedder, ModelIdentity};
+use contract::Fault;
+use contract::ModelIdentity;
+use embedding::Embedder;
 
 /// The copy, and the places of the original's file and text.
 type Place = (u32, usize, usize);
@@ -68,7 +69,7 @@ impl Embedder for Drawn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::embedding::StubEmbedder;
+    use embedding::StubEmbedder;
 
     #[test]
     fn known_texts_are_drawn_and_others_embedded_each_in_its_place() {

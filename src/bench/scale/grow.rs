@@ -13,15 +13,14 @@ use super::drawn::Drawn;
 use super::machine;
 use crate::app::blocking;
 use crate::bench::Lab;
-use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::indexing::{self, Options, Run};
-use crate::jobs::ProgressSender;
-use crate::languages::{CHUNKER_VERSION, facts::FACTS_VERSION, terms::TERMS_VERSION};
-use crate::store::{
+use contract::{ErrorCode, Fault, ProjectId};
+use engine::indexing::{self, Options, Run};
+use engine::jobs::ProgressSender;
+use languages::{CHUNKER_VERSION, facts::FACTS_VERSION, terms::TERMS_VERSION};
+use store::{
     Access, DecidedBy, Fence, FileWrite, KnownNames, ModelFacts, Project, ProjectTx, RepositoryState,
     Versions, index_state, lexical, repositories, sizes, vectors, write_batch,
 };
-use crate::tenancy;
 
 /// Chunks of a transaction.
 const BATCH_CHUNKS: usize = 2_000;
@@ -232,7 +231,7 @@ impl Growing<'_> {
         let app = &self.lab.app;
         let mut config = app.config.clone();
         config.indexing.hnsw_rows_min = u64::MAX;
-        let embedder: Arc<dyn crate::embedding::Embedder> = Arc::clone(self.drawn) as _;
+        let embedder: Arc<dyn embedding::Embedder> = Arc::clone(self.drawn) as _;
         let run = Run {
             store: app.store().await?,
             project: self.project,

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crate::bench::Lab;
-use crate::contract::Fault;
-use crate::store::sizes;
+use contract::Fault;
+use store::sizes;
 
 /// Between two looks while something is built.
 const LOOKS: Duration = Duration::from_millis(250);

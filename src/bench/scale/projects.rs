@@ -11,10 +11,9 @@ use super::asked::quantile;
 use super::corpus::Corpus;
 use super::{Options, grow, machine, start};
 use crate::bench::{Lab, Variant};
-use crate::contract::{Fault, ProjectId};
-use crate::search::SearchRequest;
-use crate::store::{DecidedBy, ModelFacts, sizes};
-use crate::tenancy;
+use contract::{Fault, ProjectId};
+use engine::search::SearchRequest;
+use store::{DecidedBy, ModelFacts, sizes};
 
 /// Chunks of a project.
 const CHUNKS: usize = 200;

@@ -6,10 +6,10 @@ use serde_json::json;
 
 use super::copies::{Place, REPOSITORIES, folder};
 use super::grow::root;
-use crate::contract::Fault;
-use crate::languages::terms;
-use crate::search::{self, SearchRequest};
-use crate::store::{ChunkWrite, FileWrite};
+use contract::Fault;
+use engine::search::{self, SearchRequest};
+use languages::terms;
+use store::{ChunkWrite, FileWrite};
 
 /// Words of a question that was a comment.
 const WORDS: std::ops::RangeInclusive<usize> = 4..=12;
@@ -108,7 +108,7 @@ fn share(part: usize, of: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::bench::scale::copies::places;
-    use crate::store::CommentWrite;
+    use store::CommentWrite;
 
     fn file(path: &str, language: &'static str, chunks: usize) -> FileWrite {
         let chunk = |at: usize| ChunkWrite {

@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::asked::quantile;
 use super::corpus::Corpus;
 use crate::bench::Lab;
-use crate::contract::Fault;
-use crate::store::Project;
+use contract::Fault;
+use store::Project;
 
 /// Files of the repository.
 const FILES: usize = 50;

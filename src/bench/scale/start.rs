@@ -9,7 +9,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::process::{Child, Command};
 
-use crate::contract::Fault;
+use contract::Fault;
 
 /// Longest start.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -11,9 +11,9 @@ use super::profile::{Profile, Server};
 use super::wording::questions;
 use super::{OverHttp, PROJECT};
 use crate::bench::{Lab, Variant};
-use crate::contract::Fault;
-use crate::search::{SearchRequest, Timings, VectorsUsed};
-use crate::store::{Access, Filter, Project, ProjectTx, breakdown};
+use contract::Fault;
+use engine::search::{SearchRequest, Timings, VectorsUsed};
+use store::{Access, Filter, Project, ProjectTx, breakdown};
 
 /// Questions before the clock runs: connections, plans, pages.
 const WARM_UP: usize = 30;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault};
 
 /// A copy of a folder, without what git keeps.
 #[derive(Debug)]

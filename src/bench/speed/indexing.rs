@@ -12,9 +12,9 @@ use super::corpus::Corpus;
 use super::latency::{Latency, rounded};
 use super::profile::{Profile, Server};
 use crate::bench::Lab;
-use crate::clock::Clock;
-use crate::contract::Fault;
-use crate::indexing::RunReport;
+use contract::Fault;
+use contract::clock::Clock;
+use engine::indexing::RunReport;
 
 /// Between two looks whether an edit is found.
 const LOOK: Duration = Duration::from_millis(5);
@@ -139,7 +139,7 @@ async fn found(lab: &Lab, name: &str, started: Instant) -> Result<Duration, Faul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::SystemClock;
+    use contract::clock::SystemClock;
 
     #[test]
     fn an_edit_adds_a_name_that_was_never_there() {

@@ -14,9 +14,9 @@ use super::latency::{Latency, count, rounded};
 use super::wording::questions;
 use crate::app::blocking;
 use crate::bench::Lab;
-use crate::contract::Fault;
-use crate::indexing::passage;
-use crate::store::{Index, PendingText, Project, Reads, Within};
+use contract::Fault;
+use engine::indexing::passage;
+use store::{Index, PendingText, Project, Reads, Within};
 
 /// Texts embedded without a database.
 const TEXTS: usize = 1_000;
@@ -140,9 +140,8 @@ async fn dense(lab: &Lab, project: &Project, questions: &[String]) -> Result<(La
             let approximate = reads.by_meaning_hnsw(&Within::Everything, vector, depth as i64, ef_search);
             let (took, found) = timed(approximate).await?;
             near.push(took);
-            let ids = |hits: &[crate::store::VectorHit]| -> Vec<i64> {
-                hits.iter().map(|hit| hit.chunk_id).collect()
-            };
+            let ids =
+                |hits: &[store::VectorHit]| -> Vec<i64> { hits.iter().map(|hit| hit.chunk_id).collect() };
             for (sum, depth) in recall.iter_mut().zip(DEPTHS) {
                 *sum += shared(&ids(&all), &ids(&found), depth) / count(asked.len());
             }

@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::latency::{count, rounded};
 use crate::bench::Lab;
-use crate::contract::Fault;
-use crate::store::sizes;
+use contract::Fault;
+use store::sizes;
 
 /// Between looks at the memory of Postgres.
 const LOOK: Duration = Duration::from_millis(200);

@@ -8,7 +8,7 @@ use super::{
     bench, bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models,
     projects, quickstart, search, serve, tools, triage, trust, watch,
 };
-use crate::config::Overrides;
+use contract::config::Overrides;
 
 /// Semantic code search over your repositories, for people, agents (MCP) and tools (HTTP).
 #[derive(Debug, Parser)]

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanBytes, HumanCount, HumanDuration, ProgressBar, ProgressStyle};
 
 use super::output::Output;
-use crate::config;
-use crate::contract::visible_line;
-use crate::jobs::{Phase, Progress as Counts};
 use crate::tools::{Progress, ProgressUpdate};
+use contract::config;
+use contract::visible_line;
+use engine::jobs::{Phase, Progress as Counts};
 
 /// A bar for one call; cheap to clone.
 #[derive(Clone)]

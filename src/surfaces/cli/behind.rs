@@ -9,10 +9,10 @@ use super::bars::vectors;
 use super::index::BuildIndex;
 use super::output::{GOOD, NOTE, styled};
 use super::session::{Called, Session};
-use crate::contract::{Fault, visible_line};
-use crate::jobs::Progress as Counts;
-use crate::process::{self, Program};
 use crate::tools::Progress;
+use contract::{Fault, visible_line};
+use engine::jobs::Progress as Counts;
+use platform::process::{self, Program};
 
 /// Longest wait for a first vector, which tells the pace, before a run is handed over.
 const PACE_WAIT: Duration = Duration::from_secs(8);

@@ -7,9 +7,9 @@ use serde::Serialize;
 use super::install::install;
 use super::session::{Exit, Ran, Session};
 use crate::bench::Lab;
-use crate::config::Config;
-use crate::contract::{Fault, visible_line};
 use crate::surfaces::answer;
+use contract::config::Config;
+use contract::{Fault, visible_line};
 
 mod http;
 mod questions;

@@ -10,7 +10,7 @@ use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::session::{Exit, Ran, Session};
 use crate::app::blocking;
 use crate::surfaces::answer;
-use crate::upkeep::assets::{AssetReport, AssetState, survey};
+use upkeep::assets::{AssetReport, AssetState, survey};
 
 /// Arguments of `bootstrap`.
 #[derive(Debug, clap::Args)]

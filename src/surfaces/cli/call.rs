@@ -9,9 +9,9 @@ use super::bars::Bar;
 use super::behind::Behind;
 use super::index::BuildIndex;
 use super::session::{Ran, Session, Stopped};
-use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer;
 use crate::tools::{Caller, Surface};
+use contract::{ErrorCode, Fault};
 
 /// Arguments of `call`.
 #[derive(Debug, clap::Args)]

@@ -9,14 +9,13 @@ use super::output::{BAD, BOLD, GOOD, NOTE, styled};
 use super::rebuild::rebuild;
 use super::session::{Exit, Ran, Session};
 use crate::app::{App, blocking, freshness};
-use crate::contract::Fault;
-use crate::indexing::parser;
-use crate::store::damage::{self, DamagedTable};
-use crate::store::{DecidedBy, projects, sizes};
 use crate::surfaces::{answer, http};
-use crate::tenancy;
 use crate::tools::Progress;
-use crate::upkeep::assets::{AssetReport, AssetState, survey};
+use contract::Fault;
+use engine::indexing::parser;
+use store::damage::{self, DamagedTable};
+use store::{DecidedBy, projects, sizes};
+use upkeep::assets::{AssetReport, AssetState, survey};
 
 /// What the database keeps.
 const DATA: &str = "data";
@@ -169,7 +168,7 @@ async fn port(app: &App) -> Check {
     let bound = http::listen(app).await;
     Check {
         name: "server address".to_owned(),
-        ok: !matches!(&bound, Err(fault) if fault.code != crate::contract::ErrorCode::IllegalState),
+        ok: !matches!(&bound, Err(fault) if fault.code != contract::ErrorCode::IllegalState),
         message: match &bound {
             Ok(listening) => format!("{} is free", listening.address()),
             Err(fault) => fault.message.clone(),

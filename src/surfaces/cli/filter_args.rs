@@ -4,7 +4,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::search::fields::{FIELDS, FilterField, ValueKind};
+use engine::search::fields::{FIELDS, FilterField, ValueKind};
 
 /// Fields that were given, as the tool takes them.
 #[derive(Debug, Default, Clone, Serialize)]

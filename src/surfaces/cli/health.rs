@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::output::{GOOD, PATH, styled};
 use super::session::{Exit, Ran, Session};
-use crate::contract::{ErrorCode, Fault};
-use crate::outbound::{Outbound, Problem, http_url};
 use crate::surfaces::answer;
+use contract::{ErrorCode, Fault};
+use platform::outbound::{Outbound, Problem, http_url};
 
 /// How long the server may take.
 const LIMIT: Duration = Duration::from_secs(5);

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::output::{BOLD, DIM, PATH, styled};
-use crate::contract::{visible, visible_line};
+use contract::{visible, visible_line};
 
 /// The parts of a `search` result that people read.
 #[derive(Debug, Default, Deserialize)]

@@ -12,10 +12,10 @@ use super::arguments::absolute;
 use super::output::{BOLD, GOOD, PATH, styled};
 use super::session::{Exit, Ran, Session};
 use crate::app::blocking;
-use crate::beneath;
-use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::process::Program;
 use crate::surfaces::answer;
+use contract::{ErrorCode, Fault, ProjectId};
+use platform::beneath;
+use platform::process::Program;
 
 /// When git has changed files or history.
 const HOOKS: [&str; 4] = ["post-commit", "post-merge", "post-checkout", "post-rewrite"];

@@ -8,9 +8,9 @@ use super::arguments::absolute;
 use super::bars::Bar;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::session::{Called, Ran, Session};
-use crate::contract::visible_line;
-use crate::jobs::Progress as Counts;
 use crate::tools::Progress;
+use contract::visible_line;
+use engine::jobs::Progress as Counts;
 
 /// Arguments of `index`.
 #[derive(Debug, clap::Args)]

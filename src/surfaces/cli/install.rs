@@ -6,8 +6,8 @@ use super::bars::Bar;
 use super::output::{DIM, GOOD, styled};
 use super::session::Session;
 use crate::app::blocking;
-use crate::contract::Fault;
-use crate::upkeep::assets::{self, AssetEvent, Wanted};
+use contract::Fault;
+use upkeep::assets::{self, AssetEvent, Wanted};
 
 /// Installs what is missing, from the network or from the folder `from`; fast when nothing is. With an
 /// external database the embedded Postgres is not wanted.

@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use super::output::{BOLD, DIM, styled};
 use super::session::{Exit, Ran, Session, Stopped};
-use crate::clock::iso_from_millis;
-use crate::contract::visible_line;
-use crate::contract::{ErrorCode, Fault, ProjectId};
-use crate::store::KeyRow;
 use crate::surfaces::answer;
-use crate::tenancy::{self, NewKey, Projects, Scope};
+use contract::clock::iso_from_millis;
+use contract::visible_line;
+use contract::{ErrorCode, Fault, ProjectId};
+use store::KeyRow;
+use tenancy::{self, NewKey, Projects, Scope};
 
 /// Arguments of `keys`.
 #[derive(Debug, clap::Args)]

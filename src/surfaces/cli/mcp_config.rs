@@ -8,10 +8,10 @@ use serde::Serialize;
 use super::clients::{AGENTS, CLIENTS, Client, Format, Reach, Remote, Setup, TOOLSETS};
 use super::output::{BOLD, Output, styled};
 use super::session::{Exit, Ran, Session, Stopped};
-use crate::config::{Server, default_home};
-use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::surfaces::answer;
 use crate::tools::{EVERY_TOOLSET, View};
+use contract::config::{Server, default_home};
+use contract::{ErrorCode, Fault, ProjectId};
 
 /// In place of a client: lines for the agent itself.
 const FOR_AGENTS: &str = "agents";
@@ -216,7 +216,7 @@ fn toolsets(text: &str) -> Result<String, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::{Overrides, load};
+    use contract::config::{Overrides, load};
 
     #[test]
     fn urls_are_completed_and_nothing_else_passes() {

@@ -44,9 +44,8 @@ use std::time::Duration;
 
 use clap::Parser;
 
-use crate::contract::{ErrorCode, Fault};
-use crate::embedding;
 use arguments::{Cli, Command};
+use contract::{ErrorCode, Fault};
 use output::Output;
 use session::{Exit, Session};
 

@@ -11,10 +11,9 @@ use super::bars::Bar;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::session::{Exit, Ran, Session};
 use crate::app::blocking;
-use crate::contract::visible_line;
-use crate::store;
 use crate::surfaces::answer;
-use crate::upkeep::assets::{self, ModelReport, ModelState};
+use contract::visible_line;
+use upkeep::assets::{self, ModelReport, ModelState};
 
 /// Arguments of `models`.
 #[derive(Debug, clap::Args)]
@@ -145,7 +144,7 @@ async fn list(session: &Session) -> Ran {
     Ok(Exit::Ok)
 }
 
-async fn projects(session: &Session) -> Result<Vec<Pinned>, crate::contract::Fault> {
+async fn projects(session: &Session) -> Result<Vec<Pinned>, contract::Fault> {
     let mut door = session.app.store().await?.control_read().await?;
     let known = store::projects::list(&mut door).await?;
     door.commit().await?;

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::arguments::Global;
 use super::session::{Called, Exit};
-use crate::clock::{Clock, SystemClock, iso_millis};
-use crate::contract::{Envelope, Fault, Meta};
-use crate::contract::{visible, visible_line};
 use crate::surfaces::answer;
+use contract::clock::{Clock, SystemClock, iso_millis};
+use contract::{Envelope, Fault, Meta};
+use contract::{visible, visible_line};
 
 /// Headings and names.
 pub(super) const BOLD: Style = Style::new().bold();

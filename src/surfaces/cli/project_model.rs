@@ -7,14 +7,13 @@ use super::bars::Bar;
 use super::output::{BOLD, styled};
 use super::session::{Exit, Ran, Session, StopSignal, Stopped};
 use crate::app::index_job;
-use crate::contract::{ErrorCode, Fault, ProjectId, visible_line};
-use crate::embedding::ModelName;
-use crate::indexing::RunReport;
-use crate::jobs::Progress as Counts;
-use crate::store::DecidedBy;
 use crate::surfaces::answer;
-use crate::tenancy;
 use crate::tools::ProgressUpdate;
+use contract::{ErrorCode, Fault, ProjectId, visible_line};
+use embedding::ModelName;
+use engine::indexing::RunReport;
+use engine::jobs::Progress as Counts;
+use store::DecidedBy;
 
 /// Arguments of `projects model`.
 #[derive(Debug, clap::Args)]

@@ -15,14 +15,14 @@ use super::output::{BOLD, DIM, GOOD, NOTE, styled};
 use super::project_model;
 use super::rebuild;
 use super::session::{Exit, Ran, Session, StopSignal, Stopped};
-use crate::clock::iso_millis;
-use crate::contract::{ErrorCode, Fault, ProjectId, visible_line};
-use crate::store::DecidedBy;
 use crate::surfaces::answer;
-use crate::tenancy::{self, AllowedRoots};
 use crate::tools::Progress;
-use crate::upkeep::archive::{self, Settings};
-use crate::upkeep::deletion::{self, Deleted};
+use contract::clock::iso_millis;
+use contract::{ErrorCode, Fault, ProjectId, visible_line};
+use store::DecidedBy;
+use tenancy::{self, AllowedRoots};
+use upkeep::archive::{self, Settings};
+use upkeep::deletion::{self, Deleted};
 
 /// Arguments of `projects`.
 #[derive(Debug, clap::Args)]

@@ -13,8 +13,8 @@ use super::output::{BOLD, DIM, PATH, styled};
 use super::search::{self, ask};
 use super::session::{Exit, Ran, Session};
 use super::{hits, serve};
-use crate::beneath::Folder;
-use crate::tenancy::AllowedRoots;
+use platform::beneath::Folder;
+use tenancy::AllowedRoots;
 
 /// Asked when the repository does not say what it is.
 const GENERAL_QUESTION: &str = "where does the program start";

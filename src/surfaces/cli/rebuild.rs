@@ -10,12 +10,11 @@ use super::index::{BuildIndex, build};
 use super::output::{BOLD, GOOD, styled};
 use super::session::{Exit, Ran, Session, Stopped};
 use crate::app::index_job;
-use crate::contract::{ErrorCode, Fault, ProjectId, visible_line};
-use crate::indexing::Options;
-use crate::store::{Access, DecidedBy, Project, ProjectTx, damage, repositories};
 use crate::surfaces::answer;
-use crate::tenancy;
-use crate::triage;
+use contract::{ErrorCode, Fault, ProjectId, visible_line};
+use engine::indexing::Options;
+use engine::triage;
+use store::{Access, DecidedBy, Project, ProjectTx, damage, repositories};
 use tokio_util::sync::CancellationToken;
 
 /// Arguments of `projects rebuild`.

@@ -8,9 +8,9 @@ use super::filter_args::FilterArgs;
 use super::hits;
 use super::output::{DIM, styled};
 use super::session::{Called, Ran, Session};
-use crate::contract::visible_line;
 use crate::tools::Progress;
 use crate::tools::browse::SEARCH_FILE;
+use contract::visible_line;
 
 /// Arguments of `search`, which are the arguments of the tool `search`.
 #[derive(Debug, Default, clap::Args, Serialize)]

@@ -12,14 +12,13 @@ use tokio_util::sync::CancellationToken;
 use super::arguments::{Cli, Command, Setting};
 use super::output::Output;
 use crate::app::App;
-use crate::clock::SystemClock;
-use crate::config::{self, Log};
-use crate::contract::{Envelope, ErrorCode, Fault, Refusal};
 use crate::surfaces::answer;
-use crate::telemetry;
-use crate::tenancy;
 use crate::tools::browse::browse;
 use crate::tools::{self, Caller, Progress, Request, Surface, ToolSpec, View};
+use contract::clock::SystemClock;
+use contract::config::{self, Log};
+use contract::{Envelope, ErrorCode, Fault, Refusal};
+use platform::telemetry;
 
 /// How the program ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,7 +7,7 @@ use super::arguments::absolute;
 use super::bars::Bar;
 use super::output::{BAD, BOLD, DIM, GOOD, NOTE, styled};
 use super::session::{Called, Ran, Session};
-use crate::contract::visible_line;
+use contract::visible_line;
 
 /// Arguments of `triage`.
 #[derive(Debug, clap::Args)]

@@ -11,11 +11,11 @@ use super::arguments::absolute;
 use super::output::{BOLD, GOOD, PATH, styled};
 use super::projects::project;
 use super::session::{Exit, Ran, Session};
-use crate::beneath;
-use crate::contract::{ErrorCode, Fault, ProjectId};
 use crate::surfaces::answer;
 use crate::surfaces::answer::unguessable_id;
-use crate::tenancy::{SESSION_FILE, SESSION_FILE_BYTES_MAX, Trust, session_file};
+use contract::{ErrorCode, Fault, ProjectId};
+use platform::beneath;
+use tenancy::{SESSION_FILE, SESSION_FILE_BYTES_MAX, Trust, session_file};
 
 /// Arguments of `trust`.
 #[derive(Debug, clap::Args)]

@@ -8,9 +8,9 @@ use super::index::{self, BuildIndex};
 use super::output::{BOLD, DIM, NOTE, PATH, styled};
 use super::session::{Called, Exit, Ran, Session, StopSignal};
 use crate::app::freshness::{Ended, News, follow};
-use crate::contract::{ErrorCode, visible_line};
 use crate::surfaces::answer;
-use crate::tenancy::{self, AllowedRoots};
+use contract::{ErrorCode, visible_line};
+use tenancy::{self, AllowedRoots};
 
 /// Arguments of `watch`.
 #[derive(Debug, clap::Args)]

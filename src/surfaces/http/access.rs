@@ -16,10 +16,10 @@ use super::guard::RequestId;
 use super::listen::bind_address;
 use super::oauth;
 use crate::app::App;
-use crate::config::{Config, Required, Server};
-use crate::contract::{ErrorCode, Fault};
-use crate::tenancy::{self, Keyring, Principal, TokenVerifier};
 use crate::tools::{Caller, Surface, View};
+use contract::config::{Config, Required, Server};
+use contract::{ErrorCode, Fault};
+use tenancy::{self, Keyring, Principal, TokenVerifier};
 
 /// The key of a caller who cannot set `Authorization`.
 pub(super) const API_KEY: HeaderName = HeaderName::from_static("x-api-key");

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::guard::RequestId;
 use crate::app::App;
-use crate::contract::{Envelope, ErrorBody, ErrorCode, Fault};
 use crate::surfaces::answer;
+use contract::{Envelope, ErrorBody, ErrorCode, Fault};
 
 /// The envelope with the status its error code has in the table; 200 on success.
 pub(super) fn envelope(envelope: &Envelope) -> Response {
@@ -62,7 +62,7 @@ fn retry_after(error: &ErrorBody) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::Meta;
+    use contract::Meta;
 
     #[test]
     fn statuses_and_retry_after_follow_the_table() {

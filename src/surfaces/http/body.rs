@@ -7,7 +7,7 @@ use http_body::Body as _;
 use serde_json::{Map, Value};
 
 use super::timed_body::TooSlow;
-use crate::contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault};
 
 /// Why a body is not taken: a status of HTTP's own and the fault.
 pub(super) type Unreadable = (StatusCode, Fault);

@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
 use super::running::Running;
-use crate::config::Server;
+use contract::config::Server;
 
 /// Bytes of one read of what is thrown away.
 const UNREAD_CHUNK_BYTES: usize = 8192;

@@ -9,8 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use axum::http::{HeaderMap, HeaderName, header};
 use serde_json::json;
 
-use crate::config::{ForwardedHeader, Server};
-use crate::contract::{ErrorCode, Fault};
+use contract::config::{ForwardedHeader, Server};
+use contract::{ErrorCode, Fault};
 
 /// The proxies of `server.trusted_proxies`.
 #[derive(Debug, Clone)]

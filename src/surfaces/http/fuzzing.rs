@@ -13,8 +13,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 
 use super::{body, guard};
-use crate::config::fuzzing::defaults;
 use crate::tools::fuzzing::shaped;
+use contract::config::fuzzing::defaults;
 
 /// Longest body of a fuzzed request.
 const BODY_BYTES_MAX: usize = 4096;

@@ -16,10 +16,10 @@ use axum::response::Response;
 use super::access::{API_KEY, Ends, PROJECT, READ_ONLY, TOOLSETS};
 use super::answer;
 use crate::app::App;
-use crate::config::Server;
-use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer::fresh_request_id;
 use crate::surfaces::mcp::{SESSION_ID, TEXT};
+use contract::config::Server;
+use contract::{ErrorCode, Fault};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// Headers that decide where a request ends, who sends it, or what it may do: a second one is refused, also an equal one. (Of two
@@ -173,8 +173,8 @@ mod tests {
                 headers.insert(name, HeaderValue::from_str(value).unwrap());
             }
         }
-        let overrides = crate::config::Overrides::default();
-        let mut server = crate::config::load(&overrides).unwrap().0.server;
+        let overrides = contract::config::Overrides::default();
+        let mut server = contract::config::load(&overrides).unwrap().0.server;
         server.hosts = vec!["code.example.com".into()];
         server.cors_origins = vec!["https://tools.example.com".into()];
         let local = Some(IpAddr::from([192, 168, 1, 4]));

@@ -33,10 +33,10 @@ use super::routes::router;
 use super::running::{Running, RunningRequest};
 use super::tls::Tls;
 use crate::app::App;
-use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer;
-use crate::telemetry::ConnectionEnd;
-use crate::tenancy::{self, TokenVerifier};
+use contract::{ErrorCode, Fault};
+use platform::telemetry::ConnectionEnd;
+use tenancy::{self, TokenVerifier};
 
 /// How long a connection that is one too many may take to read its refusal.
 const REFUSAL: Duration = Duration::from_secs(1);

@@ -13,10 +13,10 @@ use axum::{Extension, Json, Router};
 use super::guard::RequestId;
 use super::{answer, body};
 use crate::app::App;
-use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer as shared;
 use crate::surfaces::mcp::{SseMcp, StreamableMcp};
 use crate::tools::{Caller, Toolbox, View};
+use contract::{ErrorCode, Fault};
 
 /// Refusals are a line.
 const REFUSAL_BYTES_MAX: usize = 4096;
@@ -190,6 +190,6 @@ async fn message(
     }
 }
 
-fn failed(mounted: &Mounted, fault: &Fault, id: Option<String>) -> crate::contract::Envelope {
+fn failed(mounted: &Mounted, fault: &Fault, id: Option<String>) -> contract::Envelope {
     shared::failed(&mounted.app, fault, id)
 }

@@ -11,9 +11,9 @@ use axum::{Extension, Json};
 use super::answer;
 use super::guard::RequestId;
 use crate::app::App;
-use crate::config::Config;
-use crate::contract::{ErrorCode, Fault};
-use crate::tenancy::protected_resource_metadata;
+use contract::config::Config;
+use contract::{ErrorCode, Fault};
+use tenancy::protected_resource_metadata;
 
 /// The well-known place of the metadata; the path of the resource follows it.
 pub(super) const METADATA: &str = "/.well-known/oauth-protected-resource";

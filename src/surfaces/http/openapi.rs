@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value, json};
 
-use crate::contract::{Envelope, SCHEMA_VERSION};
 use crate::tools::{LIST, ToolSpec, schema};
+use contract::{Envelope, SCHEMA_VERSION};
 
 /// Shows `/openapi.json` in a browser; loads nothing from elsewhere.
 pub(super) const PAGE: &str = include_str!("docs.html");

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::forwarded::Client;
 use super::running::{Running, Worth};
-use crate::config::Server;
+use contract::config::Server;
 
 /// The places of all connections.
 #[derive(Debug)]
@@ -280,8 +280,8 @@ mod tests {
 
     #[test]
     fn the_default_share_is_half() {
-        let overrides = crate::config::Overrides::default();
-        let mut server = crate::config::load(&overrides).unwrap().0.server;
+        let overrides = contract::config::Overrides::default();
+        let mut server = contract::config::load(&overrides).unwrap().0.server;
         for (all, share, expected) in [(1024, 0, 512), (1, 0, 1), (5, 0, 3), (10, 4, 4), (10, 20, 10)] {
             (server.connections_max, server.connections_per_address_max) = (all, share);
             assert_eq!(Places::new(&server).limits(), [all, expected]);

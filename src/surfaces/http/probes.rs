@@ -12,10 +12,10 @@ use serde::Serialize;
 use super::answer;
 use super::guard::RequestId;
 use crate::app::App;
-use crate::contract::{ErrorCode, Fault};
-use crate::telemetry::older_format;
-use crate::tenancy::Scope;
 use crate::tools::Caller;
+use contract::{ErrorCode, Fault};
+use platform::telemetry::older_format;
+use tenancy::Scope;
 
 /// How long the database may take to say that it is there.
 const PING: Duration = Duration::from_millis(500);

@@ -25,12 +25,12 @@ use super::oauth;
 use super::stream::{Streamed, events};
 use super::{answer, body, etag, mcp_routes, openapi, probes, timed_body};
 use crate::app::App;
-use crate::config::Server;
-use crate::contract::{Envelope, ErrorCode, Fault};
 use crate::surfaces::mcp::{SESSION_ID, TEXT};
 use crate::surfaces::{answer as shared, listing};
-use crate::tenancy::{Keyring, TokenVerifier};
 use crate::tools::{self, Caller, Request, Toolbox};
+use contract::config::Server;
+use contract::{Envelope, ErrorCode, Fault};
+use tenancy::{Keyring, TokenVerifier};
 
 /// How long a browser may keep what it was told about other sites.
 const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);

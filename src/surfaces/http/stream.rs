@@ -14,10 +14,10 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::app::App;
-use crate::contract::Envelope;
 use crate::surfaces::answer;
 use crate::surfaces::progress::{Pace, relay};
 use crate::tools::{self, Caller, ProgressUpdate, Request};
+use contract::Envelope;
 
 /// Events that wait for a client that reads slowly; of progress, only the latest step follows them.
 const WAITING_MAX: usize = 4;

@@ -10,8 +10,8 @@ use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{DEFAULT_VERSIONS, ServerConfig};
 
-use crate::config::Server;
-use crate::contract::{ErrorCode, Fault};
+use contract::config::Server;
+use contract::{ErrorCode, Fault};
 
 /// Turns connections into encrypted ones. A certificate that was renewed on disk is taken up with the next
 /// connection; one that cannot be used is logged, and the old one stays.

@@ -10,9 +10,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::wire;
 use crate::app::App;
-use crate::contract::{Fault, Refusal, Violation};
 use crate::tools::browse::browse;
 use crate::tools::{Caller, Progress, Request, ToolSpec};
+use contract::{Fault, Refusal, Violation};
 
 /// One request, as the handlers of this surface share it.
 pub(super) struct Asked<'a> {

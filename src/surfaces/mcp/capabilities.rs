@@ -10,9 +10,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::app::App;
-use crate::config::Transport;
-use crate::contract::{SCHEMA_VERSION, TOOLING_VERSION};
-use crate::upkeep::extensions;
+use contract::config::Transport;
+use contract::{SCHEMA_VERSION, TOOLING_VERSION};
+use upkeep::extensions;
 
 /// Which revisions of the protocol a transport speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

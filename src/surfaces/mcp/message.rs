@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::server::METHODS;
 use super::wire;
-use crate::contract::{ErrorCode, Fault, echo};
+use contract::{ErrorCode, Fault, echo};
 
 /// Longer ids are refused, because every answer repeats its id.
 const ID_CHARS_MAX: usize = 256;

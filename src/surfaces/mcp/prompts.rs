@@ -7,10 +7,10 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::browse::{Asked, Broken, broken};
-use crate::contract::echo;
 use crate::tools::browse::{PROMPTS, Rendered, is_open_to};
 use crate::tools::schema::nearest;
 use crate::tools::{Caller, ToolSpec};
+use contract::echo;
 
 /// The prompts whose tools the caller sees.
 pub(super) fn list(caller: &Caller) -> ListPromptsResult {

@@ -10,9 +10,9 @@ use serde_json::{Value, json};
 
 use super::browse::{Asked, Broken, broken};
 use super::uri::{ResourceUri, TEMPLATE, TEMPLATE_WITH_PROJECT};
-use crate::contract::ECHO_CHARS_MAX;
 use crate::tools::Caller;
 use crate::tools::browse::{FileText, LIST_FILES, Listed, ListedResource, READ_FILE, is_open_to};
+use contract::ECHO_CHARS_MAX;
 
 /// One page of files; empty where the caller may not search, as its list of tools is.
 pub(super) async fn list(

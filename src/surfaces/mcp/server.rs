@@ -22,10 +22,10 @@ use super::progress::Reporter;
 use super::roots::Roots;
 use super::{completion, prompts, resources, wire};
 use crate::app::App;
-use crate::config::{TextForm, Transport, ValidationErrors};
-use crate::contract::Refusal;
 use crate::surfaces::answer;
 use crate::tools::{Caller, Progress, Request, Surface, Toolbox};
+use contract::Refusal;
+use contract::config::{TextForm, Transport, ValidationErrors};
 
 /// Methods of the revision. One of them reaches [`ServerHandler::on_custom_request`] only when its
 /// parameters do not parse.

@@ -21,8 +21,8 @@ use rmcp::transport::streamable_http_server::session::{SessionState, SessionStor
 use super::twin::twin;
 use super::wire;
 use crate::app::App;
-use crate::contract::Fault;
-use crate::store::mcp_sessions;
+use contract::Fault;
+use store::mcp_sessions;
 
 tokio::task_local! {
     /// Whose request is being handled; set around every call into rmcp.

@@ -24,10 +24,10 @@ use super::message::{self, Refused};
 use super::server::McpServer;
 use super::twin::Twinned;
 use crate::app::App;
-use crate::contract::{ErrorCode, Fault};
 use crate::surfaces::answer::unguessable_id;
-use crate::tenancy::Principal;
 use crate::tools::{Surface, Toolbox};
+use contract::{ErrorCode, Fault};
+use tenancy::Principal;
 
 /// Between comments that keep the connection open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);

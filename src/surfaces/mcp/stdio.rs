@@ -17,9 +17,9 @@ use super::roots::Noting;
 use super::server::McpServer;
 use super::twin::Twinned;
 use crate::app::App;
-use crate::config::Transport;
-use crate::contract::{ErrorCode, Fault};
 use crate::tools::{Caller, Toolbox};
+use contract::config::Transport;
+use contract::{ErrorCode, Fault};
 
 /// How long answers may take to be read after the session ended.
 const WRITING_MAX: Duration = Duration::from_secs(5);

@@ -15,8 +15,8 @@ use super::server::McpServer;
 use super::sessions::{OWNER, Sessions, StoredSessions};
 use super::wire;
 use crate::app::App;
-use crate::tenancy::Principal;
 use crate::tools::{Surface, Toolbox};
+use tenancy::Principal;
 
 /// The header that names a session.
 pub const SESSION_ID: &str = "mcp-session-id";

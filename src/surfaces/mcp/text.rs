@@ -8,7 +8,7 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use crate::contract::{Envelope, visible, visible_line};
+use contract::{Envelope, visible, visible_line};
 
 /// The envelope as text for reading.
 pub(super) fn short(envelope: &Envelope) -> String {
@@ -176,7 +176,7 @@ fn write_others(text: &mut String, result: &Value, told: &[&str]) -> std::fmt::R
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{ErrorCode, Fault, Meta, Next};
+    use contract::{ErrorCode, Fault, Meta, Next};
     use serde_json::json;
 
     fn envelope(result: Value) -> Envelope {

@@ -13,10 +13,10 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::text;
-use crate::config::TextForm;
-use crate::contract::{ECHO_CHARS_MAX, Envelope, ErrorBody, ErrorCode, Fault, Refusal, echo};
 use crate::surfaces::{answer, listing};
 use crate::tools::{ToolSpec, published};
+use contract::config::TextForm;
+use contract::{ECHO_CHARS_MAX, Envelope, ErrorBody, ErrorCode, Fault, Refusal, echo};
 
 /// A tool as `tools/list` shows it.
 pub(super) fn tool(spec: &'static ToolSpec) -> Tool {
@@ -142,7 +142,7 @@ pub(super) fn complete(error: &mut ErrorData) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::contract::{Meta, Violation};
+    use contract::{Meta, Violation};
 
     fn violation() -> Violation {
         Violation {

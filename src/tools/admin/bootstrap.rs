@@ -7,15 +7,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking, index_job};
-use crate::config::Enabled;
-use crate::contract::{ErrorCode, Fault};
-use crate::indexing::{Options, RestoredArtifacts};
-use crate::tenancy::Scope;
 use crate::tools::index::job;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::upkeep::assets::{self, AssetEvent, Wanted};
-use crate::upkeep::dictionaries::{self, Workshop};
+use contract::config::Enabled;
+use contract::{ErrorCode, Fault};
+use engine::indexing::{Options, RestoredArtifacts};
+use tenancy::Scope;
+use upkeep::assets::{self, AssetEvent, Wanted};
+use upkeep::dictionaries::{self, Workshop};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "bootstrap",

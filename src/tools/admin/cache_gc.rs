@@ -8,13 +8,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::reclaim::{self, Output};
 use crate::app::{Bulkhead, upkeep_job};
-use crate::contract::{ErrorCode, Fault};
-use crate::jobs::RunningJob;
-use crate::store::{Project, RepositoryRow, Store};
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::upkeep::gc::{Limits, Request};
+use contract::{ErrorCode, Fault};
+use engine::jobs::RunningJob;
+use store::{Project, RepositoryRow, Store};
+use tenancy::Scope;
+use upkeep::gc::{Limits, Request};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "cache_gc",

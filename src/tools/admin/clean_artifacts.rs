@@ -8,14 +8,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::reclaim::{self, Output};
 use crate::app::{Bulkhead, upkeep_job};
-use crate::contract::{ErrorCode, Fault};
-use crate::jobs::RunningJob;
-use crate::store::{Project, RepositoryRow, Store};
-use crate::tenancy::Scope;
 use crate::tools::repository::all;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::upkeep::clean::Request;
+use contract::{ErrorCode, Fault};
+use engine::jobs::RunningJob;
+use store::{Project, RepositoryRow, Store};
+use tenancy::Scope;
+use upkeep::clean::Request;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "clean_artifacts",

@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use super::redact::redacted;
 use crate::app::{Bulkhead, blocking};
-use crate::config::Enabled;
-use crate::contract::{ErrorCode, Fault};
-use crate::store::Project;
-use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::upkeep::assets::{AssetReport, AssetState, survey};
+use contract::config::Enabled;
+use contract::{ErrorCode, Fault};
+use store::Project;
+use tenancy::Scope;
+use upkeep::assets::{AssetReport, AssetState, survey};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "config_status",
@@ -195,7 +195,7 @@ async fn warn_of_database(
 /// Whether questions can be compared with the project's vectors.
 async fn warn_of_model(call: &Call, project: &Project, assets: &[AssetReport], warnings: &mut Vec<Warned>) {
     let fault = match call.app.embedder().await {
-        Ok(embedder) => match project.require_model(&crate::store::ModelFacts::of(embedder.model())) {
+        Ok(embedder) => match project.require_model(&store::ModelFacts::of(embedder.model())) {
             Ok(()) => return,
             Err(fault) => fault,
         },

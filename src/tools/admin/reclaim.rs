@@ -3,11 +3,11 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::contract::{Fault, Warning};
-use crate::store::{Project, RepositoryRow, Store};
 use crate::tools::Call;
 use crate::tools::repository::{all, repository};
-use crate::upkeep::removal::{Failure, Place, Removal, Removed};
+use contract::{Fault, Warning};
+use store::{Project, RepositoryRow, Store};
+use upkeep::removal::{Failure, Place, Removal, Removed};
 
 /// What went, or would go.
 #[derive(Debug, Serialize, JsonSchema)]

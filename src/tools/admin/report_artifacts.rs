@@ -6,16 +6,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking};
-use crate::contract::{Fault, ProjectId};
-use crate::store::{
-    self, Access, DecidedBy, Project, ProjectTx, RepositoryRow, RepositoryState, Store, files, index_state,
-    sizes, vectors,
-};
-use crate::tenancy::{self, Scope};
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::upkeep::folder;
+use contract::{Fault, ProjectId};
+use store::{
+    self, Access, DecidedBy, Project, ProjectTx, RepositoryRow, RepositoryState, Store, files, index_state,
+    sizes, vectors,
+};
+use tenancy::{self, Scope};
+use upkeep::folder;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "report_artifacts",

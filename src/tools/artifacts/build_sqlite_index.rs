@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::place::Place;
 use crate::app::Bulkhead;
-use crate::contract::{ErrorCode, Fault};
-use crate::store::Project;
-use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, repository, schema};
-use crate::upkeep::portable::{self, Build, Built, Part};
+use contract::{ErrorCode, Fault};
+use store::Project;
+use tenancy::Scope;
+use upkeep::portable::{self, Build, Built, Part};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "build_sqlite_index",

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::build_sqlite_index::Mode;
 use super::place::Place;
 use crate::app::Bulkhead;
-use crate::contract::{ErrorCode, Fault};
-use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
-use crate::upkeep::portable::{self, Compact};
+use contract::{ErrorCode, Fault};
+use tenancy::Scope;
+use upkeep::portable::{self, Compact};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "compact_sqlite_index",

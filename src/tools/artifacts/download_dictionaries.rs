@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use super::given::{Addresses, base, in_person, path, progress};
 use crate::app::Bulkhead;
-use crate::config::Enabled;
-use crate::contract::{Fault, Warning};
-use crate::tenancy::Scope;
 use crate::tools::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::upkeep::dictionaries::{Entry, Outcome, Skipped, Workshop, bring};
-use crate::upkeep::sources::sources;
+use contract::config::Enabled;
+use contract::{Fault, Warning};
+use tenancy::Scope;
+use upkeep::dictionaries::{Entry, Outcome, Skipped, Workshop, bring};
+use upkeep::sources::sources;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "download_dictionaries",
@@ -98,14 +98,14 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let brought = tokio::select! {
         brought = bring(&workshop, &languages, &sources, &told) => brought?,
         () = call.cancel.cancelled() => {
-            return Err(Fault::new(crate::contract::ErrorCode::Cancelled, "The download was cancelled."));
+            return Err(Fault::new(contract::ErrorCode::Cancelled, "The download was cancelled."));
         }
     };
     let dictionary = app.dictionaries.current().await;
     let fingerprint = dictionary.as_ref().map_or([0; 32], |dictionary| dictionary.fingerprint());
     let outdated = match outdated(&call, input.project_id.as_deref(), root, fingerprint).await {
         Ok(outdated) => outdated,
-        Err(fault) if fault.code == crate::contract::ErrorCode::ValidationError => return Err(fault),
+        Err(fault) if fault.code == contract::ErrorCode::ValidationError => return Err(fault),
         Err(fault) => {
             // The lists are there; that nobody can be asked who needs them is not a failure of bringing them.
             call.warn(Warning::new(

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::given::{Addresses, in_person, path, progress, refuse};
 use crate::app::Bulkhead;
-use crate::contract::{ErrorCode, Fault, Warning};
-use crate::postgres::VectorExtension;
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::upkeep::extensions::{Entry, Workshop, bring, platform};
-use crate::upkeep::sources::sources;
+use contract::{ErrorCode, Fault, Warning};
+use store::postgres::VectorExtension;
+use tenancy::Scope;
+use upkeep::extensions::{Entry, Workshop, bring, platform};
+use upkeep::sources::sources;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "download_extensions",

@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking};
-use crate::contract::{ErrorCode, Fault};
-use crate::embedding::{ModelName, Precision};
-use crate::tenancy::{self, Scope};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, Progress, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::upkeep::assets::{self, AssetEvent, Installing, ModelReport};
+use contract::{ErrorCode, Fault};
+use embedding::{ModelName, Precision};
+use tenancy::{self, Scope};
+use upkeep::assets::{self, AssetEvent, Installing, ModelReport};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "download_models",

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
-use crate::contract::{ErrorCode, Fault};
-use crate::tenancy::AllowedRoots;
 use crate::tools::{Call, ProgressUpdate, Surface};
+use contract::{ErrorCode, Fault};
+use tenancy::AllowedRoots;
 
 /// Longest path of an argument.
 const PATH_CHARS_MAX: usize = 4096;

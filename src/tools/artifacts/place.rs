@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::contract::{ErrorCode, Fault};
-use crate::store::Project;
 use crate::tools::Call;
+use contract::{ErrorCode, Fault};
+use store::Project;
 
 /// Longest name of a file.
 const NAME_BYTES_MAX: usize = 200;

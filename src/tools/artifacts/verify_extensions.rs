@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use super::download_extensions::{Provider, in_person_only};
 use super::given::{path, refuse};
 use crate::app::{Bulkhead, blocking};
-use crate::contract::{ErrorCode, Fault, Warning};
-use crate::postgres::{VectorExtension, VectorProbe};
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::upkeep::extensions::{self, Attempt, BUILT_IN, Catalog, Probe, Probed, platform};
+use contract::{ErrorCode, Fault, Warning};
+use store::postgres::{VectorExtension, VectorProbe};
+use tenancy::Scope;
+use upkeep::extensions::{self, Attempt, BUILT_IN, Catalog, Probe, Probed, platform};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "verify_extensions",

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
-use crate::contract::Fault;
-use crate::store::{self, Access, ProjectTx, files};
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use contract::Fault;
+use store::{self, Access, ProjectTx, files};
+use tenancy::Scope;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "completion/complete",

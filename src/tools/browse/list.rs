@@ -7,12 +7,12 @@ use serde_json::Value;
 
 use super::media::media_type;
 use crate::app::Bulkhead;
-use crate::clock::iso_from_millis;
-use crate::contract::{ErrorCode, Fault, Violation};
-use crate::store::{Access, ListedFile, Project, ProjectTx, RepositoryRow, files};
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use contract::clock::iso_from_millis;
+use contract::{ErrorCode, Fault, Violation};
+use store::{Access, ListedFile, Project, ProjectTx, RepositoryRow, files};
+use tenancy::Scope;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "resources/list",

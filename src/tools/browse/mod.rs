@@ -17,7 +17,7 @@ use super::context::Caller;
 use super::list::Toolbox;
 use super::spec::ToolSpec;
 use crate::app::App;
-use crate::contract::{Envelope, Refusal};
+use contract::{Envelope, Refusal};
 
 pub use complete::{Completed, VALUES_MAX};
 pub use list::{Listed, ListedResource};

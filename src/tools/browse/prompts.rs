@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::app::Bulkhead;
-use crate::contract::Fault;
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use contract::Fault;
+use tenancy::Scope;
 
 /// What the user says to the model.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]

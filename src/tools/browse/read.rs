@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 
 use super::media::media_type;
 use crate::app::Bulkhead;
-use crate::contract::{ErrorCode, Fault, echo};
-use crate::tenancy::Scope;
 use crate::tools::search::show_file::{self, Within};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
+use contract::{ErrorCode, Fault, echo};
+use tenancy::Scope;
 
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "resources/read",

@@ -6,15 +6,15 @@ use serde_json::{Map, Value};
 
 use super::job::{self, Finished, Searchable, Wanted};
 use crate::app::Bulkhead;
-use crate::contract::{ErrorCode, Fault};
-use crate::embedding::{ModelName, StubEmbedder};
-use crate::indexing::{Mode, Options, RunReport};
-use crate::jobs::Progress;
-use crate::store::Project;
-use crate::tenancy::Scope;
 use crate::tools::artifacts::download_models::require_known;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use contract::{ErrorCode, Fault};
+use embedding::{ModelName, StubEmbedder};
+use engine::indexing::{Mode, Options, RunReport};
+use engine::jobs::Progress;
+use store::Project;
+use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "build_index",

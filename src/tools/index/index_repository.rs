@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use super::job::{self, Wanted};
 use crate::app::Bulkhead;
-use crate::contract::Fault;
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use contract::Fault;
+use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_repository",

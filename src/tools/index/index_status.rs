@@ -4,18 +4,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
-use crate::clock::iso_from_millis;
-use crate::contract::Fault;
-use crate::indexing::{RunReport, SkippedFiles};
-use crate::jobs::Progress;
-use crate::store::{
-    self, Access, Project, ProjectTx, RepositoryRow, breakdown, files, repositories, vectors,
-};
-use crate::tenancy::Scope;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::standing::EVERYTHING;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use contract::Fault;
+use contract::clock::iso_from_millis;
+use engine::indexing::{RunReport, SkippedFiles};
+use engine::jobs::Progress;
+use store::{self, Access, Project, ProjectTx, RepositoryRow, breakdown, files, repositories, vectors};
+use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_status",

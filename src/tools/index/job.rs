@@ -3,13 +3,13 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::app::index_job::{self, WordsReady};
-use crate::contract::{ErrorCode, Fault};
-use crate::embedding::ModelName;
-use crate::indexing::{self, Options, RunReport};
-use crate::jobs::{self, Phase, Progress};
-use crate::store::Project;
-use crate::tenancy::{AllowedRoots, RepositoryRoot};
 use crate::tools::{Call, ProgressUpdate};
+use contract::{ErrorCode, Fault};
+use embedding::ModelName;
+use engine::indexing::{self, Options, RunReport};
+use engine::jobs::{self, Phase, Progress};
+use store::Project;
+use tenancy::{AllowedRoots, RepositoryRoot};
 
 /// What an index tool was asked for.
 #[derive(Debug, Default)]

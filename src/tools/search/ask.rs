@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::app::App;
-use crate::contract::Fault;
-use crate::embedding::Embedder;
-use crate::postgres::retry_stale_plan;
-use crate::search::{self, Deps, Ranking, SearchAnswer, SearchRequest, Stage};
-use crate::store::{Index, ModelFacts, Project};
-use crate::tenancy;
 use crate::tools::{Call, ProgressUpdate};
+use contract::Fault;
+use embedding::Embedder;
+use engine::search::{self, Deps, Ranking, SearchAnswer, SearchRequest, Stage};
+use store::postgres::retry_stale_plan;
+use store::{Index, ModelFacts, Project};
 
 /// Warnings of answers that had to do without vectors.
 const FALLBACKS: [&str; 4] = ["no_model", "model_mismatch", "embedding_failed", "degraded"];

@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::contract::{ErrorCode, Fault, revealed};
-use crate::store::{Access, ChunkSpan, Project, ProjectTx, chunks};
 use crate::tools::Call;
+use contract::{ErrorCode, Fault, revealed};
+use store::{Access, ChunkSpan, Project, ProjectTx, chunks};
 
 /// Lines shown when no end is given.
 const LINES_DEFAULT: usize = 400;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use super::ask::{embedder, stages, tell};
 use crate::app::blocking;
-use crate::contract::{ErrorCode, Fault, Warning};
-use crate::languages::terms::TERMS_VERSION;
-use crate::search::{self, Deps, Mode, Ranking, SearchAnswer, SearchRequest, Vectors};
-use crate::store::portable::{Limits, Reader, WordsBy};
-use crate::store::{Index, Project};
 use crate::tools::{Call, repository};
-use crate::upkeep::portable::{Part, file_name};
+use contract::{ErrorCode, Fault, Warning};
+use engine::search::{self, Deps, Mode, Ranking, SearchAnswer, SearchRequest, Vectors};
+use languages::terms::TERMS_VERSION;
+use store::portable::{Limits, Reader, WordsBy};
+use store::{Index, Project};
+use upkeep::portable::{Part, file_name};
 
 /// What can answer (facts of the original, §1.4).
 const BACKENDS: &[&str] = &["auto", "postgres", "sqlite", "sqlite-fts"];

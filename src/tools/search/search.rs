@@ -7,14 +7,14 @@ use serde_json::{Map, Value, json};
 use super::ask::ask;
 use super::portable;
 use crate::app::Bulkhead;
-use crate::config;
-use crate::contract::Fault;
-use crate::search::fields::{FIELDS, FilterField, ValueKind};
-use crate::search::{Budget, Mode, Output, SearchPayload, SearchRequest, Vectors, given, present};
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::standing::{Named, searched};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use contract::Fault;
+use contract::config;
+use engine::search::fields::{FIELDS, FilterField, ValueKind};
+use engine::search::{Budget, Mode, Output, SearchPayload, SearchRequest, Vectors, given, present};
+use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "search",

@@ -6,12 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::ask::ask;
 use super::search::budget;
 use crate::app::Bulkhead;
-use crate::contract::Fault;
-use crate::search::{Confidence, Fitted, Hit, Omitted, SearchRequest, Shrinks, fit};
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::standing::{Named, searched};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use contract::Fault;
+use engine::search::{Confidence, Fitted, Hit, Omitted, SearchRequest, Shrinks, fit};
+use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "search_code",

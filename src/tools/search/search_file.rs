@@ -7,13 +7,13 @@ use serde_json::{Map, Value, json};
 use super::portable;
 use super::search::{self, Input};
 use crate::app::Bulkhead;
-use crate::contract::{ErrorCode, Fault};
-use crate::search::{SearchPayload, present};
-use crate::store::portable::WordsBy;
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::standing::EVERYTHING;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use contract::{ErrorCode, Fault};
+use engine::search::{SearchPayload, present};
+use store::portable::WordsBy;
+use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "portable/search",

@@ -9,18 +9,17 @@ use serde_json::{Map, Value};
 use super::place::{Given, Place};
 use super::search::budget;
 use crate::app::{Bulkhead, blocking};
-use crate::config::Indexing;
-use crate::contract::{ErrorCode, Fault, hidden_again};
-use crate::indexing::{self, Kind, ReadLimits, Root};
-use crate::languages;
-use crate::search::{Budget, as_shown, shorten, tokens};
-use crate::store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
-use crate::tenancy::{AllowedRoots, Scope};
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::standing::{EVERYTHING, preferred};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::triage;
+use contract::config::Indexing;
+use contract::{ErrorCode, Fault, hidden_again};
+use engine::indexing::{self, Kind, ReadLimits, Root};
+use engine::search::{Budget, as_shown, shorten, tokens};
+use engine::triage;
+use store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
+use tenancy::{AllowedRoots, Scope};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "show_file",

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
-use crate::contract::{ErrorCode, Fault, TOOLING_VERSION};
-use crate::store::{Access, Project, ProjectTx, files, vectors};
-use crate::tenancy::{self, Scope};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use contract::{ErrorCode, Fault, TOOLING_VERSION};
+use store::{Access, Project, ProjectTx, files, vectors};
+use tenancy::{self, Scope};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "check_status",

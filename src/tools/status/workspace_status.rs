@@ -4,12 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
-use crate::clock::iso_from_millis;
-use crate::contract::{Fault, ProjectId};
-use crate::store::{self, Access, DecidedBy, ProjectSummary, ProjectTx, RepositoryRow, files, repositories};
-use crate::tenancy::{self, Scope};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
+use contract::clock::iso_from_millis;
+use contract::{Fault, ProjectId};
+use store::{self, Access, DecidedBy, ProjectSummary, ProjectTx, RepositoryRow, files, repositories};
+use tenancy::{self, Scope};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "workspace_status",

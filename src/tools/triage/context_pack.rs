@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 use super::ingest::refuse_reserved;
 use super::pack_file::{self, Place};
 use crate::app::Bulkhead;
-use crate::contract::Fault;
-use crate::search::{Deps, Ranking, Vectors};
-use crate::tenancy::Scope;
 use crate::tools::search::ask;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::triage::{self, ContextPack, EvidenceOptions};
+use contract::Fault;
+use engine::search::{Deps, Ranking, Vectors};
+use engine::triage::{self, ContextPack, EvidenceOptions};
+use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "triage_context_pack",

@@ -6,11 +6,11 @@ use serde_json::{Map, Value};
 
 use super::texts::refresh;
 use crate::app::Bulkhead;
-use crate::contract::{Fault, Warning};
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::triage::{self, NewDecision, ROOT, Verdict, record_path};
+use contract::{Fault, Warning};
+use engine::triage::{self, NewDecision, ROOT, Verdict, record_path};
+use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "triage_decision",

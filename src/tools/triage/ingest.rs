@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 use super::report;
 use super::texts::refresh;
 use crate::app::Bulkhead;
-use crate::contract::{ErrorCode, Fault};
-use crate::tenancy::Scope;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
-use crate::triage::{self, Ingestion, ItemError, ParsedMeta, ROOT, Source};
+use contract::{ErrorCode, Fault};
+use engine::triage::{self, Ingestion, ItemError, ParsedMeta, ROOT, Source};
+use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "triage_ingest",

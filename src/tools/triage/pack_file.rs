@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::app::blocking;
-use crate::contract::{ErrorCode, Fault};
-use crate::store::Project;
-use crate::tenancy::AllowedRoots;
 use crate::tools::Call;
+use contract::{ErrorCode, Fault};
+use store::Project;
+use tenancy::AllowedRoots;
 
 /// The folder of packs in a project's folder.
 const FOLDER: &str = "context-packs";

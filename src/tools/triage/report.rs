@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 use crate::app::blocking;
-use crate::contract::{ErrorCode, Fault};
-use crate::indexing::Root;
-use crate::tenancy::AllowedRoots;
 use crate::tools::Call;
 use crate::tools::index::job;
 use crate::tools::repository::repository;
 use crate::tools::search::show_file::relative;
+use contract::{ErrorCode, Fault};
+use engine::indexing::Root;
+use tenancy::AllowedRoots;
 
 /// A report, and the name of the repository that it was found in.
 pub(super) struct Report {
@@ -50,7 +50,7 @@ pub(super) async fn in_file(
     let named = path.to_owned();
     let bytes = blocking(move || {
         Root::open(&root)?.read_bytes(&inside, bytes_max as u64).map_err(|reason| {
-            if reason == crate::indexing::SkipReason::TooLarge {
+            if reason == engine::indexing::SkipReason::TooLarge {
                 return too_large(bytes_max);
             }
             Fault::new(ErrorCode::NotFound, format!("`{named}` cannot be read: {}", reason.sentence()))

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use crate::app::index_job;
-use crate::contract::Fault;
-use crate::indexing::{Options, RunReport};
-use crate::jobs::Progress;
-use crate::store::Project;
 use crate::tools::index::job::update;
 use crate::tools::{Call, ProgressUpdate};
-use crate::triage;
+use contract::Fault;
+use engine::indexing::{Options, RunReport};
+use engine::jobs::Progress;
+use engine::triage;
+use store::Project;
 
 /// Makes the project's records searchable as they are now; `full` writes every text again. None where there are none.
 pub(super) async fn refresh(call: &Call, project: &Project, full: bool) -> Result<Option<RunReport>, Fault> {

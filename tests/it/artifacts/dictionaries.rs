@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
+use contract::ProjectId;
+use contract::config::{Config, Enabled};
 use pairofcleats::app::App;
-use pairofcleats::config::{Config, Enabled};
-use pairofcleats::contract::ProjectId;
-use pairofcleats::tenancy::Projects;
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tenancy::Projects;
 
 use super::{allowed, asked_by, names, remote, sha256};
 use crate::file_server::{FileServer, Page};

@@ -6,10 +6,10 @@ use std::process::Command;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use pairofcleats::postgres::{Pool, sql};
-use pairofcleats::tenancy::Projects;
-use pairofcleats::upkeep::extensions::{platform, suffix};
 use serde_json::{Value, json};
+use store::postgres::{Pool, sql};
+use tenancy::Projects;
+use upkeep::extensions::{platform, suffix};
 
 use super::{allowed, asked_by, names, remote, sha256};
 use crate::file_server::{FileServer, Page};

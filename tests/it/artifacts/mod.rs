@@ -9,12 +9,12 @@ mod offline;
 use std::path::Path;
 use std::sync::Arc;
 
+use contract::config::AllowedDownload;
 use pairofcleats::app::App;
-use pairofcleats::config::AllowedDownload;
-use pairofcleats::tenancy::{Principal, Projects, Scope};
 use pairofcleats::tools::{self, Caller, Request, Surface};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use tenancy::{Principal, Projects, Scope};
 
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()

@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use contract::clock::SystemClock;
+use contract::config::Layout;
 use pairofcleats::app::App;
-use pairofcleats::clock::SystemClock;
-use pairofcleats::config::Layout;
 use serde_json::{Value, json};
 
 use super::names;

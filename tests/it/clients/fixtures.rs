@@ -3,13 +3,13 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
+use contract::{ErrorCode, Fault};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pairofcleats::app::Bulkhead;
-use pairofcleats::contract::{ErrorCode, Fault};
-use pairofcleats::tenancy::Scope;
 use pairofcleats::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolbox, Toolset};
 use serde_json::{Map, Value, json};
+use tenancy::Scope;
 
 type Run = fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>;
 

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use pairofcleats::process::{Output, Program};
+use platform::process::{Output, Program};
 use serde_json::Value;
 
 use crate::harness::{PROGRAM, home};

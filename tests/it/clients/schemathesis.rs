@@ -1,7 +1,7 @@
 //! Schemathesis reads `GET /openapi.json` and asks what it describes, at and beyond every bound: does the server do what
 //! its own document says? `tests/clients/schemathesis.toml` says what is checked.
 
-use pairofcleats::process::Output;
+use platform::process::Output;
 use serde_json::json;
 use tempfile::TempDir;
 

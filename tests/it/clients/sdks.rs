@@ -4,7 +4,7 @@
 
 use std::process::Command;
 
-use pairofcleats::contract::{SCHEMA_VERSION, TOOLING_VERSION};
+use contract::{SCHEMA_VERSION, TOOLING_VERSION};
 use serde_json::{Value, json};
 
 use super::setup::{Python, node_script};

@@ -9,8 +9,8 @@ use std::process::Command;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use pairofcleats::process::Program;
-use pairofcleats::upkeep::assets;
+use platform::process::Program;
+use upkeep::assets;
 
 /// How long npm or pip may take for one part.
 const INSTALL_LIMIT: Duration = Duration::from_secs(300);

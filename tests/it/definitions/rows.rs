@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use pairofcleats::contract::ProjectId;
+use contract::ProjectId;
 use regex::Regex;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
@@ -23,7 +23,7 @@ fn functions(source: &str) -> Vec<(String, u64)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_function_and_method_of_a_real_folder_is_found_by_its_signature() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/search");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/engine/src/search");
     let repository = Repository::new(&[]);
     let mut wanted: Vec<(String, String, u64)> = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use pairofcleats::upkeep::assets;
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::{Value, json};
+use upkeep::assets;
 
 use super::{postgres_programs, words, yaml};
 use crate::harness::{PROGRAM, http};

@@ -35,8 +35,8 @@ fn accepted(arguments: &[String]) {
 
 /// The folder of `psql`, `pg_dump`, `postgres` and others.
 fn postgres_programs() -> PathBuf {
-    use pairofcleats::config::Variant;
-    use pairofcleats::upkeep::assets::{Wanted, install_for_tests};
+    use contract::config::Variant;
+    use upkeep::assets::{Wanted, install_for_tests};
     let wanted = Wanted { postgres: true, embedding: true };
     install_for_tests(wanted, Variant::Auto)
         .expect("runtime assets for the tests")

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use pairofcleats::telemetry::{ConnectionEnd, Gauges, Metrics, older_format};
+use platform::telemetry::{ConnectionEnd, Gauges, Metrics, older_format};
 use promql_parser::parser::{self, Expr, LabelModifier};
 use promql_parser::util::{ExprVisitor, walk_expr};
 use serde_json::Value;

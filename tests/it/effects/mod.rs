@@ -7,8 +7,8 @@ mod world;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use engine::search::fields::field;
 use futures::stream::{StreamExt, iter};
-use pairofcleats::search::fields::field;
 use pairofcleats::tools::LIST;
 use serde_json::{Value, json};
 

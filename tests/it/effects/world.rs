@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use contract::clock::{Clock, SystemClock, iso_millis};
 use pairofcleats::app::App;
-use pairofcleats::clock::{Clock, SystemClock, iso_millis};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -7,13 +7,13 @@ use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pairofcleats::config::Embedded;
-use pairofcleats::config::Variant;
-use pairofcleats::postgres::embedded::{EmbeddedOptions, EmbeddedServer, ensure_running};
-use pairofcleats::upkeep::assets::{Wanted, install_for_tests};
+use contract::config::Embedded;
+use contract::config::Variant;
 use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{ConnectOptions, Connection, Row};
+use store::postgres::embedded::{EmbeddedOptions, EmbeddedServer, ensure_running};
 use tempfile::TempDir;
+use upkeep::assets::{Wanted, install_for_tests};
 
 /// Nothing here takes this long unless it is broken.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -11,8 +11,8 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pairofcleats::contract::Fault;
-use pairofcleats::postgres::embedded::{EmbeddedServer, ensure_running};
+use contract::Fault;
+use store::postgres::embedded::{EmbeddedServer, ensure_running};
 
 use self::cluster::{Cluster, Stranger, as_owner_of, kill, processes_of, query, wait_for, works, works_in};
 use self::user::User;

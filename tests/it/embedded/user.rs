@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Instant;
 
-use pairofcleats::postgres::embedded::{EmbeddedOptions, ensure_running};
+use store::postgres::embedded::{EmbeddedOptions, ensure_running};
 
 use crate::embedded::cluster::works;
 

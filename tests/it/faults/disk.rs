@@ -10,15 +10,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use contract::clock::SystemClock;
+use contract::config::{self, Config, Layout, Overrides, Variant};
+use embedding::{Embedder, StubEmbedder};
 use pairofcleats::app::App;
-use pairofcleats::clock::SystemClock;
-use pairofcleats::config::{self, Config, Layout, Overrides, Variant};
-use pairofcleats::embedding::{Embedder, StubEmbedder};
-use pairofcleats::room;
-use pairofcleats::upkeep::assets::{self, Wanted};
+use platform::room;
 use serde_json::{Value, json};
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgSeverity};
 use sqlx::{Connection, PgConnection};
+use upkeep::assets::{self, Wanted};
 
 use crate::embedded::cluster::processes_of;
 use crate::harness::{PROGRAM, Repository, call, error, project, result};

@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use contract::ModelIdentity;
+use contract::clock::SystemClock;
+use contract::config::{self, Config, Layout, Overrides};
+use contract::{Fault, ProjectId};
+use embedding::{Embedder, StubEmbedder};
 use pairofcleats::app::App;
-use pairofcleats::clock::SystemClock;
-use pairofcleats::config::{self, Config, Layout, Overrides};
-use pairofcleats::contract::{Fault, ProjectId};
-use pairofcleats::embedding::{Embedder, ModelIdentity, StubEmbedder};
 use pairofcleats::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::Arc;
 
+use contract::ProjectId;
+use contract::config::Config;
 use pairofcleats::app::App;
-use pairofcleats::config::Config;
-use pairofcleats::contract::ProjectId;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use sqlx::postgres::PgConnectOptions;
@@ -100,7 +100,7 @@ impl Unprivileged {
         let own = Self { folder };
         let home = own.home();
         fs::create_dir(&home).unwrap();
-        let cache = pairofcleats::upkeep::assets::test_home().home().to_owned();
+        let cache = upkeep::assets::test_home().home().to_owned();
         for folder in ["runtime", "models"] {
             std::os::unix::fs::symlink(cache.join(folder), home.join(folder)).unwrap();
         }

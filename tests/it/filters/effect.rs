@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use pairofcleats::clock::{Clock, SystemClock};
-use pairofcleats::search::fields::{FIELDS, ValueKind, field};
+use contract::clock::{Clock, SystemClock};
+use engine::search::fields::{FIELDS, ValueKind, field};
 use serde_json::{Value, json};
 
 use super::shop::{Shop, files};

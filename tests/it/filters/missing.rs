@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::process::Command;
 
-use pairofcleats::contract::ProjectId;
+use contract::ProjectId;
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection};
 
@@ -109,8 +109,8 @@ fn a_search_reads_no_query_of_facts() {
     /// What is logged by whoever reads one.
     const SAID: &str = "read a query of facts";
     let sources = [
-        include_str!("../../../src/languages/facts/query.rs"),
-        include_str!("../../../src/languages/language.rs"),
+        include_str!("../../../crates/languages/src/facts/query.rs"),
+        include_str!("../../../crates/languages/src/language.rs"),
     ];
     assert!(sources.iter().any(|source| source.contains(SAID)), "it is logged with other words now");
     let repository = Repository::new(&[
@@ -123,7 +123,7 @@ fn a_search_reads_no_query_of_facts() {
     let read = |arguments: &[&str]| {
         let mut command = Command::new(PROGRAM);
         command.env("PAIROFCLEATS_HOME", &home).env_remove("DATABASE_URL");
-        command.env("PAIROFCLEATS_LOG__FILTER", "info,pairofcleats::languages=debug");
+        command.env("PAIROFCLEATS_LOG__FILTER", "info,languages=debug");
         let output = command.arg("-v").args(arguments).args(["--project", &project]).output().unwrap();
         assert!(output.status.success(), "{arguments:?}: {output:?}");
         String::from_utf8(output.stderr).unwrap().matches(SAID).count()

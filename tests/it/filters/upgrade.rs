@@ -1,6 +1,6 @@
 //! A project from before there were facts: a search brings its tables up, an index run fills them.
 
-use pairofcleats::contract::ProjectId;
+use contract::ProjectId;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 

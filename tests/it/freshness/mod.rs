@@ -10,8 +10,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::config::{Config, Watched, WatchedRepository};
 use pairofcleats::app::App;
-use pairofcleats::config::{Config, Watched, WatchedRepository};
 use serde_json::{Value, json};
 use sqlx::{Connection, PgConnection, Row};
 

@@ -1,6 +1,6 @@
 //! A server that watches: every kind of change is found, masses of them cost few runs, noise costs none.
 
-use pairofcleats::config::{Indexed, Watched};
+use contract::config::{Indexed, Watched};
 
 use super::{Keeper, content, git, index, wait_for, wait_until};
 use crate::harness::{Repository, app, project};

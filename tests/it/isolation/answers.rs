@@ -1,9 +1,9 @@
 //! Every tool, route and MCP method, asked by one tenant with what belongs to another: no answer holds anything of that, and
 //! each is the answer to the same question about what does not exist.
 
-use pairofcleats::tenancy::Scope;
 use pairofcleats::tools::LIST;
 use serde_json::{Map, Value, json};
+use tenancy::Scope;
 
 use super::planted::{Two, key};
 use crate::harness::{http, project};
@@ -220,7 +220,7 @@ async fn no_route_tells_of_another_tenant() {
     let past = app.clock.now().as_millisecond() - 1000;
     let expired = key(app, "old", &[&theirs.id], &Scope::ALL, |new| new.expires_ms = Some(past)).await.1;
     let (revoked_id, revoked) = key(app, "gone", &[&theirs.id], &Scope::ALL, |_| {}).await;
-    pairofcleats::tenancy::revoke(app.store().await.unwrap(), &revoked_id, past).await.unwrap();
+    tenancy::revoke(app.store().await.unwrap(), &revoked_id, past).await.unwrap();
     let document: Value = http().get(served.at("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let mut paths: Vec<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
     paths.extend(["/sse", "/messages", "/mcp/readonly", "/mcp/x/search", "/nowhere"].map(str::to_owned));

@@ -1,7 +1,7 @@
 //! A program that mistakes one project for another now and then, wherever it looks one up: its answers become errors, and never
 //! hold the other project's data.
 
-use pairofcleats::failpoints;
+use platform::failpoints;
 use serde_json::{Value, json};
 
 use crate::faults::trees::Server;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
+use contract::ProjectId;
 use pairofcleats::app::App;
-use pairofcleats::contract::ProjectId;
-use pairofcleats::tenancy::{self, NewKey, Projects, Scope};
 use serde_json::{Value, json};
+use tenancy::{self, NewKey, Projects, Scope};
 
 use crate::harness::project;
 use crate::serving::{Served, Session};
@@ -142,7 +142,7 @@ impl Two {
         let (mut theirs, mut ours) = (Planted::new("theirs"), Planted::new("ours"));
         let roots = [&theirs, &ours].map(|one| (one.id.clone(), vec![one.root()]));
         let served = Served::start(|config| {
-            config.access.required = pairofcleats::config::Required::Always;
+            config.access.required = contract::config::Required::Always;
             config.access.key_cache_ms = 0;
             config.indexing.project_roots = roots.into();
             config.audit.queries = true;

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use pairofcleats::upkeep::assets::test_home;
 use serde_json::Value;
+use upkeep::assets::test_home;
 
 use crate::harness::{Repository, new_home, run_json};
 

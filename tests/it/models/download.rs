@@ -4,8 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use contract::config::Variant;
 use pairofcleats::app::App;
-use pairofcleats::config::Variant;
 use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
 use serde_json::{Value, json};
 

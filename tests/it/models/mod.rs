@@ -10,12 +10,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use contract::Fault;
+use contract::ModelIdentity;
+use contract::config::Variant;
+use embedding::{Embedder, StubEmbedder};
 use pairofcleats::app::App;
-use pairofcleats::config::Variant;
-use pairofcleats::contract::Fault;
-use pairofcleats::embedding::{Embedder, ModelIdentity, StubEmbedder};
-use pairofcleats::upkeep::assets::{Wanted, install_for_tests, test_home};
 use serde_json::{Value, json};
+use upkeep::assets::{Wanted, install_for_tests, test_home};
 
 use crate::harness::{Repository, call, error, result};
 

@@ -5,13 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use contract::config::Variant;
+use embedding::export::{Architecture, Calibration, GraphKind, export};
+use embedding::{Embedder, ModelFiles, OnnxEmbedder, Pooling};
 use pairofcleats::app::App;
-use pairofcleats::config::Variant;
-use pairofcleats::embedding::export::{Architecture, Calibration, GraphKind, export};
-use pairofcleats::embedding::{Embedder, ModelFiles, OnnxEmbedder, Pooling};
-use pairofcleats::upkeep::assets::{EmbeddingAssets, Wanted, install_for_tests, test_home};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
+use upkeep::assets::{EmbeddingAssets, Wanted, install_for_tests, test_home};
 
 use super::{ask, build, shop, status};
 use crate::file_server::{FileServer, Page};
@@ -179,7 +179,7 @@ async fn files_of_the_manifest_are_imported_by_name_without_a_network() {
 #[test]
 fn graphs_as_others_publish_them_are_pooled_here() {
     let exact = assets(Variant::Fp32);
-    let settings = pairofcleats::config::Embedding {
+    let settings = contract::config::Embedding {
         threads: 1,
         tokens_max: 256,
         page_chunks: 8,

@@ -3,11 +3,10 @@
 use std::process::Stdio;
 use std::sync::atomic::Ordering;
 
-use pairofcleats::config::Variant;
-use pairofcleats::contract::ProjectId;
-use pairofcleats::store::{self, DecidedBy, ModelFacts};
-use pairofcleats::tenancy;
+use contract::ProjectId;
+use contract::config::Variant;
 use serde_json::{Value, json};
+use store::{self, DecidedBy, ModelFacts};
 
 use super::{MINILM, Toy, arguments, ask, both_variants, build, build_error, shop, status, wait_for};
 use crate::harness::{

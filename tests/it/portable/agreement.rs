@@ -192,7 +192,7 @@ const QUESTIONS: &[&str] = &[
 async fn fts5_finds_much_of_what_our_words_find() {
     let app = app();
     let (repository, project) = (Repository::new(&[]), project("agree-fts"));
-    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
     let copied = copy_sources(&sources, &sources, &repository);
     assert!(copied > 100);
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;

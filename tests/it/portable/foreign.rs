@@ -136,7 +136,7 @@ async fn damaged_pages_are_faults_or_harmless() {
 async fn bounds_hold() {
     let (shop, file) = exported_shop(app(), "bounds").await;
     let bytes = std::fs::metadata(&file).unwrap().len();
-    let with = |change: fn(&mut pairofcleats::config::Portable, u64)| {
+    let with = |change: fn(&mut contract::config::Portable, u64)| {
         let app = app_with(|config| change(&mut config.portable, bytes));
         Shop::of(app, shop.project.clone(), crate::harness::Repository::new(&[]))
     };

@@ -10,10 +10,10 @@ mod questions;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use contract::config::Variant;
 use pairofcleats::app::App;
-use pairofcleats::config::Variant;
-use pairofcleats::upkeep::assets::{Wanted, install_for_tests};
 use serde_json::json;
+use upkeep::assets::{Wanted, install_for_tests};
 
 use self::figures::Figures;
 use self::golden::Golden;

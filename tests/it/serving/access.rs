@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use contract::ProjectId;
 use pairofcleats::app::App;
-use pairofcleats::contract::ProjectId;
-use pairofcleats::store::audit;
-use pairofcleats::tenancy::{self, NewKey, Projects, Scope};
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use store::audit;
+use tenancy::{self, NewKey, Projects, Scope};
 
 use super::{Served, answer, keyed};
 use crate::harness::{Repository, http, project};
@@ -45,7 +45,7 @@ async fn two_projects() -> (Served, String, String, Repository) {
     let (ours, theirs) = (project("ours"), project("theirs"));
     let of_both = [&ours, &theirs].map(|id| (id.clone(), vec![root.clone()]));
     let served = Served::start(|config| {
-        config.access.required = pairofcleats::config::Required::Always;
+        config.access.required = contract::config::Required::Always;
         config.indexing.project_roots = of_both.into();
     })
     .await;
@@ -220,8 +220,7 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tools_that_a_key_cannot_use_are_hidden() {
-    let served =
-        Served::start(|config| config.access.required = pairofcleats::config::Required::Always).await;
+    let served = Served::start(|config| config.access.required = contract::config::Required::Always).await;
     let (_, reader) = key(&served.app, &[], &[Scope::Search]).await;
     let session = served.open("/mcp", Some(&reader)).await;
     let tools = session.tools().await;
@@ -239,7 +238,7 @@ async fn tools_that_a_key_cannot_use_are_hidden() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_does_not_work_is_401_and_says_how_to_get_one() {
     let served = Served::start(|config| {
-        config.access.required = pairofcleats::config::Required::Always;
+        config.access.required = contract::config::Required::Always;
         config.access.key_cache_ms = 0;
     })
     .await;
@@ -370,8 +369,7 @@ async fn a_request_that_was_passed_on_is_not_the_operators() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn metrics_need_the_scope_admin() {
-    let served =
-        Served::start(|config| config.access.required = pairofcleats::config::Required::Always).await;
+    let served = Served::start(|config| config.access.required = contract::config::Required::Always).await;
     let (_, admin) = key(&served.app, &[], &[Scope::Admin]).await;
     let (_, reader) = key(&served.app, &[], &[Scope::Search]).await;
     served.call(Some(&reader), "check_status", json!({})).await;
@@ -394,12 +392,12 @@ async fn beyond_loopback_the_server_wants_keys() {
     use pairofcleats::surfaces::http::listen;
     // A cluster of its own, in which there is no key yet.
     let home = crate::harness::new_home("keyless");
-    let overrides = pairofcleats::config::Overrides { home: Some(home), ..Default::default() };
-    let (mut config, layout) = pairofcleats::config::load(&overrides).unwrap();
+    let overrides = contract::config::Overrides { home: Some(home), ..Default::default() };
+    let (mut config, layout) = contract::config::load(&overrides).unwrap();
     config.server.bind = "0.0.0.0".into();
     config.server.port = 0;
-    let app = |config: &pairofcleats::config::Config| {
-        let clock = std::sync::Arc::new(pairofcleats::clock::SystemClock);
+    let app = |config: &contract::config::Config| {
+        let clock = std::sync::Arc::new(contract::clock::SystemClock);
         App::new(config.clone(), layout.clone(), clock, crate::harness::PROGRAM.into())
     };
     let refused = listen(&app(&config)).await.err().unwrap();

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
 use std::time::Duration;
 
+use contract::Fault;
 use futures::future::BoxFuture;
 use pairofcleats::app::Bulkhead;
-use pairofcleats::contract::Fault;
-use pairofcleats::tenancy::Scope;
 use pairofcleats::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolbox, Toolset};
 use serde_json::{Map, Value, json};
+use tenancy::Scope;
 
 /// Calls of [`WAITS`] that run now, by the `tag` of their arguments.
 static WAITING: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);

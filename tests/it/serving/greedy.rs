@@ -244,6 +244,6 @@ async fn what_is_no_proxy_is_refused_at_the_start() {
         config.server.trusted_proxies = vec!["10.0.0.0/8".into(), "proxy.example".into()];
     });
     let Err(fault) = pairofcleats::surfaces::http::listen(&app).await else { panic!("it listens") };
-    assert_eq!(fault.code, pairofcleats::contract::ErrorCode::InvalidInput);
+    assert_eq!(fault.code, contract::ErrorCode::InvalidInput);
     assert!(fault.message.contains("proxy.example") && fault.hint.is_some());
 }

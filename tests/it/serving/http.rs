@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::ModelIdentity;
+use contract::clock::SystemClock;
+use contract::config::{Config, Overrides, load};
+use contract::{ErrorCode, Fault, ProjectId};
+use embedding::{Embedder, StubEmbedder};
 use pairofcleats::app::App;
-use pairofcleats::clock::SystemClock;
-use pairofcleats::config::{Config, Overrides, load};
-use pairofcleats::contract::{ErrorCode, Fault, ProjectId};
-use pairofcleats::embedding::{Embedder, ModelIdentity, StubEmbedder};
 use pairofcleats::tools::Toolbox;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};

@@ -172,7 +172,7 @@ fn assert_refused(answer: &Value, number: i64, id: &Value, what: &str) {
         "{what}: {answer:#}"
     );
     let code = answer["error"]["data"]["code"].as_str().unwrap_or_default();
-    let known = pairofcleats::contract::ErrorCode::ALL.iter().any(|known| known.as_str() == code);
+    let known = contract::ErrorCode::ALL.iter().any(|known| known.as_str() == code);
     assert!(known, "{what}: {answer:#}");
     assert!(answer["error"]["data"]["hint"].is_string(), "{what}: {answer:#}");
 }

@@ -24,8 +24,8 @@ mod turns;
 
 use std::sync::Arc;
 
+use contract::config::Config;
 use pairofcleats::app::App;
-use pairofcleats::config::Config;
 use pairofcleats::surfaces::http::{listen, router_with};
 use pairofcleats::tools::Toolbox;
 use reqwest::{RequestBuilder, Response, StatusCode};

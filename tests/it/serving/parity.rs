@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Stdio;
 
-use pairofcleats::contract::{ErrorCode, ErrorInfo};
+use contract::{ErrorCode, ErrorInfo};
 use pairofcleats::tools::LIST;
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};

@@ -369,7 +369,7 @@ async fn older_clients_work_over_sse_in_their_own_version() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_sse_session_is_its_owners_and_ends_with_its_stream() {
-    use pairofcleats::tenancy::{NewKey, Projects, Scope, issue};
+    use tenancy::{NewKey, Projects, Scope, issue};
     let served = Served::with_tools(tools(), |config| config.server.sessions_max = 2).await;
     let new = NewKey {
         name: "sse".into(),

@@ -210,7 +210,7 @@ async fn pages_of_the_sites_that_the_operator_named_may_call() {
     let served = Served::start(|config| {
         // People write it with a slash; browsers send it without.
         config.server.cors_origins = vec![format!("{SITE}/")];
-        config.access.required = pairofcleats::config::Required::Always;
+        config.access.required = contract::config::Required::Always;
     })
     .await;
     for path in ["/search", "/mcp", "/tools/search"] {

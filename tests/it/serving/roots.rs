@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use pairofcleats::contract::ProjectId;
-use pairofcleats::tenancy::{self, NewKey, Projects, Scope};
+use contract::ProjectId;
 use serde_json::{Value, json};
+use tenancy::{self, NewKey, Projects, Scope};
 
 use super::Served;
 use crate::harness::{Repository, project};
@@ -51,7 +51,7 @@ async fn a_key_indexes_what_belongs_to_its_project_alone() {
     let bank = Repository::new(&[("vault.py", "def vault():\n    return 'gold of somebody else'\n")]);
     let roots = [(&ours, &shop), (&theirs, &bank)].map(|(id, one)| (id.clone(), vec![canonical(one)]));
     let served = Served::start(|config| {
-        config.access.required = pairofcleats::config::Required::Always;
+        config.access.required = contract::config::Required::Always;
         config.indexing.roots = vec![canonical(&shop), canonical(&bank)];
         config.indexing.project_roots = roots.into();
     })
@@ -88,7 +88,7 @@ async fn common_roots_are_for_the_operator_once_keys_name_several_projects() {
     let shop = Repository::new(&[("cash.py", "def drawer():\n    return 'notes and coins'\n")]);
     let root = canonical(&shop);
     let served = Served::start(|config| {
-        config.access.required = pairofcleats::config::Required::Always;
+        config.access.required = contract::config::Required::Always;
         config.indexing.roots = vec![root.clone()];
     })
     .await;
@@ -129,8 +129,8 @@ async fn a_key_may_be_narrowed_further_and_a_list_made_shorter_counts_at_once() 
     let both = vec![canonical(&shop), canonical(&bank)];
     let with = |list: Vec<PathBuf>| {
         let (id, list) = (ours.clone(), list);
-        move |config: &mut pairofcleats::config::Config| {
-            config.access.required = pairofcleats::config::Required::Always;
+        move |config: &mut contract::config::Config| {
+            config.access.required = contract::config::Required::Always;
             config.indexing.project_roots = [(id, list)].into();
         }
     };

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use pairofcleats::tenancy::{self, NewKey, Projects, Scope};
 use pairofcleats::tools::Toolbox;
 use serde_json::{Value, json};
+use tenancy::{self, NewKey, Projects, Scope};
 
 use super::{Served, Session, keyed};
 use crate::harness::{app_with, http};
@@ -79,7 +79,7 @@ async fn a_session_survives_a_restart_and_stays_its_owners() {
 async fn kept(served: &Served, id: &str) {
     for _ in 0..600 {
         let mut door = served.app.store().await.unwrap().control().await.unwrap();
-        let owner = pairofcleats::store::mcp_sessions::owner(&mut door, id).await.unwrap();
+        let owner = store::mcp_sessions::owner(&mut door, id).await.unwrap();
         door.commit().await.unwrap();
         if owner.is_some() {
             return;

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use pairofcleats::config::Config;
+use contract::config::Config;
 use pairofcleats::surfaces::http::listen;
 use reqwest::{Certificate, Client};
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::config::Config;
 use pairofcleats::app::{Admission, App, Bulkhead};
-use pairofcleats::config::Config;
 use reqwest::Response;
 use serde_json::{Value, json};
 

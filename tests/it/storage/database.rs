@@ -2,15 +2,15 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use pairofcleats::config;
-use pairofcleats::contract::ProjectId;
-use pairofcleats::postgres::Database;
-use pairofcleats::store::{
+use contract::ProjectId;
+use contract::config;
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use store::postgres::Database;
+use store::{
     self, ChunkWrite, DecidedBy, Fence, FileWrite, ModelFacts, Project, ProjectTx, Store, Versions,
     WordsWrite,
 };
-use sqlx::postgres::PgConnectOptions;
-use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
 /// A throw-away database and a store over it.
 pub(crate) struct Fresh {

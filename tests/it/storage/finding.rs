@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use pairofcleats::store::{
+use store::{
     self, Access, Counted, FileWrite, Filter, LexicalQuery, Project, ProjectTx, Store, Test, Within, Words,
 };
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use pairofcleats::contract::{ErrorCode, Fault, ProjectId};
-use pairofcleats::jobs::{self, ClaimedJob, LeaseSettings, NewJob, Phase, run_or_attach};
-use pairofcleats::store::{self, Claim, Fence, Heartbeat, Job, JobState, Outcome, Store};
+use contract::{ErrorCode, Fault, ProjectId};
+use engine::jobs::{self, ClaimedJob, LeaseSettings, NewJob, Phase, run_or_attach};
 use serde_json::{Value, json};
+use store::{self, Claim, Fence, Heartbeat, Job, JobState, Outcome, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::storage::database::{Fresh, file, repository, run, write, writing};

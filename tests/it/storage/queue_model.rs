@@ -1,10 +1,10 @@
 //! The queue against a model of it: random schedules of workers that claim, die, come back late and finish; after each step
 //! every job is what the model says, and no project has two workers.
 
-use pairofcleats::contract::ProjectId;
-use pairofcleats::jobs::NewJob;
-use pairofcleats::store::{self, Claim, Fence, Heartbeat, Job, JobState, Outcome, Store};
+use contract::ProjectId;
+use engine::jobs::NewJob;
 use serde_json::{Value, json};
+use store::{self, Claim, Fence, Heartbeat, Job, JobState, Outcome, Store};
 
 use crate::harness::Dice;
 use crate::storage::database::{Fresh, run};

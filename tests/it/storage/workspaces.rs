@@ -2,11 +2,10 @@
 
 use std::time::Duration;
 
-use pairofcleats::contract::{ErrorCode, ProjectId};
-use pairofcleats::postgres::Database;
-use pairofcleats::store::{self, DecidedBy, ModelFacts, Store};
-use pairofcleats::tenancy;
+use contract::{ErrorCode, ProjectId};
 use sqlx::{AssertSqlSafe, Connection, Executor};
+use store::postgres::Database;
+use store::{self, DecidedBy, ModelFacts, Store};
 
 use crate::storage::database::{
     Fresh, file, model, number, provision, repository, run, searching, settings, write,

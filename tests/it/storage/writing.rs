@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use pairofcleats::contract::ErrorCode;
-use pairofcleats::store::{self, Fence, FileWrite, RepositoryState, files::Touched};
+use contract::ErrorCode;
 use serde_json::json;
+use store::{self, Fence, FileWrite, RepositoryState, files::Touched};
 
 use crate::harness::Dice;
 use crate::storage::database::{Fresh, VERSIONS, file, repository, run, searching, term, write, writing};

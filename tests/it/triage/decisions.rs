@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use contract::clock::FixedClock;
 use pairofcleats::app::App;
-use pairofcleats::clock::FixedClock;
 use serde_json::{Value, json};
 
 use super::{GENERIC, id, ingest, text, with_meta};

@@ -132,10 +132,9 @@ async fn two_projects_know_nothing_of_each_other() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn tables_are_made_on_the_first_use_and_no_earlier() {
-    use pairofcleats::contract::ProjectId;
-    use pairofcleats::postgres::{Migration, Module, TRIAGE};
-    use pairofcleats::store::{self, DecidedBy};
-    use pairofcleats::tenancy;
+    use contract::ProjectId;
+    use store::postgres::{Migration, Module, TRIAGE};
+    use store::{self, DecidedBy};
     let (app, other, project) = (app(), app_with(|_| {}), project("tables"));
     let repository = crate::harness::Repository::new(&[("a.py", "def a():\n    return 1\n")]);
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;

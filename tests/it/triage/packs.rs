@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use contract::ProjectId;
 use pairofcleats::app::App;
-use pairofcleats::contract::ProjectId;
-use pairofcleats::tenancy::{Principal, Projects};
 use pairofcleats::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
+use tenancy::{Principal, Projects};
 
 use super::{GENERIC, SARIF, id, ingest};
 use crate::harness::{Repository, app, app_with, error, home, project, result};

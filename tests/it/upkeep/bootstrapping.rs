@@ -1,8 +1,8 @@
 //! `bootstrap`: each step is told, each switch counts, and a failed step does not keep the others from running.
 
-use pairofcleats::config::Enabled;
-use pairofcleats::tenancy::Scope;
+use contract::config::Enabled;
 use serde_json::{Value, json};
+use tenancy::Scope;
 
 use super::call_as;
 use crate::harness::{Repository, app_with, error, project, result};

@@ -2,9 +2,9 @@
 
 use std::process::{Command, Stdio};
 
-use pairofcleats::tenancy::Scope;
-use pairofcleats::upkeep::folder;
 use serde_json::{Value, json};
+use tenancy::Scope;
+use upkeep::folder;
 
 use super::{Two, call_as, footprint, leave, number, removals, run, schema};
 use crate::harness::{app_with, error, project};

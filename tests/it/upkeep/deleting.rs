@@ -3,10 +3,10 @@
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use pairofcleats::contract::{ErrorCode, ProjectId};
-use pairofcleats::tenancy::{NewKey, Projects, Scope, issue};
-use pairofcleats::upkeep::deletion;
+use contract::{ErrorCode, ProjectId};
 use serde_json::{Value, json};
+use tenancy::{NewKey, Projects, Scope, issue};
+use upkeep::deletion;
 
 use super::{Two, number, run, schema};
 use crate::harness::{PROGRAM, app, call, error, home, project, result};

@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use contract::ProjectId;
 use pairofcleats::app::App;
-use pairofcleats::contract::ProjectId;
-use pairofcleats::tenancy::{Principal, Projects, Scope};
 use pairofcleats::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
+use tenancy::{Principal, Projects, Scope};
 
 use crate::harness::{Repository, app, project, result, server};
 

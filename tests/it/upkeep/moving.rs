@@ -7,14 +7,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
+use contract::{ErrorCode, Fault, ProjectId};
 use pairofcleats::app::App;
-use pairofcleats::contract::{ErrorCode, Fault, ProjectId};
-use pairofcleats::store::DecidedBy;
-use pairofcleats::tenancy;
-use pairofcleats::upkeep::archive::{self, Exported, Imported, Settings};
-use pairofcleats::upkeep::deletion;
 use serde_json::{Value, json};
+use store::DecidedBy;
 use tokio_util::sync::CancellationToken;
+use upkeep::archive::{self, Exported, Imported, Settings};
+use upkeep::deletion;
 
 use super::{Two, footprint, number, run as change_rows, schema};
 use crate::harness::{PROGRAM, Repository, app, home, project, result, run_json};

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use pairofcleats::contract::Fault;
-use pairofcleats::embedding::{Embedder, ModelIdentity, StubEmbedder};
-use pairofcleats::tenancy::Scope;
+use contract::Fault;
+use contract::ModelIdentity;
+use embedding::{Embedder, StubEmbedder};
 use serde_json::json;
+use tenancy::Scope;
 
 use super::{Two, call_as, leave, number, run, schema};
 use crate::harness::{app_with, app_with_embedder, error, project, result};

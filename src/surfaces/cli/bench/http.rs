@@ -8,10 +8,10 @@ use tokio::task::JoinHandle;
 
 use crate::app::App;
 use crate::bench::speed::OverHttp;
-use crate::config::{Config, Required};
-use crate::contract::{ErrorCode, Fault};
-use crate::outbound::{Outbound, Url, http_url};
 use crate::surfaces::http::listen;
+use contract::config::{Config, Required};
+use contract::{ErrorCode, Fault};
+use platform::outbound::{Outbound, Url, http_url};
 
 /// A question that takes longer has failed.
 const BUDGET: Duration = Duration::from_secs(30);

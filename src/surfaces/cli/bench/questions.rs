@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use super::{lab, print, program, tell};
 use crate::bench::{Lab, Options, Variant, issues, quality};
-use crate::contract::Fault;
-use crate::search::Confidence;
 use crate::surfaces::cli::session::Session;
+use contract::Fault;
+use engine::search::Confidence;
 
 /// Arguments of `quality` and `issues`.
 #[derive(Debug, clap::Args)]

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use super::{lab, print, program, tell};
 use crate::bench::scale;
-use crate::contract::Fault;
 use crate::surfaces::cli::session::Session;
+use contract::Fault;
 
 /// Arguments of `scale`.
 #[derive(Debug, clap::Args)]

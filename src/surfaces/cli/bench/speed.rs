@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::{http, lab, print, program, tell};
 use crate::bench::speed;
-use crate::contract::Fault;
-use crate::embedding::StubEmbedder;
 use crate::surfaces::cli::session::Session;
+use contract::Fault;
+use embedding::StubEmbedder;
 
 /// Arguments of `speed`.
 #[derive(Debug, clap::Args)]

@@ -1,0 +1,183 @@
+//! Texts that are indexed although they are no files, such as records: one pseudo repository of a project, brought up to
+//! date from whatever hands the texts out.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures::future::BoxFuture;
+
+use super::parser::Parser;
+use super::plan::is_to_be_retried;
+use super::prepare::{Prepared, of_document};
+use super::report::RunReport;
+use super::run::{self, Repository, Run};
+use super::vectors;
+use super::versions::versions;
+use crate::jobs::Phase;
+use contract::{ErrorCode, Fault};
+use platform::failpoints;
+use store::{Access, FileRow, KnownNames, ModelFacts, ProjectTx, files, write_batch};
+
+/// A text with what is known of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Document {
+    /// Its path inside the pseudo repository, which is what pages are ordered by.
+    pub path: String,
+    /// Markdown.
+    pub text: String,
+    /// `prose` or `records`.
+    pub mode: &'static str,
+    /// `key=value`, lower case, for the filter `meta`.
+    pub meta: Vec<String>,
+    /// When it last changed, nanoseconds since the epoch.
+    pub modified_ns: i64,
+}
+
+impl Document {
+    /// Hash of everything that its rows are made of.
+    #[must_use]
+    pub fn content_hash(&self) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.text.as_bytes());
+        for pair in &self.meta {
+            hasher.update(b"\0");
+            hasher.update(pair.as_bytes());
+        }
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// Hands out texts, in the order of their paths.
+pub trait Documents: Send + Sync {
+    /// At most `limit` documents after a path.
+    fn page<'a>(&'a self, after: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Document>, Fault>>;
+}
+
+/// Brings the pseudo repository `run.root` up to date: what changed is written, what is gone is removed.
+///
+/// # Errors
+/// As [`run::run`], but that there may be nothing to index.
+pub async fn run_documents(run: &Run<'_>, documents: &dyn Documents) -> Result<RunReport, Fault> {
+    let started = run.clock.instant();
+    if let Some(embedder) = &run.embedder {
+        run.project.require_model(&ModelFacts::of(embedder.model()))?;
+    }
+    let repository = run::open(run, versions(run, &None)).await?;
+    let outcome = async {
+        let mut report = written(run, &repository, documents).await?;
+        vectors::note_words_ready(run).await?;
+        report.lexical_seconds = run::seconds_since(run, started);
+        let embedded = vectors::embed_pending(run).await?;
+        run.progress.update(|progress| progress.phase = Phase::Finish);
+        vectors::ensure_index(run).await?;
+        (report.vectors_embedded, report.vectors_pending) = (embedded.embedded, embedded.pending);
+        (report.files, report.chunks) = run::totals(run, repository.id).await?;
+        report.facts_missing = run::facts_missing(run, repository.id).await?;
+        report.seconds = run::seconds_since(run, started);
+        run::close(run, &repository, &report).await?;
+        Ok(report)
+    };
+    let outcome = outcome.await;
+    if let Err(fault) = &outcome {
+        run::close_unfinished(run, &repository, fault).await;
+    }
+    outcome
+}
+
+/// Writes page by page, a transaction each; memory holds one page and the paths.
+async fn written(
+    run: &Run<'_>,
+    repository: &Repository,
+    documents: &dyn Documents,
+) -> Result<RunReport, Fault> {
+    let mut report = RunReport {
+        repository_id: repository.id,
+        repository: repository.name.clone(),
+        ..RunReport::default()
+    };
+    let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
+    let stored = files::manifest(&mut tx, repository.id).await?;
+    tx.commit().await?;
+    let mut stored: HashMap<String, FileRow> =
+        stored.into_iter().map(|row| (row.path.clone(), row)).collect();
+    run.progress.update(|progress| progress.phase = Phase::Files);
+    let (mut known, mut changed_chunks, mut after) = (KnownNames::default(), 0, String::new());
+    let parser = Arc::new(Mutex::new(Parser::new(run.parsing.clone())));
+    let keeps_same = !(run.options.full || repository.outdated);
+    loop {
+        let page = documents.page(&after, run.config.indexing.batch_files.max(1)).await?;
+        if run.cancel.is_cancelled() {
+            return Err(cancelled());
+        }
+        let Some(last) = page.last() else { break };
+        after.clone_from(&last.path);
+        let seen = page.len() as u64;
+        let timeout_ms = run.config.indexing.parse_timeout_ms;
+        let due = page.into_iter().filter_map(|document| {
+            let same =
+                stored.remove(&document.path).filter(|row| row.content_hash == document.content_hash());
+            let same = same.filter(|_| keeps_same);
+            let settled = same.as_ref().is_some_and(|row| !is_to_be_retried(row, timeout_ms));
+            (!settled).then(|| (document, same.map_or(0, |row| row.facts_tried_ms)))
+        });
+        let due: Vec<(Document, i64)> = due.collect();
+        report.files_unchanged += seen - due.len() as u64;
+        report.files_changed += due.len() as u64;
+        let (chunks, redacted) = write_page(run, repository.id, due, &mut known, &parser).await?;
+        failpoints::reach("triage.texts_written");
+        changed_chunks += chunks;
+        report.secrets_redacted += redacted;
+        run.progress.update(|progress| {
+            progress.files_seen += seen;
+            progress.files_done += seen;
+            progress.chunks += chunks.unsigned_abs();
+        });
+    }
+    let vanished: Vec<i64> = stored.into_values().map(|row| row.id).collect();
+    report.files_removed = vanished.len() as u64;
+    changed_chunks += run::remove(run, &vanished).await?;
+    run::finish_lexical(run, changed_chunks).await?;
+    Ok(report)
+}
+
+fn cancelled() -> Fault {
+    Fault::new(ErrorCode::Cancelled, "The index run was cancelled; what was committed stays.")
+}
+
+/// Writes documents, each with the milliseconds that it was given before. Returns how many chunks came and went, and how many secrets were replaced.
+async fn write_page(
+    run: &Run<'_>,
+    repository_id: i64,
+    due: Vec<(Document, i64)>,
+    known: &mut KnownNames,
+    parser: &Arc<Mutex<Parser>>,
+) -> Result<(i64, u64), Fault> {
+    if due.is_empty() {
+        return Ok((0, 0));
+    }
+    let (settings, dictionary) = (run.config.indexing.clone(), run.dictionary.clone());
+    let (parser, stops) = (Arc::clone(parser), run.stops());
+    let preparing = tokio::task::spawn_blocking(move || {
+        let dictionary = dictionary.as_deref();
+        let mut parser = parser.lock().unwrap_or_else(PoisonError::into_inner);
+        let row =
+            |(document, tried)| of_document(document, tried, &settings, dictionary, &mut parser, &stops);
+        // None of them when one was cancelled.
+        let rows: Option<Result<Vec<_>, Fault>> = due.into_iter().map(row).map(Result::transpose).collect();
+        rows.transpose()
+    });
+    let prepared =
+        preparing.await.map_err(|error| Fault::internal("Reading the texts failed unexpectedly.", error))?;
+    let prepared = prepared?.ok_or_else(cancelled)?;
+    let (mut rows, mut redacted) = (Vec::with_capacity(prepared.len()), 0);
+    for one in prepared {
+        if let Prepared::Changed { file, redacted: count } = one {
+            redacted += count;
+            rows.push(*file);
+        }
+    }
+    let mut tx = run.begin_batch().await?;
+    let done = write_batch(&mut tx, run.fence, repository_id, &rows, known).await?;
+    tx.commit().await?;
+    Ok((done.chunks + done.chunks_removed, redacted))
+}

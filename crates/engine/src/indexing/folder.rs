@@ -1,0 +1,72 @@
+//! What a run would write of a folder, without a project to write it to.
+
+use std::path::Path;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::file::Root;
+use super::options::Mode;
+use super::parser::Parsing;
+use super::plan::plan;
+use super::prepare::{Prepared, ReadWith, prepare_all};
+use super::walk::walk;
+use contract::Fault;
+use contract::config;
+use store::FileWrite;
+
+/// Files prepared ahead of the reader.
+const AHEAD: usize = 64;
+
+/// The searchable files below `root` with their chunks, by path; without risk rules and dictionaries. Blocks.
+///
+/// # Errors
+/// As the walk, for a root that cannot be read; as [`Parser::chunk`](super::parser::Parser::chunk).
+pub fn read_folder(
+    root: &Path,
+    settings: &config::Indexing,
+    parsing: Parsing,
+) -> Result<Vec<FileWrite>, Fault> {
+    let walked = walk(root, &settings.into(), &|| false)?;
+    let read = plan(Vec::new(), walked.entries, true, Mode::All, 0).read;
+    let root = Root::open(root)?;
+    let with = ReadWith { mode: Mode::All, parsing, rules: None, dictionary: None };
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let (sender, mut receiver) = mpsc::channel(AHEAD);
+    let mut files = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let cancel = CancellationToken::new();
+            prepare_all(&root, read, settings, &with, threads, &sender, &cancel);
+        });
+        while let Some(prepared) = receiver.blocking_recv() {
+            match prepared? {
+                Prepared::Changed { file, .. } if file.skipped.is_none() => files.push(*file),
+                _ => {}
+            }
+        }
+        Ok::<(), Fault>(())
+    })?;
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Parsing, read_folder};
+    use contract::config::{Overrides, load};
+
+    #[test]
+    fn files_come_with_their_chunks_in_the_order_of_paths() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("b.rs"), "fn b() {}\n").unwrap();
+        std::fs::write(folder.path().join("a.py"), "def a():\n    return 1\n").unwrap();
+        std::fs::write(folder.path().join("c.png"), b"\x89PNG\0\0").unwrap();
+        let home = Overrides { home: Some(folder.path().join("home")), ..Overrides::default() };
+        let (config, _) = load(&home).unwrap();
+        let files = read_folder(folder.path(), &config.indexing, Parsing::Here).unwrap();
+        let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, ["a.py", "b.rs"]);
+        assert!(files.iter().all(|file| file.chunks.len() == 1 && !file.chunks[0].words.terms.is_empty()));
+    }
+}

@@ -1,0 +1,157 @@
+//! What fuzzing drives here: the files of a repository, from their bytes to the rows that they become.
+
+use std::path::Path;
+use std::sync::{Arc, LazyLock};
+
+use super::file::{Kind, ReadLimits, classify};
+use super::front_matter::front_matter;
+use super::ignored::rules;
+use super::options::Mode;
+use super::parser::{self, Parsing};
+use super::prepare::{self, ReadWith, rows};
+use super::secrets::redact_file;
+use contract::config::fuzzing::defaults;
+use languages::risk::RuleSet;
+use languages::{self, ChunkLimits};
+use store::FileWrite;
+
+/// What stays of a secret: `[REDACTED:` and the longest kind.
+const MARK_BYTES_MAX: usize = 64;
+
+static WITH: LazyLock<ReadWith> = LazyLock::new(|| {
+    let rules = Some(Arc::new(RuleSet::defaults().clone()));
+    ReadWith { mode: Mode::All, parsing: Parsing::Here, rules, dictionary: None }
+});
+
+/// Files to begin with: the path on a line of its own, then the bytes.
+pub fn files() -> Vec<Vec<u8>> {
+    let texts = [
+        "src/app.js\nconst { exec } = require('child_process');\nfunction run(req) {\n  exec('ls ' + req.body.name); // dangerous\n}\nmodule.exports = { run };\n",
+        "a.py\nimport os\n\nclass Shop:\n    async def pay(self, card: str) -> int:\n        \"\"\"Pays.\"\"\"\n        token = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'\n        return await self.bank.charge(card, token)\n",
+        "docs/a.md\n---\ntitle: A\ntags: [x, y]\n---\n# Head\n\ntext\n\n## Deep\n\n```rust\nfn a() {}\n```\n",
+        "Makefile\nall:\n\t@echo AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG/bPxRfiCYzEXAMPLEKEY\n",
+        "a.rs\n\u{feff}/// Says.\npub fn a<T: Into<u8>>(x: T) -> Result<(), E> { b(x)?; Ok(()) }\r\n",
+    ];
+    let mut seeds: Vec<Vec<u8>> = texts.map(|text| text.as_bytes().to_vec()).to_vec();
+    let wide = "fn a() {}\n".encode_utf16().flat_map(u16::to_le_bytes);
+    seeds.push(b"a.rs\n\xff\xfe".iter().copied().chain(wide).collect());
+    seeds
+}
+
+/// A file: the lines of its chunks are lines that it has, no text holds a NUL, and rows grow with the text and no faster.
+pub fn file(data: &[u8]) {
+    let (path, bytes) = of_path(data);
+    let settings = &defaults().indexing;
+    let limits = ReadLimits { bytes_max: 1 << 20, line_bytes_mean_max: settings.line_bytes_mean_max };
+    let Ok(Kind::Text { text, lines, language }) = classify(&path, bytes.to_vec(), &limits) else { return };
+    assert!(!text.contains('\0'));
+    let Ok(write) = rows(&path, &text, lines, language, settings, &WITH) else { return };
+    let mut next = 1;
+    for chunk in &write.chunks {
+        assert!(next <= chunk.start_line && chunk.start_line <= chunk.end_line, "{chunk:?}");
+        assert!(chunk.end_line <= lines, "line {} of {lines}", chunk.end_line);
+        assert_eq!(chunk.content_hash, *blake3::hash(chunk.content.as_bytes()).as_bytes());
+        let texts =
+            [Some(&chunk.content), chunk.name.as_ref(), chunk.signature.as_ref(), chunk.detail.as_ref()];
+        assert!(texts.into_iter().flatten().all(|text| !text.contains('\0')), "{chunk:?}");
+        next = chunk.end_line + 1;
+    }
+    let content: usize = write.chunks.iter().map(|chunk| chunk.content.len()).sum();
+    let facts: usize = write.chunks.iter().map(|chunk| chunk.facts.len() + chunk.definitions.len()).sum();
+    assert!(
+        content <= text.len() + MARK_BYTES_MAX * (text.len() / 4 + 1),
+        "{content} of {} bytes",
+        text.len()
+    );
+    assert!(facts <= 32 * (text.len() + 8), "{facts} facts of {} bytes", text.len());
+}
+
+/// What [`parsed`] is about.
+const PARSED: &str = "const { exec } = require('child_process');\n\nfunction run(req) {\n  const name = req.body.name;\n  exec(name);\n}\n";
+
+/// Answers of a parser to begin with: a true one.
+pub fn answers() -> Vec<Vec<u8>> {
+    let chunked = languages::chunk(PARSED, languages::by_name("javascript"), &ChunkLimits::default());
+    vec![postcard::to_stdvec(&chunked).unwrap_or_default()]
+}
+
+/// An answer of a parser that a text took over: whatever it says, lines and texts are those of the file, and nothing fails.
+pub fn parsed(data: &[u8]) {
+    let Some(chunked) = parser::read(data, PARSED) else { return };
+    let mut write = FileWrite { path: "a.js".to_owned(), mode: "code", ..FileWrite::default() };
+    prepare::put(&mut write, PARSED, languages::by_name("javascript"), &WITH, chunked);
+    let lines: Vec<&str> = PARSED.lines().collect();
+    for chunk in &write.chunks {
+        let (first, last) = (chunk.start_line as usize, chunk.end_line as usize);
+        assert_eq!(chunk.content, lines[first - 1..last].join("\n"), "{chunk:?}");
+    }
+}
+
+/// Secrets to begin with: the path, then the text.
+pub fn secrets() -> Vec<Vec<u8>> {
+    let seeds = [
+        "app.env\nDB_PASSWORD=correct-horse-battery\nexport API_TOKEN='x9f8e7d6c5b4a3928170'\n",
+        "k8s.yaml\napiVersion: v1\nkind: Secret\ndata:\n  password: aHVudGVyMmh1bnRlcjI=\nstringData:\n  key: |\n    abc\n    def\n",
+        "a.py\npassword = \"hunter2hunter2\"\nurl = \"postgres://u:s3cretpw@db/x\"\nheaders = {'Authorization': 'Bearer abcdef0123456789'}\n",
+        "id\n-----BEGIN RSA PRIVATE KEY-----\nMIIB\nAAAA\n-----END RSA PRIVATE KEY-----\nPrivate-Lines: 1\nAAAA\n",
+        "a.xml\n<add key=\"password\" value=\"hunter2x9\"/>\nServer=a;Password=hunter2x9;\n",
+        "a.js\nconst k = 'AKIAIOSFODNN7EXAMPLE', s = `xoxb-123456789012-123456789012-abcdefghijklmnopqrstuvwx`;\n",
+    ];
+    seeds.map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
+/// Redaction: lines stay lines, a text without secrets stays as it is, and a redacted one has none.
+pub fn redaction(data: &[u8]) {
+    let (path, bytes) = of_path(data);
+    let text = String::from_utf8_lossy(bytes);
+    let clean = redact_file(&path, &text);
+    let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
+    assert_eq!(lines(&clean.text), lines(&text));
+    assert!(clean.text.len() <= text.len() + MARK_BYTES_MAX * clean.count, "{} secrets", clean.count);
+    assert!(clean.count > 0 || clean.text == text);
+    let again = redact_file(&path, &clean.text);
+    assert_eq!(again.text, clean.text, "redacted again");
+}
+
+/// Documents to begin with.
+pub fn documents() -> Vec<Vec<u8>> {
+    let seeds = [
+        "---\ntitle: A\ntags: [x, y]\nowner: {team: core, on: true, n: 1.5}\n---\ntext\n",
+        "---\na: &a [1, 2]\nb: *a\nc: !!str 3\nd: |\n  e\n<<: {f: g}\n---\n",
+        "+++\ntitle = \"A\"\n[extra]\nwhen = 2026-01-01T00:00:00Z\nlist = [1, [2]]\n+++\ntext\n",
+    ];
+    seeds.map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
+/// Front matter: what is kept is bounded and without characters that divide pairs.
+pub fn metadata(data: &[u8]) {
+    let Some(pairs) = front_matter(&String::from_utf8_lossy(data)) else { return };
+    assert!(!pairs.is_empty() && pairs.len() <= 300, "{} pairs", pairs.len());
+    for pair in pairs {
+        assert!(pair.len() <= 512 && pair.contains('=') && !pair.contains(['\0', '\u{1f}']), "{pair:?}");
+    }
+}
+
+/// Ignore files to begin with: a path, then rules.
+pub fn ignore_files() -> Vec<Vec<u8>> {
+    let seeds = ["a/b.log\n*.log\n!/a/\n**/b?[!c]/\n# no\n\\#x\\ \n", "x\n[[:alpha:]]*{a,b}\n/**/\n"];
+    seeds.map(|text| text.as_bytes().to_vec()).to_vec()
+}
+
+/// An ignore file: its rules are taken or not, and say something of any path.
+pub fn ignore_rules(data: &[u8]) {
+    let (path, text) = of_path(data);
+    let Ok(rules) = rules(text, Path::new("/repository")) else { return };
+    // Of paths the walk knows names only.
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
+    let below = Path::new("/repository").join(parts.join("/"));
+    for is_folder in [false, true] {
+        let _ = rules.matched(&below, is_folder);
+    }
+}
+
+/// The path on the first line, and what follows.
+fn of_path(data: &[u8]) -> (String, &[u8]) {
+    let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
+    (String::from_utf8_lossy(&data[..end]).replace('\0', ""), data.get(end + 1..).unwrap_or_default())
+}

@@ -1,0 +1,131 @@
+//! Risk: the rules of a run, and the flows between the files of a repository.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::file::{Kind, ReadLimits, Root};
+use super::run::Run;
+use contract::{ErrorCode, Fault};
+use languages::risk::{Findings, Linked, ParamSink, RiskFlow, RuleSet, TaintedCall, flow_facts, link};
+use store::history::Span;
+use store::{FlowWrite, KnownNames, flows, history, repositories};
+
+/// Where a repository holds rules of its own.
+pub(super) const RULES_FILE: &str = ".pairofcleats/risk.toml";
+/// Most flows between files that are kept for a chunk.
+const FLOWS_A_CHUNK_MAX: usize = 50;
+
+/// The rules of a run; none where risk is not looked for.
+pub(super) type Rules = Option<Arc<RuleSet>>;
+
+/// The product's rules with those of the operator and of the repository. Rules of the repository that are broken are
+/// left out, and the sentence that says so is for the report.
+///
+/// # Errors
+/// `INVALID_REQUEST` when the operator's rules cannot be read or are broken.
+pub(super) fn rules(run: &Run<'_>) -> Result<(Rules, Option<String>), Fault> {
+    let settings = &run.config.indexing;
+    if !(settings.risk && settings.facts) {
+        return Ok((None, None));
+    }
+    let mut rules = RuleSet::defaults().clone();
+    if let Some(path) = &settings.risk_rules {
+        let text = std::fs::read_to_string(path).map_err(|error| broken(path, &error.to_string()))?;
+        rules = rules.with(&text).map_err(|why| broken(path, &why))?;
+    }
+    let limits =
+        ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
+    let own = Root::open(run.root)?.read(RULES_FILE, &limits).kind;
+    let mut note = None;
+    if let Kind::Text { text, .. } = own {
+        match rules.with(&text) {
+            Ok(both) => rules = both,
+            Err(why) => note = Some(format!("{RULES_FILE} was left out: {why}.")),
+        }
+    }
+    Ok((Some(Arc::new(rules)), note))
+}
+
+fn broken(path: &Path, why: &str) -> Fault {
+    Fault::new(
+        ErrorCode::InvalidRequest,
+        format!("The risk rules of `indexing.risk_rules` are broken: {why}."),
+    )
+    .with_hint(format!("Mend {} or unset the setting.", path.file_name().unwrap_or_default().display()))
+}
+
+/// The loose ends of a file: what leads out of it and what it does with what comes in.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+struct Ends {
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    outgoing: Vec<TaintedCall>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    incoming: Vec<ParamSink>,
+}
+
+/// The loose ends of a file as they are stored; none where there are none.
+pub(super) fn ends(findings: &Findings) -> Option<String> {
+    if findings.outgoing.is_empty() && findings.incoming.is_empty() {
+        return None;
+    }
+    let ends = Ends { outgoing: findings.outgoing.clone(), incoming: findings.incoming.clone() };
+    serde_json::to_string(&ends).ok().map(|json| json.replace("\\u0000", ""))
+}
+
+/// Joins the loose ends of a repository's files anew.
+///
+/// # Errors
+/// `ILLEGAL_STATE` when the run lost its fence; storage faults.
+pub(super) async fn join(run: &Run<'_>, repository_id: i64) -> Result<(), Fault> {
+    let mut tx = run.begin_batch().await?;
+    let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
+    for (file_id, json) in flows::ends(&mut tx, repository_id).await? {
+        let ends: Ends = serde_json::from_str(&json).unwrap_or_default();
+        outgoing.extend(ends.outgoing.into_iter().map(|call| (file_id, call)));
+        incoming.extend(ends.incoming.into_iter().map(|sink| (file_id, sink)));
+    }
+    let linked: Vec<Linked<i64>> =
+        link(&outgoing, &incoming).into_iter().filter(|linked| linked.from != linked.to).collect();
+    let mut files: Vec<i64> = linked.iter().flat_map(|linked| [linked.from, linked.to]).collect();
+    files.sort_unstable();
+    files.dedup();
+    let spans = history::spans(&mut tx, &files).await?;
+    let rows = rows(&linked, &spans);
+    flows::replace(&mut tx, run.fence, repository_id, &rows, &mut KnownNames::default()).await?;
+    repositories::clear_derived_due(&mut tx, run.fence, repository_id).await?;
+    tx.commit().await
+}
+
+/// Whether two flows say the same: a call that is listed twice is one.
+fn is_same(one: &RiskFlow, other: &RiskFlow) -> bool {
+    let lines = |flow: &RiskFlow| (flow.evidence.source_line, flow.evidence.sink_line);
+    let ends = |flow: &RiskFlow| [flow.source.clone(), flow.sink.clone(), flow.category.clone()];
+    lines(one) == lines(other) && one.via == other.via && ends(one) == ends(other)
+}
+
+/// A row for each chunk at an end of a flow, in the order of chunks.
+fn rows(linked: &[Linked<i64>], spans: &HashMap<i64, Vec<Span>>) -> Vec<FlowWrite> {
+    let mut by_chunk: BTreeMap<i64, (i64, Vec<&RiskFlow>)> = BTreeMap::new();
+    for one in linked {
+        let evidence = &one.flow.evidence;
+        for (file_id, line) in [(one.from, evidence.source_line), (one.to, evidence.sink_line)] {
+            let line = i32::try_from(line).unwrap_or(i32::MAX);
+            let here = |span: &&Span| (span.first..=span.last).contains(&line);
+            let Some(span) = spans.get(&file_id).and_then(|spans| spans.iter().find(here)) else { continue };
+            let (_, flows) = by_chunk.entry(span.chunk_id).or_insert((file_id, Vec::new()));
+            if flows.len() < FLOWS_A_CHUNK_MAX && !flows.iter().any(|known| is_same(known, &one.flow)) {
+                flows.push(&one.flow);
+            }
+        }
+    }
+    let row = |(chunk_id, (file_id, flows)): (i64, (i64, Vec<&RiskFlow>))| {
+        let facts = flows.iter().flat_map(|flow| flow_facts(flow));
+        let facts = facts.map(|(field, value)| (field as i16, value)).collect();
+        FlowWrite { chunk_id, file_id, facts, detail: serde_json::to_string(&flows).unwrap_or_default() }
+    };
+    by_chunk.into_iter().map(row).collect()
+}

@@ -1,0 +1,163 @@
+//! What an answer may cost: bytes always, tokens where the caller says so.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::tokens;
+use contract::reveal;
+
+/// What is left of an answer's allowance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    bytes: usize,
+    tokens: Option<usize>,
+}
+
+impl From<usize> for Budget {
+    fn from(bytes: usize) -> Self {
+        Self { bytes, tokens: None }
+    }
+}
+
+impl Budget {
+    /// At most `bytes` of JSON for the items of an answer and, where `tokens` says so, that many cl100k tokens for all of it.
+    #[must_use]
+    pub fn new(bytes: usize, tokens: Option<usize>) -> Self {
+        Self { bytes, tokens }
+    }
+
+    /// Takes `tokens` off, for what stands around the items.
+    #[must_use]
+    pub fn less(self, tokens: usize) -> Self {
+        Self { tokens: self.tokens.map(|left| left.saturating_sub(tokens)), ..self }
+    }
+
+    /// Takes the tokens of `frame` off: the answer without its items. Costs nothing where no tokens are counted.
+    #[must_use]
+    pub fn less_frame(self, frame: &impl Serialize) -> Self {
+        match self.tokens {
+            Some(_) => self.less(tokens::count(&as_shown(frame))),
+            None => self,
+        }
+    }
+
+    /// The tokens that are left, where they are counted.
+    #[must_use]
+    pub fn tokens(&self) -> Option<usize> {
+        self.tokens
+    }
+
+    /// Takes the cost of `item` off and is true, or leaves everything as it is.
+    fn takes(&mut self, item: &impl Serialize) -> bool {
+        // A comma follows each item.
+        let json = match self.tokens {
+            Some(_) => as_shown(item),
+            None => serde_json::to_string(item).unwrap_or_default(),
+        };
+        let Some(bytes) = self.bytes.checked_sub(json.len() + 1) else { return false };
+        if let Some(left) = self.tokens {
+            let Some(cost) = tokens::within(&json, left.saturating_sub(1)) else { return false };
+            self.tokens = left.checked_sub(cost + 1);
+        }
+        self.bytes = bytes;
+        true
+    }
+}
+
+/// The JSON that a client gets: what nobody sees is shown in it, which takes more room.
+#[must_use]
+pub fn as_shown(value: &impl Serialize) -> String {
+    let mut value = serde_json::to_value(value).unwrap_or(Value::Null);
+    reveal(&mut value);
+    value.to_string()
+}
+
+/// An item of an answer that can be shown with less.
+pub trait Shrinks: Serialize {
+    /// Drops what matters least of what is left; false when only the place is left.
+    fn shrink(&mut self) -> bool;
+}
+
+/// The items of an answer that fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fitted<T> {
+    /// In their order, without gaps.
+    pub items: Vec<T>,
+    /// How many of them are shown with less than there is.
+    pub shrunk: usize,
+    /// How many are left out.
+    pub dropped: usize,
+}
+
+/// Fits items into a budget, best first: one that does not fit is shrunk, and once one is left out all after it are. The first
+/// one stays, at least as its place.
+pub fn fit<T: Shrinks>(items: impl IntoIterator<Item = T>, mut budget: Budget) -> Fitted<T> {
+    let mut fitted = Fitted { items: Vec::new(), shrunk: 0, dropped: 0 };
+    for mut item in items {
+        if fitted.dropped > 0 {
+            fitted.dropped += 1;
+            continue;
+        }
+        let mut shrunk = false;
+        let fits = loop {
+            if budget.takes(&item) {
+                break true;
+            }
+            if !item.shrink() {
+                break false;
+            }
+            shrunk = true;
+        };
+        if fits || fitted.items.is_empty() {
+            fitted.shrunk += usize::from(shrunk);
+            fitted.items.push(item);
+            if !fits {
+                budget = Budget::new(0, budget.tokens.map(|_| 0));
+            }
+        } else {
+            fitted.dropped += 1;
+        }
+    }
+    fitted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A text that loses half of itself at a time.
+    #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+    struct Text(String);
+
+    impl Shrinks for Text {
+        fn shrink(&mut self) -> bool {
+            let smaller = !self.0.is_empty();
+            self.0.truncate(self.0.len() / 2);
+            smaller
+        }
+    }
+
+    fn texts(count: usize) -> Vec<Text> {
+        (0..count).map(|_| Text("word ".repeat(64))).collect()
+    }
+
+    #[test]
+    fn what_is_kept_stays_within_every_budget() {
+        for most in [0, 1, 5, 17, 64, 65, 66, 100, 200, 333, 1_000] {
+            let fitted = fit(texts(10), Budget::new(100_000, Some(most)));
+            assert_eq!(fitted.items.len() + fitted.dropped, 10);
+            assert!(!fitted.items.is_empty(), "never nothing");
+            let cost = tokens::count(&serde_json::to_string(&fitted.items).unwrap());
+            assert!(cost <= most + 2 || fitted.items.len() == 1, "{cost} of {most}");
+        }
+        assert_eq!(fit(texts(3), Budget::from(100_000)).shrunk, 0);
+        let few = fit(texts(9), Budget::from(700));
+        assert!(few.shrunk > 0 && few.items.len() > 2, "{few:?}");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_counted_as_it_is_shown() {
+        let hidden = Text("\u{202e}".repeat(20));
+        assert!(as_shown(&hidden).len() > serde_json::to_string(&hidden).unwrap().len());
+    }
+}

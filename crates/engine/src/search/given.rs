@@ -1,0 +1,286 @@
+//! What was given for the fields of the filter table, typed and checked.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::fields::{FIELDS, FilterField, LooksAt, ValueKind};
+use contract::{ErrorCode, Fault};
+
+/// Most alternatives of one field.
+const VALUES_MAX: usize = 64;
+/// Longest value in bytes.
+const VALUE_BYTES_MAX: usize = 512;
+
+/// A field with what was given for it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Given {
+    /// The field.
+    pub field: &'static FilterField,
+    /// What was given.
+    pub value: GivenValue,
+}
+
+/// A typed value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum GivenValue {
+    /// Alternatives, none empty.
+    Texts(Vec<String>),
+    /// A number from 0 on.
+    Number(f64),
+    /// Whether it is to hold.
+    Flag(bool),
+    /// Keys with parts of values; all hold.
+    Pairs(Vec<(String, Option<String>)>),
+}
+
+impl fmt::Display for Given {
+    /// `lang = rust or go`: the field, and what it must be.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.field.name;
+        match &self.value {
+            GivenValue::Texts(values) => write!(f, "{name} = {}", values.join(" or ")),
+            GivenValue::Number(number) => write!(f, "{name} = {number}"),
+            GivenValue::Flag(holds) => write!(f, "{name} = {holds}"),
+            GivenValue::Pairs(pairs) => {
+                let pair = |(key, value): &(String, Option<String>)| match value {
+                    Some(value) => format!("{key}={value}"),
+                    None => key.clone(),
+                };
+                write!(f, "{name} = {}", pairs.iter().map(pair).collect::<Vec<_>>().join(" and "))
+            }
+        }
+    }
+}
+
+/// Reads fields given as JSON; what stands under other names is left alone.
+///
+/// # Errors
+/// `INVALID_REQUEST` with the field, for a value that it cannot have.
+pub fn given(arguments: &Map<String, Value>) -> Result<Vec<Given>, Fault> {
+    let mut all = Vec::new();
+    for field in FIELDS {
+        if let Some(value) = arguments.get(field.name) {
+            let value = from_json(field, value)?;
+            all.push(Given { field, value });
+        }
+    }
+    // The narrower word wins (facts of the original, §2.1).
+    if all.iter().any(|given| given.field.name == "riskTag") {
+        all.retain(|given| given.field.name != "risk");
+    }
+    Ok(all)
+}
+
+fn from_json(field: &'static FilterField, value: &Value) -> Result<GivenValue, Fault> {
+    match (field.kind, value) {
+        (ValueKind::Json, Value::String(text)) => match serde_json::from_str(text) {
+            Ok(parsed) => pairs(field, &parsed),
+            Err(error) => Err(refused(field, &format!("is no JSON: {error}"))),
+        },
+        (ValueKind::Pairs | ValueKind::Json, value) => pairs(field, value),
+        (_, Value::String(text)) => from_text(field, text),
+        (ValueKind::TextOrList, Value::Array(values)) => {
+            let text = |value: &Value| value.as_str().map(str::to_owned);
+            let values: Option<Vec<String>> = values.iter().map(text).collect();
+            texts(field, values.ok_or_else(|| refused(field, "takes texts"))?)
+        }
+        (ValueKind::Number, Value::Number(number)) => number_of(field, number.as_f64()),
+        (ValueKind::Flag, Value::Bool(holds)) => Ok(GivenValue::Flag(*holds)),
+        _ => Err(refused(field, "has a value of another type")),
+    }
+}
+
+/// Reads a value given as text: on the command line, or behind `field:` in a question.
+///
+/// # Errors
+/// `INVALID_REQUEST` with the field, for a value that it cannot have.
+pub(super) fn from_text(field: &'static FilterField, text: &str) -> Result<GivenValue, Fault> {
+    match field.kind {
+        ValueKind::Text | ValueKind::TextOrList => texts(field, vec![text.to_owned()]),
+        ValueKind::Alternatives => {
+            let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+            texts(field, parts.map(str::to_owned).collect())
+        }
+        ValueKind::Number => number_of(field, text.trim().parse().ok()),
+        ValueKind::Flag => match text.trim().to_lowercase().as_str() {
+            "true" | "yes" | "1" => Ok(GivenValue::Flag(true)),
+            "false" | "no" | "0" => Ok(GivenValue::Flag(false)),
+            _ => Err(refused(field, "is true or false")),
+        },
+        ValueKind::Pairs => pairs(field, &Value::String(text.to_owned())),
+        ValueKind::Json => match serde_json::from_str(text) {
+            Ok(parsed) => pairs(field, &parsed),
+            Err(error) => Err(refused(field, &format!("is no JSON: {error}"))),
+        },
+    }
+}
+
+fn texts(field: &'static FilterField, values: Vec<String>) -> Result<GivenValue, Fault> {
+    if values.len() > VALUES_MAX {
+        return Err(refused(field, &format!("has {} values; {VALUES_MAX} are allowed", values.len())));
+    }
+    if values.is_empty() || values.iter().any(|value| value.trim().is_empty()) {
+        return Err(refused(field, "is empty"));
+    }
+    if values.iter().any(|value| value.len() > VALUE_BYTES_MAX) {
+        return Err(refused(field, &format!("has a value of more than {VALUE_BYTES_MAX} bytes")));
+    }
+    if values.iter().any(|value| value.contains('\0')) {
+        return Err(refused(field, "holds a NUL character"));
+    }
+    // A signature or an alias may begin with what looks like nothing.
+    let trims = field.looks_at != LooksAt::Signature;
+    Ok(GivenValue::Texts(
+        values.into_iter().map(|value| if trims { unquoted(&value).to_owned() } else { value }).collect(),
+    ))
+}
+
+/// A value without blanks and the quotes around it, which are no part of any name: `'foo'`, `"foo"`.
+fn unquoted(value: &str) -> &str {
+    let value = value.trim();
+    let inside = |quote: char| value.strip_prefix(quote)?.strip_suffix(quote).map(str::trim);
+    let inner = ['"', '\'', '`'].into_iter().find_map(inside);
+    inner.filter(|inner| !inner.is_empty()).unwrap_or(value)
+}
+
+fn number_of(field: &'static FilterField, number: Option<f64>) -> Result<GivenValue, Fault> {
+    match number {
+        Some(number) if number.is_finite() && number >= 0.0 => Ok(GivenValue::Number(number)),
+        _ => Err(refused(field, "takes a number from 0 on")),
+    }
+}
+
+/// `key`, `key=value`, an object, or a list of either.
+fn pairs(field: &'static FilterField, value: &Value) -> Result<GivenValue, Fault> {
+    let mut found = Vec::new();
+    match value {
+        Value::Array(elements) => {
+            elements.iter().try_for_each(|element| add_pairs(field, element, &mut found))?
+        }
+        one => add_pairs(field, one, &mut found)?,
+    }
+    if found.is_empty() || found.len() > VALUES_MAX {
+        return Err(refused(field, &format!("takes 1 to {VALUES_MAX} keys")));
+    }
+    Ok(GivenValue::Pairs(found))
+}
+
+fn add_pairs(
+    field: &'static FilterField,
+    value: &Value,
+    found: &mut Vec<(String, Option<String>)>,
+) -> Result<(), Fault> {
+    let mut add = |key: &str, value: Option<String>| {
+        let key = key.trim().to_lowercase();
+        if key.is_empty() || key.len() > VALUE_BYTES_MAX {
+            return Err(refused(field, "has an empty or over-long key"));
+        }
+        if key.contains('\0') || value.as_ref().is_some_and(|value| value.contains('\0')) {
+            return Err(refused(field, "holds a NUL character"));
+        }
+        found.push((key, value.map(|value| value.to_lowercase()).filter(|value| !value.is_empty())));
+        Ok(())
+    };
+    match value {
+        Value::String(text) => match text.split_once('=').or_else(|| text.split_once(": ")) {
+            Some((key, value)) => add(key, Some(value.trim().to_owned())),
+            None => add(text, None),
+        },
+        Value::Object(fields) => fields.iter().try_for_each(|(key, value)| match value {
+            Value::Null => add(key, None),
+            Value::String(text) => add(key, Some(text.clone())),
+            Value::Array(_) | Value::Object(_) => {
+                Err(refused(field, "takes plain values; write nested keys with dots"))
+            }
+            plain => add(key, Some(plain.to_string())),
+        }),
+        _ => Err(refused(field, "takes keys and values")),
+    }
+}
+
+/// The answer to a value that a field cannot have.
+pub(super) fn refused(field: &FilterField, why: &str) -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, format!("`{}` {why}.", field.name))
+        .with_details(serde_json::json!({ "field": field.name }))
+        .with_hint(format!("{}: {}", field.name, field.help))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    fn of(arguments: Value) -> Result<Vec<Given>, Fault> {
+        given(arguments.as_object().unwrap())
+    }
+
+    fn one(arguments: Value) -> GivenValue {
+        of(arguments).unwrap().remove(0).value
+    }
+
+    #[test]
+    fn every_kind_of_value_is_read() {
+        let texts = |values: &[&str]| GivenValue::Texts(values.iter().map(|v| (*v).to_owned()).collect());
+        assert_eq!(one(json!({ "path": ["a", "b"] })), texts(&["a", "b"]));
+        assert_eq!(one(json!({ "lang": "ts, rust" })), texts(&["ts", "rust"]));
+        assert_eq!(one(json!({ "branchesMin": 3 })), GivenValue::Number(3.0));
+        assert_eq!(one(json!({ "async": false })), GivenValue::Flag(false));
+        let pair = |key: &str, value: Option<&str>| (key.to_owned(), value.map(str::to_owned));
+        assert_eq!(
+            one(json!({ "meta": "Owner=Core" })),
+            GivenValue::Pairs(vec![pair("owner", Some("core"))])
+        );
+        assert_eq!(
+            one(json!({ "meta": ["a", { "b": 1 }] })),
+            GivenValue::Pairs(vec![pair("a", None), pair("b", Some("1"))])
+        );
+        assert_eq!(one(json!({ "metaJson": "{\"a\": null}" })), GivenValue::Pairs(vec![pair("a", None)]));
+    }
+
+    #[test]
+    fn what_a_field_cannot_have_is_refused() {
+        for bad in [
+            json!({ "metaJson": "{" }),
+            json!({ "metaJson": [1] }),
+            json!({ "meta": {} }),
+            json!({ "meta": { "a": { "b": 1 } } }),
+            json!({ "path": [] }),
+            json!({ "path": [1] }),
+            json!({ "calls": " " }),
+            json!({ "churnMin": -1 }),
+            json!({ "async": "perhaps" }),
+            json!({ "path": ["a", "b\0"] }),
+            json!({ "alias": "a=b\0" }),
+            json!({ "meta": { "a\0": 1 } }),
+            json!({ "metaJson": "{\"a\":\"b\\u0000\"}" }),
+            json!({ "author": "x".repeat(600) }),
+        ] {
+            let fault = of(bad.clone()).unwrap_err();
+            assert_eq!(fault.code, ErrorCode::InvalidRequest, "{bad}");
+            assert!(fault.hint.is_some());
+        }
+    }
+
+    #[test]
+    fn the_narrower_risk_word_wins() {
+        let names: Vec<&str> = of(json!({ "risk": "a", "riskTag": "b" }))
+            .unwrap()
+            .iter()
+            .map(|given| given.field.name)
+            .collect();
+        assert_eq!(names, ["riskTag"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(at in 0..FIELDS.len(), text in "\\PC{0,40}") {
+            if let Ok(value) = from_text(&FIELDS[at], &text) {
+                // What a text gives, the same text in JSON gives.
+                let again = from_json(&FIELDS[at], &Value::String(text)).ok();
+                prop_assert_eq!(again, Some(value));
+            }
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! What is shown of the chunks that answer: their text, the lines around, who calls whom, and all that is known.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::matched::Choice;
+use super::rank::Ranked;
+use super::ranking::Ranking;
+use super::request::{History, Hit, Known, Mode, SearchRequest};
+use super::scope::Scope;
+use super::shape::Shape;
+use super::snippet::shorten;
+use super::surroundings::{Piece, surroundings};
+use contract::Fault;
+use contract::clock::iso_seconds;
+use languages::facts::{CallPair, Detail, Field};
+use store::{ChunkRow, DefinitionRow, FileFacts, Reads, Shown, fact_id, names};
+
+/// Callees and callers named with a hit.
+const CALLS_MAX: usize = 12;
+/// Bytes of one of them.
+const LABEL_BYTES_MAX: usize = 80;
+/// Chunks looked at for the callers of one name.
+const HOLDERS_MAX: i64 = 12;
+
+/// What a page is shown with.
+pub(super) struct Page<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) request: &'a SearchRequest,
+    /// How the question looks: it tells which definition of a chunk is meant.
+    pub(super) shape: &'a Shape,
+    pub(super) ranking: &'a Ranking,
+    /// Chunks of code are there for their comments.
+    pub(super) comments: bool,
+}
+
+/// What was looked up for a page, by chunk or by file.
+#[derive(Default)]
+struct LookedUp {
+    comments: HashMap<i64, (u32, u32, String)>,
+    callers: HashMap<i64, Vec<String>>,
+    facts: HashMap<i64, BTreeMap<String, Vec<String>>>,
+    files: HashMap<i64, FileFacts>,
+    definitions: HashMap<i64, Vec<DefinitionRow>>,
+}
+
+impl Page<'_> {
+    /// The hits of a page, in its order; a chunk that is gone is left out.
+    pub(super) async fn hits(&self, reads: &mut Reads, page: Vec<Ranked>) -> Result<Vec<Hit>, Fault> {
+        let ids: Vec<i64> = page.iter().map(|ranked| ranked.chunk_id).collect();
+        let shown = reads.shown(&ids).await?;
+        let mut shown: HashMap<i64, Shown> = shown.into_iter().map(|one| (one.chunk.id, one)).collect();
+        let mut found = self.look_up(reads, &ids, &shown).await?;
+        let mut hits = Vec::with_capacity(page.len());
+        for ranked in page {
+            if let Some(shown) = shown.remove(&ranked.chunk_id) {
+                let mut hit = self.hit(ranked, shown, &mut found);
+                if let Ok(count) = u32::try_from(self.request.context_lines)
+                    && count > 0
+                {
+                    (hit.before, hit.after) = around(reads, &hit, count).await?;
+                }
+                hits.push(hit);
+            }
+        }
+        Ok(hits)
+    }
+
+    async fn look_up(
+        &self,
+        reads: &mut Reads,
+        ids: &[i64],
+        shown: &HashMap<i64, Shown>,
+    ) -> Result<LookedUp, Fault> {
+        let mut found = LookedUp::default();
+        for one in reads.definitions(ids).await? {
+            found.definitions.entry(one.chunk_id).or_default().push(one);
+        }
+        if self.comments {
+            for (id, first, last, text) in reads.comments(ids).await? {
+                found.comments.insert(id, (line(first), line(last), text));
+            }
+        }
+        found.callers = callers(reads, shown).await?;
+        if self.request.in_full {
+            for (id, code, name) in reads.names_of(ids).await? {
+                let Some(field) = Field::ALL.iter().find(|field| **field as i16 == code) else { continue };
+                let of_chunk = found.facts.entry(id).or_default();
+                of_chunk.entry(field.name().to_owned()).or_default().push(name);
+            }
+            let files: Vec<i64> = shown.values().map(|one| one.chunk.file_id).collect();
+            found.files = reads.history_of(&files).await?.into_iter().collect();
+        }
+        Ok(found)
+    }
+
+    fn hit(&self, ranked: Ranked, shown: Shown, found: &mut LookedUp) -> Hit {
+        let Shown { chunk: row, mut content, detail, flows } = shown;
+        let detail: Detail = detail.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
+        let definitions = found.definitions.remove(&row.id).unwrap_or_default();
+        let choice = Choice {
+            asked: self.shape.asked.as_ref(),
+            marks: &self.scope.marks,
+            words: &self.shape.words,
+            ranking: self.ranking,
+        };
+        let mut matched = choice.of(&row, &definitions);
+        let (mut start_line, mut end_line) = (line(row.span.start_line), line(row.span.end_line));
+        let mut mode = Mode::of_file(&row.mode);
+        if mode == Mode::Code
+            && let Some((first, last, text)) = found.comments.remove(&row.id)
+        {
+            (start_line, end_line, content, mode) = (first, last, text, Mode::ExtractedProse);
+            // The comment is what matched.
+            (matched.line, matched.lines) = (first, None);
+        }
+        let mut calls: Vec<String> = Vec::new();
+        for pair in &detail.calls {
+            let callee = label(&pair.callee);
+            if !calls.contains(&callee) && calls.len() < CALLS_MAX {
+                calls.push(callee);
+            }
+        }
+        let known = self.request.in_full.then(|| {
+            let file = found.files.get(&row.file_id).cloned().unwrap_or_default();
+            let repository = self.scope.repositories.iter().find(|r| r.id == row.repository_id);
+            let (branch, commit) = repository.map_or((None, None), |r| (r.branch.clone(), r.commit.clone()));
+            Known {
+                facts: found.facts.remove(&row.id).unwrap_or_default(),
+                detail,
+                meta: file.meta.clone().unwrap_or_default(),
+                history: commit.is_some().then(|| history_of(file, branch, commit)),
+                risk_from_elsewhere: flows.and_then(|json| serde_json::from_str(&json).ok()),
+            }
+        });
+        Hit {
+            chunk_id: row.id,
+            file_id: row.file_id,
+            repository: row.repository_name,
+            path: row.path,
+            language: row.language,
+            mode,
+            start_line,
+            end_line,
+            line: matched.line,
+            definition_lines: matched.lines,
+            kind: matched.kind,
+            name: matched.name,
+            signature: matched.signature,
+            score: ranked.score,
+            parts: ranked.parts,
+            content,
+            before: Vec::new(),
+            after: Vec::new(),
+            calls,
+            called_by: found.callers.remove(&row.id).unwrap_or_default(),
+            known,
+        }
+    }
+}
+
+fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -> History {
+    History {
+        branch,
+        commit,
+        last_author: file.last_author,
+        last_modified: file.last_modified_s.map(iso_seconds),
+        last_commit: file.last_commit,
+        churn: file.churn_added.zip(file.churn_deleted).map(|(added, deleted)| added.saturating_add(deleted)),
+        churn_commits: file.churn_commits,
+    }
+}
+
+/// Names of functions that call what chunks define, in the same repository. Names are all that is compared, so another
+/// function of the same name is a caller's callee as well.
+async fn callers(reads: &mut Reads, shown: &HashMap<i64, Shown>) -> Result<HashMap<i64, Vec<String>>, Fault> {
+    let rows = || shown.values().map(|one| &one.chunk);
+    let call = |name: &String| fact_id(Field::Call as i16, name);
+    let callable = |row: &&ChunkRow| matches!(row.span.kind.as_str(), "function" | "method");
+    let calls = |row: &'_ ChunkRow| -> Vec<(i64, i64)> {
+        row.span.defines.iter().map(|name| (call(name), row.repository_id)).collect()
+    };
+    let mut wanted: Vec<(i64, i64)> = rows().filter(callable).flat_map(calls).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let mut callers: HashMap<i64, Vec<String>> = HashMap::new();
+    if wanted.is_empty() {
+        return Ok(callers);
+    }
+    let holders = reads.holders(&wanted, HOLDERS_MAX).await?;
+    for row in rows().filter(callable) {
+        let elsewhere = holders
+            .iter()
+            .filter(|holder| holder.chunk_id != row.id && holder.repository_id == row.repository_id);
+        let called = elsewhere.flat_map(|holder| {
+            let named = row.span.defines.iter().filter(|name| call(name) == holder.id);
+            named.flat_map(|name| callers_in(holder, name))
+        });
+        let list = callers.entry(row.id).or_default();
+        for caller in called.filter(|caller| row.span.name.as_ref() != Some(caller)) {
+            let caller = label(&caller);
+            if !list.contains(&caller) && list.len() < CALLS_MAX {
+                list.push(caller);
+            }
+        }
+    }
+    Ok(callers)
+}
+
+/// The functions of a chunk that call `name`; the chunk or else its file, where the call is outside of functions.
+fn callers_in(holder: &names::Holder, name: &str) -> Vec<String> {
+    let detail: Option<Detail> =
+        holder.detail.as_deref().and_then(|detail| serde_json::from_str(detail).ok());
+    let calls = detail.map(|detail| detail.calls).unwrap_or_default();
+    let is_it = |pair: &CallPair| pair.callee.rsplit('.').next() == Some(name);
+    let callers: Vec<String> = calls.into_iter().filter(is_it).filter_map(|pair| pair.caller).collect();
+    if callers.is_empty() {
+        return vec![holder.name.clone().unwrap_or_else(|| holder.path.clone())];
+    }
+    callers
+}
+
+/// What a caller or callee is called in a list: a heading, or a handler that is named by the call it is given to, can be as
+/// long as a line.
+fn label(name: &str) -> String {
+    shorten(name, LABEL_BYTES_MAX)
+}
+
+async fn around(reads: &mut Reads, hit: &Hit, count: u32) -> Result<(Vec<String>, Vec<String>), Fault> {
+    let (start, end) = (hit.start_line, hit.end_line);
+    let spans = reads.by_file(hit.file_id).await?;
+    // What follows the window is read, too, where it is the next chunk: it says that blank lines lie between.
+    let near =
+        |first: u32, last: u32| last.saturating_add(count) >= start && first <= end.saturating_add(count);
+    let wanted: Vec<_> =
+        spans.iter().filter(|span| near(line(span.start_line), line(span.end_line))).collect();
+    let ids: Vec<i64> = wanted.iter().map(|span| span.id).collect();
+    let texts = reads.contents(&ids).await?;
+    let pieces: Vec<Piece<'_>> = wanted
+        .iter()
+        .filter_map(|span| {
+            let text = texts.iter().find(|(id, _)| *id == span.id).map(|(_, text)| text.as_str())?;
+            Some(Piece { start_line: line(span.start_line), text })
+        })
+        .collect();
+    Ok(surroundings(&pieces, start, end, count))
+}
+
+/// A line number from the database, never negative there.
+fn line(number: i32) -> u32 {
+    u32::try_from(number).unwrap_or(0)
+}

@@ -1,0 +1,44 @@
+//! What a request may ask for.
+
+use super::request::SearchRequest;
+use contract::config;
+use contract::{ErrorCode, Fault};
+
+/// Refuses a request beyond the limits.
+///
+/// # Errors
+/// `INVALID_REQUEST` for an empty or over-long query, or a number out of its range.
+pub(super) fn check(request: &SearchRequest, settings: &config::Search) -> Result<(), Fault> {
+    if request.query.trim().is_empty() {
+        return Err(
+            invalid("The question is empty.").with_hint("Say what you are looking for in words, or name it.")
+        );
+    }
+    let length = request.query.chars().count();
+    if length > settings.query_chars_max {
+        return Err(invalid(format!(
+            "The question has {length} characters; {} are allowed.",
+            settings.query_chars_max
+        ))
+        .with_hint("Keep the part that describes what you are looking for."));
+    }
+    for (field, value, range) in [
+        ("top", request.top, 1..=settings.top_max),
+        ("offset", request.offset, 0..=settings.offset_max),
+        ("context", request.context_lines, 0..=settings.context_lines_max),
+    ] {
+        if !range.contains(&value) {
+            return Err(invalid(format!(
+                "`{field}` is {value}; {} to {} is allowed.",
+                range.start(),
+                range.end()
+            ))
+            .with_hint(format!("Set `{field}` within its range.")));
+        }
+    }
+    Ok(())
+}
+
+fn invalid(message: impl Into<String>) -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, message)
+}

@@ -1,0 +1,365 @@
+//! How a question is answered: which terms choose, which only score, and how vectors are compared.
+
+use super::ranking::Ranking;
+use contract::config;
+use languages::terms::QueryTerm;
+
+/// BM25's k1 + 1: the most that a term's frequency part can reach.
+const FREQUENCY_PART_MAX: f32 = 2.2;
+
+/// Chunks that terms may choose together at first. In a large project a term of one chunk in twenty stands in tens of
+/// thousands, and each of them costs a few microseconds; the best are among those that say the rarer terms.
+const CHOSEN_MAX: u64 = 6_000;
+/// Chunks that terms may choose in the second try.
+const CHOSEN_AGAIN_MAX: u64 = 40_000;
+
+/// Vectors up to which `search.ef_search` is enough.
+const EF_SEARCH_ENOUGH_FOR: u64 = 50_000;
+/// … and the power of their number with which it grows: at a million 512 found 0.964 of the ten nearest, at 100,000
+/// 320 found 0.984.
+const EF_SEARCH_GROWTH: f64 = 0.4;
+
+/// A term with its document frequency looked up.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WeightedTerm {
+    /// Id in the lexical index.
+    pub id: i32,
+    /// idf times the question's own weight; the query vector's element.
+    pub weight: f32,
+    /// Chunks that say it, at the last rebuild of the statistics.
+    pub chunks: u64,
+    /// The term, for explanations.
+    pub term: String,
+}
+
+/// The lexical leg.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LexicalPlan {
+    /// All terms that score, by id.
+    pub terms: Vec<WeightedTerm>,
+    /// Ids of the terms that choose candidates: a chunk says at least one of them.
+    pub keep: Vec<i32>,
+    /// The most that the terms outside `keep` can add to a chunk that says none inside.
+    pub dropped_score_max: f32,
+    /// Whether terms were left out because so many chunks say them that looking at all of these would take too long.
+    pub cut: bool,
+}
+
+/// How vectors are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum VectorPath {
+    /// Each vector within the filter.
+    Exact,
+    /// The HNSW index, with this `ef_search`.
+    Hnsw(u32),
+    /// Not at all: no model, or no vectors yet.
+    None,
+}
+
+/// What the index holds for this question, counted by the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Chunks behind the document frequencies.
+    pub statistics_chunks: u64,
+    /// Vectors within the filter.
+    pub vectors_in_filter: u64,
+    /// Vectors in all.
+    pub vectors: u64,
+    /// Whether there is an HNSW index.
+    pub vectors_indexed: bool,
+    /// Whether the question could be embedded.
+    pub embedded: bool,
+}
+
+/// The whole plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Lexical leg.
+    pub lexical: LexicalPlan,
+    /// Dense leg.
+    pub vector: VectorPath,
+    /// Candidates from each leg.
+    pub candidates: usize,
+}
+
+/// Makes the plan. `frequencies` gives the chunks that say each term, 0 for those it does not know.
+#[must_use]
+pub fn plan(
+    terms: &[QueryTerm],
+    frequencies: &dyn Fn(i32) -> u64,
+    counts: Counts,
+    settings: &config::Search,
+    ranking: &Ranking,
+) -> Plan {
+    Plan {
+        lexical: lexical(terms, frequencies, counts.statistics_chunks, ranking),
+        vector: vector_path(counts, settings),
+        candidates: settings.candidates,
+    }
+}
+
+fn lexical(
+    terms: &[QueryTerm],
+    frequencies: &dyn Fn(i32) -> u64,
+    statistics_chunks: u64,
+    ranking: &Ranking,
+) -> LexicalPlan {
+    let weigh = |term: &QueryTerm| {
+        let chunks = frequencies(term.id);
+        let weight = term.weight * idf(chunks, statistics_chunks);
+        WeightedTerm { id: term.id, weight, chunks, term: term.term.clone() }
+    };
+    let mut weighted: Vec<WeightedTerm> = terms.iter().map(weigh).collect();
+    weighted.sort_by_key(|term| term.id);
+    // Two terms under one hash are one element of the vector.
+    weighted.dedup_by(|next, kept| {
+        let same = next.id == kept.id;
+        if same {
+            kept.weight = kept.weight.max(next.weight);
+        }
+        same
+    });
+    weighted.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.id.cmp(&b.id)));
+    // What no chunk says takes nobody's place.
+    weighted.sort_by_key(|term| term.chunks == 0);
+    weighted.truncate(ranking.terms_max);
+
+    let common = share_of(statistics_chunks, ranking.common_share);
+    weighted.sort_by_key(|t| t.id);
+    let rare: Vec<&WeightedTerm> = weighted.iter().filter(|t| t.chunks <= common).collect();
+    let mut keep = rarest(&rare, CHOSEN_MAX);
+    let says_something = weighted.iter().any(|t| keep.contains(&t.id) && t.chunks > 0);
+    if !says_something {
+        // Only common words: the rarest that is said at all chooses.
+        let rarest = weighted.iter().filter(|t| t.chunks > 0).min_by_key(|t| (t.chunks, t.id));
+        keep.extend(rarest.map(|t| t.id));
+    }
+    keep.sort_unstable();
+    let cut = keep.len() < rare.len();
+    LexicalPlan { terms: weighted, keep, dropped_score_max: 0.0, cut }.bounded()
+}
+
+/// The ids of the rarest terms, as many as stand in no more than `most` chunks together.
+fn rarest(terms: &[&WeightedTerm], most: u64) -> Vec<i32> {
+    let mut terms = terms.to_vec();
+    terms.sort_by_key(|t| (t.chunks, t.id));
+    let sums = terms.iter().scan(0, |sum: &mut u64, term| {
+        *sum += term.chunks;
+        Some((*sum, term.id))
+    });
+    let mut ids: Vec<i32> = sums.take_while(|(sum, _)| *sum <= most).map(|(_, id)| id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+impl LexicalPlan {
+    /// Whether the best `wanted` of all chunks are surely among what `keep` chose: the last of them scores at
+    /// least what a chunk without any kept term could reach. In a large project that can hardly ever be shown, and as
+    /// many as are wanted are enough. `scores` are descending.
+    #[must_use]
+    pub fn is_exact(&self, scores: &[f32], wanted: usize) -> bool {
+        if self.keep.len() == self.terms.len() || (self.cut && scores.len() >= wanted) {
+            return true;
+        }
+        wanted > 0 && scores.get(wanted - 1).is_some_and(|score| *score >= self.dropped_score_max)
+    }
+
+    /// The same leg with every term choosing.
+    #[must_use]
+    pub fn with_all_terms(&self) -> Self {
+        Self { keep: self.terms.iter().map(|t| t.id).collect(), dropped_score_max: 0.0, ..self.clone() }
+    }
+
+    /// The same leg with more terms choosing, for the second try; none where that would cost too much.
+    #[must_use]
+    pub fn with_more_terms(&self) -> Option<Self> {
+        let keep = rarest(&self.terms.iter().collect::<Vec<_>>(), CHOSEN_AGAIN_MAX);
+        (keep.len() > self.keep.len()).then(|| Self { keep, cut: false, ..self.clone() }.bounded())
+    }
+
+    /// With the most that the terms outside `keep` can add.
+    fn bounded(self) -> Self {
+        let dropped: f32 = self.terms.iter().filter(|t| !self.keep.contains(&t.id)).map(|t| t.weight).sum();
+        Self { dropped_score_max: FREQUENCY_PART_MAX * dropped, ..self }
+    }
+}
+
+/// Chooses how vectors are compared.
+pub(super) fn vector_path(counts: Counts, settings: &config::Search) -> VectorPath {
+    let Counts { vectors_in_filter: within, vectors: all, .. } = counts;
+    if !counts.embedded || within == 0 {
+        VectorPath::None
+    } else if within <= settings.exact_rows_max
+        || exact_pays(within, all, settings.exact_rows_max)
+        || !counts.vectors_indexed
+    {
+        // The planner would take HNSW for selective filters too, and lose recall there.
+        VectorPath::Exact
+    } else {
+        VectorPath::Hnsw(ef_search(all, settings.ef_search))
+    }
+}
+
+/// Whether comparing all vectors within a filter costs less than walking the index and testing what it yields: the first
+/// grows with what passes, the second with what does not. A quarter of `rows_max` is where both met at 100,000 vectors.
+fn exact_pays(within: u64, all: u64, rows_max: u64) -> bool {
+    within < all && within.saturating_mul(within) <= (rows_max / 4).saturating_mul(all)
+}
+
+/// A larger graph has to be searched more widely for the same recall.
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a number of candidates, rounded"
+)]
+fn ef_search(all: u64, at_first: u32) -> u32 {
+    let times = (all as f64 / EF_SEARCH_ENOUGH_FOR as f64).max(1.0);
+    (f64::from(at_first) * times.powf(EF_SEARCH_GROWTH)).round() as u32
+}
+
+/// BM25's inverse document frequency; positive for every term.
+#[expect(clippy::cast_precision_loss, reason = "a ratio of counts; f32 is what the index stores")]
+fn idf(chunks: u64, statistics_chunks: u64) -> f32 {
+    let (n, df) = (statistics_chunks.max(chunks) as f32, chunks as f32);
+    (1.0 + (n - df + 0.5) / (df + 0.5)).ln()
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a positive share of a count"
+)]
+fn share_of(count: u64, share: f32) -> u64 {
+    (count as f64 * f64::from(share)).floor() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use languages::terms::query_terms;
+    use proptest::prelude::*;
+
+    fn settings() -> config::Search {
+        config::Search {
+            top_default: 10,
+            top_max: 100,
+            query_chars_max: 8192,
+            candidates: 200,
+            exact_rows_max: 20_000,
+            ef_search: 100,
+            result_bytes_max: 262_144,
+            context_lines_max: 50,
+            filter_rows_max: 8000,
+            filter_names_max: 4096,
+            offset_max: 900,
+            embed_wait_ms: 1500,
+        }
+    }
+
+    fn term(id: i32) -> QueryTerm {
+        QueryTerm { id, weight: 1.0, term: format!("t{id}") }
+    }
+
+    fn counts(vectors: u64) -> Counts {
+        let vectors_in_filter = vectors;
+        Counts { statistics_chunks: 1000, vectors_in_filter, vectors, vectors_indexed: true, embedded: true }
+    }
+
+    /// Term 1 is rare, 2 is middling, 3 and 4 are common, the others unknown.
+    fn frequency(id: i32) -> u64 {
+        match id {
+            1 => 3,
+            2 => 50,
+            3 => 400,
+            4 => 900,
+            _ => 0,
+        }
+    }
+
+    fn made(ids: &[i32]) -> LexicalPlan {
+        let terms: Vec<_> = ids.iter().map(|id| term(*id)).collect();
+        plan(&terms, &frequency, counts(10), &settings(), &Ranking::default()).lexical
+    }
+
+    #[test]
+    fn common_terms_score_but_do_not_choose() {
+        let lexical = made(&[4, 1, 2]);
+        assert_eq!(lexical.keep, [1, 2]);
+        assert_eq!(lexical.terms.len(), 3);
+        assert!(lexical.dropped_score_max > 0.0);
+    }
+
+    #[test]
+    fn with_only_common_terms_the_rarest_chooses() {
+        assert_eq!(made(&[4, 3]).keep, [3]);
+        assert_eq!(made(&[4, 3, 9]).keep, [3, 9]);
+    }
+
+    #[test]
+    fn in_a_large_project_terms_choose_a_bounded_number_of_chunks() {
+        let terms: Vec<_> = (1..=6).map(term).collect();
+        let frequency = |id: i32| [2, 5_000, 6_000, 12_000, 300_000, 0][usize::try_from(id - 1).unwrap()];
+        // The first five thousand and two are few enough.
+        let large = Counts { statistics_chunks: 1_000_000, ..counts(10) };
+        let lexical = plan(&terms, &frequency, large, &settings(), &Ranking::default()).lexical;
+        assert_eq!(lexical.keep, [1, 2, 6]);
+        assert!(lexical.cut && lexical.is_exact(&[0.1, 0.1], 2) && !lexical.is_exact(&[0.1], 2));
+        let more = lexical.with_more_terms().unwrap();
+        assert_eq!(more.keep, [1, 2, 3, 4, 6]);
+        assert!(more.dropped_score_max > 0.0 && more.dropped_score_max < lexical.dropped_score_max);
+        assert_eq!(more.with_more_terms(), None);
+        let common = plan(&terms[4..5], &frequency, large, &settings(), &Ranking::default()).lexical;
+        assert_eq!((common.keep.as_slice(), common.with_more_terms()), ([5].as_slice(), None));
+    }
+
+    #[test]
+    fn an_answer_is_exact_when_the_last_beats_what_was_left_out() {
+        let lexical = made(&[1, 4]);
+        let limit = lexical.dropped_score_max;
+        assert!(lexical.is_exact(&[9.0, limit], 2));
+        assert!(!lexical.is_exact(&[9.0, limit * 0.99], 2));
+        assert!(!lexical.is_exact(&[9.0], 2), "fewer rows than wanted prove nothing");
+        assert!(lexical.with_all_terms().is_exact(&[], 2));
+        assert!(made(&[1, 2]).is_exact(&[], 2));
+    }
+
+    #[test]
+    fn the_row_count_chooses_the_vector_path() {
+        let path = |c: Counts| vector_path(c, &settings());
+        assert_eq!(path(counts(20_000)), VectorPath::Exact);
+        assert_eq!(path(counts(20_001)), VectorPath::Hnsw(100));
+        assert_eq!(path(Counts { vectors_indexed: false, ..counts(90_000) }), VectorPath::Exact);
+        assert_eq!(path(Counts { embedded: false, ..counts(9) }), VectorPath::None);
+        assert_eq!(path(counts(0)), VectorPath::None);
+    }
+
+    #[test]
+    fn within_a_filter_more_is_compared_the_larger_the_project() {
+        let path =
+            |within, all| vector_path(Counts { vectors_in_filter: within, ..counts(all) }, &settings());
+        assert_eq!(path(30_000, 1_000_000), VectorPath::Exact);
+        assert_eq!(path(30_000, 100_000), VectorPath::Hnsw(132));
+        assert_eq!(path(100_000, 1_000_000), VectorPath::Hnsw(331));
+        assert_eq!(path(1_000_000, 1_000_000), VectorPath::Hnsw(331));
+    }
+
+    #[test]
+    fn a_long_text_keeps_its_weightiest_terms() {
+        let text: String = (0..200).map(|i| format!("word{i} ")).collect();
+        let plan = plan(&query_terms(&text, None), &|_| 1, counts(1), &settings(), &Ranking::default());
+        assert_eq!(plan.lexical.terms.len(), Ranking::default().terms_max);
+    }
+
+    proptest! {
+        #[test]
+        fn plans_are_sound(ids in proptest::collection::vec(1_i32..8, 0..8)) {
+            let lexical = made(&ids);
+            prop_assert!(lexical.terms.windows(2).all(|pair| pair[0].id < pair[1].id));
+            prop_assert!(lexical.terms.iter().all(|t| t.weight > 0.0));
+            prop_assert!(lexical.keep.iter().all(|id| lexical.terms.iter().any(|t| t.id == *id)));
+            prop_assert!(lexical.keep.is_empty() == lexical.terms.is_empty());
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! Where the time of a search goes.
+
+use std::time::{Duration, Instant};
+
+use super::request::Timings;
+use contract::clock::Clock;
+
+/// Times of stages, one after the other.
+pub(super) struct Stopwatch<'a> {
+    clock: &'a dyn Clock,
+    last: Instant,
+    pub(super) timings: Timings,
+}
+
+impl<'a> Stopwatch<'a> {
+    pub(super) fn start(clock: &'a dyn Clock, at: Instant) -> Self {
+        Self { clock, last: at, timings: Timings::default() }
+    }
+
+    /// Milliseconds since the last lap.
+    pub(super) fn lap(&mut self) -> f64 {
+        let now = self.clock.instant();
+        let lap = now.duration_since(self.last);
+        self.last = now;
+        millis(lap)
+    }
+
+    pub(super) fn stop(self, started: Instant) -> Timings {
+        Timings { total_ms: millis(self.clock.instant().duration_since(started)), ..self.timings }
+    }
+}
+
+/// Milliseconds with microseconds behind the point.
+fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}

@@ -1,0 +1,171 @@
+//! What people decide about a finding: a record of its own, which takes over where and what the finding is about.
+
+use jiff::Timestamp;
+use jiff::civil::Date;
+use jiff::tz::TimeZone;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::clean::{Cleaner, Taken};
+use super::record::{Decision, ParsedMeta, Record, StoredRecord, record_id};
+use super::shelf::stored;
+use contract::clock::{Clock, iso_from_millis, iso_millis};
+use contract::config;
+use contract::{ErrorCode, Fault};
+use store::triage;
+use store::{Access, Project, ProjectTx, Store};
+
+/// What can be decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It will be mended.
+    Fix,
+    /// It stays, and somebody answers for that.
+    Accept,
+    /// Later.
+    Defer,
+    /// There is no such thing.
+    FalsePositive,
+    /// It is there and does no harm here.
+    NotAffected,
+}
+
+impl Verdict {
+    /// As it is stored and shown.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Fix => "fix",
+            Self::Accept => "accept",
+            Self::Defer => "defer",
+            Self::FalsePositive => "false_positive",
+            Self::NotAffected => "not_affected",
+        }
+    }
+}
+
+/// What was decided.
+#[derive(Debug, Clone)]
+pub struct NewDecision {
+    /// What it is about.
+    pub finding: StoredRecord,
+    /// What it says.
+    pub verdict: Verdict,
+    /// Why.
+    pub justification: Option<String>,
+    /// Who says so.
+    pub reviewer: Option<String>,
+    /// Until when: a day, which counts to its end, or a time.
+    pub expires: Option<String>,
+    /// Where it holds, and fields of the caller's own.
+    pub meta: Map<String, Value>,
+    /// Why, as codes.
+    pub codes: Vec<String>,
+    /// What it rests on.
+    pub evidence: Vec<String>,
+}
+
+/// Stores a decision and returns it.
+///
+/// # Errors
+/// `INVALID_REQUEST` when the end is no date or lies in the past, or when the record is too large; storage faults.
+pub async fn decide(
+    store: &Store,
+    project: &Project,
+    clock: &dyn Clock,
+    (settings, redact): (&config::Triage, bool),
+    new: NewDecision,
+) -> Result<StoredRecord, Fault> {
+    let now = clock.now();
+    let expires_ms = new.expires.as_deref().map(|text| end(text, now)).transpose()?;
+    let finding = new.finding;
+    let decision = Decision {
+        finding_record_id: finding.record_id.clone(),
+        status: new.verdict.as_str().to_owned(),
+        justification: new.justification,
+        justification_codes: new.codes,
+        reviewer: new.reviewer,
+        expires_at: expires_ms.map(iso_from_millis),
+        evidence_refs: new.evidence,
+    };
+    let inherited = finding.record;
+    let mut record = Record {
+        source: "manual".to_owned(),
+        service: inherited.service,
+        env: inherited.env,
+        team: inherited.team,
+        owner: inherited.owner,
+        repo: inherited.repo,
+        vuln: inherited.vuln,
+        package: inherited.package,
+        asset: inherited.asset,
+        decision: Some(decision),
+        ..Record::default()
+    };
+    ParsedMeta::new(new.meta).apply(&mut record, None);
+    let record = cleaned(record, settings, redact)?;
+    let content = serde_json::to_string(&record).unwrap_or_default();
+    // The hash keeps two decisions of one moment apart.
+    let key = format!(
+        "{}:{}:{}:{}",
+        finding.record_id,
+        new.verdict.as_str(),
+        iso_millis(now),
+        blake3::hash(content.as_bytes())
+    );
+    let id = record_id("manual", &key);
+    let write = record
+        .into_write(id.clone(), expires_ms, settings.record_bytes_max)
+        .map_err(|why| Fault::new(ErrorCode::InvalidRequest, format!("The decision is too large: {why}.")))?;
+    let mut tx = ProjectTx::begin(store, project, Access::Write).await?;
+    triage::put(&mut tx, &[write], now.as_millisecond()).await?;
+    tx.commit().await?;
+    stored(store, project, &id, now.as_millisecond()).await?.ok_or_else(|| {
+        Fault::new(ErrorCode::IllegalState, "The decision was removed while it was stored.")
+            .with_hint("Decide again.")
+    })
+}
+
+fn cleaned(record: Record, settings: &config::Triage, redact: bool) -> Result<Record, Fault> {
+    let failed = |error| Fault::internal("The decision could not be written.", error);
+    let mut value = serde_json::to_value(record).map_err(failed)?;
+    let cleaner = Cleaner { redact, text_bytes_max: settings.text_bytes_max, list_max: settings.list_max };
+    cleaner.value(&mut value, &mut Taken::default());
+    serde_json::from_value(value).map_err(failed)
+}
+
+/// When a decision ends, milliseconds since the epoch.
+fn end(text: &str, now: Timestamp) -> Result<i64, Fault> {
+    let refused = |why: &str| {
+        Fault::new(ErrorCode::InvalidRequest, format!("`expires` {why}."))
+            .with_details(serde_json::json!({ "field": "expires" }))
+            .with_hint("Give a day to come, such as 2030-12-31, or a time such as 2030-12-31T12:00:00Z.")
+    };
+    let text = text.trim();
+    let day = || {
+        let day: Date = text.parse().ok().filter(|_| text.len() == "2030-12-31".len())?;
+        Some(day.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp())
+    };
+    let end = text.parse::<Timestamp>().ok().or_else(day).ok_or_else(|| refused("is no date"))?;
+    if end <= now { Err(refused("lies in the past")) } else { Ok(end.as_millisecond()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_counts_to_its_end() {
+        let now: Timestamp = "2026-05-04T12:00:00Z".parse().unwrap();
+        let ms = |text: &str| text.parse::<Timestamp>().unwrap().as_millisecond();
+        assert_eq!(end("2026-05-04", now).unwrap(), ms("2026-05-05T00:00:00Z"));
+        assert_eq!(end(" 2026-05-04T12:00:01+00:00 ", now).unwrap(), ms("2026-05-04T12:00:01Z"));
+        for bad in
+            ["2026-05-03", "2026-05-04T12:00:00Z", "2026-02-30", "tomorrow", "", "05/04/2027", "20300101"]
+        {
+            assert_eq!(end(bad, now).unwrap_err().code, ErrorCode::InvalidRequest, "{bad}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What fuzzing drives here: reports of scanners.
+
+use super::ingest::read_all;
+use super::record::{StoredRecord, is_record_id};
+use super::render::{markdown, pairs};
+use super::source::Source;
+use contract::config::fuzzing::defaults;
+use store::triage::RecordRow;
+
+const SOURCES: [Source; 5] =
+    [Source::Dependabot, Source::AwsInspector, Source::Sarif, Source::Generic, Source::Manual];
+
+/// Reports to begin with: the source, then the text.
+pub fn reports() -> Vec<Vec<u8>> {
+    let seeds = [
+        (
+            0,
+            r#"[{"number":1,"state":"open","dependency":{"package":{"ecosystem":"npm","name":"lodash"},"manifest_path":"a/package.json"},"security_advisory":{"ghsa_id":"GHSA-x","cve_id":"CVE-2024-0001","summary":"s","severity":"high","cvss":{"score":7.5,"vector_string":"CVSS:3.1/AV:N"},"cwes":[{"cwe_id":"CWE-1"}],"references":[{"url":"https://a"}]}}]"#,
+        ),
+        (
+            1,
+            r#"{"findings":[{"findingArn":"arn:aws:1","title":"t","severity":"HIGH","packageVulnerabilityDetails":{"vulnerabilityId":"CVE-2024-0002","vulnerablePackages":[{"name":"n","version":"1","fixedInVersion":"2"}]},"resources":[{"id":"i-1","type":"AWS_EC2_INSTANCE"}]}]}"#,
+        ),
+        (
+            2,
+            r#"{"version":"2.1.0","runs":[{"tool":{"driver":{"name":"t","rules":[{"id":"r","properties":{"security-severity":"8.1","tags":["external/cwe/cwe-079"]}}]}},"results":[{"ruleId":"r","level":"error","message":{"text":"m"},"locations":[{"physicalLocation":{"artifactLocation":{"uri":"src/a.rs"},"region":{"startLine":3}}}],"partialFingerprints":{"x":"y"}}]},{"results":null}]}"#,
+        ),
+        (
+            3,
+            "{\"vulnId\":\"CVE-2024-0003\",\"title\":\"a\",\"exposure\":{\"internetExposed\":\"yes\"},\"password\":\"hunter2x\"}\n{\"title\":\"b\"}\nnot json\n",
+        ),
+        (
+            4,
+            r#"{"title":"Old cipher","severity":" Medium ","references":["a","a"],"meta":{"a.b":[1,{"c":null}]},"asset":{"assetId":"x\u0000y"}}"#,
+        ),
+    ];
+    seeds.map(|(source, text)| [&[source], text.as_bytes()].concat()).to_vec()
+}
+
+/// A report: each item is a record or is told why not; a record is bounded, reads back, and has the same id each time.
+pub fn report(data: &[u8]) {
+    let [source, text @ ..] = data else { return };
+    let (source, settings) = (SOURCES[usize::from(*source) % SOURCES.len()], &defaults().triage);
+    let (items, writes, errors) = read_all(text, source, settings);
+    assert_eq!(items, writes.len() + errors.len());
+    // A value between two commas takes two bytes.
+    assert!(items <= text.len() / 2 + 2, "{items} items of {} bytes", text.len());
+    let (_, again, _) = read_all(text, source, settings);
+    assert!(again.iter().map(|write| &write.id).eq(writes.iter().map(|write| &write.id)));
+    for write in writes {
+        assert!(is_record_id(&write.id), "{}", write.id);
+        assert!(write.record.len() <= settings.record_bytes_max && !write.record.contains("\\u0000"));
+        let row = RecordRow {
+            id: write.id,
+            is_decision: false,
+            finding_id: None,
+            status: None,
+            expires_ms: None,
+            created_ms: 0,
+            updated_ms: 0,
+            record: write.record,
+            current: None,
+        };
+        let stored = StoredRecord::of(row);
+        assert!(stored.is_ok(), "a record that cannot be read back: {stored:?}");
+        if let Ok(stored) = stored {
+            assert!(!markdown(&stored).contains('\0'));
+            assert!(pairs(&stored).iter().all(|pair| pair.contains('=') && !pair.contains('\0')));
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! A record as people and search read it: Markdown, and its fields as pairs for the filter `meta`.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use super::record::StoredRecord;
+use crate::indexing;
+use contract::{visible, visible_line};
+
+/// Fields that are read as text and would only swell the pairs.
+const NOT_PAIRS: &[&str] = &["parseWarnings", "raw", "meta"];
+const NOT_PAIRS_OF_VULN: &[&str] = &["title", "description", "references"];
+
+/// Names without a dot for what is asked for most.
+const SHORT: &[(&str, [&str; 2])] = &[
+    ("vulnId", ["vuln", "vulnId"]),
+    ("cve", ["vuln", "cve"]),
+    ("severity", ["vuln", "severity"]),
+    ("packageName", ["package", "name"]),
+    ("packageEcosystem", ["package", "ecosystem"]),
+    ("assetId", ["asset", "assetId"]),
+];
+
+/// The record's fields as `key=value` with dotted keys; what the caller said of it stands at the top as well, where the
+/// record has no field of that name.
+pub(super) fn pairs(stored: &StoredRecord) -> Vec<String> {
+    let mut fields = match serde_json::to_value(stored) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    NOT_PAIRS.iter().for_each(|name| drop(fields.shift_remove(*name)));
+    if let Some(Value::Object(vuln)) = fields.get_mut("vuln") {
+        NOT_PAIRS_OF_VULN.iter().for_each(|name| drop(vuln.shift_remove(*name)));
+    }
+    if let Some(Value::Object(decision)) = fields.get_mut("decision") {
+        decision.shift_remove("justification");
+    }
+    for (short, [part, field]) in SHORT {
+        let value = fields.get(*part).and_then(|part| part.get(field)).filter(|value| !value.is_null());
+        if let Some(value) = value.cloned() {
+            fields.insert((*short).to_owned(), value);
+        }
+    }
+    for (name, value) in &stored.record.meta {
+        fields.entry(name.clone()).or_insert_with(|| value.clone());
+    }
+    fields.insert("meta".to_owned(), Value::Object(stored.record.meta.clone()));
+    indexing::pairs(&Value::Object(fields))
+}
+
+/// The record as Markdown. Nothing in it can end its line or hide.
+pub(super) fn markdown(stored: &StoredRecord) -> String {
+    let record = &stored.record;
+    let mut page = Page(format!("{}\n", headline(stored)));
+    let vuln = &record.vuln;
+    page.section("Summary", |page| {
+        page.line("", vuln.title.as_deref());
+        page.line("Vulnerability", vuln.vuln_id.as_deref());
+        page.line("CVE", vuln.cve.as_deref().filter(|cve| vuln.vuln_id.as_deref() != Some(cve)));
+        page.line("Severity", Some(vuln.severity.as_str()).filter(|severity| !severity.is_empty()));
+        if let Some(cvss) = &vuln.cvss {
+            let score = cvss.score.map(|score| score.to_string());
+            let parts = [score.as_deref(), cvss.vector.as_deref()];
+            page.line("CVSS", Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" ").as_str()));
+        }
+        page.line("Weaknesses", listed(&vuln.cwe).as_deref());
+        page.text(vuln.description.as_deref());
+    });
+    page.section("Environment", |page| {
+        page.line("Source", Some(record.source.as_str()));
+        page.line("Service", record.service.as_deref());
+        page.line("Environment", record.env.as_deref());
+        page.line("Team", record.team.as_deref());
+        page.line("Owner", record.owner.as_deref());
+        page.line("Repository", record.repo.as_deref());
+        for (name, value) in &record.meta {
+            page.line(name, plain(value).as_deref());
+        }
+    });
+    about_the_thing(&mut page, stored);
+    decision(&mut page, stored);
+    page.section("References", |page| {
+        for reference in vuln.references.iter() {
+            page.line("", Some(reference));
+        }
+    });
+    page.section("Parse warnings", |page| {
+        for warning in &record.parse_warnings {
+            page.line("", Some(warning));
+        }
+    });
+    page.section("Raw", |page| page.text(record.raw.as_ref().map(Value::to_string).as_deref()));
+    page.0
+}
+
+fn about_the_thing(page: &mut Page, stored: &StoredRecord) {
+    let record = &stored.record;
+    let (exposure, package, asset) = (&record.exposure, &record.package, &record.asset);
+    page.section("Exposure", |page| {
+        page.line("Internet exposed", exposure.internet_exposed.map(|yes| yes.to_string()).as_deref());
+        page.line("Public endpoint", exposure.public_endpoint.as_deref());
+        page.line("Data sensitivity", exposure.data_sensitivity.as_deref());
+        page.line("Business criticality", exposure.business_criticality.as_deref());
+        page.line("Compensating controls", listed(&exposure.compensating_controls).as_deref());
+    });
+    page.section("Package", |page| {
+        page.line("Name", package.name.as_deref());
+        page.line("Ecosystem", package.ecosystem.as_deref());
+        page.line("Installed version", package.installed_version.as_deref());
+        page.line("Affected range", package.affected_range.as_deref());
+        page.line("Fixed version", package.fixed_version.as_deref());
+        page.line("Manifest", package.manifest_path.as_deref());
+        page.line("PURL", package.purl.as_deref());
+        page.line("Import", package.import_name.as_deref());
+    });
+    page.section("Asset", |page| {
+        page.line("Id", asset.asset_id.as_deref());
+        page.line("Type", asset.asset_type.as_deref());
+        page.line("Account", asset.account.as_deref());
+        page.line("Region", asset.region.as_deref());
+        for (name, value) in &asset.tags {
+            page.line(name, plain(value).as_deref());
+        }
+    });
+    page.section("Locations", |page| {
+        for location in &record.locations {
+            let line = location.start_line.map_or_else(String::new, |line| format!(":{line}"));
+            page.line("", Some(&format!("{}{line}", location.path)));
+        }
+    });
+}
+
+fn decision(page: &mut Page, stored: &StoredRecord) {
+    page.section("Decision", |page| {
+        if let Some(decision) = &stored.record.decision {
+            page.line("Status", Some(&decision.status));
+            page.line("Finding", Some(&decision.finding_record_id));
+            page.line("Codes", listed(&decision.justification_codes).as_deref());
+            page.line("Reviewer", decision.reviewer.as_deref());
+            page.line("Expires", decision.expires_at.as_deref());
+            page.line("Evidence", listed(&decision.evidence_refs).as_deref());
+            page.text(decision.justification.as_deref());
+        } else if let Some(id) = &stored.decision_record_id {
+            page.line("Status", Some(&stored.status));
+            page.line("Record", Some(id));
+            page.line("Expires", stored.status_expires_at.as_deref());
+        }
+    });
+}
+
+/// `# Finding open CVE-2024-0001 (lodash@4.17.20) [api / prod] [high]`
+fn headline(stored: &StoredRecord) -> String {
+    let record = &stored.record;
+    let kind = if stored.record_type == "decision" { "Decision" } else { "Finding" };
+    let vuln = record.vuln.vuln_id.as_deref().or(record.vuln.title.as_deref()).unwrap_or("unnamed");
+    let mut line = format!("# {kind} {} {}", stored.status, visible_line(vuln));
+    if let Some(name) = &record.package.name {
+        let version = record.package.installed_version.as_ref();
+        let version = version.map_or_else(String::new, |version| format!("@{version}"));
+        let _ = write!(line, " ({})", visible_line(&format!("{name}{version}")));
+    }
+    let place: Vec<&str> = [record.service.as_deref(), record.env.as_deref()].into_iter().flatten().collect();
+    if !place.is_empty() {
+        let _ = write!(line, " [{}]", visible_line(&place.join(" / ")));
+    }
+    let _ = write!(line, " [{}]", visible_line(&record.vuln.severity));
+    line
+}
+
+fn listed(texts: &[String]) -> Option<String> {
+    (!texts.is_empty()).then(|| texts.join(", "))
+}
+
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    }
+}
+
+/// A text that grows by sections; one without lines leaves nothing behind.
+struct Page(String);
+
+impl Page {
+    fn section(&mut self, title: &str, fill: impl FnOnce(&mut Self)) {
+        let before = self.0.len();
+        let _ = write!(self.0, "\n## {title}\n\n");
+        let empty = self.0.len();
+        fill(self);
+        if self.0.len() == empty {
+            self.0.truncate(before);
+        }
+    }
+
+    fn line(&mut self, name: &str, value: Option<&str>) {
+        let Some(value) = value.filter(|value| !value.trim().is_empty()) else { return };
+        let said = if name.is_empty() { String::new() } else { format!("{}: ", visible_line(name)) };
+        let _ = writeln!(self.0, "- {said}{}", visible_line(value));
+    }
+
+    /// Lines that look like headings would make sections of their own.
+    fn text(&mut self, text: Option<&str>) {
+        let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return };
+        self.0.push('\n');
+        for line in visible(text).lines() {
+            let indent =
+                if line.trim_start().starts_with(['#', '-', '=', '+', '`', '~']) { "  " } else { "" };
+            let _ = writeln!(self.0, "{indent}{line}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::triage::record::{Decision, Package, Record, Vuln};
+
+    fn stored(record: Record) -> StoredRecord {
+        StoredRecord {
+            record_id: "0".repeat(40),
+            record_type: "finding",
+            status: "open".into(),
+            decision_record_id: None,
+            status_expires_at: None,
+            created_at: "2026-01-01T00:00:00.000Z".into(),
+            updated_at: "2026-01-01T00:00:00.000Z".into(),
+            updated_ms: 0,
+            record,
+        }
+    }
+
+    #[test]
+    fn a_record_reads_as_a_page() {
+        let record = Record {
+            source: "manual".into(),
+            service: Some("api".into()),
+            env: Some("prod".into()),
+            vuln: Vuln {
+                vuln_id: Some("CVE-2024-0001".into()),
+                title: Some("One\nline\u{202e}".into()),
+                description: Some("# not a heading\nsecond".into()),
+                severity: "high".into(),
+                ..Vuln::default()
+            },
+            package: Package {
+                name: Some("lodash".into()),
+                installed_version: Some("4.17.20".into()),
+                ..Package::default()
+            },
+            meta: serde_json::from_str(r#"{"ticket": "T-1", "status": "mine"}"#).unwrap(),
+            ..Record::default()
+        };
+        let page = markdown(&stored(record.clone()));
+        assert!(
+            page.starts_with("# Finding open CVE-2024-0001 (lodash@4.17.20) [api / prod] [high]\n"),
+            "{page}"
+        );
+        assert!(
+            page.contains("- One\\nline\\u{202e}\n") && page.contains("\n  # not a heading\nsecond\n"),
+            "{page}"
+        );
+        assert!(!page.contains("## Decision") && !page.contains("## Asset"), "{page}");
+        let pairs = pairs(&stored(record));
+        for pair in [
+            "recordtype=finding",
+            "status=open",
+            "ticket=t-1",
+            "meta.status=mine",
+            "package.name=lodash",
+            "packagename=lodash",
+            "severity=high",
+            "vuln.severity=high",
+        ] {
+            assert!(pairs.contains(&pair.to_owned()), "{pair} in {pairs:?}");
+        }
+        assert!(!pairs.iter().any(|pair| pair.contains("heading")), "{pairs:?}");
+    }
+
+    #[test]
+    fn decisions_say_what_they_rest_on() {
+        let decision = Decision {
+            status: "accept".into(),
+            justification: Some("Not reachable.".into()),
+            ..Decision::default()
+        };
+        let page = markdown(&stored(Record { decision: Some(decision), ..Record::default() }));
+        assert!(page.contains("## Decision\n\n- Status: accept\n\nNot reachable.\n"), "{page}");
+    }
+}

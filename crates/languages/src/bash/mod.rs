@@ -1,0 +1,16 @@
+//! Bash: how its files are known, its grammar and its queries.
+
+use crate::hazard;
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "bash",
+    title: "Bash",
+    aliases: &["sh", "shell", "zsh"],
+    extensions: &["sh", "bash", "zsh", "ksh", "bats", "ebuild"],
+    file_names: &[".bashrc", ".bash_profile", ".bash_aliases", ".profile", ".zshrc", ".zprofile", "pkgbuild"],
+    interpreters: &["sh", "bash", "dash", "zsh", "ksh"],
+    separator: ".",
+    grammar: Some(Grammar::unless(|| tree_sitter_bash::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::bash)),
+};

@@ -1,0 +1,15 @@
+//! C: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "c",
+    title: "C",
+    aliases: &[],
+    extensions: &["c", "h"],
+    file_names: &[],
+    interpreters: &["tcc"],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_c::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

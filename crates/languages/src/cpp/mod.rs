@@ -1,0 +1,15 @@
+//! C++: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "cpp",
+    title: "C++",
+    aliases: &["c++", "cxx", "cplusplus"],
+    extensions: &["cpp", "cc", "cxx", "c++", "hpp", "hh", "hxx", "h++", "ipp", "inl", "tpp", "ixx", "cppm"],
+    file_names: &[],
+    interpreters: &[],
+    separator: "::",
+    grammar: Some(Grammar::new(|| tree_sitter_cpp::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

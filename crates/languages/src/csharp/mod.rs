@@ -1,0 +1,15 @@
+//! C#: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "csharp",
+    title: "C#",
+    aliases: &["c#", "cs", "dotnet"],
+    extensions: &["cs", "csx"],
+    file_names: &[],
+    interpreters: &["dotnet-script"],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_c_sharp::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

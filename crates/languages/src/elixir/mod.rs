@@ -1,0 +1,15 @@
+//! Elixir: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "elixir",
+    title: "Elixir",
+    aliases: &["ex", "exs"],
+    extensions: &["ex", "exs"],
+    file_names: &["mix.lock"],
+    interpreters: &["elixir"],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_elixir::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

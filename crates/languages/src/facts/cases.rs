@@ -1,0 +1,315 @@
+//! Every language's `facts.cases`: small sources with what they say and what they do not. The support matrix is
+//! made from them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::field::{Field, Flag};
+use super::gather::{Gathered, gather};
+use super::query::{Compiled, CountKind, Role, Syntax, Told, items};
+use crate::stop::Stop;
+use crate::{Language, PARSED, syntax};
+
+/// One case: a fact, what is expected of it, a source.
+struct Case {
+    fact: String,
+    /// Says this (`+`) or does not (`-`); an empty text stands for anything at all.
+    expected: Vec<(bool, String)>,
+    source: String,
+    line: usize,
+}
+
+/// `=== fact`, then lines `+ value` and `- value`, then the source up to the next `=== `.
+fn cases(text: &str) -> Vec<Case> {
+    let mut found: Vec<Case> = Vec::new();
+    let mut heading = false;
+    for (at, line) in text.lines().enumerate() {
+        if let Some(fact) = line.strip_prefix("=== ") {
+            found.push(Case {
+                fact: fact.trim().to_owned(),
+                expected: Vec::new(),
+                source: String::new(),
+                line: at + 1,
+            });
+            heading = true;
+            continue;
+        }
+        let Some(case) = found.last_mut() else { continue };
+        let says = line
+            .strip_prefix("+ ")
+            .map(|value| (true, value))
+            .or_else(|| line.strip_prefix("- ").map(|value| (false, value)));
+        match says.or((line == "-").then_some((false, ""))) {
+            Some((says, value)) if heading => case.expected.push((says, value.trim().to_owned())),
+            _ => {
+                heading = false;
+                case.source.push_str(line);
+                case.source.push('\n');
+            }
+        }
+    }
+    found
+}
+
+/// What a source says of a fact.
+fn values(gathered: &Gathered, fact: &str) -> Vec<String> {
+    let all = gathered.facts.iter();
+    let count = |of: fn(&super::Counts) -> u16| {
+        let sum: u16 = gathered.facts.iter().filter_map(|facts| facts.counts.as_ref()).map(of).sum();
+        if sum == 0 { Vec::new() } else { vec![sum.to_string()] }
+    };
+    let flag = |flag: Flag| {
+        if gathered.facts.iter().any(|facts| facts.has(Field::Flag, flag.as_str())) {
+            vec!["yes".to_owned()]
+        } else {
+            Vec::new()
+        }
+    };
+    match fact {
+        "branches" => count(|c| c.branches),
+        "loops" => count(|c| c.loops),
+        "breaks" => count(|c| c.breaks),
+        "continues" => count(|c| c.continues),
+        "async" => flag(Flag::Async),
+        "generator" => flag(Flag::Generator),
+        "returns" => flag(Flag::Returns),
+        "doc" => all.filter_map(|facts| facts.doc.clone()).collect(),
+        "comments" => gathered.comments.iter().flatten().map(|comment| comment.text.clone()).collect(),
+        "pairs" => all
+            .flat_map(|facts| {
+                facts
+                    .calls
+                    .iter()
+                    .map(|(caller, callee)| format!("{} > {callee}", caller.as_deref().unwrap_or("")))
+            })
+            .collect(),
+        "flow" => gathered
+            .flow
+            .assignments
+            .iter()
+            .map(|a| a.targets.join(", "))
+            .chain(gathered.flow.calls.iter().map(|c| format!("{}/{}", c.callee, c.arguments.len())))
+            .collect(),
+        "reads" => {
+            let fields = [Field::Read, Field::Member];
+            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned)))
+                .collect()
+        }
+        "calls" => {
+            let fields = [Field::Call, Field::Caller];
+            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned)))
+                .collect()
+        }
+        "uses" => {
+            let fields = [Field::Use, Field::Read, Field::Write, Field::Call, Field::Param];
+            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned)))
+                .collect()
+        }
+        name => {
+            let field = Field::ALL
+                .iter()
+                .find(|field| field.name() == name)
+                .unwrap_or_else(|| panic!("no fact is called {name}"));
+            all.flat_map(|facts| facts.of(*field).map(str::to_owned)).collect()
+        }
+    }
+}
+
+fn gathered(language: &Language, compiled: &Compiled, source: &str) -> Gathered {
+    let grammar = language.grammar.as_ref().unwrap();
+    let rows = source.lines().count().max(1);
+    let stop = Stop::new(Duration::from_secs(60), &|| false);
+    syntax::with_outline(source, language.separator, grammar, &stop, |outline, nodes| {
+        let items = items(source, compiled, nodes, &stop).unwrap();
+        gather(outline, compiled, items, nodes.node(0), &[(0, rows - 1)], &stop).unwrap()
+    })
+    .unwrap()
+}
+
+fn folder(language: &Language) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(language.id)
+}
+
+/// By language and fact: whether all its cases hold, and how many of them say yes and no.
+fn judge(
+    language: &Language,
+    compiled: &Compiled,
+    text: &str,
+    wrong: &mut String,
+) -> BTreeMap<String, (usize, usize)> {
+    let mut counts: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for case in cases(text) {
+        let gathered = gathered(language, compiled, &case.source);
+        let actual = values(&gathered, &case.fact);
+        for (says, value) in &case.expected {
+            let found = if value.is_empty() { !actual.is_empty() } else { actual.contains(value) };
+            let count = counts.entry(case.fact.clone()).or_default();
+            if *says {
+                count.0 += 1
+            } else {
+                count.1 += 1
+            }
+            if found != *says {
+                let sign = if *says { '+' } else { '-' };
+                writeln!(
+                    wrong,
+                    "{}/facts.cases:{} {} {sign} {value:?}; it says {actual:?}",
+                    language.id, case.line, case.fact
+                )
+                .unwrap();
+            }
+        }
+    }
+    counts
+}
+
+#[test]
+fn every_language_says_what_its_cases_say() {
+    let mut wrong = String::new();
+    for language in PARSED {
+        let grammar = language.grammar.as_ref().unwrap();
+        let compiled = match grammar.facts() {
+            Ok(compiled) => compiled,
+            Err(error) => {
+                writeln!(wrong, "{}/facts.scm: {error}", language.id).unwrap();
+                continue;
+            }
+        };
+        let text = std::fs::read_to_string(folder(language).join("facts.cases")).unwrap_or_default();
+        judge(language, compiled, &text, &mut wrong);
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
+
+/// Columns of the published matrix.
+const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Declarations",
+        &[
+            "params",
+            "types",
+            "inferredTypes",
+            "returnTypes",
+            "decorators",
+            "modifiers",
+            "visibility",
+            "extends",
+            "implements",
+            "imports",
+            "exports",
+            "doc",
+        ],
+    ),
+    ("Behaviour", &["calls", "uses", "reads", "writes", "mutates", "aliases", "throws", "awaits", "yields"]),
+    ("Control flow", &["branches", "loops", "breaks", "continues", "async", "generator", "returns", "lint"]),
+];
+
+/// What the query of a language can tell of a column.
+fn can_tell(told: &Told, fact: &str) -> bool {
+    let syntax = match fact {
+        "branches" => Syntax::Counts(CountKind::Branches),
+        "loops" => Syntax::Counts(CountKind::Loops),
+        "breaks" => Syntax::Counts(CountKind::Breaks),
+        "continues" => Syntax::Counts(CountKind::Continues),
+        "async" => Syntax::Flag(Flag::Async),
+        "generator" => Syntax::Flag(Flag::Generator),
+        "returns" => Syntax::Flag(Flag::Returns),
+        "lint" => return told.tells(Role::Lint),
+        "doc" => return told.tells(Role::Comment) || told.tells(Role::Doc),
+        "uses" => Syntax::Fields(&[Field::Use]),
+        name => {
+            let at = Field::ALL.iter().position(|field| field.name() == name).unwrap();
+            Syntax::Fields(&Field::ALL[at..=at])
+        }
+    };
+    told.can_tell(syntax)
+}
+
+#[expect(clippy::disallowed_methods, reason = "UPDATE_DOCS=1 rewrites the matrix after a deliberate change")]
+fn updating() -> bool {
+    std::env::var_os("UPDATE_DOCS").is_some()
+}
+
+#[test]
+fn the_support_matrix_is_published() {
+    let mut wrong = String::new();
+    let mut table = String::new();
+    for (group, facts) in GROUPS {
+        write!(table, "\n### {group}\n\n| | {} |\n|---|{}\n", facts.join(" | "), "---|".repeat(facts.len()))
+            .unwrap();
+        for language in PARSED {
+            let grammar = language.grammar.as_ref().unwrap();
+            let compiled = grammar.facts().unwrap();
+            let text = std::fs::read_to_string(folder(language).join("facts.cases")).unwrap_or_default();
+            let counts = judge(language, compiled, &text, &mut String::new());
+            write!(table, "| {} |", language.title).unwrap();
+            for fact in *facts {
+                let (yes, no) = counts.get(*fact).copied().unwrap_or_default();
+                let tells = can_tell(&compiled.told, fact);
+                if tells && (yes == 0 || no == 0) {
+                    writeln!(wrong, "{}: {fact} has {yes} positive and {no} negative cases", language.id)
+                        .unwrap();
+                }
+                table.push_str(if tells { " ● |" } else { " |" });
+            }
+            table.push('\n');
+        }
+    }
+    table.push_str("\n### Lint rules by language\n\n");
+    for language in PARSED {
+        let grammar = language.grammar.as_ref().unwrap();
+        let rules = grammar.facts().unwrap().lint_rules();
+        if !rules.is_empty() {
+            writeln!(table, "- {}: {}", language.title, rules.join(", ")).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "\n{wrong}");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/facts.md");
+    let document = std::fs::read_to_string(&path).unwrap();
+    let (before, rest) = document.split_once("<!-- generated: support -->\n").unwrap();
+    let (published, after) = rest.split_once("<!-- end -->").unwrap();
+    if published != table && updating() {
+        std::fs::write(&path, format!("{before}<!-- generated: support -->\n{table}<!-- end -->{after}"))
+            .unwrap();
+        return;
+    }
+    assert!(published == table, "docs/facts.md is out of date: UPDATE_DOCS=1 cargo test support_matrix");
+}
+
+#[test]
+fn what_a_language_tells_is_known_without_its_query() {
+    for language in PARSED {
+        let grammar = language.grammar.as_ref().unwrap();
+        let fresh = super::query::FactQuery::new(grammar.facts.text());
+        let (told, compiled) = (fresh.told(), grammar.facts().unwrap());
+        for (_, facts) in GROUPS {
+            for fact in *facts {
+                assert_eq!(can_tell(told, fact), can_tell(&compiled.told, fact), "{}: {fact}", language.id);
+            }
+        }
+        let mut roles: Vec<String> = compiled.roles().map(|role| format!("{role:?}")).collect();
+        let mut by_text: Vec<String> = told.roles().iter().map(|role| format!("{role:?}")).collect();
+        roles.sort();
+        by_text.sort();
+        assert_eq!(by_text, roles, "{}", language.id);
+        assert!(!fresh.is_compiled(), "{}", language.id);
+    }
+}
+
+/// What reading the queries costs, once a process. `cargo test --lib reading_costs -- --ignored --nocapture`; this build
+/// optimises nothing of it, a release build takes about a tenth.
+#[test]
+#[ignore = "a measurement"]
+fn reading_costs() {
+    let mut all = Duration::ZERO;
+    for language in PARSED {
+        let grammar = language.grammar.as_ref().unwrap();
+        let started = std::time::Instant::now();
+        Compiled::new(&(grammar.language)(), grammar.facts.text()).unwrap();
+        all += started.elapsed();
+        println!("{:12} {:?}", language.id, started.elapsed());
+    }
+    println!("{:12} {all:?}", "all");
+}

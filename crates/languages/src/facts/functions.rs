@@ -1,0 +1,66 @@
+//! What holds of definitions: default visibility, length, and the functions of the flow with their parameters.
+
+use super::flow::FunctionSpan;
+use super::gather::{Gathering, line_number};
+use super::query::{Compiled, Item, Role};
+use super::values;
+use crate::stop::Late;
+
+/// Lines of a function above which it is too long to be read as one.
+const FUNCTION_LINES_MAX: usize = 100;
+/// What languages call the object that a method belongs to.
+const RECEIVERS: &[&str] = &["self", "cls", "this"];
+/// How often each parameter of a file may be named on average: those of functions in default values are also parameters
+/// of the functions around them. What is nested deeper loses its parameters.
+const PARAMS_TIMES_MAX: usize = 8;
+
+impl Gathering<'_> {
+    /// What holds of definitions.
+    ///
+    /// # Errors
+    /// [`Late`] when time ran out.
+    pub(super) fn definitions(&mut self, items: &[Item<'_, '_>], compiled: &Compiled) -> Result<(), Late> {
+        let outline = self.outline;
+        let starts = items.iter().filter(|item| item.role == Role::Visibility);
+        let visible: Vec<usize> = starts.map(|item| item.node.start_byte()).collect();
+        let params: Vec<&Item<'_, '_>> = items.iter().filter(|item| item.role == Role::Param).collect();
+        let mut params_left = PARAMS_TIMES_MAX * params.len();
+        for (number, definition) in outline.definitions.iter().enumerate() {
+            self.stop.step(1)?;
+            self.owner = Some(number);
+            if matches!(definition.kind, "section" | "impl" | "variable" | "module") {
+                continue;
+            }
+            let head = definition.start..definition.body.max(definition.head);
+            if let Some(default) = &compiled.told.default_visibility {
+                let first = visible.partition_point(|start| *start < head.start);
+                if visible.get(first).is_none_or(|start| *start >= head.end) {
+                    self.visible(definition.name_row, default);
+                }
+            }
+            if !definition.is_callable() {
+                continue;
+            }
+            if definition.last_row - definition.first_row >= FUNCTION_LINES_MAX {
+                self.lint(definition.name_row, "long-function");
+            }
+            // A receiver is no argument of a call: it stands before the name, or is the first parameter.
+            let named = head.start.max(definition.name_start + 1);
+            let first = params.partition_point(|item| item.node.start_byte() < named);
+            let own = params[first..].iter().take_while(|item| item.node.start_byte() < head.end);
+            let own = own.take(params_left).filter_map(|item| values::name(self.said(item)));
+            let own: Vec<String> = own.collect();
+            params_left -= own.len().min(params_left);
+            self.stop.count(own.len());
+            let own = own.into_iter().enumerate();
+            let own = own.filter(|(at, name)| *at > 0 || !RECEIVERS.contains(&name.as_str()));
+            self.flow.functions.push(FunctionSpan {
+                name: definition.name.clone(),
+                range: definition.start..definition.end,
+                start_line: line_number(definition.first_row),
+                params: own.map(|(_, name)| name).collect(),
+            });
+        }
+        Ok(())
+    }
+}

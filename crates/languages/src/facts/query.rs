@@ -1,0 +1,322 @@
+//! A language's `facts.scm`: which captures it may use, and what it finds in a tree.
+
+use std::sync::OnceLock;
+
+use tree_sitter::Node;
+
+use super::field::{Field, Flag};
+use crate::stop::{Late, Stop};
+use crate::tree_query::{Captured, Matcher, Nodes, Query, capture_names};
+
+/// Findings of one file; a generated table has no bound of its own.
+const ITEMS_MAX: usize = 500_000;
+
+macro_rules! roles {
+    ($($variant:ident $capture:literal $help:literal;)*) => {
+        /// What a capture of a `facts.scm` says of its node. A pattern may replace the node's text by
+        /// `(#set! value "…")`.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(crate) enum Role { $(#[doc = $help] $variant,)* }
+
+        impl Role {
+            fn of(capture: &str) -> Option<Self> {
+                match capture { $($capture => Some(Self::$variant),)* _ => None }
+            }
+
+            /// Whether it stands in the head of the declaration that it is about.
+            pub(crate) fn is_of_heads(self) -> bool {
+                matches!(self, Self::Visibility | Self::Modifier | Self::Decorator)
+            }
+        }
+    };
+}
+
+roles! {
+    Param "param" "A parameter's name.";
+    Type "type" "The declared type of a parameter, a field or a variable.";
+    Inferred "inferred" "The type of a value, as the value gives it away.";
+    ReturnType "return_type" "The declared type of what is returned.";
+    Returns "returns" "A place that gives a value back.";
+    Decorator "decorator" "A decorator, annotation or attribute, with or without its mark.";
+    Modifier "modifier" "A modifier.";
+    Visibility "visibility" "A visibility, by keyword or by `#set!`.";
+    Extends "extends" "A type that the definition is derived from.";
+    Implements "implements" "An interface, trait or protocol that it fulfils.";
+    Import "import" "What is imported: a path, quoted or not, lists in braces included.";
+    Export "export" "A name that is exported.";
+    Async "async" "Makes the definition around it asynchronous.";
+    Generator "generator" "Makes the definition around it a generator.";
+    Call "call" "What is called, without arguments.";
+    Arguments "arguments" "The arguments of the call in the same match.";
+    Throw "throw" "What is thrown: its name, or the expression that makes it.";
+    Await "await" "What is awaited.";
+    Yield "yield" "What is yielded; the node itself where nothing is.";
+    Target "target" "What is assigned to.";
+    Value "value" "What is assigned in the same match.";
+    Identifier "identifier" "An identifier in an expression: read, unless another capture claims it.";
+    Use "use" "An identifier elsewhere: a type's name, a label.";
+    Branch "branch" "A branch.";
+    Loop "loop" "A loop.";
+    Break "break" "A break.";
+    Continue "continue" "A continue.";
+    Return "return" "A return.";
+    Comment "comment" "A comment.";
+    Doc "doc" "A documentation string that is no comment.";
+    Lint "lint" "A broken rule; `(#set! value \"rule-name\")` names it.";
+}
+
+/// The query of a language's folder; read on first use.
+pub(crate) struct FactQuery {
+    text: &'static str,
+    told: OnceLock<Told>,
+    compiled: OnceLock<Result<Compiled, String>>,
+}
+
+impl FactQuery {
+    /// The query with this text.
+    pub(crate) const fn new(text: &'static str) -> Self {
+        Self { text, told: OnceLock::new(), compiled: OnceLock::new() }
+    }
+
+    /// What it can tell, by its text alone.
+    pub(crate) fn told(&self) -> &Told {
+        self.told.get_or_init(|| Told::new(self.text))
+    }
+
+    /// The query itself, made once.
+    pub(crate) fn compiled(
+        &self,
+        language: impl FnOnce() -> tree_sitter::Language,
+    ) -> Result<&Compiled, &str> {
+        self.compiled.get_or_init(|| Compiled::new(&language(), self.text)).as_ref().map_err(String::as_str)
+    }
+
+    /// Its text.
+    #[cfg(test)]
+    pub(crate) fn text(&self) -> &'static str {
+        self.text
+    }
+
+    /// Whether it has been made.
+    #[cfg(test)]
+    pub(super) fn is_compiled(&self) -> bool {
+        self.compiled.get().is_some()
+    }
+}
+
+/// What a query can tell.
+pub(crate) struct Told {
+    roles: Vec<Role>,
+    /// What a definition without a visibility of its own has: the line `;! default-visibility public`.
+    pub(super) default_visibility: Option<String>,
+    /// Facts that the language does not have although captures could tell them: the line `;! without mutates returns`.
+    without: Vec<String>,
+}
+
+/// A query that can be matched.
+pub(crate) struct Compiled {
+    query: Query,
+    roles: Vec<Option<Role>>,
+    /// What it can tell.
+    pub(super) told: Told,
+}
+
+impl Compiled {
+    /// Reads it; the error is for the language's maintainer.
+    pub(super) fn new(language: &tree_sitter::Language, text: &str) -> Result<Self, String> {
+        let query = Query::new(language, text)?;
+        let roles = query.capture_names().map(|name| {
+            // For the query's own predicates.
+            if name.starts_with('_') {
+                Ok(None)
+            } else {
+                Role::of(name).map(Some).ok_or(format!("unknown capture @{name}"))
+            }
+        });
+        let roles = roles.collect::<Result<_, _>>()?;
+        tracing::debug!(patterns = query.pattern_count(), "read a query of facts");
+        Ok(Self { query, roles, told: Told::new(text) })
+    }
+
+    /// Names of the rules whose breaks the query finds, sorted.
+    #[cfg(test)]
+    pub(super) fn lint_rules(&self) -> Vec<&str> {
+        let captures = |pattern: usize| {
+            let mut roles = self.roles.iter().enumerate();
+            roles.any(|(at, role)| *role == Some(Role::Lint) && self.query.captures(pattern, at))
+        };
+        let patterns = (0..self.query.pattern_count()).filter(|pattern| captures(*pattern));
+        let mut rules: Vec<&str> =
+            patterns.filter_map(|pattern| self.query.setting(pattern, "value")).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        rules
+    }
+
+    /// What its captures mean.
+    #[cfg(test)]
+    pub(super) fn roles(&self) -> impl Iterator<Item = Role> {
+        self.roles.iter().copied().flatten()
+    }
+}
+
+impl Told {
+    /// Reads captures and directives off a query's text.
+    fn new(text: &str) -> Self {
+        let mut roles: Vec<Role> = Vec::new();
+        for role in capture_names(text).into_iter().filter_map(Role::of) {
+            if !roles.contains(&role) {
+                roles.push(role);
+            }
+        }
+        let without = text.lines().filter_map(|line| line.strip_prefix(";! without "));
+        let without = without.flat_map(|names| names.split_whitespace().map(str::to_owned)).collect();
+        let directive = text.lines().find_map(|line| line.strip_prefix(";! default-visibility "));
+        let default_visibility = directive.map(|word| word.trim().to_owned());
+        Self { roles, default_visibility, without }
+    }
+
+    /// Whether the language does not have a fact that captures could tell.
+    pub(super) fn is_without(&self, fact: &str) -> bool {
+        self.without.iter().any(|name| name == fact)
+    }
+
+    /// Whether the query has a capture of this role at all.
+    pub(super) fn tells(&self, role: Role) -> bool {
+        self.roles.contains(&role) || (role == Role::Visibility && self.default_visibility.is_some())
+    }
+
+    /// The roles of its captures.
+    #[cfg(test)]
+    pub(super) fn roles(&self) -> &[Role] {
+        &self.roles
+    }
+}
+
+/// Something that the syntax of a language tells or does not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Syntax {
+    /// Values of one of these fields.
+    Fields(&'static [Field]),
+    /// How often control flow turns so.
+    Counts(CountKind),
+    /// That something holds.
+    Flag(Flag),
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountKind {
+    /// Branches.
+    Branches,
+    /// Loops.
+    Loops,
+    /// Breaks.
+    Breaks,
+    /// Continues.
+    Continues,
+}
+
+impl Told {
+    /// Whether the query can tell.
+    pub(crate) fn can_tell(&self, syntax: Syntax) -> bool {
+        let any = |roles: &[Role]| roles.iter().any(|role| self.tells(*role));
+        match syntax {
+            Syntax::Fields(fields) => {
+                let has = |field: &&Field| !self.is_without(field.name());
+                fields.iter().filter(has).any(|field| any(roles_of(*field)))
+            }
+            Syntax::Counts(CountKind::Branches) => any(&[Role::Branch]),
+            Syntax::Counts(CountKind::Loops) => any(&[Role::Loop]),
+            Syntax::Counts(CountKind::Breaks) => any(&[Role::Break]),
+            Syntax::Counts(CountKind::Continues) => any(&[Role::Continue]),
+            Syntax::Flag(flag) if self.is_without(flag.as_str()) => false,
+            Syntax::Flag(Flag::Async) => any(&[Role::Async]),
+            Syntax::Flag(Flag::Generator) => any(&[Role::Generator, Role::Yield]),
+            Syntax::Flag(Flag::Returns) => any(&[Role::Returns, Role::ReturnType]),
+            Syntax::Flag(Flag::Lint) => any(&[Role::Lint]),
+        }
+    }
+}
+
+/// The captures from which a field's values come.
+fn roles_of(field: Field) -> &'static [Role] {
+    match field {
+        Field::Param => &[Role::Param],
+        Field::Type => &[Role::Type],
+        Field::Inferred => &[Role::Inferred],
+        Field::ReturnType => &[Role::ReturnType],
+        Field::Decorator => &[Role::Decorator],
+        Field::Modifier => &[Role::Modifier],
+        Field::Visibility => &[Role::Visibility],
+        Field::Extends => &[Role::Extends],
+        Field::Implements => &[Role::Implements],
+        Field::Import => &[Role::Import],
+        Field::Export => &[Role::Export],
+        Field::Call | Field::Caller => &[Role::Call],
+        Field::Throw => &[Role::Throw],
+        Field::Await => &[Role::Await],
+        Field::Yield => &[Role::Yield],
+        Field::Read | Field::Member => &[Role::Identifier],
+        Field::Write | Field::Mutate => &[Role::Target],
+        Field::Alias => &[Role::Value],
+        Field::Use => &[Role::Use, Role::Identifier],
+        _ => &[],
+    }
+}
+
+/// One finding.
+pub(super) struct Item<'t, 'q> {
+    pub(super) role: Role,
+    pub(super) node: Node<'t>,
+    /// Replaces the node's text.
+    pub(super) set: Option<&'q str>,
+    /// Arguments of a call, or value of a target.
+    pub(super) partner: Option<Node<'t>>,
+}
+
+/// All findings in a tree, in the order of the text.
+pub(crate) struct Items<'t, 'q>(pub(super) Vec<Item<'t, 'q>>);
+
+/// Runs the query. The error is the reason why there are no facts.
+pub(crate) fn items<'t, 'q>(
+    text: &str,
+    compiled: &'q Compiled,
+    nodes: &Nodes<'t>,
+    stop: &Stop<'_>,
+) -> Result<Items<'t, 'q>, &'static str> {
+    let role_of = |captured: &Captured| compiled.roles[usize::from(captured.capture)];
+    let mut matcher = Matcher::new(&compiled.query, nodes, text, stop.deadline());
+    let mut items = Vec::new();
+    for at in 0..nodes.len() {
+        stop.step(1).map_err(|Late| "facts_timeout")?;
+        let in_time = matcher.at(at, &mut |hit| {
+            stop.count(hit.captured.len());
+            let of = |wanted: Role| {
+                let found = hit.captured.iter().find(|captured| role_of(captured) == Some(wanted));
+                found.map(|captured| nodes.node(captured.at))
+            };
+            let (arguments, value) = (of(Role::Arguments), of(Role::Value));
+            for captured in hit.captured {
+                let Some(role) = role_of(captured) else { continue };
+                let partner = match role {
+                    Role::Arguments | Role::Value => continue,
+                    Role::Call => arguments,
+                    Role::Target => value,
+                    _ => None,
+                };
+                let set = compiled.query.setting(hit.pattern, "value");
+                items.push(Item { role, node: nodes.node(captured.at), set, partner });
+            }
+        });
+        if !in_time {
+            return Err("facts_timeout");
+        }
+        if items.len() > ITEMS_MAX {
+            return Err("too_many_facts");
+        }
+    }
+    items
+        .sort_by_key(|item: &Item<'_, '_>| (item.node.start_byte(), std::cmp::Reverse(item.node.end_byte())));
+    Ok(Items(items))
+}

@@ -1,0 +1,15 @@
+//! Go: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "go",
+    title: "Go",
+    aliases: &["golang"],
+    extensions: &["go"],
+    file_names: &[],
+    interpreters: &[],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_go::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

@@ -1,0 +1,15 @@
+//! Haskell: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "haskell",
+    title: "Haskell",
+    aliases: &["hs"],
+    extensions: &["hs", "hs-boot"],
+    file_names: &[],
+    interpreters: &["runhaskell", "stack", "cabal"],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_haskell::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

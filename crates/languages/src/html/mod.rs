@@ -1,0 +1,15 @@
+//! HTML: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "html",
+    title: "HTML",
+    aliases: &["htm", "xhtml"],
+    extensions: &["html", "htm", "xhtml"],
+    file_names: &[],
+    interpreters: &[],
+    separator: " > ",
+    grammar: Some(Grammar::new(|| tree_sitter_html::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

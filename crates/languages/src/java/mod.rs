@@ -1,0 +1,15 @@
+//! Java: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "java",
+    title: "Java",
+    aliases: &[],
+    extensions: &["java"],
+    file_names: &[],
+    interpreters: &[],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_java::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

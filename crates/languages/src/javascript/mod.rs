@@ -1,0 +1,15 @@
+//! JavaScript: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "javascript",
+    title: "JavaScript",
+    aliases: &["js", "jsx", "node", "ecmascript"],
+    extensions: &["js", "mjs", "cjs", "jsx", "es6"],
+    file_names: &["jakefile"],
+    interpreters: &["node", "nodejs", "bun", "qjs"],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_javascript::LANGUAGE.into(), include_str!("definitions.scm"), concat!(include_str!("ecmascript.scm"), "\n", include_str!("facts.scm")))),
+};

@@ -1,0 +1,15 @@
+//! Kotlin: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "kotlin",
+    title: "Kotlin",
+    aliases: &["kt", "kts"],
+    extensions: &["kt", "kts"],
+    file_names: &[],
+    interpreters: &["kotlin"],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_kotlin_ng::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

@@ -1,0 +1,15 @@
+//! Lua: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "lua",
+    title: "Lua",
+    aliases: &["luau"],
+    extensions: &["lua", "rockspec"],
+    file_names: &[],
+    interpreters: &["lua", "luajit"],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_lua::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

@@ -1,0 +1,15 @@
+//! Markdown: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "markdown",
+    title: "Markdown",
+    aliases: &["md", "mdx"],
+    extensions: &["md", "markdown", "mdx", "mkd"],
+    file_names: &[],
+    interpreters: &[],
+    separator: " > ",
+    grammar: Some(Grammar::new(|| tree_sitter_md::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

@@ -1,0 +1,15 @@
+//! PHP: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "php",
+    title: "PHP",
+    aliases: &[],
+    extensions: &["php", "phtml", "php3", "php4", "php5", "php7", "inc"],
+    file_names: &[],
+    interpreters: &["php"],
+    separator: "::",
+    grammar: Some(Grammar::new(|| tree_sitter_php::LANGUAGE_PHP.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

@@ -1,0 +1,16 @@
+//! Python: how its files are known, its grammar and its queries.
+
+use crate::hazard;
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "python",
+    title: "Python",
+    aliases: &["py", "python3"],
+    extensions: &["py", "pyi", "pyw", "pyx", "pxd"],
+    file_names: &["sconstruct", "sconscript", "wscript"],
+    interpreters: &["python", "pypy", "uv", "ipython"],
+    separator: ".",
+    grammar: Some(Grammar::unless(|| tree_sitter_python::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::python)),
+};

@@ -1,0 +1,413 @@
+//! The rules in force: the product's own, a project's on top, and the index that finds them by name.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+use regex::{Regex, RegexBuilder};
+use serde::Deserialize;
+
+use super::pattern::ChainPattern;
+use super::rule::{Kind, Rule};
+use crate::ChunkLimits;
+
+/// The product's own rules, by subject.
+static DEFAULTS: &[&str] = &[
+    include_str!("rules/sources.toml"),
+    include_str!("rules/commands.toml"),
+    include_str!("rules/queries.toml"),
+    include_str!("rules/files.toml"),
+    include_str!("rules/network.toml"),
+    include_str!("rules/markup.toml"),
+    include_str!("rules/objects.toml"),
+    include_str!("rules/crypto.toml"),
+    include_str!("rules/sanitizers.toml"),
+];
+
+/// Bump when the analysis finds other things by the same rules.
+const ENGINE_VERSION: u32 = 2;
+/// Bytes of a compiled `pattern`: it counts as the first of these that it fits in, and is too large for the program beyond the
+/// last.
+const PATTERN_SIZES: [usize; 3] = [1 << 16, 1 << 18, 1 << 20];
+/// Bytes of all compiled patterns. Rules come with a repository: what they take is bounded as a whole.
+const PATTERNS_SIZE_MAX: usize = 64 << 20;
+/// What a pattern may keep of its search, in bytes, for each thread that searches by it.
+const PATTERN_CACHE_MAX: usize = 1 << 18;
+/// Bytes of the compiled names of a language.
+const WORDS_SIZE_MAX: usize = 2 << 20;
+/// Bytes of a table of rules.
+const TEXT_BYTES_MAX: usize = 256 << 10;
+/// How long the examples of a table may take.
+const PROOF_MAX: Duration = Duration::from_secs(10);
+/// Most categories: a set of them is a machine word.
+const CATEGORIES_MAX: usize = 64;
+/// Most rules of a project.
+const RULES_MAX: usize = 2000;
+
+/// A checked set of rules.
+#[derive(Debug, Clone)]
+pub struct RuleSet {
+    rules: Vec<Rule>,
+    patterns: Vec<Option<Regex>>,
+    unless: Vec<Option<Regex>>,
+    /// Of sinks: their own; of sanitizers: those they clear.
+    categories: Vec<u64>,
+    names: Vec<String>,
+    by_language: HashMap<&'static str, Index>,
+    fingerprint: [u8; 32],
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Document {
+    #[serde(default = "yes")]
+    include_defaults: bool,
+    #[serde(default)]
+    rule: Vec<Rule>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+impl RuleSet {
+    /// The product's own rules.
+    ///
+    /// # Panics
+    ///
+    /// Never in a build whose tests pass: the rules are part of it.
+    #[must_use]
+    #[expect(clippy::panic, reason = "embedded data; a test loads it")]
+    pub fn defaults() -> &'static Self {
+        static SET: LazyLock<RuleSet> = LazyLock::new(|| {
+            let mut rules = Vec::new();
+            for text in DEFAULTS {
+                rules.extend(read(text).unwrap_or_else(|error| panic!("{error}")).rule);
+            }
+            RuleSet::new(rules).unwrap_or_else(|error| panic!("{error}"))
+        });
+        &SET
+    }
+
+    /// This set with a project's rules: `[[rule]]` tables, and `include_defaults = false` to start from nothing. A
+    /// rule with a known id replaces that one.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with which rule, its own examples included: it needs one it finds and one it does not. What takes
+    /// too much room or time is refused as well, for rules come with repositories.
+    pub fn with(&self, toml_text: &str) -> Result<Self, String> {
+        self.proven_within(toml_text, PROOF_MAX)
+    }
+
+    /// As [`RuleSet::with`]; the examples may take this long.
+    pub(super) fn proven_within(&self, toml_text: &str, time: Duration) -> Result<Self, String> {
+        if toml_text.len() > TEXT_BYTES_MAX {
+            return Err(format!("{} bytes, at most {TEXT_BYTES_MAX} are read", toml_text.len()));
+        }
+        let document = read(toml_text)?;
+        if document.rule.len() > RULES_MAX {
+            return Err(format!("{} rules, at most {RULES_MAX} are possible", document.rule.len()));
+        }
+        let mut rules = if document.include_defaults { self.rules.clone() } else { Vec::new() };
+        let mut added: Vec<String> = Vec::new();
+        for rule in document.rule {
+            if added.contains(&rule.id) {
+                return Err(format!("two rules are called `{}`", rule.id));
+            }
+            added.push(rule.id.clone());
+            match rules.iter_mut().find(|known| known.id == rule.id) {
+                Some(known) => *known = rule,
+                None => rules.push(rule),
+            }
+        }
+        let set = Self::new(rules)?;
+        let until = Instant::now() + time;
+        for rule in set.rules.iter().filter(|rule| added.contains(&rule.id)) {
+            set.prove(rule, until)?;
+        }
+        Ok(set)
+    }
+
+    /// The rules, in order.
+    #[must_use]
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
+    /// Changes whenever the same file could give other findings.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 32] {
+        self.fingerprint
+    }
+
+    fn new(rules: Vec<Rule>) -> Result<Self, String> {
+        let mut names: Vec<String> = Vec::new();
+        for rule in &rules {
+            check(rule)?;
+            for category in rule.clears.iter().chain((rule.kind == Kind::Sink).then_some(&rule.category)) {
+                if !names.contains(category) {
+                    names.push(category.clone());
+                }
+            }
+        }
+        if let Some(twice) =
+            rules.iter().enumerate().find(|(at, rule)| rules[..*at].iter().any(|r| r.id == rule.id))
+        {
+            return Err(format!("two rules are called `{}`", twice.1.id));
+        }
+        if names.len() > CATEGORIES_MAX {
+            return Err(format!(
+                "{} categories of sinks, at most {CATEGORIES_MAX} are possible",
+                names.len()
+            ));
+        }
+        let bit = |category: &String| names.iter().position(|n| n == category).map_or(0, |at| 1u64 << at);
+        let categories = rules.iter().map(|rule| match rule.kind {
+            Kind::Sink => bit(&rule.category),
+            Kind::Sanitizer if rule.clears.is_empty() => u64::MAX,
+            _ => rule.clears.iter().map(bit).fold(0, |all, one| all | one),
+        });
+        let categories = categories.collect();
+        let mut room = PATTERNS_SIZE_MAX;
+        let mut compiled = |of: fn(&Rule) -> Option<&str>| -> Result<Vec<Option<Regex>>, String> {
+            rules.iter().map(|rule| compile(rule, of(rule), &mut room)).collect()
+        };
+        let patterns = compiled(|rule| rule.pattern.as_deref())?;
+        let unless = compiled(|rule| rule.unless.as_deref())?;
+        let parsed = crate::all().filter(|language| language.has_grammar());
+        let by_language = parsed.map(|language| Ok((language.id, Index::new(&rules, language.id)?)));
+        let by_language = by_language.collect::<Result<_, String>>()?;
+        let fingerprint = fingerprint(&rules)?;
+        Ok(Self { rules, patterns, unless, categories, names, by_language, fingerprint })
+    }
+
+    /// Whether a rule finds itself in its examples, and only where it should.
+    pub(super) fn prove(&self, rule: &Rule, until: Instant) -> Result<(), String> {
+        if !rule.is_proven() {
+            return Err(format!("rule `{}` needs a positive and a negative example", rule.id));
+        }
+        for (language, examples) in &rule.examples {
+            let expected = examples
+                .positive
+                .iter()
+                .map(|e| (e, true))
+                .chain(examples.negative.iter().map(|e| (e, false)));
+            for (source, found) in expected {
+                if Instant::now() >= until {
+                    return Err("the examples take too long".to_owned());
+                }
+                if self.finds(rule, language, source) != found {
+                    let says =
+                        if found { "does not find its positive" } else { "finds itself in its negative" };
+                    return Err(format!("rule `{}` {says} {language} example: {source}", rule.id));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a rule is among the findings of a source.
+    pub(super) fn finds(&self, rule: &Rule, language: &str, source: &str) -> bool {
+        let chunked = crate::chunk(source, crate::by_name(language), &ChunkLimits::default());
+        let held = super::analyse::holding(source, language, &chunked.flow, self);
+        held.into_iter().any(|held| self.rule(held).id == rule.id)
+    }
+
+    pub(super) fn rule(&self, at: usize) -> &Rule {
+        &self.rules[at]
+    }
+
+    /// The set of categories that a sink has or a sanitizer clears.
+    pub(super) fn categories(&self, at: usize) -> u64 {
+        self.categories[at]
+    }
+
+    /// The names of a set of categories.
+    pub(super) fn category_names(&self, set: u64) -> Vec<String> {
+        let held = self.names.iter().enumerate().filter(|(at, _)| set & (1 << at) != 0);
+        held.map(|(_, name)| name.clone()).collect()
+    }
+
+    pub(super) fn pattern(&self, at: usize) -> Option<&Regex> {
+        self.patterns[at].as_ref()
+    }
+
+    pub(super) fn unless(&self, at: usize) -> Option<&Regex> {
+        self.unless[at].as_ref()
+    }
+
+    pub(super) fn index(&self, language: &str) -> Option<&Index> {
+        self.by_language.get(language)
+    }
+}
+
+/// Reads a table of rules; unknown keys are named with the nearest known one.
+fn read(text: &str) -> Result<Document, String> {
+    let table: toml::Table = toml::from_str(text).map_err(|error| error.to_string())?;
+    known(table.keys(), &["include_defaults", "rule"], "the rules")?;
+    let no_rules = Vec::new();
+    for rule in table.get("rule").and_then(toml::Value::as_array).unwrap_or(&no_rules) {
+        let Some(rule) = rule.as_table() else { continue };
+        let id = rule.get("id").and_then(toml::Value::as_str).unwrap_or("without an id");
+        known(rule.keys(), Rule::KEYS, &format!("rule `{id}`"))?;
+    }
+    table.try_into().map_err(|error: toml::de::Error| error.to_string())
+}
+
+fn known<'k>(keys: impl IntoIterator<Item = &'k String>, all: &[&str], place: &str) -> Result<(), String> {
+    let Some(key) = keys.into_iter().find(|key| !all.contains(&key.as_str())) else { return Ok(()) };
+    let nearest = all.iter().max_by(|a, b| strsim::jaro(a, key).total_cmp(&strsim::jaro(b, key)));
+    Err(format!("unknown key `{key}` in {place}; did you mean `{}`?", nearest.unwrap_or(&"rule")))
+}
+
+/// What the type of a rule does not say.
+fn check(rule: &Rule) -> Result<(), String> {
+    let wrong = |what: String| Err(format!("rule `{}`: {what}", rule.id));
+    if rule.id.is_empty() || rule.name.is_empty() || rule.category.is_empty() {
+        return wrong("id, name and category must not be empty".to_owned());
+    }
+    if !(0.0..=1.0).contains(&rule.confidence) {
+        return wrong(format!("confidence {} is not between 0 and 1", rule.confidence));
+    }
+    for language in rule.languages.iter().chain(rule.examples.keys()) {
+        if crate::by_name(language).is_none_or(|known| known.id != *language) {
+            return wrong(format!(
+                "unknown language `{language}`, the nearest are {:?}",
+                crate::nearest(language)
+            ));
+        }
+    }
+    if let Some(language) = rule.examples.keys().find(|language| !rule.speaks(language)) {
+        return wrong(format!("it has an example in {language}, which is not among its languages"));
+    }
+    let only = |given: bool, key: &str, kinds: &[Kind]| match given && !kinds.contains(&rule.kind) {
+        true => wrong(format!("`{key}` has no meaning here")),
+        false => Ok(()),
+    };
+    only(!rule.reads.is_empty(), "reads", &[Kind::Source])?;
+    only(!rule.targets.is_empty(), "targets", &[Kind::Sink])?;
+    only(!rule.keywords.is_empty(), "keywords", &[Kind::Sink])?;
+    only(rule.fills.is_some(), "fills", &[Kind::Source])?;
+    only(rule.argument.is_some(), "argument", &[Kind::Sink])?;
+    only(rule.receiver, "receiver", &[Kind::Sink])?;
+    only(!rule.clears.is_empty(), "clears", &[Kind::Sanitizer])?;
+    if [&rule.calls, &rule.reads, &rule.targets, &rule.keywords].iter().all(|patterns| patterns.is_empty()) {
+        return wrong("it matches nothing: give `calls`, `reads`, `targets` or `keywords`".to_owned());
+    }
+    Ok(())
+}
+
+/// A pattern, whose size is taken from `room`.
+fn compile(rule: &Rule, pattern: Option<&str>, room: &mut usize) -> Result<Option<Regex>, String> {
+    let Some(pattern) = pattern else { return Ok(None) };
+    let mut refused = String::new();
+    for size in PATTERN_SIZES {
+        let mut regex = RegexBuilder::new(pattern);
+        regex.case_insensitive(true).size_limit(size).dfa_size_limit(PATTERN_CACHE_MAX);
+        match regex.build() {
+            Ok(regex) => {
+                let left = room.checked_sub(size);
+                *room =
+                    left.ok_or_else(|| format!("rule `{}`: the patterns are too large together", rule.id))?;
+                return Ok(Some(regex));
+            }
+            Err(error) => refused = format!("rule `{}`: {error}", rule.id),
+        }
+    }
+    Err(refused)
+}
+
+fn fingerprint(rules: &[Rule]) -> Result<[u8; 32], String> {
+    let canonical: BTreeMap<&str, &Rule> = rules.iter().map(|rule| (rule.id.as_str(), rule)).collect();
+    let bytes = serde_json::to_vec(&(ENGINE_VERSION, canonical)).map_err(|error| error.to_string())?;
+    Ok(*blake3::hash(&bytes).as_bytes())
+}
+
+/// The rules of one language by the names that they are found by.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Index {
+    pub(super) calls: Names,
+    pub(super) reads: Names,
+    pub(super) targets: Names,
+    /// Word to rules.
+    pub(super) keywords: HashMap<Box<str>, Vec<usize>>,
+    /// Holds where a text may have something that is read, or a keyword.
+    words: Option<Regex>,
+}
+
+/// Patterns by their last name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Names(HashMap<Box<str>, Vec<Entry>>);
+
+/// A pattern and its rule.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    pub(super) rule: usize,
+    pub(super) pattern: ChainPattern,
+    /// It ends with `*`: it is found by a name that is not the chain's last.
+    open: bool,
+}
+
+impl Index {
+    fn new(rules: &[Rule], language: &str) -> Result<Self, String> {
+        let mut index = Self::default();
+        let mut words: Vec<String> = Vec::new();
+        for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.speaks(language)) {
+            let of = |error| format!("rule `{}`: {error}", rule.id);
+            for text in &rule.calls {
+                index.calls.add(at, text).map_err(of)?;
+            }
+            for text in &rule.targets {
+                index.targets.add(at, text).map_err(of)?;
+            }
+            for text in &rule.reads {
+                let pattern = index.reads.add(at, text).map_err(of)?;
+                words.push(regex::escape(pattern.longest()));
+            }
+            for word in &rule.keywords {
+                index.keywords.entry(word.as_str().into()).or_default().push(at);
+                words.push(regex::escape(word));
+            }
+        }
+        words.sort();
+        words.dedup();
+        if !words.is_empty() {
+            let words = RegexBuilder::new(&words.join("|")).size_limit(WORDS_SIZE_MAX).build();
+            index.words = Some(words.map_err(|error| format!("the names that are read: {error}"))?);
+        }
+        Ok(index)
+    }
+
+    /// Whether a text may hold anything that is read; cheap.
+    pub(super) fn may_read(&self, text: &str) -> bool {
+        self.words.as_ref().is_some_and(|words| words.is_match(text))
+    }
+}
+
+impl Names {
+    fn add(&mut self, rule: usize, text: &str) -> Result<ChainPattern, String> {
+        let pattern = ChainPattern::parse(text)?;
+        let (key, open) = pattern.key();
+        let entry = Entry { rule, pattern: pattern.clone(), open };
+        self.0.entry(key.into()).or_default().push(entry);
+        Ok(pattern)
+    }
+
+    /// The patterns that are found by a name.
+    pub(super) fn by(&self, name: &str) -> &[Entry] {
+        self.0.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The rules whose pattern a chain with `.` matches, each once.
+    pub(super) fn of_chain(&self, chain: &str, found: &mut Vec<usize>) {
+        for (nth, part) in chain.rsplit('.').enumerate() {
+            for entry in self.by(part) {
+                let fits = if nth == 0 { !entry.open } else { entry.open };
+                if fits && !found.contains(&entry.rule) && entry.pattern.matches(chain.rsplit('.')) {
+                    found.push(entry.rule);
+                }
+            }
+        }
+    }
+}

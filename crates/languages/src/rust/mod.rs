@@ -1,0 +1,15 @@
+//! Rust: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "rust",
+    title: "Rust",
+    aliases: &["rs"],
+    extensions: &["rs"],
+    file_names: &[],
+    interpreters: &["rust-script"],
+    separator: "::",
+    grammar: Some(Grammar::new(|| tree_sitter_rust::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

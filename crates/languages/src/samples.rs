@@ -1,0 +1,61 @@
+//! Every language's `sample.txt` gives the chunks of its `sample.chunks`.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use super::{ChunkLimits, Chunked, How, PARSED, chunk};
+
+/// Small, so that short samples are split and merged.
+const LIMITS: ChunkLimits = ChunkLimits {
+    chars_target: 160,
+    chars_max: 320,
+    chunks_max: 100,
+    parse_timeout: std::time::Duration::from_secs(60),
+    facts: true,
+};
+
+fn listing(chunked: &Chunked) -> String {
+    let mut listing = String::new();
+    for chunk in &chunked.chunks {
+        write!(listing, "{}-{} {}", chunk.start_line, chunk.end_line, chunk.kind).unwrap();
+        if let Some(name) = &chunk.name {
+            write!(listing, " `{name}`").unwrap();
+        }
+        writeln!(listing, " defines [{}]", chunk.defines.join(", ")).unwrap();
+        if let Some(signature) = &chunk.signature {
+            writeln!(listing, "    {signature}").unwrap();
+        }
+    }
+    listing
+}
+
+#[test]
+fn every_language_is_chunked_as_its_sample_says() {
+    let mut wrong = String::new();
+    for language in PARSED {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(language.id);
+        let sample = std::fs::read_to_string(folder.join("sample.txt")).unwrap_or_default();
+        let expected = std::fs::read_to_string(folder.join("sample.chunks")).unwrap_or_default();
+        let chunked = chunk(&sample, Some(language), &LIMITS);
+        assert_eq!(chunked.how, How::Syntax, "{}", language.id);
+        let actual = listing(&chunked);
+        if actual != expected || actual.is_empty() {
+            writeln!(wrong, "=== {}\n{actual}", language.id).unwrap();
+        }
+    }
+    assert!(wrong.is_empty(), "these differ from their sample.chunks:\n{wrong}");
+}
+
+#[test]
+fn chunks_are_the_same_after_they_were_sent_to_another_process() {
+    for language in PARSED {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(language.id);
+        let sample = std::fs::read_to_string(folder.join("sample.txt")).unwrap();
+        for text in [sample.as_str(), "", "\n\n", "x"] {
+            let chunked = chunk(text, Some(language), &LIMITS);
+            let sent = postcard::to_stdvec(&chunked).unwrap();
+            let received: Chunked = postcard::from_bytes(&sent).unwrap();
+            assert_eq!(received.with_text(text), Some(chunked), "{}", language.id);
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Scala: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "scala",
+    title: "Scala",
+    aliases: &[],
+    extensions: &["scala", "sc", "sbt"],
+    file_names: &[],
+    interpreters: &["scala", "amm", "scala-cli"],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_scala::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

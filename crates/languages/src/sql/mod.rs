@@ -1,0 +1,15 @@
+//! SQL: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "sql",
+    title: "SQL",
+    aliases: &["postgresql", "mysql", "sqlite", "ddl"],
+    extensions: &["sql", "ddl", "pgsql", "psql"],
+    file_names: &[],
+    interpreters: &[],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_sequel::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

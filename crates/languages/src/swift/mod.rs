@@ -1,0 +1,15 @@
+//! Swift: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "swift",
+    title: "Swift",
+    aliases: &[],
+    extensions: &["swift"],
+    file_names: &[],
+    interpreters: &["swift"],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_swift::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

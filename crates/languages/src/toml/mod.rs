@@ -1,0 +1,15 @@
+//! TOML: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "toml",
+    title: "TOML",
+    aliases: &[],
+    extensions: &["toml"],
+    file_names: &["cargo.lock", "poetry.lock", "uv.lock", "pdm.lock", "pipfile"],
+    interpreters: &[],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_toml_ng::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"))),
+};

@@ -1,0 +1,178 @@
+//! The nodes of a tree in one list, so that looking at a child or a sibling is looking into an array.
+
+use std::time::Instant;
+
+use tree_sitter::Node;
+
+/// Where a node stands in [`Nodes`].
+pub(crate) type Position = u32;
+
+/// Stands for no node.
+pub(super) const NONE: Position = Position::MAX;
+/// The kind id of what the grammar could not read.
+const ERROR_KIND: u16 = u16::MAX;
+/// Nodes between two looks at the clock.
+const NODES_A_LOOK: usize = 4096;
+
+/// A node with its place in the tree.
+pub(super) struct Placed<'t> {
+    pub(super) node: Node<'t>,
+    pub(super) kind: u16,
+    /// Id of the field it stands in, or 0.
+    pub(super) field: u16,
+    pub(super) named: bool,
+    /// One past its last descendant.
+    pub(super) end: Position,
+    parent: Position,
+    /// The first named one of it and the siblings behind it, or none.
+    pub(super) next_named: Position,
+    /// The last of its children that is named, or 0 where there is none.
+    last_named_child: Position,
+}
+
+impl Placed<'_> {
+    pub(super) fn is_error(&self) -> bool {
+        self.kind == ERROR_KIND
+    }
+}
+
+/// The visible nodes of a tree, each before its children.
+pub(crate) struct Nodes<'t>(Vec<Placed<'t>>);
+
+impl<'t> Nodes<'t> {
+    /// Lists them, or nothing when that takes longer than until `deadline`.
+    pub(crate) fn new(root: Node<'t>, deadline: Instant) -> Option<Self> {
+        let mut nodes: Vec<Placed<'t>> = Vec::new();
+        let mut cursor = root.walk();
+        let mut parent = NONE;
+        loop {
+            if nodes.len() % NODES_A_LOOK == NODES_A_LOOK - 1 && Instant::now() > deadline {
+                return None;
+            }
+            let at = Position::try_from(nodes.len()).ok().filter(|at| *at != NONE)?;
+            let node = cursor.node();
+            let field = cursor.field_id().map_or(0, u16::from);
+            let named = node.is_named();
+            if named && let Some(parent) = nodes.get_mut(parent as usize) {
+                parent.last_named_child = at;
+            }
+            nodes.push(Placed {
+                node,
+                kind: node.kind_id(),
+                field,
+                named,
+                end: at + 1,
+                parent,
+                next_named: NONE,
+                last_named_child: 0,
+            });
+            if cursor.goto_first_child() {
+                parent = at;
+                continue;
+            }
+            while !cursor.goto_next_sibling() {
+                if !cursor.goto_parent() {
+                    note_next_named(&mut nodes);
+                    return Some(Self(nodes));
+                }
+                let end = nodes.len() as Position;
+                nodes[parent as usize].end = end;
+                parent = nodes[parent as usize].parent;
+            }
+        }
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> Position {
+        self.0.len() as Position
+    }
+
+    /// The node at a position.
+    pub(crate) fn node(&self, at: Position) -> Node<'t> {
+        self.0[at as usize].node
+    }
+
+    /// Its kind.
+    pub(crate) fn kind(&self, at: Position) -> u16 {
+        self.0[at as usize].kind
+    }
+
+    /// One past the last of its descendants.
+    pub(crate) fn end(&self, at: Position) -> Position {
+        self.0[at as usize].end
+    }
+
+    /// What it says.
+    pub(super) fn text<'x>(&self, at: Position, text: &'x str) -> &'x str {
+        text.get(self.node(at).byte_range()).unwrap_or_default()
+    }
+
+    pub(super) fn get(&self, at: Position) -> &Placed<'t> {
+        &self.0[at as usize]
+    }
+
+    /// Its parent; of the root, no node.
+    pub(super) fn parent(&self, at: Position) -> Position {
+        self.get(at).parent
+    }
+
+    /// Whether it stands in what the grammar could not read.
+    pub(super) fn is_in_error(&self, at: Position) -> bool {
+        self.0.get(self.get(at).parent as usize).is_some_and(Placed::is_error)
+    }
+
+    /// One past the last of its siblings.
+    pub(super) fn siblings_end(&self, at: Position) -> Position {
+        self.0.get(self.get(at).parent as usize).map_or(at + 1, |parent| parent.end)
+    }
+
+    /// Whether a named sibling follows it.
+    pub(super) fn has_later_named_sibling(&self, at: Position) -> bool {
+        self.0.get(self.get(at).parent as usize).is_some_and(|parent| parent.last_named_child > at)
+    }
+
+    /// Positions of its children.
+    pub(super) fn children(&self, at: Position) -> impl Iterator<Item = Position> {
+        let end = self.get(at).end;
+        let mut next = at + 1;
+        std::iter::from_fn(move || {
+            let child = (next < end).then_some(next)?;
+            next = self.get(child).end;
+            Some(child)
+        })
+    }
+}
+
+#[cfg(test)]
+impl<'t> Nodes<'t> {
+    /// Nodes of these kinds and fields at these depths, the root's being 0; all of them say what `node` says.
+    pub(super) fn made(node: Node<'t>, made: &[(usize, u16, u16)]) -> Self {
+        let mut nodes: Vec<Placed<'t>> = Vec::new();
+        let mut open: Vec<usize> = Vec::new();
+        for (at, &(depth, kind, field)) in made.iter().enumerate() {
+            open.drain(depth..).for_each(|done| nodes[done].end = at as Position);
+            let parent = open.last().map_or(NONE, |parent| *parent as Position);
+            let named = node.language().node_kind_is_named(kind);
+            if named && let Some(parent) = nodes.get_mut(parent as usize) {
+                parent.last_named_child = at as Position;
+            }
+            let (end, last_named_child, next_named) = (made.len() as Position, 0, NONE);
+            nodes.push(Placed { node, kind, field, named, end, parent, next_named, last_named_child });
+            open.push(at);
+        }
+        note_next_named(&mut nodes);
+        Self(nodes)
+    }
+}
+
+fn note_next_named(nodes: &mut [Placed<'_>]) {
+    // By parent: its first named child behind the one that is looked at.
+    let mut first_named = vec![NONE; nodes.len()];
+    for at in (1..nodes.len()).rev() {
+        let parent = nodes[at].parent as usize;
+        if nodes[at].named {
+            first_named[parent] = at as Position;
+        }
+        nodes[at].next_named = first_named[parent];
+    }
+}

@@ -1,0 +1,15 @@
+//! TSX: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "tsx",
+    title: "TSX",
+    aliases: &["typescriptreact"],
+    extensions: &["tsx"],
+    file_names: &[],
+    interpreters: &[],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_typescript::LANGUAGE_TSX.into(), include_str!("../typescript/definitions.scm"), concat!(include_str!("../javascript/ecmascript.scm"), "\n", include_str!("../typescript/facts.scm")))),
+};

@@ -1,0 +1,15 @@
+//! TypeScript: how its files are known, its grammar and its queries.
+
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "typescript",
+    title: "TypeScript",
+    aliases: &["ts"],
+    extensions: &["ts", "mts", "cts"],
+    file_names: &[],
+    interpreters: &["deno", "ts-node", "tsx"],
+    separator: ".",
+    grammar: Some(Grammar::new(|| tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(), include_str!("definitions.scm"), concat!(include_str!("../javascript/ecmascript.scm"), "\n", include_str!("facts.scm")))),
+};

@@ -1,0 +1,16 @@
+//! YAML: how its files are known, its grammar and its queries.
+
+use crate::hazard;
+use crate::language::{Grammar, Language};
+
+/// The registry's entry.
+pub(super) static LANGUAGE: Language = Language {
+    id: "yaml",
+    title: "YAML",
+    aliases: &["yml"],
+    extensions: &["yaml", "yml"],
+    file_names: &[".clang-format", ".clang-tidy", ".gemrc", "pubspec.lock", "pnpm-lock.yaml", "yarn.lock"],
+    interpreters: &[],
+    separator: ".",
+    grammar: Some(Grammar::unless(|| tree_sitter_yaml::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::yaml)),
+};

@@ -1,0 +1,264 @@
+//! A child that answers requests, one at a time, over its standard streams: a frame each, four bytes of length and the
+//! bytes. Whoever wrote the program, its answers are bounded in length and in time.
+
+use std::io::{self, Read, Write};
+use std::process::{ChildStdin, ChildStdout, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::Errno;
+use rustix::process::Signal;
+
+use super::{DRAIN, Group, Output, Program, not_started, tail};
+use contract::Fault;
+
+/// Bytes of a frame's length.
+const HEAD: usize = 4;
+/// Between looks whether the answer is still wanted.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// What is read at once.
+const BLOCK: usize = 64 * 1024;
+
+/// A child that has answered everything so far. Dropped, it is killed with everything that it started.
+pub struct Worker {
+    group: Group,
+    input: ChildStdin,
+    output: ChildStdout,
+    errors: Receiver<Vec<u8>>,
+}
+
+/// Why there is no answer. The child cannot be asked again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Broken {
+    /// It ended, or closed its streams.
+    Ended,
+    /// It answers more than it may.
+    TooMuch,
+    /// Its time is over.
+    Late,
+    /// Nobody wants the answer any more.
+    Cancelled,
+}
+
+impl Worker {
+    /// Starts the program.
+    ///
+    /// # Errors
+    /// As [`Program::run`].
+    pub fn start(program: Program) -> Result<Self, Fault> {
+        let name = program.name();
+        let mut group =
+            Group::start(program.command, Stdio::piped()).map_err(|error| not_started(&name, error))?;
+        let errors = tail(group.child.stderr.take());
+        let streams = group.child.stdin.take().zip(group.child.stdout.take());
+        let (input, output) =
+            streams.ok_or_else(|| not_started(&name, io::Error::other("it has no streams")))?;
+        let set = |flags: rustix::io::Result<OFlags>, fd| {
+            flags.and_then(|flags| fcntl_setfl(fd, flags | OFlags::NONBLOCK))
+        };
+        set(fcntl_getfl(&input), rustix::fd::AsFd::as_fd(&input))
+            .and_then(|()| set(fcntl_getfl(&output), rustix::fd::AsFd::as_fd(&output)))
+            .map_err(|error| not_started(&name, error.into()))?;
+        Ok(Self { group, input, output, errors })
+    }
+
+    /// The number of the process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.group.child.id()
+    }
+
+    /// Sends a request and waits for its answer, of at most `answer_bytes_max`. Blocks; `cancelled` is asked every few
+    /// milliseconds.
+    ///
+    /// # Errors
+    /// [`Broken`]; then the child is of no use any more.
+    pub fn ask(
+        &mut self,
+        request: &[u8],
+        answer_bytes_max: usize,
+        deadline: Instant,
+        cancelled: &dyn Fn() -> bool,
+    ) -> Result<Vec<u8>, Broken> {
+        let head = u32::try_from(request.len()).map_err(|_| Broken::Ended)?.to_le_bytes();
+        let (mut head, mut body) = (&head[..], request);
+        let mut answer = Vec::new();
+        loop {
+            if cancelled() {
+                return Err(Broken::Cancelled);
+            }
+            if Instant::now() >= deadline {
+                return Err(Broken::Late);
+            }
+            self.wait(!body.is_empty() || !head.is_empty()).map_err(|_| Broken::Ended)?;
+            for part in [&mut head, &mut body] {
+                if !send(&mut self.input, part)? {
+                    break;
+                }
+            }
+            if let Some(length) = receive(&mut self.output, &mut answer, answer_bytes_max)?
+                && answer.len() == HEAD + length
+            {
+                answer.drain(..HEAD);
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// Until there is something to read, or room to write where that is wanted, or a few milliseconds are over.
+    fn wait(&self, to_write: bool) -> rustix::io::Result<()> {
+        let out = PollFd::new(&self.output, PollFlags::IN);
+        let outcome = match to_write {
+            true => poll(&mut [out, PollFd::new(&self.input, PollFlags::OUT)], Some(&LOOK)),
+            false => poll(&mut [out], Some(&LOOK)),
+        };
+        match outcome {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Ends it, and says how it ended: by itself a moment ago, or now.
+    #[must_use]
+    pub fn end(mut self) -> Option<Output> {
+        let deadline = Instant::now() + Duration::from_millis(200);
+        while !self.group.ended() && Instant::now() < deadline {
+            std::thread::sleep(super::POLL);
+        }
+        let status = self.group.reap().ok()?;
+        let stderr = self.errors.recv_timeout(DRAIN).unwrap_or_default();
+        Some(Output { status, stdout: Vec::new(), stderr })
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        if !self.group.reaped {
+            self.group.signal(Signal::KILL);
+            // It fails only for what is gone already.
+            let _ = self.group.reap();
+        }
+    }
+}
+
+/// Writes what there is room for; whether that was all.
+fn send(input: &mut ChildStdin, part: &mut &[u8]) -> Result<bool, Broken> {
+    while !part.is_empty() {
+        match input.write(part) {
+            Ok(sent @ 1..) => *part = &part[sent..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => return Err(Broken::Ended),
+        }
+    }
+    Ok(true)
+}
+
+/// Reads what is there; the length of the answer once that is known.
+fn receive(
+    output: &mut ChildStdout,
+    answer: &mut Vec<u8>,
+    bytes_max: usize,
+) -> Result<Option<usize>, Broken> {
+    let mut block = [0; BLOCK];
+    loop {
+        let length = answer.first_chunk::<HEAD>().map(|head| u32::from_le_bytes(*head) as usize);
+        if length.is_some_and(|length| length > bytes_max) {
+            return Err(Broken::TooMuch);
+        }
+        let wanted = length.map_or(HEAD, |length| HEAD + length) - answer.len();
+        if wanted == 0 {
+            return Ok(length);
+        }
+        match output.read(&mut block[..wanted.min(BLOCK)]) {
+            Ok(read @ 1..) => answer.extend(&block[..read]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(0) | Err(_) => return Err(Broken::Ended),
+        }
+    }
+}
+
+/// The other side, in the child: answers each request that comes on the standard input, until it is closed.
+///
+/// # Errors
+/// When the streams fail, or a request is longer than `request_bytes_max`.
+pub fn answer_all(request_bytes_max: usize, mut answer: impl FnMut(&[u8]) -> Vec<u8>) -> io::Result<()> {
+    let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
+    let mut request = Vec::new();
+    loop {
+        let mut head = [0; HEAD];
+        match input.read_exact(&mut head) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+            Err(error) => return Err(error),
+        }
+        let length = u32::from_le_bytes(head) as usize;
+        if length > request_bytes_max {
+            return Err(io::Error::other("the request is too long"));
+        }
+        request.resize(length, 0);
+        input.read_exact(&mut request)?;
+        let answer = answer(&request);
+        let length = u32::try_from(answer.len()).map_err(io::Error::other)?;
+        output.write_all(&length.to_le_bytes())?;
+        output.write_all(&answer)?;
+        output.flush()?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// A worker that is a shell script.
+    fn worker(script: &str) -> Worker {
+        Worker::start(Program::new("sh").args(["-c", script])).unwrap()
+    }
+
+    fn ask(worker: &mut Worker, request: &[u8], limit: Duration) -> Result<Vec<u8>, Broken> {
+        worker.ask(request, 1 << 20, Instant::now() + limit, &|| false)
+    }
+
+    #[test]
+    fn what_is_asked_is_answered_whole_and_again() {
+        // `cat` answers a frame with itself; what is sent is more than a pipe holds.
+        let mut echo = worker("exec cat");
+        for length in [0, 1, 1 << 20, 3] {
+            let request: Vec<u8> = (0..length).map(|at: usize| (at % 251) as u8).collect();
+            assert!(ask(&mut echo, &request, LONG).unwrap() == request, "{length}");
+        }
+    }
+
+    #[test]
+    fn a_child_that_does_not_answer_is_given_up() {
+        let ended = Err(Broken::Ended);
+        assert_eq!(ask(&mut worker("exit 0"), b"ask", LONG), ended);
+        assert_eq!(ask(&mut worker("kill -s SEGV $$"), b"ask", LONG), ended);
+        assert_eq!(ask(&mut worker("exec >&-; sleep 60"), b"ask", LONG), ended);
+        let much = ask(&mut worker(r"printf '\377\377\377\377much'; sleep 60"), b"ask", LONG);
+        assert_eq!(much, Err(Broken::TooMuch));
+        let short = Duration::from_millis(200);
+        assert_eq!(ask(&mut worker("sleep 60"), b"ask", short), Err(Broken::Late));
+        assert_eq!(
+            ask(&mut worker(r"printf '\011\000\000\000half'; sleep 60"), b"ask", short),
+            Err(Broken::Late)
+        );
+        // It does not even read.
+        assert_eq!(ask(&mut worker("sleep 60"), &vec![0; 1 << 20], short), Err(Broken::Late));
+        let cancelled = worker("sleep 60").ask(b"ask", 10, Instant::now() + LONG, &|| true);
+        assert_eq!(cancelled, Err(Broken::Cancelled));
+    }
+
+    #[test]
+    fn it_tells_how_a_child_ended() {
+        let mut talks = worker("echo it went wrong >&2; exit 3");
+        assert_eq!(ask(&mut talks, b"ask", LONG), Err(Broken::Ended));
+        let output = talks.end().unwrap();
+        assert_eq!((output.status.code(), output.stderr_tail(1).as_str()), (Some(3), "it went wrong"));
+    }
+}

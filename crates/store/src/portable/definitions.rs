@@ -1,0 +1,95 @@
+//! What chunks define, in a portable file.
+
+use std::collections::HashSet;
+
+use rusqlite::{Row, params};
+
+use super::reader::Reader;
+use super::writer::{Writer, json};
+use crate::postgres::OrFault;
+use crate::{DefinitionRow, Within};
+use contract::Fault;
+
+const ROW: &str = "d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, d.start_line, \
+    d.end_line, d.exported, d.ids";
+
+impl Writer {
+    pub(super) fn put_definitions(&self, definitions: &[DefinitionRow]) -> Result<(), Fault> {
+        let mut statement = self.connection.prepare_cached(
+            "INSERT INTO definitions (chunk_id, ordinal, name, qualified, kind, signature, line, name_column, start_line, end_line, \
+             exported, ids) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+        ).or_fault()?;
+        for one in definitions {
+            let ids = one.ids.as_ref().map(json).transpose()?;
+            statement
+                .execute(params![
+                    one.chunk_id,
+                    one.ordinal,
+                    one.name,
+                    one.qualified,
+                    one.kind,
+                    one.signature,
+                    one.line,
+                    one.column,
+                    one.start_line,
+                    one.end_line,
+                    one.exported,
+                    ids
+                ])
+                .or_fault()?;
+        }
+        Ok(())
+    }
+}
+
+impl Reader {
+    pub(crate) fn definitions(&self, chunk_ids: &[i64]) -> Result<Vec<DefinitionRow>, Fault> {
+        let text = format!(
+            "SELECT {ROW} FROM definitions d WHERE d.chunk_id IN (SELECT value FROM json_each(?1)) ORDER BY d.chunk_id, d.ordinal"
+        );
+        self.rows(&text, [json(&chunk_ids)?], decode)
+    }
+
+    pub(crate) fn named(
+        &self,
+        ids: &[i64],
+        within: &Within,
+        limit: i64,
+    ) -> Result<Vec<DefinitionRow>, Fault> {
+        let mut chunks = self.chunks_with(ids, false)?;
+        let listed = match within {
+            Within::Everything => None,
+            Within::These(these) => Some(these.clone()),
+            Within::Where(filter) => match self.within(filter)? {
+                Within::These(these) => Some(these),
+                _ => None,
+            },
+        };
+        if let Some(listed) = listed {
+            let listed: HashSet<i64> = listed.into_iter().collect();
+            chunks.retain(|id| listed.contains(id));
+        }
+        chunks.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        self.definitions(&chunks)
+    }
+}
+
+/// Of a row that begins with [`ROW`].
+fn decode(row: &Row<'_>) -> rusqlite::Result<DefinitionRow> {
+    let ids: Option<String> = row.get(11)?;
+    Ok(DefinitionRow {
+        chunk_id: row.get(0)?,
+        ordinal: row.get(1)?,
+        name: row.get(2)?,
+        qualified: row.get(3)?,
+        kind: row.get(4)?,
+        signature: row.get(5)?,
+        line: row.get(6)?,
+        column: row.get(7)?,
+        start_line: row.get(8)?,
+        end_line: row.get(9)?,
+        exported: row.get(10)?,
+        // A foreign list of something else holds nothing.
+        ids: ids.map(|ids| serde_json::from_str(&ids).unwrap_or_default()),
+    })
+}

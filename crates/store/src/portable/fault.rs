@@ -1,0 +1,46 @@
+//! What SQLite's errors mean to a client.
+
+use rusqlite::ErrorCode as Sqlite;
+
+use contract::{ErrorCode, Fault};
+
+use crate::postgres::OrFault;
+
+impl<T> OrFault<T> for Result<T, rusqlite::Error> {
+    fn or_fault(self) -> Result<T, Fault> {
+        self.map_err(fault)
+    }
+}
+
+/// What callers are told of an error of SQLite.
+pub(super) fn fault(error: rusqlite::Error) -> Fault {
+    let fault = match error.sqlite_error_code() {
+        Some(Sqlite::OperationInterrupted) => {
+            Fault::new(ErrorCode::Cancelled, "The work on the portable file was cancelled.")
+        }
+        Some(Sqlite::DiskFull) => {
+            Fault::new(ErrorCode::StorageUnavailable, "The disk of the portable file is full.")
+                .with_hint("Free disk space and run again; the file that was there is whole.")
+        }
+        Some(
+            Sqlite::SystemIoFailure
+            | Sqlite::PermissionDenied
+            | Sqlite::ReadOnly
+            | Sqlite::CannotOpen
+            | Sqlite::DatabaseBusy
+            | Sqlite::DatabaseLocked,
+        ) => Fault::new(ErrorCode::StorageUnavailable, "The portable file cannot be read or written.")
+            .with_hint("Check its folder, its permissions and the disk."),
+        Some(Sqlite::DatabaseCorrupt | Sqlite::NotADatabase | Sqlite::TooBig | Sqlite::SchemaChanged) => {
+            damaged("its pages are damaged")
+        }
+        _ => damaged("its content is malformed"),
+    };
+    fault.with_source(error)
+}
+
+/// A file that is no whole portable index; `why` completes a sentence.
+pub(super) fn damaged(why: &str) -> Fault {
+    Fault::new(ErrorCode::SchemaValidationFailed, format!("The file is no usable portable index: {why}."))
+        .with_hint("Build it again with `build_sqlite_index`, or copy it again from where it was made.")
+}

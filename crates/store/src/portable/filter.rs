@@ -1,0 +1,249 @@
+//! Filters over a portable file: each test is the set of chunks that pass it, and sets are joined as the filter says.
+//!
+//! What is not known fulfils no test, so that two truth values say what SQL says with three.
+
+use std::collections::HashSet;
+
+use regex::Regex;
+use rusqlite::params;
+
+use super::reader::Reader;
+use super::writer::json;
+use crate::postgres::OrFault;
+use crate::{Counted, Filter, Test, Within, Words};
+use contract::{ErrorCode, Fault};
+
+pub(super) type Set = HashSet<i64>;
+
+/// What tests of files look at.
+struct FileFacts {
+    id: i64,
+    repository_id: i64,
+    path: String,
+    language: Option<String>,
+    extension: Option<String>,
+    mode: String,
+    last_author: Option<String>,
+    last_modified_s: Option<i64>,
+    churn: Option<i64>,
+    meta: Vec<String>,
+}
+
+/// Longest program of a regular expression; ours are far shorter.
+const REGEX_BYTES_MAX: usize = 10 * 1024 * 1024;
+
+impl Reader {
+    pub(crate) fn within(&self, filter: &Filter) -> Result<Within, Fault> {
+        if filter.is_empty() {
+            return Ok(Within::Everything);
+        }
+        let all: Set = self.rows("SELECT id FROM chunks", [], |row| row.get(0))?.into_iter().collect();
+        let mut ids: Vec<i64> = self.passing(filter, &all)?.into_iter().collect();
+        ids.sort_unstable();
+        Ok(Within::These(ids))
+    }
+
+    /// Those of `among` that pass.
+    pub(super) fn passing(&self, filter: &Filter, among: &Set) -> Result<Set, Fault> {
+        Ok(match filter {
+            Filter::All(all) => {
+                // Texts are read last, and only of chunks that pass everything else.
+                let mut sorted: Vec<&Filter> = all.iter().collect();
+                sorted.sort_by_key(|filter| reads_texts(filter));
+                let mut left = among.clone();
+                for filter in sorted {
+                    left = self.passing(filter, &left)?;
+                }
+                left
+            }
+            Filter::Any(any) => {
+                let mut found = Set::new();
+                for filter in any {
+                    found.extend(self.passing(filter, among)?);
+                }
+                found
+            }
+            Filter::Not(not) => {
+                let passing = self.passing(not, among)?;
+                among.difference(&passing).copied().collect()
+            }
+            Filter::OneDefinition(filter) => self.by_one_definition(filter, among)?,
+            Filter::Is(test) => self.tested(test, among)?,
+        })
+    }
+
+    fn tested(&self, test: &Test, among: &Set) -> Result<Set, Fault> {
+        let found: Vec<i64> = match test {
+            Test::Facts(ids) => self.chunks_with(ids, false)?,
+            Test::Chunks { chunks, .. } => chunks.clone(),
+            Test::Authors { ids, names } => return self.by_authors(ids, names, among),
+            Test::AtLeast(counted, number) => {
+                let column = match counted {
+                    Counted::Branches => "branches",
+                    Counted::Loops => "loops",
+                    Counted::Breaks => "breaks",
+                    Counted::Continues => "continues",
+                };
+                self.rows(&format!("SELECT id FROM chunks WHERE {column} >= ?1"), [number], |row| row.get(0))?
+            }
+            Test::Signature(text) => {
+                let within = "SELECT id FROM chunks WHERE instr(signature, ?1) > 0 \
+                              UNION SELECT chunk_id FROM definitions WHERE instr(signature, ?1) > 0";
+                self.rows(within, [text], |row| row.get(0))?
+            }
+            Test::Says(terms) => {
+                let mut left = among.clone();
+                for term in terms {
+                    let saying: Set = self.saying(Words::Chunks, *term)?.into_iter().collect();
+                    left.retain(|id| saying.contains(id));
+                }
+                return Ok(left);
+            }
+            Test::Text(pattern) => return self.matching_text(pattern, among),
+            Test::HasComments => self.rows("SELECT chunk_id FROM comments", [], |row| row.get(0))?,
+            Test::Files { ids, .. } => self.in_files(ids)?,
+            Test::Imports(ids) => {
+                let text = "SELECT c.id FROM chunks c WHERE c.file_id IN \
+                            (SELECT file_id FROM file_imports WHERE name_id IN (SELECT value FROM json_each(?1)))";
+                self.rows(text, [json(ids)?], |row| row.get(0))?
+            }
+            of_file => self.in_files(&self.files_that(of_file)?)?,
+        };
+        Ok(found.into_iter().filter(|id| among.contains(id)).collect())
+    }
+
+    fn in_files(&self, files: &[i64]) -> Result<Vec<i64>, Fault> {
+        let text = "SELECT id FROM chunks WHERE file_id IN (SELECT value FROM json_each(?1))";
+        self.rows(text, [json(&files)?], |row| row.get(0))
+    }
+
+    /// Lines by one of these authors; where that is not known, in a file last changed by one.
+    fn by_authors(&self, ids: &[i64], names: &[String], among: &Set) -> Result<Set, Fault> {
+        let text = "SELECT chunk_id FROM chunk_authors WHERE name_id IN (SELECT value FROM json_each(?1))";
+        let own: Set = self.rows(text, params![json(&ids)?], |row| row.get(0))?.into_iter().collect();
+        let known: Set = self
+            .rows("SELECT DISTINCT chunk_id FROM chunk_authors", [], |row| row.get(0))?
+            .into_iter()
+            .collect();
+        let last: Set =
+            self.in_files(&self.files_that(&Test::LastAuthors(names.to_vec()))?)?.into_iter().collect();
+        let passes = |id: &i64| own.contains(id) || (!known.contains(id) && last.contains(id));
+        Ok(among.iter().copied().filter(passes).collect())
+    }
+
+    fn matching_text(&self, pattern: &str, among: &Set) -> Result<Set, Fault> {
+        let regex = regex(pattern)?;
+        let mut statement =
+            self.connection.prepare_cached("SELECT content FROM chunks WHERE id = ?1").or_fault()?;
+        let mut found = Set::new();
+        for id in among {
+            let mut rows = statement.query([id]).or_fault()?;
+            if let Some(row) = rows.next().or_fault()?
+                && row.get_ref(0).or_fault()?.as_str().is_ok_and(|text| regex.is_match(text))
+            {
+                found.insert(*id);
+            }
+        }
+        Ok(found)
+    }
+
+    fn files_that(&self, test: &Test) -> Result<Vec<i64>, Fault> {
+        let patterns = match test {
+            Test::Paths(patterns) | Test::FileNames(patterns) => {
+                patterns.iter().map(|pattern| regex(pattern)).collect::<Result<Vec<_>, _>>()?
+            }
+            _ => Vec::new(),
+        };
+        let matches = |text: &str| patterns.iter().any(|regex| regex.is_match(text));
+        let holds = |file: &FileFacts| match test {
+            Test::Repositories(ids) => ids.contains(&file.repository_id),
+            Test::Modes(modes) => modes.contains(&file.mode),
+            Test::Languages(ids) => file.language.as_ref().is_some_and(|language| ids.contains(language)),
+            Test::Extensions(known) => file.extension.as_ref().is_some_and(|one| known.contains(one)),
+            Test::Paths(_) => matches(&file.path),
+            Test::FileNames(_) => matches(file.path.rsplit('/').next().unwrap_or_default()),
+            Test::LastAuthors(names) => file.last_author.as_ref().is_some_and(|author| {
+                let author = author.to_lowercase();
+                names.iter().any(|name| author.contains(name))
+            }),
+            Test::ModifiedFrom(seconds) => file.last_modified_s.is_some_and(|at| at >= *seconds),
+            Test::ChurnFrom(churn) => file.churn.is_some_and(|lines| lines >= *churn),
+            Test::Meta { key, value } => file.meta.iter().any(|pair| {
+                let of_key = pair.strip_prefix(key.as_str()).and_then(|rest| rest.strip_prefix('='));
+                of_key.is_some_and(|own| {
+                    !own.is_empty() && value.as_ref().is_none_or(|part| own.contains(part.as_str()))
+                })
+            }),
+            // Everything else is a test of chunks.
+            _ => false,
+        };
+        Ok(self.file_facts()?.into_iter().filter(|file| holds(file)).map(|file| file.id).collect())
+    }
+
+    fn file_facts(&self) -> Result<Vec<FileFacts>, Fault> {
+        let text = "SELECT id, repository_id, path, language, extension, mode, last_author, last_modified_s, \
+                    churn_added + churn_deleted, meta FROM files";
+        self.rows(text, [], |row| {
+            let meta: Option<String> = row.get(9)?;
+            Ok(FileFacts {
+                id: row.get(0)?,
+                repository_id: row.get(1)?,
+                path: row.get(2)?,
+                language: row.get(3)?,
+                extension: row.get(4)?,
+                mode: row.get(5)?,
+                last_author: row.get(6)?,
+                last_modified_s: row.get(7)?,
+                churn: row.get(8)?,
+                meta: meta.and_then(|meta| serde_json::from_str(&meta).ok()).unwrap_or_default(),
+            })
+        })
+    }
+}
+
+fn reads_texts(filter: &Filter) -> bool {
+    match filter {
+        Filter::All(filters) | Filter::Any(filters) => filters.iter().any(reads_texts),
+        Filter::Not(filter) | Filter::OneDefinition(filter) => reads_texts(filter),
+        Filter::Is(test) => matches!(test, Test::Text(_)),
+    }
+}
+
+/// An expression that was made for Postgres. Only its borders of words are written otherwise here.
+fn regex(pattern: &str) -> Result<Regex, Fault> {
+    let mut translated = String::with_capacity(pattern.len());
+    let mut rest = pattern.chars();
+    while let Some(c) = rest.next() {
+        match (c, if c == '\\' { rest.next() } else { None }) {
+            ('\\', Some('m')) => translated.push_str("\\b{start}"),
+            ('\\', Some('M')) => translated.push_str("\\b{end}"),
+            ('\\', Some('y')) => translated.push_str("\\b"),
+            ('\\', Some('Y')) => translated.push_str("\\B"),
+            (c, escaped) => {
+                translated.push(c);
+                translated.extend(escaped);
+            }
+        }
+    }
+    // In Postgres a dot is any character.
+    let built =
+        regex::RegexBuilder::new(&translated).dot_matches_new_line(true).size_limit(REGEX_BYTES_MAX).build();
+    built.map_err(|error| {
+        Fault::new(ErrorCode::InvalidRequest, "A pattern is too complex for a portable file.")
+            .with_hint("Give a shorter pattern, or ask Postgres.")
+            .with_source(error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn borders_of_words_are_written_otherwise() {
+        let matches = |pattern: &str, text: &str| regex(pattern).unwrap().is_match(text);
+        assert!(matches("(?i)\\mstore\\M", "the Store.") && !matches("\\mstore\\M", "restore stores"));
+        assert!(matches("\\yfoo\\y", "a foo b") && !matches("\\Yfoo", "a foo"));
+        assert!(matches("[\\U00000041-\\U00000043]\\.rs$", "B.rs") && matches("a\\\\m", "a\\m"));
+    }
+}

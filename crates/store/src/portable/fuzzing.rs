@@ -1,0 +1,199 @@
+//! What fuzzing drives here: a portable file that somebody gives to search, and every question that is asked of one.
+
+use std::path::Path;
+use std::sync::LazyLock;
+
+use tokio_util::sync::CancellationToken;
+
+use super::open::{Limits, Meta};
+use super::reader::{Reader, WordsBy};
+use super::rows::{ChunkOut, CommentOut, FileOut, Page, Small};
+use super::writer::Writer;
+use crate::{
+    DefinitionRow, FileFacts, Filter, LexicalQuery, ModelFacts, RepositoryRow, RepositoryState, Test,
+    Versions, Within, Words,
+};
+use contract::Fault;
+
+const LIMITS: Limits =
+    Limits { file_bytes_max: 1 << 22, value_bytes_max: 1 << 20, check_bytes_max: 0, cache_bytes: 1 << 20 };
+/// Ids that the file has, and some that it has not.
+const IDS: [i64; 6] = [1, 2, 3, -1, 0, i64::MAX];
+const HASH: [u8; 32] = [7; 32];
+
+/// A file with a little of everything.
+pub fn base() -> &'static [u8] {
+    static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let path = std::env::temp_dir().join(format!("pairofcleats-fuzz-base-{}.sqlite", std::process::id()));
+        drop(std::fs::remove_file(&path));
+        let bytes = written(&path).ok().and_then(|()| std::fs::read(&path).ok());
+        drop(std::fs::remove_file(&path));
+        bytes.unwrap_or_default()
+    });
+    assert!(!BASE.is_empty(), "the file could not be written");
+    &BASE
+}
+
+#[expect(clippy::too_many_lines, reason = "one row of everything")]
+fn written(path: &Path) -> Result<(), Fault> {
+    let stop = CancellationToken::new();
+    let mut writer = Writer::create(path, LIMITS, &stop)?;
+    let text = |text: &str| Some(text.to_owned());
+    let chunk = |id: i64| ChunkOut {
+        id,
+        file_id: 1,
+        ordinal: i32::try_from(id).unwrap_or(0),
+        lines: (1, 3),
+        kind: "function".to_owned(),
+        name: text("retry"),
+        name_line: Some(1),
+        defines: vec!["retry".to_owned()],
+        signature: text("fn retry()"),
+        content: "fn retry() {\n    sleep();\n}".to_owned(),
+        content_hash: HASH.to_vec(),
+        detail: text(r#"{"calls":[]}"#),
+        counts: [Some(1), Some(0), None, None],
+        facts: vec![11, 12],
+        words: vec![(5, 1.5), (6, 0.5)],
+    };
+    let history = FileFacts { last_author: text("Ann"), last_modified_s: Some(1), ..FileFacts::default() };
+    let page = Page {
+        files: vec![FileOut {
+            id: 1,
+            repository_id: 1,
+            path: "src/a.rs".to_owned(),
+            language: text("rust"),
+            extension: text("rs"),
+            mode: "code".to_owned(),
+            bytes: 27,
+            lines: 3,
+            content_hash: HASH.to_vec(),
+            imports: vec![13],
+            meta: Some(vec!["owner=core".to_owned()]),
+            history,
+        }],
+        chunks: vec![chunk(1), chunk(2)],
+        definitions: vec![DefinitionRow {
+            chunk_id: 1,
+            name: "retry".to_owned(),
+            qualified: "a::retry".to_owned(),
+            kind: "function".to_owned(),
+            line: 1,
+            column: 4,
+            start_line: 1,
+            end_line: 3,
+            ids: Some(vec![11]),
+            ..DefinitionRow::default()
+        }],
+        comments: vec![CommentOut {
+            chunk_id: 1,
+            lines: (1, 1),
+            content: "again".to_owned(),
+            words: vec![(7, 1.0)],
+        }],
+        vectors: vec![(HASH.to_vec(), vec![0.5; 4])],
+    };
+    writer.put(&page)?;
+    let name = |id: i64, name: &str| (id, 1, name.to_owned(), name.to_owned());
+    writer.put_small(&Small::Names(vec![name(11, "sleep"), name(12, "retry"), name(13, "std::time")]))?;
+    writer.put_small(&Small::Terms(vec![(5, 2), (6, 2), (7, 1)]))?;
+    writer.put_small(&Small::Authors(vec![(1, vec![12])]))?;
+    let model = ModelFacts { id: "model".into(), variant: "fp32".into(), hash: HASH.to_vec(), dimensions: 4 };
+    let meta = Meta {
+        project: text("client-a"),
+        repository: None,
+        mode: "all".to_owned(),
+        model,
+        built_at: "2026-01-01T00:00:00Z".to_owned(),
+        generation: 1,
+        updated_ms: 1,
+        statistics_chunks: 2,
+    };
+    let repository = RepositoryRow {
+        id: 1,
+        root: String::new(),
+        name: "shop".to_owned(),
+        state: RepositoryState::Ready,
+        generation: 1,
+        versions: Versions::default(),
+        files: 1,
+        chunks: 2,
+        indexed_ms: Some(1),
+        branch: text("main"),
+        commit: None,
+        report: None,
+    };
+    writer.finish(&meta, &[repository]).map(drop)
+}
+
+/// A file: each question to it is answered or refused, whatever is in it, and what is ranked has a number for a score.
+pub fn read(file: &Path) {
+    for words_by in [WordsBy::Postings, WordsBy::Fts] {
+        let Ok(reader) = Reader::open(file, LIMITS, words_by, &CancellationToken::new()) else { return };
+        asked(&reader);
+    }
+}
+
+fn asked(reader: &Reader) {
+    drop((
+        reader.terms_versions(),
+        reader.state(),
+        reader.repositories(),
+        reader.count(),
+        reader.any_records(),
+    ));
+    drop((reader.pending_within(&[1]), reader.languages(&Filter::All(Vec::new())), reader.hydrate(&IDS)));
+    drop((
+        reader.contents(&IDS),
+        reader.by_file(1),
+        reader.shown(&IDS),
+        reader.opening(&[5, 6]),
+        reader.comments(&IDS),
+    ));
+    drop((reader.names_of_chunks(&IDS), reader.holders(&[(11, 1), (-1, 0)], 10), reader.of_files(&IDS)));
+    drop((
+        reader.chunks_with(&[11, 12], true),
+        reader.definitions(&IDS),
+        reader.document_frequencies(&[5, 6, 7]),
+    ));
+    drop((reader.listed(&Within::Everything, 10), reader.vectors(&[HASH.to_vec()])));
+    let query = LexicalQuery {
+        terms: vec![5, 6],
+        weights: vec![1.0, 0.5],
+        keep: vec![5],
+        words: vec!["retry".to_owned(), "sleep".to_owned()],
+    };
+    let pattern = Test::Text("(?i)retry".to_owned());
+    let filters = [Filter::Is(Test::Facts(vec![11])), Filter::Is(pattern), Filter::Is(Test::HasComments)];
+    let mut within = vec![Within::Everything, Within::These(IDS.to_vec())];
+    within.extend(filters.into_iter().filter_map(|filter| reader.within(&filter).ok()));
+    for within in &within {
+        for words in [Words::Chunks, Words::Comments] {
+            for hit in reader.candidates(words, within, &query, 10).unwrap_or_default() {
+                assert!(!hit.score.is_nan(), "{hit:?}");
+            }
+        }
+        for hit in reader.candidates_exact(within, &[0.5; 4], 10).unwrap_or_default() {
+            assert!(hit.similarity.is_finite(), "{hit:?}");
+        }
+    }
+    for id in IDS {
+        if let Ok((_, Some(vector))) = reader.of_chunk(id) {
+            assert!(vector.iter().all(|number| number.is_finite()), "{vector:?}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_that_is_edited_is_a_good_one() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), base()).unwrap();
+        let reader = Reader::open(file.path(), LIMITS, WordsBy::Postings, &CancellationToken::new()).unwrap();
+        assert_eq!(reader.count().unwrap(), 2);
+        read(file.path());
+    }
+}

@@ -1,0 +1,217 @@
+//! Opening: what is looked at before a byte of a file is believed.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::Path;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags};
+use tokio_util::sync::CancellationToken;
+
+use super::fault::damaged;
+use super::schema::{self, APPLICATION_ID, FORMAT};
+use crate::postgres::OrFault;
+use crate::workspace::ModelFacts;
+use contract::config;
+use contract::{ErrorCode, Fault};
+use platform::beneath;
+
+/// How large a file and what is in it may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// The file.
+    pub file_bytes_max: u64,
+    /// One text or vector.
+    pub value_bytes_max: usize,
+    /// Files up to this size are checked page by page when they are opened.
+    pub check_bytes_max: u64,
+    /// SQLite's page cache.
+    pub cache_bytes: usize,
+}
+
+impl From<&config::Portable> for Limits {
+    fn from(settings: &config::Portable) -> Self {
+        Self {
+            file_bytes_max: settings.file_bytes_max,
+            value_bytes_max: settings.value_bytes_max,
+            check_bytes_max: settings.check_bytes_max,
+            cache_bytes: settings.cache_bytes,
+        }
+    }
+}
+
+/// What a file says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Meta {
+    /// The project it was made from; none is the default workspace.
+    pub project: Option<String>,
+    /// The repository, where it holds one alone.
+    pub repository: Option<String>,
+    /// Which files it holds: `all`, `code`, `prose`, `extracted-prose` or `records`.
+    pub mode: String,
+    /// The model of its vectors.
+    pub model: ModelFacts,
+    /// When it was made, UTC.
+    pub built_at: String,
+    /// Publications of the index it was made from.
+    pub generation: i64,
+    /// When that index was last published, milliseconds since the epoch.
+    pub updated_ms: i64,
+    /// Chunks behind its document frequencies.
+    pub statistics_chunks: i64,
+}
+
+impl Meta {
+    pub(super) fn pairs(&self) -> Vec<(&'static str, String)> {
+        let mut pairs = vec![
+            ("format", FORMAT.to_string()),
+            ("schemaVersion", contract::SCHEMA_VERSION.to_owned()),
+            ("mode", self.mode.clone()),
+            ("modelId", self.model.id.clone()),
+            ("modelVariant", self.model.variant.clone()),
+            ("modelHash", hex(&self.model.hash)),
+            ("modelDimensions", self.model.dimensions.to_string()),
+            ("builtAt", self.built_at.clone()),
+            ("generation", self.generation.to_string()),
+            ("updatedMs", self.updated_ms.to_string()),
+            ("statisticsChunks", self.statistics_chunks.to_string()),
+        ];
+        pairs.extend(self.project.clone().map(|project| ("project", project)));
+        pairs.extend(self.repository.clone().map(|repository| ("repository", repository)));
+        pairs
+    }
+
+    pub(super) fn read(connection: &Connection) -> Result<Self, Fault> {
+        let mut statement = connection.prepare("SELECT key, value FROM meta LIMIT 100").or_fault()?;
+        let rows = statement
+            .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
+            .or_fault()?;
+        let pairs: BTreeMap<String, String> = rows.collect::<Result<_, _>>().or_fault()?;
+        let text = |key: &str| {
+            pairs.get(key).cloned().ok_or_else(|| damaged("it does not say what it was made from"))
+        };
+        let number = |key: &str| {
+            text(key)?.parse::<i64>().map_err(|_| damaged("it does not say what it was made from"))
+        };
+        Ok(Self {
+            project: pairs.get("project").cloned(),
+            repository: pairs.get("repository").cloned(),
+            mode: text("mode")?,
+            model: ModelFacts {
+                id: text("modelId")?,
+                variant: text("modelVariant")?,
+                hash: unhex(&text("modelHash")?).ok_or_else(|| damaged("its model is not known"))?,
+                dimensions: usize::try_from(number("modelDimensions")?)
+                    .map_err(|_| damaged("its model is not known"))?,
+            },
+            built_at: text("builtAt")?,
+            generation: number("generation")?,
+            updated_ms: number("updatedMs")?,
+            statistics_chunks: number("statisticsChunks")?,
+        })
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
+}
+
+/// SQLite's header.
+const HEADER_BYTES: usize = 100;
+const MAGIC: &[u8] = b"SQLite format 3\0";
+
+/// Whether the file's header says that it is a portable index, of whatever version. A file that is not there is none.
+#[must_use]
+pub fn is_portable(path: &Path) -> bool {
+    header(path).is_ok_and(|header| number_at(&header, 68) == APPLICATION_ID)
+}
+
+fn header(path: &Path) -> Result<[u8; HEADER_BYTES], Fault> {
+    let mut header = [0; HEADER_BYTES];
+    let read = beneath::open_named(path).and_then(|mut file| file.read_exact(&mut header));
+    read.map_err(|error| damaged("it is too short or cannot be read").with_source(error))?;
+    Ok(header)
+}
+
+fn number_at(header: &[u8; HEADER_BYTES], at: usize) -> i32 {
+    i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+}
+
+/// Looks at size, kind and header, before SQLite does.
+fn look(path: &Path, limits: Limits) -> Result<u64, Fault> {
+    let missing = |error: std::io::Error| {
+        Fault::new(ErrorCode::NoIndex, "There is no portable index file.")
+            .with_hint("Make one with `build_sqlite_index`.")
+            .with_source(error)
+    };
+    let metadata = std::fs::metadata(path).map_err(missing)?;
+    if !metadata.is_file() {
+        return Err(damaged("it is not a file"));
+    }
+    if metadata.len() > limits.file_bytes_max {
+        return Err(damaged(&format!("it has {} bytes", metadata.len()))
+            .with_hint("Raise portable.file_bytes_max, if you trust the file."));
+    }
+    let header = header(path)?;
+    if !header.starts_with(MAGIC) || number_at(&header, 68) != APPLICATION_ID {
+        return Err(damaged("another program made it"));
+    }
+    let format = number_at(&header, 60);
+    if format != FORMAT {
+        return Err(damaged(&format!("its format is {format}, this program reads {FORMAT}")));
+    }
+    Ok(metadata.len())
+}
+
+/// Characters that a URI of SQLite may hold as they are.
+const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
+
+/// Opens a file for reading, whoever made it: nothing is written, also not beside it, and nothing in it is run.
+pub(super) fn read_only(path: &Path, limits: Limits, stop: &CancellationToken) -> Result<Connection, Fault> {
+    let bytes = look(path, limits)?;
+    let name = path.to_str().ok_or_else(|| damaged("its path is not UTF-8"))?;
+    let uri = format!("file:{}?immutable=1", utf8_percent_encode(name, PLAIN));
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let mut connection = Connection::open_with_flags(uri, flags).or_fault()?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true).or_fault()?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false).or_fault()?;
+    let value_bytes_max = i32::try_from(limits.value_bytes_max).unwrap_or(i32::MAX);
+    connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, value_bytes_max).or_fault()?;
+    connection.pragma_update(None, "query_only", true).or_fault()?;
+    connection.pragma_update(None, "cell_size_check", true).or_fault()?;
+    tune(&mut connection, limits, stop)?;
+    schema::check(&connection)?;
+    if bytes <= limits.check_bytes_max {
+        check(&connection, "quick_check")?;
+    }
+    Ok(connection)
+}
+
+/// Cache, temporary files, and the way to stop a statement.
+pub(super) fn tune(
+    connection: &mut Connection,
+    limits: Limits,
+    stop: &CancellationToken,
+) -> Result<(), Fault> {
+    let kib = i64::try_from(limits.cache_bytes / 1024).unwrap_or(i64::MAX);
+    connection.pragma_update(None, "cache_size", -kib).or_fault()?;
+    let stop = stop.clone();
+    connection.progress_handler(STEPS, Some(move || stop.is_cancelled())).or_fault()?;
+    Ok(())
+}
+
+/// Steps of SQLite's machine between two looks whether to stop: well below a millisecond.
+const STEPS: std::ffi::c_int = 10_000;
+
+/// `integrity_check` or `quick_check`; the first fault found is in the log.
+pub(super) fn check(connection: &Connection, how: &str) -> Result<(), Fault> {
+    let found: String = connection.query_row(&format!("PRAGMA {how}(1)"), [], |row| row.get(0)).or_fault()?;
+    if found == "ok" { Ok(()) } else { Err(damaged("its pages are damaged").with_source(found)) }
+}

@@ -1,0 +1,285 @@
+//! Reads a portable file: the same questions that search asks of a project's schema, with the same answers.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use rusqlite::{Connection, Params, Row};
+use tokio_util::sync::CancellationToken;
+
+use super::open::{self, Limits, Meta};
+use super::writer::json;
+use crate::postgres::OrFault;
+use crate::workspace::ModelFacts;
+use crate::{
+    Candidate, ChunkRow, ChunkSpan, Completion, Filter, IndexState, LanguageCount, Opening, RepositoryRow,
+    RepositoryState, Shown, Versions, Within,
+};
+use contract::Fault;
+
+/// What finds chunks by words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WordsBy {
+    /// The weights of Postgres: the same scores.
+    Postings,
+    /// FTS5, which any SQLite program has.
+    Fts,
+}
+
+/// An open file.
+pub struct Reader {
+    pub(super) connection: Connection,
+    pub(super) words_by: WordsBy,
+    meta: Meta,
+}
+
+impl Reader {
+    /// Opens a file, whoever made it; `stop` ends its statements.
+    ///
+    /// # Errors
+    /// `NO_INDEX` when there is none; `SCHEMA_VALIDATION_FAILED` when it is damaged, foreign, too large or of another format.
+    pub fn open(
+        path: &Path,
+        limits: Limits,
+        words_by: WordsBy,
+        stop: &CancellationToken,
+    ) -> Result<Self, Fault> {
+        let connection = open::read_only(path, limits, stop)?;
+        let meta = Meta::read(&connection)?;
+        Ok(Self { connection, words_by, meta })
+    }
+
+    /// What the file says of itself.
+    #[must_use]
+    pub fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// What finds chunks by words in it.
+    #[must_use]
+    pub fn words_by(&self) -> WordsBy {
+        self.words_by
+    }
+
+    /// The model of its vectors.
+    #[must_use]
+    pub fn model(&self) -> &ModelFacts {
+        &self.meta.model
+    }
+
+    /// Versions of the code that made its terms, one a repository.
+    ///
+    /// # Errors
+    /// `SCHEMA_VALIDATION_FAILED` when the file is damaged.
+    pub fn terms_versions(&self) -> Result<Vec<i64>, Fault> {
+        self.rows("SELECT terms_version FROM repositories", [], |row| row.get(0))
+    }
+
+    pub(super) fn rows<T>(
+        &self,
+        text: &str,
+        params: impl Params,
+        decode: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, Fault> {
+        let mut statement = self.connection.prepare_cached(text).or_fault()?;
+        let rows = statement.query_map(params, decode).or_fault()?;
+        Ok(rows.collect::<Result<_, _>>().or_fault()?)
+    }
+
+    fn number(&self, text: &str) -> Result<i64, Fault> {
+        Ok(self.connection.query_row(text, [], |row| row.get(0)).or_fault()?)
+    }
+
+    pub(crate) fn state(&self) -> Result<IndexState, Fault> {
+        Ok(IndexState {
+            generation: self.meta.generation,
+            chunks: self.count()?,
+            files: self.number("SELECT count(*) FROM files")?,
+            statistics_chunks: self.meta.statistics_chunks,
+            changed_since_statistics: 0,
+            terms_indexed: true,
+            vectors_indexed: false,
+            vectors_complete: true,
+            statistics_due: false,
+            updated_ms: self.meta.updated_ms,
+        })
+    }
+
+    /// The repositories it holds, by name, which stands for the root: a file knows no paths of the machine it was made on.
+    pub(crate) fn repositories(&self) -> Result<Vec<RepositoryRow>, Fault> {
+        let text = "SELECT r.id, r.name, r.state, r.generation, r.terms_version, r.facts_version, r.branch, r.commit_id, r.indexed_ms, \
+                    count(f.id), coalesce(sum(f.chunks), 0) FROM repositories r LEFT JOIN files f ON f.repository_id = r.id \
+                    GROUP BY r.id ORDER BY r.name";
+        self.rows(text, [], |row| {
+            let name: String = row.get(1)?;
+            let versions = Versions { terms: row.get(4)?, facts: row.get(5)?, ..Versions::default() };
+            Ok(RepositoryRow {
+                id: row.get(0)?,
+                root: name.clone(),
+                name,
+                state: RepositoryState::parse(&row.get::<_, String>(2)?),
+                generation: row.get(3)?,
+                versions,
+                branch: row.get(6)?,
+                commit: row.get(7)?,
+                indexed_ms: row.get(8)?,
+                files: row.get(9)?,
+                chunks: row.get(10)?,
+                report: None,
+            })
+        })
+    }
+
+    pub(crate) fn count(&self) -> Result<i64, Fault> {
+        self.number("SELECT count(*) FROM chunks")
+    }
+
+    pub(crate) fn pending_within(&self, repositories: &[i64]) -> Result<i64, Fault> {
+        let text = "SELECT count(DISTINCT c.content_hash) FROM chunks c JOIN files f ON f.id = c.file_id \
+                    WHERE f.repository_id IN (SELECT value FROM json_each(?1)) \
+                    AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.hash = c.content_hash)";
+        let counts: Vec<i64> = self.rows(text, [json(&repositories)?], |row| row.get(0))?;
+        Ok(counts.first().copied().unwrap_or(0))
+    }
+
+    pub(crate) fn any_records(&self) -> Result<bool, Fault> {
+        Ok(self.number("SELECT EXISTS (SELECT 1 FROM files WHERE mode = 'records')")? == 1)
+    }
+
+    pub(crate) fn languages(&self, filter: &Filter) -> Result<Vec<LanguageCount>, Fault> {
+        let within = match self.within(&filter.of_files())? {
+            Within::These(ids) => Some(json(&ids)?),
+            _ => None,
+        };
+        let text = "SELECT f.language, count(*) FROM chunks c JOIN files f ON f.id = c.file_id \
+                    WHERE ?1 IS NULL OR c.id IN (SELECT value FROM json_each(?1)) \
+                    GROUP BY f.language ORDER BY 2 DESC, f.language IS NULL, f.language";
+        // A file does not hold whose facts are missing.
+        self.rows(text, [within], |row| {
+            Ok(LanguageCount { language: row.get(0)?, chunks: row.get(1)?, facts_missing: 0 })
+        })
+    }
+
+    pub(crate) fn hydrate(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {
+        let text = "SELECT c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.name_line, c.file_id, f.repository_id, r.name, \
+                    f.path, f.language, f.mode FROM json_each(?1) w JOIN chunks c ON c.id = w.value JOIN files f ON f.id = c.file_id \
+                    JOIN repositories r ON r.id = f.repository_id ORDER BY w.key";
+        self.rows(text, [json(&ids)?], |row| {
+            let repository_name: String = row.get(10)?;
+            Ok(ChunkRow {
+                id: row.get(0)?,
+                file_id: row.get(8)?,
+                repository_id: row.get(9)?,
+                repository_root: repository_name.clone(),
+                repository_name,
+                path: row.get(11)?,
+                language: row.get(12)?,
+                mode: row.get(13)?,
+                span: span(row)?,
+            })
+        })
+    }
+
+    pub(crate) fn contents(&self, ids: &[i64]) -> Result<Vec<(i64, String)>, Fault> {
+        let text =
+            "SELECT c.id, c.content FROM json_each(?1) w JOIN chunks c ON c.id = w.value ORDER BY w.key";
+        self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?)))
+    }
+
+    pub(crate) fn by_file(&self, file_id: i64) -> Result<Vec<ChunkSpan>, Fault> {
+        let text = "SELECT id, start_line, end_line, kind, name, defines, signature, name_line FROM chunks WHERE file_id = ?1 ORDER BY ordinal";
+        self.rows(text, [file_id], span)
+    }
+
+    pub(crate) fn shown(&self, ids: &[i64]) -> Result<Vec<Shown>, Fault> {
+        let text = "SELECT c.id, c.content, c.detail, w.detail FROM chunks c LEFT JOIN flows w ON w.chunk_id = c.id \
+                    WHERE c.id IN (SELECT value FROM json_each(?1))";
+        let texts = self.rows(text, [json(&ids)?], |row| {
+            Ok((row.get::<_, i64>(0)?, (row.get(1)?, row.get(2)?, row.get(3)?)))
+        })?;
+        let mut texts: HashMap<i64, (String, Option<String>, Option<String>)> = texts.into_iter().collect();
+        let shown = self.hydrate(ids)?.into_iter().filter_map(|chunk| {
+            let (content, detail, flows) = texts.remove(&chunk.id)?;
+            Some(Shown { chunk, content, detail, flows })
+        });
+        Ok(shown.collect())
+    }
+
+    /// Chunks with the scores that one leg lacks: the first source that has words of a chunk speaks for it.
+    pub(crate) fn completed(&self, wanted: &Completion<'_>) -> Result<Vec<Candidate>, Fault> {
+        let marked = |marks: &[bool]| -> Vec<i64> {
+            wanted.ids.iter().zip(marks).filter(|(_, marked)| **marked).map(|(id, _)| *id).collect()
+        };
+        let mut lexical = HashMap::new();
+        for source in wanted.sources {
+            for hit in self.scores(*source, wanted.words, &marked(wanted.by_words))? {
+                lexical.entry(hit.chunk_id).or_insert(hit.score);
+            }
+        }
+        let near = match wanted.question {
+            Some(question) => self.similarities(question, &marked(wanted.by_meaning))?,
+            None => Vec::new(),
+        };
+        let near: HashMap<i64, f64> = near.iter().map(|hit| (hit.chunk_id, hit.similarity)).collect();
+        let candidate = |chunk: ChunkRow| Candidate {
+            id: chunk.id,
+            file_id: chunk.file_id,
+            repository_id: chunk.repository_id,
+            path: chunk.path,
+            start_line: chunk.span.start_line,
+            defines: chunk.span.defines,
+            lexical: lexical.get(&chunk.id).copied(),
+            similarity: near.get(&chunk.id).copied(),
+        };
+        Ok(self.hydrate(wanted.ids)?.into_iter().map(candidate).collect())
+    }
+
+    pub(crate) fn opening(&self, terms: &[i32]) -> Result<Opening, Fault> {
+        Ok(Opening {
+            state: self.state()?,
+            repositories: self.repositories()?,
+            any_records: self.any_records()?,
+            frequencies: self.document_frequencies(terms)?,
+        })
+    }
+
+    pub(crate) fn comments(&self, ids: &[i64]) -> Result<Vec<(i64, i32, i32, String)>, Fault> {
+        let text = "SELECT chunk_id, start_line, end_line, content FROM comments \
+                    WHERE chunk_id IN (SELECT value FROM json_each(?1))";
+        self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+    }
+
+    pub(crate) fn listed(&self, within: &Within, limit: i64) -> Result<(Vec<i64>, i64), Fault> {
+        let order = "ORDER BY f.repository_id, f.path, c.id";
+        let mut ids: Vec<i64> = match within {
+            Within::These(ids) => {
+                let text = format!(
+                    "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?1)) {order}"
+                );
+                self.rows(&text, [json(&ids)?], |row| row.get(0))?
+            }
+            Within::Where(filter) => return self.listed(&self.within(filter)?, limit),
+            Within::Everything => {
+                let text = format!("SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id {order}");
+                self.rows(&text, [], |row| row.get(0))?
+            }
+        };
+        let total = i64::try_from(ids.len()).unwrap_or(i64::MAX);
+        ids.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        Ok((ids, total))
+    }
+}
+
+fn span(row: &Row<'_>) -> rusqlite::Result<ChunkSpan> {
+    let defines: String = row.get(5)?;
+    Ok(ChunkSpan {
+        id: row.get(0)?,
+        start_line: row.get(1)?,
+        end_line: row.get(2)?,
+        kind: row.get(3)?,
+        name: row.get(4)?,
+        // A foreign list of something else defines nothing.
+        defines: serde_json::from_str(&defines).unwrap_or_default(),
+        signature: row.get(6)?,
+        name_line: row.get(7)?,
+    })
+}

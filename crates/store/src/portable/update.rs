@@ -1,0 +1,175 @@
+//! Brings a file up to date: files whose chunks were written anew, and what changes without the text.
+
+use std::collections::HashMap;
+
+use rusqlite::params;
+
+use super::rows::Small;
+use super::writer::{Writer, json};
+use crate::postgres::OrFault;
+use contract::Fault;
+
+/// A file and the chunks it has. Chunks never change: a file that is read again gets new ones with larger ids.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    /// The file.
+    pub file_id: i64,
+    /// Its chunk with the smallest id; 0 where it has none.
+    pub first_chunk: i64,
+    /// How many it has.
+    pub chunks: i64,
+}
+
+impl Writer {
+    /// The files that are there, by id.
+    ///
+    /// # Errors
+    /// `SCHEMA_VALIDATION_FAILED`.
+    pub fn stamps(&self) -> Result<HashMap<i64, Stamp>, Fault> {
+        let mut statement =
+            self.connection.prepare("SELECT id, first_chunk, chunks FROM files").or_fault()?;
+        let rows = statement
+            .query_map([], |row| {
+                let stamp = Stamp { file_id: row.get(0)?, first_chunk: row.get(1)?, chunks: row.get(2)? };
+                Ok((stamp.file_id, stamp))
+            })
+            .or_fault()?;
+        Ok(rows.collect::<Result<_, _>>().or_fault()?)
+    }
+
+    /// Takes out files with their chunks, and everything that is written anew each time. Vectors stay: a text may come back.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub fn clear(&mut self, file_ids: &[i64]) -> Result<(), Fault> {
+        let connection = &self.connection;
+        connection.execute_batch(
+            "CREATE TEMP TABLE gone (id INTEGER PRIMARY KEY); DELETE FROM chunk_authors; DELETE FROM chunk_flows; DELETE FROM flows; \
+             DELETE FROM terms; DELETE FROM names",
+        ).or_fault()?;
+        connection.execute(
+            "INSERT INTO gone (id) SELECT id FROM chunks WHERE file_id IN (SELECT value FROM json_each(?1))",
+            [json(&file_ids)?],
+        ).or_fault()?;
+        // FTS5 must be told what a row said.
+        connection.execute_batch(
+            "INSERT INTO search (search, rowid, path, name, signature, body) SELECT 'delete', t.id, t.path, t.name, t.signature, t.body \
+             FROM search_text t WHERE t.id IN (SELECT id FROM gone); \
+             INSERT INTO comment_search (comment_search, rowid, content) SELECT 'delete', m.chunk_id, m.content FROM comments m \
+             WHERE m.chunk_id IN (SELECT id FROM gone); \
+             DELETE FROM definitions WHERE chunk_id IN (SELECT id FROM gone); \
+             DELETE FROM comments WHERE chunk_id IN (SELECT id FROM gone); \
+             DELETE FROM postings WHERE chunk_id IN (SELECT id FROM gone); \
+             DELETE FROM comment_postings WHERE chunk_id IN (SELECT id FROM gone); \
+             DELETE FROM chunk_facts WHERE chunk_id IN (SELECT id FROM gone); \
+             DELETE FROM chunks WHERE id IN (SELECT id FROM gone); DROP TABLE gone",
+        ).or_fault()?;
+        for table in ["file_imports WHERE file_id", "files WHERE id"] {
+            connection
+                .execute(
+                    &format!("DELETE FROM {table} IN (SELECT value FROM json_each(?1))"),
+                    [json(&file_ids)?],
+                )
+                .or_fault()?;
+        }
+        Ok(())
+    }
+
+    /// Hashes of texts that have no vector, after `after`, by hash.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub fn without_vector(&self, after: &[u8], limit: i64) -> Result<Vec<Vec<u8>>, Fault> {
+        let mut statement = self.connection.prepare_cached(
+            "SELECT DISTINCT c.content_hash FROM chunks c WHERE c.content_hash > ?1 \
+             AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.hash = c.content_hash) ORDER BY c.content_hash LIMIT ?2",
+        ).or_fault()?;
+        let rows = statement.query_map(params![after, limit], |row| row.get(0)).or_fault()?;
+        Ok(rows.collect::<Result<_, _>>().or_fault()?)
+    }
+
+    /// Writes some of what is written anew each time; rows of chunks that the file does not hold are left out.
+    ///
+    /// # Errors
+    /// Storage faults.
+    pub fn put_small(&mut self, small: &Small) -> Result<(), Fault> {
+        match small {
+            Small::Files(files) => {
+                for file in files {
+                    let known = "SELECT first_chunk, chunks FROM files WHERE id = ?1";
+                    let (first, chunks) = self
+                        .connection
+                        .query_row(known, [file.id], |row| Ok((row.get(0)?, row.get(1)?)))
+                        .or_fault()?;
+                    self.connection
+                        .prepare_cached("DELETE FROM file_imports WHERE file_id = ?1")
+                        .or_fault()?
+                        .execute([file.id])
+                        .or_fault()?;
+                    self.connection
+                        .prepare_cached("DELETE FROM files WHERE id = ?1")
+                        .or_fault()?
+                        .execute([file.id])
+                        .or_fault()?;
+                    self.put_file(file, first, chunks)?;
+                }
+                Ok(())
+            }
+            Small::Names(names) => {
+                let mut statement = self
+                    .connection
+                    .prepare_cached(
+                        "INSERT OR REPLACE INTO names (id, field, name, folded) VALUES (?1, ?2, ?3, ?4)",
+                    )
+                    .or_fault()?;
+                for (id, field, name, folded) in names {
+                    statement.execute(params![id, field, name, folded]).or_fault()?;
+                }
+                Ok(())
+            }
+            Small::Terms(terms) => {
+                let mut statement = self
+                    .connection
+                    .prepare_cached("INSERT INTO terms (term, chunks) VALUES (?1, ?2)")
+                    .or_fault()?;
+                for (term, chunks) in terms {
+                    statement.execute(params![term, chunks]).or_fault()?;
+                }
+                Ok(())
+            }
+            Small::Authors(authors) => {
+                let of = authors.iter().flat_map(|(chunk, ids)| ids.iter().map(|id| (*id, *chunk)));
+                self.put_names_of(
+                    "INSERT OR IGNORE INTO chunk_authors (name_id, chunk_id) SELECT ?1, id FROM chunks WHERE id = ?2",
+                    of,
+                )
+            }
+            Small::Flows(flows) => {
+                let of = flows.iter().flat_map(|(chunk, ids, _)| ids.iter().map(|id| (*id, *chunk)));
+                self.put_names_of(
+                    "INSERT OR IGNORE INTO chunk_flows (name_id, chunk_id) SELECT ?1, id FROM chunks WHERE id = ?2",
+                    of,
+                )?;
+                let mut statement = self
+                    .connection
+                    .prepare_cached(
+                        "INSERT INTO flows (chunk_id, detail) SELECT id, ?2 FROM chunks WHERE id = ?1",
+                    )
+                    .or_fault()?;
+                for (chunk_id, _, detail) in flows {
+                    statement.execute(params![chunk_id, detail]).or_fault()?;
+                }
+                Ok(())
+            }
+            Small::Vectors(vectors) => self.put_vectors(vectors),
+        }
+    }
+
+    fn put_names_of(&self, insert: &str, of: impl Iterator<Item = (i64, i64)>) -> Result<(), Fault> {
+        let mut statement = self.connection.prepare_cached(insert).or_fault()?;
+        for (name, chunk) in of {
+            statement.execute(params![name, chunk]).or_fault()?;
+        }
+        Ok(())
+    }
+}

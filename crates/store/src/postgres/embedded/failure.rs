@@ -1,0 +1,111 @@
+//! Why there is no server, said so that somebody can act on it.
+
+use std::io;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use contract::{ErrorCode, Fault};
+
+/// What the server says in its log, and what to do about it; the first match counts.
+const REMEDIES: [(&str, &str); 6] = [
+    (
+        "No space left on device",
+        "The disk of the embedded Postgres is full: free some space there and try again; what was committed is kept.",
+    ),
+    (
+        "Permission denied",
+        "The server may not use its files: check the permissions of the data directory's parents.",
+    ),
+    (
+        "incompatible with server",
+        "Another Postgres version made this cluster: move its data directory away and index again.",
+    ),
+    (
+        "could not map anonymous shared memory",
+        "There is too little memory: lower embedded.shared_buffers_mb.",
+    ),
+    (
+        "could not access file",
+        "Files of the server are missing: run `pairofcleats bootstrap` to install them again.",
+    ),
+    (
+        "cannot open shared object",
+        "Files of the server are missing: run `pairofcleats bootstrap` to install them again.",
+    ),
+];
+
+const LOOK: &str = "Run `pairofcleats doctor`, which checks the embedded Postgres.";
+
+pub(super) fn unavailable(message: impl Into<String>) -> Fault {
+    Fault::new(ErrorCode::StorageUnavailable, message)
+}
+
+/// A file operation failed: `what` was being done with `path`.
+pub(super) fn io(what: &str, path: &Path, error: io::Error) -> Fault {
+    let hint = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => REMEDIES[0].1,
+        io::ErrorKind::PermissionDenied => {
+            "Start as the user who owns the installation, or set PAIROFCLEATS_HOME to a directory of your own."
+        }
+        io::ErrorKind::ReadOnlyFilesystem => "Set PAIROFCLEATS_HOME to a directory that can be written.",
+        _ => LOOK,
+    };
+    unavailable(format!("The embedded Postgres could not {what}: {}.", error.kind()))
+        .with_hint(hint)
+        .with_details(json!({ "path": path.display().to_string(), "cause": error.to_string() }))
+        .with_source(error)
+}
+
+/// The server or its tool said in `log` why it failed.
+pub(super) fn from_log(message: impl Into<String>, log: &[String]) -> Fault {
+    let remedy = REMEDIES
+        .iter()
+        .find(|(sign, _)| log.iter().any(|line| line.contains(sign)))
+        .map_or(LOOK, |(_, remedy)| *remedy);
+    unavailable(message).with_hint(remedy).with_details(json!({ "log": log }))
+}
+
+/// The same fault, known to be for want of room.
+pub(super) fn full(fault: Fault) -> Fault {
+    fault.with_hint(REMEDIES[0].1)
+}
+
+/// Whether there was no room on disk.
+pub(super) fn is_full(fault: &Fault) -> bool {
+    fault.hint.as_deref() == Some(REMEDIES[0].1)
+}
+
+/// A fault on its way from the supervisor to the process that started it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Carried {
+    message: String,
+    hint: Option<String>,
+    details: Option<Value>,
+}
+
+impl From<Fault> for Carried {
+    fn from(fault: Fault) -> Self {
+        Self { message: fault.message, hint: fault.hint, details: fault.details }
+    }
+}
+
+impl From<Carried> for Fault {
+    fn from(carried: Carried) -> Self {
+        let Carried { message, hint, details } = carried;
+        Self { hint, details, ..unavailable(message) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_decides_what_to_do() {
+        let full = ["LOG:  x".to_owned(), "PANIC:  could not write: No space left on device".to_owned()];
+        assert_eq!(from_log("It failed.", &full).hint.as_deref(), Some(REMEDIES[0].1));
+        assert_eq!(from_log("It failed.", &[]).hint.as_deref(), Some(LOOK));
+    }
+}

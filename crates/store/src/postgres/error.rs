@@ -1,0 +1,200 @@
+//! What a database error means to a client. Matched on SQLSTATE, never on names or texts of the server.
+
+use std::io;
+
+use contract::{ErrorCode, Fault};
+
+/// What callers are told of an error of the database.
+pub(crate) fn fault(error: sqlx::Error) -> Fault {
+    let fault = match &error {
+            sqlx::Error::Database(database) => by_sqlstate(database.code().as_deref().unwrap_or_default()),
+            sqlx::Error::PoolTimedOut => unavailable("All connections to the database are busy.")
+                .with_hint("Try again; if it lasts, raise database.search_connections or write_connections, or the database's own max_connections where other clients take them."),
+            sqlx::Error::Io(error) if error.kind() == io::ErrorKind::TimedOut => unavailable(
+                "The database does not answer.",
+            )
+            .with_hint("Try again in a few seconds; `pairofcleats doctor` says what is wrong if it lasts."),
+            sqlx::Error::Io(_)
+            | sqlx::Error::Tls(_)
+            | sqlx::Error::Protocol(_)
+            | sqlx::Error::PoolClosed
+            | sqlx::Error::WorkerCrashed
+            | sqlx::Error::BeginFailed => unavailable("The database cannot be reached.")
+                .with_hint("Try again; `pairofcleats doctor` says what is wrong if it lasts."),
+            sqlx::Error::Configuration(_) => {
+                Fault::new(ErrorCode::InvalidRequest, "The database URL is malformed.")
+                    .with_hint("Use DATABASE_URL=postgres://user:password@host:5432/database.")
+            }
+            _ => Fault::new(ErrorCode::Internal, "The database answered something unexpected.")
+                .with_hint("Look at the server's log and report it with the request id."),
+        };
+    fault.with_source(error)
+}
+
+/// For `?` where callers are told.
+pub(crate) trait OrFault<T> {
+    /// The value, or what callers are told.
+    fn or_fault(self) -> Result<T, Fault>;
+}
+
+impl<T> OrFault<T> for Result<T, sqlx::Error> {
+    fn or_fault(self) -> Result<T, Fault> {
+        self.map_err(fault)
+    }
+}
+
+fn unavailable(message: &str) -> Fault {
+    Fault::new(ErrorCode::StorageUnavailable, message)
+}
+
+fn by_sqlstate(code: &str) -> Fault {
+    match code {
+        "53100" => unavailable("The database's disk is full.").with_hint(
+            "Free disk space where the database keeps its data; what is indexed stays searchable.",
+        ),
+        "53400" => unavailable("A statement needs more temporary room on the database's disk than it may take.").with_hint(
+            "Free disk space where the database keeps its data and try again; an external server's limit is temp_file_limit.",
+        ),
+        "42501" => Fault::new(ErrorCode::PermissionDenied, "The database login lacks a privilege.")
+            .with_hint("Grant the login of DATABASE_URL what `pairofcleats doctor` lists as missing."),
+        "57014" => Fault::new(ErrorCode::ToolTimeout, "The database stopped a statement that took too long.")
+            .with_hint("Narrow the request, or raise database.statement_timeout_ms."),
+        "28000" | "28P01" | "3D000" => {
+            let mut fault = unavailable("The database refuses this login or has no such database.")
+                .with_hint("Check user, password and database in DATABASE_URL.");
+            fault.retryable = false;
+            fault
+        }
+        state if DAMAGE.contains(&state) => {
+            let mut fault = unavailable("A file of the database is damaged, or gone.").with_hint(
+                "`pairofcleats doctor` says which project it belongs to; `pairofcleats doctor --repair` makes an index anew from its repositories.",
+            );
+            fault.retryable = false;
+            fault
+        }
+        "40001" | "40P01" | "55P03" => {
+            unavailable("The database was busy with the same rows; nothing was changed.")
+                .with_hint("Try again.")
+        }
+        "53300" => unavailable("The database has no connection to spare.").with_hint(
+            "Try again; if it lasts, end other clients of the database, raise its max_connections, or lower database.search_connections and write_connections.",
+        ),
+        code if code.starts_with("08")
+            || code.starts_with("53")
+            || code.starts_with("57P")
+            || code == "25P03" =>
+        {
+            unavailable("The database is not available right now.").with_hint("Try again in a few seconds.")
+        }
+        _ => Fault::new(ErrorCode::Internal, "The database refused a statement.")
+            .with_hint("Look at the server's log and report it with the request id."),
+    }
+}
+
+/// SQLSTATEs of what cannot be read from disk: a page or a long value, an index, a file that is not there.
+const DAMAGE: [&str; 3] = ["XX001", "XX002", "58P01"];
+
+/// Whether the fault says that something on the database's disk is damaged.
+pub(crate) fn is_damage(fault: &Fault) -> bool {
+    sqlstate(fault).is_some_and(|state| DAMAGE.contains(&state.as_str()))
+}
+
+/// SQLSTATE of the database error behind `fault`, if it has one.
+pub(crate) fn sqlstate(fault: &Fault) -> Option<String> {
+    let error = fault.source.as_ref()?.downcast_ref::<sqlx::Error>()?;
+    error.as_database_error()?.code().map(std::borrow::Cow::into_owned)
+}
+
+/// Whether a prepared statement outlived a change of its tables (0A000, "cached plan must not change
+/// result type"). The connection is unusable for that statement for good: sqlx never evicts it.
+pub(crate) fn is_stale_plan(error: &sqlx::Error) -> bool {
+    error.as_database_error().is_some_and(|database| {
+        database.code().as_deref() == Some("0A000") && database.message().contains("cached plan")
+    })
+}
+
+/// No answer came in the time that one may take at most.
+pub(super) fn silence() -> sqlx::Error {
+    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))
+}
+
+/// The fault of a database that did not answer in the time that its caller had.
+#[must_use]
+pub fn no_answer() -> Fault {
+    fault(silence())
+}
+
+/// Whether `fault` may pass by itself: the database is away, starts, has no connection to spare or was busy with the same
+/// rows. Nothing of the transaction was kept, unless it was the commit that got no answer.
+#[must_use]
+pub fn is_passing(fault: &Fault) -> bool {
+    let Some(error) = fault.source.as_ref().and_then(|source| source.downcast_ref::<sqlx::Error>()) else {
+        return false;
+    };
+    let is_busy = |code: &str| matches!(code, "53300" | "40001" | "40P01" | "55P03" | "25P03");
+    is_gone(error)
+        || matches!(error, sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_))
+        || error.as_database_error().and_then(|error| error.code()).is_some_and(|code| is_busy(&code))
+}
+
+/// Whether the fault says that the database's disk is full (53100). Nothing of the transaction was kept.
+#[must_use]
+pub fn is_full(fault: &Fault) -> bool {
+    sqlstate(fault).is_some_and(|state| state == "53100")
+}
+
+/// Whether the connection is of no use: broken off, silent, or ended by the server.
+pub(super) fn is_gone(error: &sqlx::Error) -> bool {
+    match error {
+        sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Database(database) => {
+            // 25P03: it was idle in a transaction for too long, and was ended.
+            database
+                .code()
+                .is_some_and(|code| code.starts_with("57P") || code.starts_with("08") || code == "25P03")
+        }
+        _ => false,
+    }
+}
+
+/// Runs a unit of work, and once more if it met a stale plan. Every connection keeps its own plans,
+/// and a transaction that fails drops its connection, so the second run gets a fresh one in the end.
+///
+/// # Errors
+/// The work's own fault.
+pub async fn retry_stale_plan<T, F>(mut work: impl FnMut() -> F) -> Result<T, Fault>
+where
+    F: Future<Output = Result<T, Fault>>,
+{
+    match work().await {
+        Err(fault) if fault.source.as_ref().and_then(|s| s.downcast_ref()).is_some_and(is_stale_plan) => {
+            work().await
+        }
+        result => result,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_become_codes() {
+        for (state, code, retryable) in [
+            ("53100", ErrorCode::StorageUnavailable, true),
+            ("53300", ErrorCode::StorageUnavailable, true),
+            ("57P01", ErrorCode::StorageUnavailable, true),
+            ("08006", ErrorCode::StorageUnavailable, true),
+            ("28P01", ErrorCode::StorageUnavailable, false),
+            ("42501", ErrorCode::PermissionDenied, false),
+            ("XX001", ErrorCode::StorageUnavailable, false),
+            ("XX002", ErrorCode::StorageUnavailable, false),
+            ("58P01", ErrorCode::StorageUnavailable, false),
+            ("57014", ErrorCode::ToolTimeout, true),
+            ("23505", ErrorCode::Internal, false),
+        ] {
+            let fault = by_sqlstate(state);
+            assert_eq!((fault.code, fault.retryable), (code, retryable), "{state}");
+        }
+    }
+}

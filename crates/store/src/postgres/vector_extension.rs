@@ -1,0 +1,131 @@
+//! pgvector in the connected database: which version, whether a newer one could be had, and whether it works.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::connect::Database;
+use super::error::sqlstate;
+use super::guard::{Tx, sql};
+use super::pools::Pool;
+use super::schema_name::quoted;
+use super::server;
+use contract::{ErrorCode, Fault};
+
+/// What the database knows of the extension.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VectorExtension {
+    /// Version that is installed in the database.
+    pub installed: String,
+    /// Newest version that the database server has files of.
+    pub available: String,
+    /// Schema that holds it.
+    pub schema: String,
+    /// What the operator should know of this version.
+    pub warnings: Vec<String>,
+}
+
+/// How the smoke test is made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VectorProbe {
+    /// Name of the temporary table.
+    pub table: String,
+    /// Name of its column.
+    pub column: String,
+    /// Half precision instead of single.
+    pub half: bool,
+    /// Parameters of the HNSW index.
+    pub options: Vec<(String, u32)>,
+}
+
+impl Database {
+    /// Looks up the extension.
+    ///
+    /// # Errors
+    /// `CAPABILITY_MISSING` when it is gone; storage faults.
+    pub async fn vector_extension(&self) -> Result<VectorExtension, Fault> {
+        let mut tx = self.begin_read_only(Pool::Search).await?;
+        let found = facts(&mut tx).await?;
+        tx.commit().await?;
+        Ok(found)
+    }
+
+    /// Brings the extension to the newest version that the server has files of.
+    ///
+    /// # Errors
+    /// `PERMISSION_DENIED` with the remedy when the login may not.
+    pub async fn update_vector_extension(&self) -> Result<VectorExtension, Fault> {
+        let mut tx = self.begin(Pool::Ddl).await?;
+        tx.execute(sql("ALTER EXTENSION vector UPDATE")).await.map_err(not_updated)?;
+        let found = facts(&mut tx).await?;
+        tx.commit().await?;
+        Ok(found)
+    }
+
+    /// Makes a temporary table of three dimensions with an HNSW index, asks for the nearest of two vectors, reads it back and
+    /// takes everything back. Answers what was read.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` when an option of the index is out of range; storage faults.
+    pub async fn probe_vector_extension(&self, probe: &VectorProbe) -> Result<String, Fault> {
+        let mut tx = self.begin(Pool::Ddl).await?;
+        let read = probed(&mut tx, probe).await;
+        // Whatever happened, nothing of it is kept.
+        let undone = tx.rollback().await;
+        let read = read?;
+        undone?;
+        Ok(read)
+    }
+}
+
+async fn facts(tx: &mut Tx) -> Result<VectorExtension, Fault> {
+    let query =
+        sql("SELECT e.extversion, a.default_version, n.nspname::text FROM pg_catalog.pg_extension e \
+         JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
+         JOIN pg_catalog.pg_available_extensions a ON a.name = e.extname WHERE e.extname = 'vector'");
+    let Some(row) = tx.first(query).await? else {
+        return Err(Fault::new(ErrorCode::CapabilityMissing, "The database has no pgvector extension.")
+            .with_hint("Call `download_extensions` with provider pgvector, or start the server again."));
+    };
+    let installed: String = row.try_get(0)?;
+    let warnings = server::known_faults(&installed).into_iter().collect();
+    Ok(VectorExtension { installed, available: row.try_get(1)?, schema: row.try_get(2)?, warnings })
+}
+
+async fn probed(tx: &mut Tx, probe: &VectorProbe) -> Result<String, Fault> {
+    let (table, column) = (format!("pg_temp.{}", quoted(&probe.table)), quoted(&probe.column));
+    let (kind, class) =
+        if probe.half { ("halfvec(3)", "halfvec_cosine_ops") } else { ("vector(3)", "vector_cosine_ops") };
+    let options: Vec<String> =
+        probe.options.iter().map(|(name, value)| format!("{} = {value}", quoted(name))).collect();
+    let with = if options.is_empty() { String::new() } else { format!(" WITH ({})", options.join(", ")) };
+    tx.execute(sql(format!("CREATE TABLE {table} (id int4 PRIMARY KEY, {column} {kind} NOT NULL)"))).await?;
+    tx.execute(sql(format!("INSERT INTO {table} VALUES (1, '[0.1,0.2,0.3]'), (2, '[0.9,-0.8,0.7]')")))
+        .await?;
+    tx.execute(sql(format!("CREATE INDEX ON {table} USING hnsw ({column} {class}){with}")))
+        .await
+        .map_err(not_indexed)?;
+    tx.execute(sql("SET LOCAL enable_seqscan = off")).await?;
+    let nearest =
+        format!("SELECT {column}::text FROM {table} ORDER BY {column} <=> '[0.1,0.2,0.31]' LIMIT 1");
+    Ok(tx.one(sql(nearest)).await?.try_get(0)?)
+}
+
+fn not_indexed(fault: Fault) -> Fault {
+    // A parameter that the index does not know, or a value outside its range.
+    if !matches!(sqlstate(&fault).as_deref(), Some("22023")) {
+        return fault;
+    }
+    Fault::new(ErrorCode::InvalidRequest, "The index refuses an option or its value.")
+        .with_hint("For pgvector: m from 2 to 100 and ef_construction from 4 to 1000, at least twice m.")
+        .with_source(fault)
+}
+
+fn not_updated(fault: Fault) -> Fault {
+    if fault.code != ErrorCode::PermissionDenied {
+        return fault;
+    }
+    Fault::new(ErrorCode::PermissionDenied, "The database login may not update the pgvector extension.")
+        .with_hint("Ask an administrator to run: ALTER EXTENSION vector UPDATE;")
+        .with_source(fault)
+}

@@ -1,0 +1,225 @@
+//! Whole tables page by page, for a portable file; all pages of one file come from one snapshot.
+
+use crate::postgres::Row;
+use pgvector::{HalfVector, SparseVector};
+
+use super::definitions;
+use super::history::FileFacts;
+use crate::door::ProjectTx;
+use crate::portable::Stamp;
+use crate::portable::rows::{ChunkOut, CommentOut, FileOut, Page, VectorOut};
+use crate::postgres::sql;
+use contract::Fault;
+
+/// Which files are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// Of this repository alone.
+    pub repository_id: Option<i64>,
+    /// Of these modes.
+    pub modes: Vec<String>,
+    /// Only chunks that have comments.
+    pub commented: bool,
+}
+
+/// Every file that is wanted, by id, with what tells whether its chunks were written anew.
+///
+/// # Errors
+/// Storage faults.
+pub async fn stamps(tx: &mut ProjectTx, part: &Part) -> Result<Vec<Stamp>, Fault> {
+    let commented = format!("AND EXISTS (SELECT 1 FROM {} m WHERE m.chunk_id = c.id)", tx.table("comments"));
+    let text = format!(
+        "SELECT f.id, coalesce(min(c.id), 0), count(c.id) FROM {files} f LEFT JOIN {chunks} c ON c.file_id = f.id {commented} \
+         WHERE f.skipped IS NULL AND ($1::int8 IS NULL OR f.repository_id = $1) AND f.mode = ANY($2) \
+         GROUP BY f.id {having} ORDER BY f.id",
+        files = tx.table("files"),
+        chunks = tx.table("chunks"),
+        commented = if part.commented { commented.as_str() } else { "" },
+        having = if part.commented { "HAVING count(c.id) > 0" } else { "" },
+    );
+    let rows = tx.tx.all(sql(text).bind(part.repository_id).bind(&part.modes)).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(Stamp { file_id: row.try_get(0)?, first_chunk: row.try_get(1)?, chunks: row.try_get(2)? })
+        })
+        .collect()
+}
+
+/// Files with all that is stored of their chunks.
+///
+/// # Errors
+/// Storage faults.
+pub async fn page(tx: &mut ProjectTx, part: &Part, file_ids: &[i64]) -> Result<Page, Fault> {
+    let files = files(tx, file_ids).await?;
+    let commented = format!("AND EXISTS (SELECT 1 FROM {} m WHERE m.chunk_id = c.id)", tx.table("comments"));
+    let text = format!(
+        "SELECT c.id, c.file_id, c.ordinal, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.content, c.content_hash, \
+         c.detail, k.branches, k.loops, k.breaks, k.continues, coalesce(k.ids, '{{}}'), l.weights, c.name_line \
+         FROM {chunks} c LEFT JOIN {facts} k ON k.chunk_id = c.id LEFT JOIN {lexical} l ON l.chunk_id = c.id \
+         WHERE c.file_id = ANY($1) {commented} ORDER BY c.id",
+        chunks = tx.table("chunks"),
+        facts = tx.table("facts"),
+        lexical = tx.table("lexical"),
+        commented = if part.commented { commented.as_str() } else { "" },
+    );
+    let rows = tx.tx.all(sql(text).bind(file_ids)).await?;
+    let chunks = rows.iter().map(chunk).collect::<Result<Vec<_>, Fault>>()?;
+    let ids: Vec<i64> = chunks.iter().map(|chunk| chunk.id).collect();
+    let text = format!(
+        "SELECT chunk_id, start_line, end_line, content, weights FROM {} WHERE chunk_id = ANY($1) ORDER BY chunk_id",
+        tx.table("comments")
+    );
+    let rows = tx.tx.all(sql(text).bind(&ids)).await?;
+    let comments = rows.iter().map(comment).collect::<Result<Vec<_>, Fault>>()?;
+    let definitions = definitions::of_chunks(tx, &ids).await?;
+    let hashes: Vec<&[u8]> = chunks.iter().map(|chunk| chunk.content_hash.as_slice()).collect();
+    let vectors = vectors(tx, &hashes).await?;
+    Ok(Page { files, chunks, definitions, comments, vectors })
+}
+
+/// Files by their ids.
+///
+/// # Errors
+/// Storage faults.
+pub async fn files(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<FileOut>, Fault> {
+    let text = format!(
+        "SELECT id, repository_id, path, language, extension, mode, bytes, lines, content_hash, imports, meta, last_author, last_modified_s, \
+         last_commit, churn_added, churn_deleted, churn_commits FROM {} WHERE id = ANY($1) ORDER BY id",
+        tx.table("files")
+    );
+    let rows = tx.tx.all(sql(text).bind(ids)).await?;
+    rows.iter()
+        .map(|row| {
+            Ok(FileOut {
+                id: row.try_get(0)?,
+                repository_id: row.try_get(1)?,
+                path: row.try_get(2)?,
+                language: row.try_get(3)?,
+                extension: row.try_get(4)?,
+                mode: row.try_get(5)?,
+                bytes: row.try_get(6)?,
+                lines: row.try_get(7)?,
+                content_hash: row.try_get(8)?,
+                imports: row.try_get(9)?,
+                meta: row.try_get(10)?,
+                history: FileFacts {
+                    last_author: row.try_get(11)?,
+                    last_modified_s: row.try_get(12)?,
+                    last_commit: row.try_get(13)?,
+                    churn_added: row.try_get(14)?,
+                    churn_deleted: row.try_get(15)?,
+                    churn_commits: row.try_get(16)?,
+                    meta: None,
+                },
+            })
+        })
+        .collect()
+}
+
+/// The vectors of some texts, those that have one.
+///
+/// # Errors
+/// Storage faults.
+pub async fn vectors(tx: &mut ProjectTx, hashes: &[&[u8]]) -> Result<Vec<VectorOut>, Fault> {
+    let text = format!("SELECT hash, embedding FROM {} WHERE hash = ANY($1)", tx.table("vectors"));
+    let rows = tx.tx.all(sql(text).bind(hashes)).await?;
+    rows.iter()
+        .map(|row| {
+            let vector: HalfVector = row.try_get(1)?;
+            Ok((row.try_get(0)?, vector.to_vec().into_iter().map(half::f16::to_f32).collect()))
+        })
+        .collect()
+}
+
+/// Values of facts after `after`, by id: id, field, value, folded value.
+///
+/// # Errors
+/// Storage faults.
+pub async fn names(
+    tx: &mut ProjectTx,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<(i64, i16, String, String)>, Fault> {
+    let text = format!(
+        "SELECT id, field, name, folded FROM {} WHERE id > $1 ORDER BY id LIMIT $2",
+        tx.table("names")
+    );
+    let rows = tx.tx.all(sql(text).bind(after).bind(limit)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))).collect()
+}
+
+/// Document frequencies after the term `after`, by term.
+///
+/// # Errors
+/// Storage faults.
+pub async fn terms(tx: &mut ProjectTx, after: i32, limit: i64) -> Result<Vec<(i32, i32)>, Fault> {
+    let text =
+        format!("SELECT term, chunks FROM {} WHERE term > $1 ORDER BY term LIMIT $2", tx.table("terms"));
+    let rows = tx.tx.all(sql(text).bind(after).bind(limit)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// Authors of chunks after the chunk `after`, by chunk.
+///
+/// # Errors
+/// Storage faults.
+pub async fn authors(tx: &mut ProjectTx, after: i64, limit: i64) -> Result<Vec<(i64, Vec<i64>)>, Fault> {
+    let text = format!(
+        "SELECT chunk_id, ids FROM {} WHERE chunk_id > $1 ORDER BY chunk_id LIMIT $2",
+        tx.table("authors")
+    );
+    let rows = tx.tx.all(sql(text).bind(after).bind(limit)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+}
+
+/// Flows of chunks after the chunk `after`, by chunk.
+///
+/// # Errors
+/// Storage faults.
+pub async fn flows(
+    tx: &mut ProjectTx,
+    after: i64,
+    limit: i64,
+) -> Result<Vec<(i64, Vec<i64>, String)>, Fault> {
+    let text = format!(
+        "SELECT chunk_id, ids, detail FROM {} WHERE chunk_id > $1 ORDER BY chunk_id LIMIT $2",
+        tx.table("flows")
+    );
+    let rows = tx.tx.all(sql(text).bind(after).bind(limit)).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
+}
+
+fn chunk(row: &Row) -> Result<ChunkOut, Fault> {
+    let weights: Option<SparseVector> = row.try_get(17)?;
+    Ok(ChunkOut {
+        id: row.try_get(0)?,
+        file_id: row.try_get(1)?,
+        ordinal: row.try_get(2)?,
+        lines: (row.try_get(3)?, row.try_get(4)?),
+        kind: row.try_get(5)?,
+        name: row.try_get(6)?,
+        name_line: row.try_get(18)?,
+        defines: row.try_get(7)?,
+        signature: row.try_get(8)?,
+        content: row.try_get(9)?,
+        content_hash: row.try_get(10)?,
+        detail: row.try_get(11)?,
+        counts: [row.try_get(12)?, row.try_get(13)?, row.try_get(14)?, row.try_get(15)?],
+        facts: row.try_get(16)?,
+        words: weights.as_ref().map(words).unwrap_or_default(),
+    })
+}
+
+fn comment(row: &Row) -> Result<CommentOut, Fault> {
+    let weights: SparseVector = row.try_get(4)?;
+    Ok(CommentOut {
+        chunk_id: row.try_get(0)?,
+        lines: (row.try_get(1)?, row.try_get(2)?),
+        content: row.try_get(3)?,
+        words: words(&weights),
+    })
+}
+
+fn words(weights: &SparseVector) -> Vec<(i32, f32)> {
+    weights.indices().iter().copied().zip(weights.values().iter().copied()).collect()
+}

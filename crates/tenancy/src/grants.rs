@@ -1,0 +1,51 @@
+//! Who may have what indexed, in words, for the operator.
+
+use super::AllowedRoots;
+use super::keys::principal;
+use super::principal::{Projects, Scope};
+use contract::config::Config;
+use contract::{Fault, ProjectId};
+use store::{Store, api_keys, projects};
+
+/// Keys that are told one by one.
+const KEYS_MAX: usize = 20;
+/// Projects of a key that are told one by one.
+const PROJECTS_MAX: usize = 20;
+
+/// One line for the operator, and one for each key that works and may index, at most 20 of these.
+///
+/// # Errors
+/// Storage faults.
+pub async fn who_may_index(store: &Store, config: &Config) -> Result<Vec<String>, Fault> {
+    let mut lines = vec![format!("you, on this machine: {}", AllowedRoots::common(&config.indexing))];
+    let mut door = store.control_read().await?;
+    let (keys, all) = (api_keys::list(&mut door).await?, projects::list(&mut door).await?);
+    let named = api_keys::projects_named(&mut door).await?;
+    door.commit().await?;
+    let mut left = 0_usize;
+    for row in keys.into_iter().filter(|row| row.live) {
+        let key = principal(row)?;
+        if !key.may(Scope::Index) {
+            continue;
+        }
+        if lines.len() > KEYS_MAX {
+            left += 1;
+            continue;
+        }
+        let ids: Vec<ProjectId> = match &key.projects {
+            Projects::These(ids) => ids.iter().cloned().collect(),
+            Projects::All => all.iter().map(|project| project.id.clone()).collect(),
+        };
+        let told = |id: &ProjectId| format!("{id} from {}", AllowedRoots::granted(config, id, &key, named));
+        let mut each: Vec<String> = ids.iter().take(PROJECTS_MAX).map(told).collect();
+        if ids.len() > PROJECTS_MAX {
+            each.push(format!("{} more projects", ids.len() - PROJECTS_MAX));
+        }
+        let every = if key.projects == Projects::All { "every project: " } else { "" };
+        lines.push(format!("{} “{}”: {every}{}", key.id, key.name, each.join(", ")));
+    }
+    if left > 0 {
+        lines.push(format!("{left} more keys; `pairofcleats keys list` shows them"));
+    }
+    Ok(lines)
+}

@@ -1,0 +1,174 @@
+//! Which project a call is about (contract.md, "Workspaces").
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use contract::{ErrorCode, Fault, ProjectId};
+use platform::beneath;
+use platform::failpoints;
+use store::DecidedBy;
+
+/// The session configuration: `{"project_id": "client-a"}`, in the working directory or above it.
+pub const SESSION_FILE: &str = ".pairofcleats.json";
+/// A session configuration is one line; more is not read.
+pub const SESSION_FILE_BYTES_MAX: u64 = 65_536;
+/// How far up it is looked for.
+const LEVELS_MAX: usize = 64;
+
+/// What we read of the session configuration; other keys belong to others.
+#[derive(Deserialize)]
+struct SessionConfiguration {
+    project_id: Option<String>,
+}
+
+/// A session configuration that names a project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SessionFile {
+    /// Where it lies, without links in its folders.
+    pub path: PathBuf,
+    /// The project that it names, as it stands there.
+    pub project_id: String,
+    /// All of it, as far as it is read.
+    pub(super) text: String,
+}
+
+/// The project of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chosen {
+    /// The project.
+    pub id: ProjectId,
+    /// The rule that chose it.
+    pub decided_by: DecidedBy,
+    /// The session configuration that chose it. It may come from whoever wrote the repository; see [`super::Trust`].
+    pub file: Option<SessionFile>,
+}
+
+impl Chosen {
+    fn new(id: ProjectId, decided_by: DecidedBy) -> Self {
+        Self { id, decided_by, file: None }
+    }
+}
+
+/// What a caller's session says about the project.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Session<'a> {
+    /// The project that the client was set up with (`mcp --project`, the header `X-PairOfCleats-Project`).
+    pub project: Option<&'a str>,
+    /// Where the caller works; the session configuration is looked for from here upward.
+    pub directory: Option<&'a Path>,
+}
+
+/// The project of a call and the rule that chose it: the explicit argument, which never falls through; the
+/// session: what the client was set up with, or the configuration found upward from its directory; the default workspace.
+///
+/// # Errors
+/// `VALIDATION_ERROR` for a malformed id, also in the session configuration: indexing into another project
+/// than the one that is written there would be worse.
+pub fn resolve(argument: Option<&str>, session: Session<'_>) -> Result<Chosen, Fault> {
+    let mut chosen = first_named(argument, session)?;
+    if let Some(other) = failpoints::lie("resolve") {
+        chosen.id = ProjectId::parse(other)?;
+    }
+    Ok(chosen)
+}
+
+fn first_named(argument: Option<&str>, session: Session<'_>) -> Result<Chosen, Fault> {
+    if let Some(text) = argument {
+        return Ok(Chosen::new(ProjectId::parse(text)?, DecidedBy::Argument));
+    }
+    if let Some(text) = session.project {
+        return Ok(Chosen::new(ProjectId::parse(text)?, DecidedBy::Session));
+    }
+    if let Some(file) = session.directory.map(session_file).transpose()?.flatten() {
+        let id = ProjectId::parse(&file.project_id).map_err(|error| {
+            let hint = format!("Correct `project_id` in the nearest {SESSION_FILE}: 1 to 50 characters of a-z, 0-9 and single hyphens.");
+            Fault::from(error).with_hint(hint)
+        })?;
+        return Ok(Chosen { file: Some(file), ..Chosen::new(id, DecidedBy::Session) });
+    }
+    Ok(Chosen::new(ProjectId::default_workspace(), DecidedBy::Default))
+}
+
+/// The nearest session configuration that names a project, from `directory` upward. A nearer file without an id does not
+/// hide a farther one with it.
+///
+/// # Errors
+/// `VALIDATION_ERROR` for one that cannot be read.
+pub fn session_file(directory: &Path) -> Result<Option<SessionFile>, Fault> {
+    for level in directory.ancestors().take(LEVELS_MAX) {
+        let path = level.join(SESSION_FILE);
+        let opened = beneath::open_named(&path);
+        if opened.is_err() && !path.is_file() {
+            continue;
+        }
+        let mut text = String::new();
+        let read = opened.and_then(|file| file.take(SESSION_FILE_BYTES_MAX).read_to_string(&mut text));
+        let unusable = |source: Box<dyn std::error::Error + Send + Sync>| {
+            Fault::new(
+                ErrorCode::ValidationError,
+                format!("The session configuration {SESSION_FILE} cannot be read."),
+            )
+            .with_hint("Write a JSON object such as {\"project_id\": \"client-a\"}, or remove the file.")
+            .with_source(source)
+        };
+        read.map_err(|e| unusable(e.into()))?;
+        if let Some(project_id) = named_project(&text).map_err(|e| unusable(e.into()))? {
+            let level = level.canonicalize().unwrap_or_else(|_| level.to_owned());
+            return Ok(Some(SessionFile { path: level.join(SESSION_FILE), project_id, text }));
+        }
+    }
+    Ok(None)
+}
+
+/// The project that the text of a session configuration names.
+pub(super) fn named_project(text: &str) -> serde_json::Result<Option<String>> {
+    Ok(serde_json::from_str::<SessionConfiguration>(text)?.project_id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn argument_beats_session_beats_default() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b");
+        std::fs::create_dir_all(&deep).unwrap();
+        let who = |argument| {
+            let chosen = resolve(argument, Session { project: None, directory: Some(&deep) }).unwrap();
+            assert_eq!(chosen.file.is_some(), argument.is_none() && chosen.decided_by == DecidedBy::Session);
+            (chosen.id.as_str().to_owned(), chosen.decided_by)
+        };
+        assert_eq!(who(None), ("default".into(), DecidedBy::Default));
+        std::fs::write(dir.path().join(SESSION_FILE), r#"{"project_id": "client-a", "search": {}}"#).unwrap();
+        assert_eq!(who(None), ("client-a".into(), DecidedBy::Session));
+        std::fs::write(deep.join(SESSION_FILE), r#"{"search": {}}"#).unwrap();
+        assert_eq!(who(None), ("client-a".into(), DecidedBy::Session));
+        assert_eq!(who(Some("x")), ("x".into(), DecidedBy::Argument));
+        let named = Session { project: Some("client-b"), directory: Some(&deep) };
+        let chosen = resolve(None, named).unwrap();
+        assert_eq!(chosen.id.as_str(), "client-b", "what the client was set up with is nearer");
+        assert_eq!(chosen.file, None, "and the user said it, no file");
+    }
+
+    #[test]
+    fn nothing_malformed_falls_through() {
+        for bad in ["", "Client-A"] {
+            let named = Session { project: Some(bad), directory: None };
+            for outcome in [resolve(Some(bad), Session::default()), resolve(None, named)] {
+                assert_eq!(outcome.unwrap_err().code, ErrorCode::ValidationError);
+            }
+        }
+        let dir = tempfile::tempdir().unwrap();
+        for bad in [r#"{"project_id": "A"}"#, "{", r#"{"project_id": 1}"#] {
+            std::fs::write(dir.path().join(SESSION_FILE), bad).unwrap();
+            assert_eq!(
+                resolve(None, Session { project: None, directory: Some(dir.path()) }).unwrap_err().code,
+                ErrorCode::ValidationError,
+                "{bad}"
+            );
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Which session configurations the user vouches for.
+//!
+//! A `.pairofcleats.json` comes with the repository that it lies in, so whoever wrote the repository may have written it. It
+//! may choose the project that is read. The project that a call writes into it chooses only once the user has confirmed it:
+//! this file, at this place, with this text. A file that changes is asked for again.
+
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use serde_json::json;
+
+use super::resolve::SessionFile;
+use contract::config::Layout;
+use contract::{ErrorCode, Fault};
+
+/// The confirmations of one installation: a small file each, named after a hash of the confirmed place and text.
+#[derive(Debug, Clone)]
+pub struct Trust {
+    folder: PathBuf,
+}
+
+impl Trust {
+    /// Those of the installation.
+    #[must_use]
+    pub fn new(layout: &Layout) -> Self {
+        Self { folder: layout.trusted() }
+    }
+
+    /// Whether the user confirmed the file as it is.
+    #[must_use]
+    pub fn holds(&self, file: &SessionFile) -> bool {
+        self.record(file).is_file()
+    }
+
+    /// Confirms the file as it is.
+    ///
+    /// # Errors
+    /// `INTERNAL` when the data directory cannot be written.
+    pub fn add(&self, file: &SessionFile) -> Result<(), Fault> {
+        let told = json!({ "path": file.path, "project_id": file.project_id });
+        fs::create_dir_all(&self.folder)
+            .and_then(|()| fs::write(self.record(file), format!("{told:#}\n")))
+            .map_err(|error| self.refused(error))
+    }
+
+    /// Takes the confirmation back; whether there was one.
+    ///
+    /// # Errors
+    /// `INTERNAL` when the data directory cannot be written.
+    pub fn remove(&self, file: &SessionFile) -> Result<bool, Fault> {
+        match fs::remove_file(self.record(file)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.refused(error)),
+        }
+    }
+
+    /// Refuses a call that writes into a project that an unconfirmed file chose.
+    ///
+    /// # Errors
+    /// `FORBIDDEN`, with the command that confirms it.
+    pub fn require(&self, file: &SessionFile) -> Result<(), Fault> {
+        if self.holds(file) {
+            return Ok(());
+        }
+        let SessionFile { path, project_id, .. } = file;
+        let folder = path.parent().unwrap_or(path);
+        Err(Fault::new(
+            ErrorCode::Forbidden,
+            format!(
+                "{} names the project `{project_id}` for this call, which writes; nobody has confirmed that file.",
+                path.display()
+            ),
+        )
+        .with_hint(format!(
+            "It comes with the repository. If it names the right project, the user runs `pairofcleats trust {}` once; or name the project: project_id, --project.",
+            folder.display()
+        ))
+        .with_details(json!({ "file": path, "project_id": project_id })))
+    }
+
+    fn record(&self, file: &SessionFile) -> PathBuf {
+        let mut hasher = blake3::Hasher::new();
+        for part in [file.path.as_os_str().as_bytes(), file.text.as_bytes()] {
+            hasher.update(&(part.len() as u64).to_le_bytes()).update(part);
+        }
+        self.folder.join(format!("{}.json", hasher.finalize().to_hex()))
+    }
+
+    fn refused(&self, error: io::Error) -> Fault {
+        Fault::internal(format!("{} cannot be written.", self.folder.display()), error)
+            .with_hint("Make the data directory writable for this user.")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resolve::session_file;
+
+    #[test]
+    fn a_confirmation_is_for_one_text_at_one_place() {
+        let home = tempfile::tempdir().unwrap();
+        let trust = Trust::new(&Layout::new(home.path().to_owned()));
+        let folder = tempfile::tempdir().unwrap();
+        let write = |place: &str, text: &str| {
+            let place = folder.path().join(place);
+            fs::create_dir_all(&place).unwrap();
+            fs::write(place.join(".pairofcleats.json"), text).unwrap();
+            session_file(&place).unwrap().unwrap()
+        };
+        let file = write("a", r#"{"project_id": "client-a"}"#);
+        let fault = trust.require(&file).unwrap_err();
+        assert_eq!(fault.code, ErrorCode::Forbidden);
+        assert!(fault.hint.unwrap().contains("pairofcleats trust /"));
+        trust.add(&file).unwrap();
+        assert!(trust.require(&file).is_ok());
+        assert!(!trust.holds(&write("a", r#"{"project_id": "client-b"}"#)), "another text");
+        assert!(trust.holds(&write("a", r#"{"project_id": "client-a"}"#)), "the confirmed one again");
+        assert!(!trust.holds(&write("b", r#"{"project_id": "client-a"}"#)), "another place");
+        assert!(trust.remove(&file).unwrap() && !trust.remove(&file).unwrap());
+        assert!(!trust.holds(&file));
+    }
+}

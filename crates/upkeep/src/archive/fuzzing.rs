@@ -1,0 +1,90 @@
+//! What fuzzing drives here: an archive that somebody gives to import, up to where the database would take its rows.
+
+use std::io::{Cursor, Write};
+use std::path::Path;
+use std::sync::LazyLock;
+
+use tokio_util::sync::CancellationToken;
+use zip::ZipWriter;
+use zip::write::SimpleFileOptions;
+
+use super::format::{FORMAT, Hashed, MANIFEST, Manifest, Model, ModuleVersion, Table, entry};
+use super::import::{Archive, examine};
+use store::ModelFacts;
+use store::transfer::Module;
+
+/// Unpacked bytes of a fuzzed archive.
+const BYTES_MAX: u64 = 1 << 20;
+/// What each of its tables holds: the first bytes of Postgres' binary form.
+const ROWS: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\0\xff\xff";
+
+/// An archive in which every table has a few bytes.
+pub fn base() -> &'static [u8] {
+    static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| written().unwrap_or_default());
+    assert!(!BASE.is_empty(), "the archive could not be written");
+    &BASE
+}
+
+fn written() -> Option<Vec<u8>> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let module = Module::named("search")?;
+    let mut hashed = Hashed::new(ROWS);
+    std::io::copy(&mut hashed, &mut std::io::sink()).ok()?;
+    let sha256 = hashed.sha256();
+    let table = |name: &&'static str| Table {
+        module: module.name.to_owned(),
+        name: (*name).to_owned(),
+        columns: vec![("id".to_owned(), "bigint".to_owned())],
+        rows: 0,
+        bytes: ROWS.len() as u64,
+        sha256: sha256.clone(),
+    };
+    let facts = ModelFacts { id: "model".into(), variant: "fp32".into(), hash: vec![7; 32], dimensions: 8 };
+    let manifest = Manifest {
+        format: FORMAT,
+        program: "pairofcleats".to_owned(),
+        project_id: "client-a".to_owned(),
+        created_at: "2026-01-01T00:00:00Z".to_owned(),
+        model: Model::of(&facts),
+        modules: vec![ModuleVersion { name: module.name.to_owned(), version: module.version }],
+        tables: module.tables().iter().map(table).collect(),
+    };
+    for name in module.tables() {
+        zip.start_file(entry(module.name, name), SimpleFileOptions::default()).ok()?;
+        zip.write_all(ROWS).ok()?;
+    }
+    zip.start_file(MANIFEST, SimpleFileOptions::default()).ok()?;
+    zip.write_all(&serde_json::to_vec(&manifest).ok()?).ok()?;
+    Some(zip.finish().ok()?.into_inner())
+}
+
+/// An archive: what passes has the entries that its manifest names, with the bytes that it says, and no more than may be.
+pub fn read(file: &Path) {
+    let Ok((mut archive, manifest)) = examine(file, BYTES_MAX, &CancellationToken::new()) else { return };
+    let told: u64 = manifest.tables.iter().map(|table| table.bytes).sum();
+    assert!(told <= BYTES_MAX, "{told} bytes");
+    for table in &manifest.tables {
+        assert_eq!(
+            unpacked(&mut archive, &entry(&table.module, &table.name)),
+            Some(table.bytes),
+            "{}",
+            table.name
+        );
+    }
+}
+
+fn unpacked(archive: &mut Archive, name: &str) -> Option<u64> {
+    std::io::copy(&mut archive.by_name(name).ok()?, &mut std::io::sink()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_archive_that_is_edited_is_a_good_one() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), base()).unwrap();
+        examine(file.path(), BYTES_MAX, &CancellationToken::new()).unwrap();
+    }
+}

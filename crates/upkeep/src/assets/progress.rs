@@ -1,0 +1,63 @@
+//! What an installation tells while it runs.
+
+use contract::{ErrorCode, Fault};
+
+/// One thing that happened to one asset.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum AssetEvent {
+    /// A new step began.
+    Step {
+        /// Id of the asset.
+        asset: String,
+        /// What is being done, for people: `downloading`, `unpacking` …
+        what: &'static str,
+    },
+    /// The step got on.
+    Progress {
+        /// Id of the asset.
+        asset: String,
+        /// Bytes done.
+        done: u64,
+        /// Bytes in all, if known.
+        total: Option<u64>,
+    },
+    /// The asset is there.
+    Done {
+        /// Id of the asset.
+        asset: String,
+        /// True if it was there already.
+        cached: bool,
+    },
+}
+
+/// Reports the steps of one asset.
+#[derive(Clone, Copy)]
+pub(super) struct Reporter<'a> {
+    pub(super) asset: &'a str,
+    pub(super) on_event: &'a (dyn Fn(AssetEvent) + Sync),
+    /// Says when to stop.
+    pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
+}
+
+impl Reporter<'_> {
+    /// Fails once somebody wants the installation to stop.
+    pub(super) fn go_on(&self) -> Result<(), Fault> {
+        if !(self.cancelled)() {
+            return Ok(());
+        }
+        Err(Fault::new(ErrorCode::Cancelled, "The installation was cancelled; what was downloaded is kept.")
+            .with_hint("Start it again to go on where it stopped."))
+    }
+
+    pub(super) fn step(&self, what: &'static str) {
+        (self.on_event)(AssetEvent::Step { asset: self.asset.to_owned(), what });
+    }
+
+    pub(super) fn progress(&self, done: u64, total: Option<u64>) {
+        (self.on_event)(AssetEvent::Progress { asset: self.asset.to_owned(), done, total });
+    }
+
+    pub(super) fn done(&self, cached: bool) {
+        (self.on_event)(AssetEvent::Done { asset: self.asset.to_owned(), cached });
+    }
+}

@@ -1,0 +1,450 @@
+//! Writes a portable file from one snapshot of a project's rows, in pages, so that memory does not grow with the index.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::aside::{Aside, measured, on_thread, unwritable};
+use contract::clock::{Clock, iso_seconds};
+use contract::config;
+use contract::{ErrorCode, Fault};
+use platform::room::Room;
+use store::portable::{Held, Limits, Meta, Small, Stamp, Writer, is_portable};
+use store::{
+    self, Access, IndexState, Project, ProjectTx, RepositoryRow, Store, index_state, pages, repositories,
+};
+
+/// Rows of a small table read at a time.
+const SMALL_ROWS: i64 = 20_000;
+/// Characters of a repository's name in the name of its file.
+const REPOSITORY_CHARS_MAX: usize = 60;
+
+/// Which files of an index go into the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Part {
+    /// All of them.
+    #[default]
+    All,
+    /// Code, configuration and data.
+    Code,
+    /// Documents.
+    Prose,
+    /// Code that has comments.
+    ExtractedProse,
+    /// Records.
+    Records,
+}
+
+impl Part {
+    /// As files and names of files say it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::All => "all",
+            Self::Code => "code",
+            Self::Prose => "prose",
+            Self::ExtractedProse => "extracted-prose",
+            Self::Records => "records",
+        }
+    }
+
+    fn of(self, repository_id: Option<i64>) -> store::Part {
+        let modes: &[&str] = match self {
+            Self::All => &["code", "prose", "records"],
+            Self::Code | Self::ExtractedProse => &["code"],
+            Self::Prose => &["prose"],
+            Self::Records => &["records"],
+        };
+        let modes = modes.iter().map(|mode| (*mode).to_owned()).collect();
+        store::Part { repository_id, modes, commented: self == Self::ExtractedProse }
+    }
+}
+
+/// What is to be written, and where.
+pub struct Build<'a> {
+    /// The database.
+    pub store: &'a Store,
+    /// Whose rows.
+    pub project: &'a Project,
+    /// Root of the repository, if only that is wanted.
+    pub root: Option<&'a str>,
+    /// Which files.
+    pub part: Part,
+    /// The file.
+    pub out: &'a Path,
+    /// Whether the file that is there is brought up to date.
+    pub incremental: bool,
+    /// Whether free pages are taken out at the end.
+    pub compact: bool,
+    /// Settings.
+    pub settings: &'a config::Portable,
+    /// Time.
+    pub clock: &'a dyn Clock,
+    /// Fires when the call is cancelled.
+    pub cancel: &'a CancellationToken,
+    /// Called with files done and files in all.
+    pub progress: &'a (dyn Fn(u64, u64) + Send + Sync),
+}
+
+/// What was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Built {
+    /// Rows of the file.
+    pub held: Held,
+    /// Files whose chunks this run wrote.
+    pub files_written: u64,
+    /// Its size.
+    pub bytes: u64,
+    /// Its SHA-256, hex.
+    pub sha256: String,
+    /// Why a file that was to be brought up to date was written anew; none where it was not.
+    pub fallback: Option<String>,
+}
+
+/// The usual name of a file of this part.
+#[must_use]
+pub fn file_name(part: Part, repository: Option<&str>) -> String {
+    let mut name = "index".to_owned();
+    if part != Part::All {
+        name.push('-');
+        name.push_str(part.as_str());
+    }
+    if let Some(repository) = repository {
+        name.push('-');
+        let plain = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' };
+        name.extend(repository.chars().map(plain).take(REPOSITORY_CHARS_MAX));
+    }
+    name.push_str(".sqlite");
+    name
+}
+
+/// Writes the file. Until it is complete the old one answers.
+///
+/// # Errors
+/// `NO_INDEX` when there is nothing to write; `ILLEGAL_STATE` when another run writes it or something else has its name;
+/// `CANCELLED`; storage faults.
+pub async fn build(build: &Build<'_>) -> Result<Built, Fault> {
+    let room = build.store.room().and("the portable file", build.out);
+    // An update begins with a copy of the file that is there.
+    let copied =
+        if build.incremental { std::fs::metadata(build.out).map_or(0, |facts| facts.len()) } else { 0 };
+    room.require(copied).await?;
+    let out = build.out.to_owned();
+    let aside = Arc::new(on_thread(move || Aside::take(&out)).await?);
+    let mut tx = ProjectTx::begin(build.store, build.project, Access::Snapshot).await?;
+    tx.lift_timeout().await?;
+    let source = Source::read(&mut tx, build).await?;
+    let (writer, changes, fallback) = source.begin(build, &aside).await?;
+    let mut run = Run { build, source: &source, room, writer: Some(writer), done: changes.unchanged };
+    run.chunks(&mut tx, &changes).await?;
+    run.small(&mut tx, &changes).await?;
+    tx.commit().await?;
+    let held = run.finish().await?;
+    let (compact, limits, stop) = (build.compact, Limits::from(build.settings), build.cancel.clone());
+    let out = build.out.to_owned();
+    let (bytes, sha256) = on_thread(move || {
+        let mut made = aside.part();
+        if compact {
+            Writer::update(made, limits, &stop)?.shrink(aside.smaller())?;
+            made = aside.smaller();
+        }
+        aside.swap(made)?;
+        measured(&out)
+    })
+    .await?;
+    let files_written = changes.written.iter().map(|stamps| stamps.len() as u64).sum();
+    Ok(Built { held, files_written, bytes, sha256, fallback })
+}
+
+/// What the file is made from.
+struct Source {
+    part: store::Part,
+    state: IndexState,
+    repositories: Vec<RepositoryRow>,
+    stamps: Vec<Stamp>,
+    meta: Meta,
+}
+
+impl Source {
+    async fn read(tx: &mut ProjectTx, build: &Build<'_>) -> Result<Self, Fault> {
+        let state = index_state::read(tx).await?;
+        let mut repositories = repositories::list(tx).await?;
+        if let Some(root) = build.root {
+            repositories.retain(|repository| repository.root == root);
+        }
+        let repository = build.root.and_then(|_| repositories.first());
+        let part = build.part.of(repository.map(|repository| repository.id));
+        let stamps = if repositories.is_empty() { Vec::new() } else { pages::stamps(tx, &part).await? };
+        if stamps.is_empty() {
+            let message = format!("Nothing is indexed that a file of `{}` could hold.", build.part.as_str());
+            return Err(Fault::new(ErrorCode::NoIndex, message)
+                .with_hint("Index the repository first (`build_index`), or ask for mode `all`."));
+        }
+        let meta = Meta {
+            project: build.project.id().public().map(str::to_owned),
+            repository: repository.map(|repository| repository.name.clone()),
+            mode: build.part.as_str().to_owned(),
+            model: build.project.model().clone(),
+            built_at: iso_seconds(build.clock.now().as_second()),
+            generation: state.generation,
+            updated_ms: state.updated_ms,
+            statistics_chunks: state.statistics_chunks,
+        };
+        Ok(Self { part, state, repositories, stamps, meta })
+    }
+
+    /// The file to write on and what to write; when the old file cannot be used, why.
+    async fn begin(
+        &self,
+        build: &Build<'_>,
+        aside: &Arc<Aside>,
+    ) -> Result<(Writer, Changes, Option<String>), Fault> {
+        let (limits, stop) = (Limits::from(build.settings), build.cancel.clone());
+        let mut fallback = None;
+        if build.incremental {
+            let (aside, out, meta, stamps) =
+                (Arc::clone(aside), build.out.to_owned(), self.meta.clone(), self.stamps.clone());
+            let (percent, stop) = (build.settings.changed_percent_max, stop.clone());
+            let updated =
+                on_thread(move || update(&aside, &out, &meta, &stamps, percent, limits, &stop)).await?;
+            match updated {
+                Ok((writer, changes)) => return Ok((writer, changes, None)),
+                Err(why) => fallback = Some(why),
+            }
+        }
+        let (aside, page_chunks) = (Arc::clone(aside), build.settings.page_chunks);
+        let changes = Changes {
+            written: batches(self.stamps.clone(), page_chunks),
+            kept: Vec::new(),
+            unchanged: 0,
+            updates: false,
+        };
+        let writer = on_thread(move || Writer::create(aside.part(), limits, &stop)).await?;
+        tracing::debug!(chunks = self.state.chunks, ?fallback, "a portable file is written whole");
+        Ok((writer, changes, fallback))
+    }
+}
+
+/// What a run writes.
+struct Changes {
+    /// Files to write with their chunks, in batches.
+    written: Vec<Vec<Stamp>>,
+    /// Files whose chunks stay.
+    kept: Vec<i64>,
+    unchanged: u64,
+    updates: bool,
+}
+
+/// Batches of files with at most about `page_chunks` chunks.
+fn batches(stamps: Vec<Stamp>, page_chunks: usize) -> Vec<Vec<Stamp>> {
+    let page_chunks = i64::try_from(page_chunks.max(1)).unwrap_or(i64::MAX);
+    let (mut batches, mut chunks): (Vec<Vec<Stamp>>, i64) = (Vec::new(), i64::MAX);
+    for stamp in stamps {
+        // A file without chunks costs a row as well.
+        let more = stamp.chunks.max(1);
+        match batches.last_mut() {
+            Some(batch) if chunks.saturating_add(more) <= page_chunks => {
+                batch.push(stamp);
+                chunks += more;
+            }
+            _ => {
+                batches.push(vec![stamp]);
+                chunks = more;
+            }
+        }
+    }
+    batches
+}
+
+/// Prepares a copy of the file that is there; the inner error says why it cannot be used.
+fn update(
+    aside: &Aside,
+    out: &PathBuf,
+    meta: &Meta,
+    stamps: &[Stamp],
+    changed_percent_max: u32,
+    limits: Limits,
+    stop: &CancellationToken,
+) -> Result<Result<(Writer, Changes), String>, Fault> {
+    if !is_portable(out) {
+        return Ok(Err("there was no file".to_owned()));
+    }
+    std::fs::copy(out, aside.part()).map_err(unwritable)?;
+    let opened = Writer::update(aside.part(), limits, stop).and_then(|writer| Ok((writer.meta()?, writer)));
+    let drop_copy = |why: &str| {
+        std::fs::remove_file(aside.part()).map_err(unwritable)?;
+        Ok(Err(why.to_owned()))
+    };
+    let (old, mut writer) = match opened {
+        Ok(opened) => opened,
+        Err(fault) if fault.code == ErrorCode::SchemaValidationFailed => {
+            return drop_copy("the file is damaged or of another format");
+        }
+        Err(fault) => return Err(fault),
+    };
+    if old.model.hash != meta.model.hash {
+        drop(writer);
+        return drop_copy("the file has vectors of another model");
+    }
+    if (&old.project, &old.repository, &old.mode) != (&meta.project, &meta.repository, &meta.mode) {
+        drop(writer);
+        return drop_copy("the file holds something else");
+    }
+    let mut known = writer.stamps()?;
+    let total: i64 = stamps.iter().map(|stamp| stamp.chunks).sum();
+    let (kept, fresh): (Vec<Stamp>, Vec<Stamp>) =
+        stamps.iter().partition(|stamp| known.get(&stamp.file_id) == Some(stamp));
+    for stamp in &kept {
+        known.remove(&stamp.file_id);
+    }
+    let gone: i64 = known.values().map(|stamp| stamp.chunks).sum();
+    let new: i64 = fresh.iter().map(|stamp| stamp.chunks).sum();
+    if gone.max(new).saturating_mul(100) > total.saturating_mul(i64::from(changed_percent_max)) {
+        drop(writer);
+        return drop_copy(&format!("more than {changed_percent_max} % changed"));
+    }
+    let gone: Vec<i64> = known.into_keys().collect();
+    writer.clear(&gone)?;
+    let kept: Vec<i64> = kept.iter().map(|stamp| stamp.file_id).collect();
+    let changes = Changes {
+        written: if fresh.is_empty() { Vec::new() } else { vec![fresh] },
+        unchanged: kept.len() as u64,
+        kept,
+        updates: true,
+    };
+    Ok(Ok((writer, changes)))
+}
+
+/// A run under way.
+struct Run<'a> {
+    build: &'a Build<'a>,
+    source: &'a Source,
+    room: Room,
+    /// None while it is on another thread.
+    writer: Option<Writer>,
+    done: u64,
+}
+
+impl Run<'_> {
+    /// Files with their chunks.
+    async fn chunks(&mut self, tx: &mut ProjectTx, changes: &Changes) -> Result<(), Fault> {
+        let stamps: Vec<Stamp> = changes.written.iter().flatten().copied().collect();
+        for batch in batches(stamps, self.build.settings.page_chunks) {
+            let ids: Vec<i64> = batch.iter().map(|stamp| stamp.file_id).collect();
+            let page = pages::page(tx, &self.source.part, &ids).await?;
+            self.write(move |writer| writer.put(&page)).await?;
+            self.done += ids.len() as u64;
+            (self.build.progress)(self.done, self.source.stamps.len() as u64);
+        }
+        Ok(())
+    }
+
+    /// Everything that is small, or changes without the text.
+    async fn small(&mut self, tx: &mut ProjectTx, changes: &Changes) -> Result<(), Fault> {
+        for ids in changes.kept.chunks(usize::try_from(SMALL_ROWS).unwrap_or(1)) {
+            let files = pages::files(tx, ids).await?;
+            self.put(Small::Files(files)).await?;
+        }
+        let mut after = i64::MIN;
+        loop {
+            let names = pages::names(tx, after, SMALL_ROWS).await?;
+            let Some(last) = names.last() else { break };
+            after = last.0;
+            self.put(Small::Names(names)).await?;
+        }
+        let mut after = i32::MIN;
+        loop {
+            let terms = pages::terms(tx, after, SMALL_ROWS).await?;
+            let Some(last) = terms.last() else { break };
+            after = last.0;
+            self.put(Small::Terms(terms)).await?;
+        }
+        let mut after = i64::MIN;
+        loop {
+            let authors = pages::authors(tx, after, SMALL_ROWS).await?;
+            let Some(last) = authors.last() else { break };
+            after = last.0;
+            self.put(Small::Authors(authors)).await?;
+        }
+        let mut after = i64::MIN;
+        loop {
+            let flows = pages::flows(tx, after, SMALL_ROWS).await?;
+            let Some(last) = flows.last() else { break };
+            after = last.0;
+            self.put(Small::Flows(flows)).await?;
+        }
+        if changes.updates { self.late_vectors(tx).await } else { Ok(()) }
+    }
+
+    /// Vectors of texts that had none when the file was made.
+    async fn late_vectors(&mut self, tx: &mut ProjectTx) -> Result<(), Fault> {
+        let mut after = Vec::new();
+        let limit = i64::try_from(self.build.settings.page_chunks.max(1)).unwrap_or(i64::MAX);
+        loop {
+            let from = after.clone();
+            let hashes = self.write(move |writer| writer.without_vector(&from, limit)).await?;
+            let Some(last) = hashes.last() else { return Ok(()) };
+            after.clone_from(last);
+            let hashes: Vec<&[u8]> = hashes.iter().map(Vec::as_slice).collect();
+            let vectors = pages::vectors(tx, &hashes).await?;
+            self.put(Small::Vectors(vectors)).await?;
+        }
+    }
+
+    async fn put(&mut self, small: Small) -> Result<(), Fault> {
+        self.write(move |writer| writer.put_small(&small)).await
+    }
+
+    /// Works on the file on a thread that may block.
+    async fn write<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut Writer) -> Result<T, Fault> + Send + 'static,
+    ) -> Result<T, Fault> {
+        if self.build.cancel.is_cancelled() {
+            return Err(Fault::new(ErrorCode::Cancelled, "The build of the portable file was cancelled."));
+        }
+        self.room.require(0).await?;
+        let mut writer = self.taken()?;
+        let (writer, outcome) = on_thread(move || {
+            let outcome = work(&mut writer);
+            Ok((writer, outcome))
+        })
+        .await?;
+        self.writer = Some(writer);
+        outcome
+    }
+
+    async fn finish(mut self) -> Result<Held, Fault> {
+        let writer = self.taken()?;
+        let (meta, repositories) = (self.source.meta.clone(), self.source.repositories.clone());
+        on_thread(move || writer.finish(&meta, &repositories)).await
+    }
+
+    fn taken(&mut self) -> Result<Writer, Fault> {
+        self.writer.take().ok_or_else(|| Fault::internal("The portable file was given up.", "no writer"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_names_say_what_they_hold() {
+        assert_eq!(file_name(Part::All, None), "index.sqlite");
+        assert_eq!(file_name(Part::Code, Some("shop of/ours")), "index-code-shop_of_ours.sqlite");
+    }
+
+    #[test]
+    fn batches_hold_all_files_within_their_bound() {
+        let stamp = |file_id, chunks| Stamp { file_id, first_chunk: 1, chunks };
+        let sizes = |stamps: Vec<Stamp>| -> Vec<usize> { batches(stamps, 10).iter().map(Vec::len).collect() };
+        assert_eq!(
+            sizes(vec![stamp(1, 4), stamp(2, 6), stamp(3, 1), stamp(4, 50), stamp(5, 0)]),
+            [2, 1, 1, 1]
+        );
+        assert_eq!(sizes((0..25).map(|id| stamp(id, 0)).collect()), [10, 10, 5]);
+        assert!(batches(Vec::new(), 10).is_empty());
+    }
+}
