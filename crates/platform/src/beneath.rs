@@ -9,13 +9,19 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Component, Path};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 /// Never through a link.
 const SAFE: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// For a directory that is only passed, which need not be readable; never through a link.
+#[cfg(target_os = "linux")]
+const PASSED: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const PASSED: OFlags = SAFE;
 
 /// An open directory.
 #[derive(Debug)]
@@ -82,13 +88,28 @@ pub fn open_named(path: &Path) -> io::Result<File> {
 }
 
 impl Folder {
-    /// Opens a root by its path, which is trusted: links on the way are followed.
+    /// Opens a root by its canonical path, which was found to be allowed. No link is followed on the way: whoever may
+    /// write to a directory above could have put one there since, and it would lead to what is not allowed.
     ///
     /// # Errors
-    /// What the system says.
+    /// What the system says; a link is `NotADirectory`.
     pub fn open(root: &Path) -> io::Result<Self> {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        Ok(Self(rustix::fs::open(root, flags, Mode::empty())?))
+        let start = if root.is_absolute() { "/" } else { "." };
+        let mut at = rustix::fs::open(start, PASSED | OFlags::DIRECTORY, Mode::empty())?;
+        let mut parts = root.components().peekable();
+        while let Some(part) = parts.next() {
+            let name = match part {
+                Component::RootDir | Component::CurDir => continue,
+                Component::Normal(name) => name,
+                Component::ParentDir | Component::Prefix(_) => return Err(io::ErrorKind::InvalidInput.into()),
+            };
+            let how = if parts.peek().is_some() { PASSED } else { SAFE };
+            at = rustix::fs::openat(&at, name, how | OFlags::DIRECTORY, Mode::empty())?;
+            if parts.peek().is_none() {
+                return Ok(Self(at));
+            }
+        }
+        Ok(Self(rustix::fs::open(start, SAFE | OFlags::DIRECTORY, Mode::empty())?))
     }
 
     /// Opens the directory `name` in this one.
@@ -267,7 +288,7 @@ impl From<Errno> for Refused {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::os::unix::net::UnixListener;
 
     use super::*;
@@ -304,6 +325,29 @@ mod tests {
         for (path, why) in refused {
             assert_eq!(read(path), Err(why), "{path}");
         }
+    }
+
+    #[test]
+    fn no_link_is_followed_on_the_way_to_a_root() {
+        let (root, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let base = root.path().canonicalize().unwrap();
+        fs::create_dir_all(base.join("a/b")).unwrap();
+        fs::create_dir_all(outside.path().join("b")).unwrap();
+        let opens = || Folder::open(&base.join("a/b")).map(|folder| folder.entries(1).unwrap().1);
+        assert!(opens().unwrap());
+        for replaced in ["a/b", "a"] {
+            fs::rename(base.join(replaced), base.join("before")).unwrap();
+            let to = if replaced == "a" { outside.path().to_owned() } else { outside.path().join("b") };
+            symlink(to, base.join(replaced)).unwrap();
+            assert_eq!(opens().unwrap_err().kind(), io::ErrorKind::NotADirectory, "{replaced}");
+            fs::remove_file(base.join(replaced)).unwrap();
+            fs::rename(base.join("before"), base.join(replaced)).unwrap();
+        }
+        assert!(Folder::open(&base.join("a/../a/b")).is_err());
+        assert!(Folder::open(Path::new("/")).is_ok());
+        let unreadable = base.join("a");
+        fs::set_permissions(&unreadable, fs::Permissions::from_mode(0o100)).unwrap();
+        assert!(opens().unwrap(), "a directory that is only passed need not be readable");
     }
 
     #[test]

@@ -125,7 +125,7 @@ fn the_image_is_small_pinned_and_without_privileges() {
         assert!(bootstrap.contains(variant), "{bootstrap}");
     }
     let ignored = text(".dockerignore");
-    for needed in ["Cargo.toml", "Cargo.lock", "src", "migrations", "models", "benches", "tests/it/main.rs"] {
+    for needed in ["Cargo.toml", "Cargo.lock", "src", "crates", "models", "benches", "tests/it/main.rs"] {
         assert!(ignored.lines().any(|line| line == format!("!{needed}")), "the build needs {needed}");
         assert!(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(needed).exists(), "{needed}");
     }
