@@ -9,7 +9,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use contract::Refusal;
 use contract::config;
 
-/// The queue that admits a tool (serving.md: two bulkheads).
+/// The queue that admits a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bulkhead {
     /// Questions.

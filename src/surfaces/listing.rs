@@ -29,7 +29,7 @@ pub(super) fn visible(caller: &Caller) -> ToolList {
     ToolList { tools: Toolbox::standard().visible(caller).map(listed).collect() }
 }
 
-/// The versions in each tool's `_meta` (S §2.1).
+/// The versions in each tool's `_meta`.
 pub(super) fn versions() -> Map<String, Value> {
     Map::from_iter([
         ("schemaVersion".to_owned(), Value::from(SCHEMA_MAJOR)),

@@ -259,7 +259,7 @@ async fn run(spec: &ToolSpec, call: Call, arguments: Value, limit: Limit) -> Res
     let mut task = tokio::spawn((spec.run)(call, arguments));
     tokio::select! {
         biased;
-        // First, because a cancelled call is not answered with a success (S §7.3).
+        // First, because a cancelled call is not answered with a success.
         () = cancel.cancelled() => match stop(task).await {
             // The tool's own words say what it leaves behind.
             Some(Ok(Err(fault))) if fault.code == ErrorCode::Cancelled => Err(fault),

@@ -273,7 +273,7 @@ impl Call {
         }
     }
 
-    /// The project the call is about, made on first use (contract.md: only a use that writes makes one).
+    /// The project the call is about, made on first use.
     ///
     /// # Errors
     /// `PERMISSION_DENIED` when the database login may not create it; else as [`Call::project_if_any`].

@@ -13,7 +13,7 @@ use tenancy::Scope;
 
 /// One operation: everything that schemas, routes, documents and tests are derived from.
 pub struct ToolSpec {
-    /// Stable name, snake case (S §3.1).
+    /// Stable name, snake case.
     pub name: &'static str,
     /// For people.
     pub title: &'static str,
@@ -37,7 +37,7 @@ pub struct ToolSpec {
     pub run: fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>,
 }
 
-/// A family of tools (contract.md, "Tools").
+/// A family of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Toolset {

@@ -1,4 +1,4 @@
-//! Which tools a caller sees: the operator's choice, narrowed by the request, never widened (contract.md, "Tools").
+//! Which tools a caller sees: the operator's choice, narrowed by the request, never widened.
 
 use super::spec::{ToolSpec, Toolset};
 use contract::{ErrorCode, Fault, echo};

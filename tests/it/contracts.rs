@@ -81,7 +81,7 @@ fn each_version_means_one_surface() {
     assert_eq!(
         versions.get(SCHEMA_VERSION).and_then(Value::as_str),
         Some(surface::digest().as_str()),
-        "the surface changed under version {SCHEMA_VERSION}: bump it (T §3.3)"
+        "the surface changed under version {SCHEMA_VERSION}: bump it"
     );
 }
 

@@ -228,6 +228,7 @@ fn the_bill_of_materials_holds_every_crate_and_asset() {
     let crates: BTreeMap<&str, &Value> = components
         .iter()
         .filter_map(|component| Some((component["purl"].as_str()?.strip_prefix("pkg:cargo/")?, component)))
+        .filter(|(key, _)| !key.starts_with("pairofcleats-"))
         .collect();
     let lock = toml_of("Cargo.lock");
     let locked: Vec<&toml::Value> = lock["package"]

@@ -51,7 +51,7 @@ impl Clock for FixedClock {
     }
 }
 
-/// ISO-8601 in UTC with milliseconds, as the envelope's `ts` has it (T §4.4).
+/// ISO-8601 in UTC with milliseconds, as the envelope's `ts` has it.
 #[must_use]
 pub fn iso_millis(at: Timestamp) -> String {
     format!("{at:.3}")

@@ -1,4 +1,4 @@
-//! The one envelope around every answer, on every surface (T §4).
+//! The one envelope around every answer, on every surface.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{ErrorCode, Fault, SCHEMA_VERSION, TOOLING_VERSION, cut};
 
-/// Success or failure of one call. Nothing else is ever merged into the top level (T §4.3).
+/// Success or failure of one call. Nothing else is ever merged into the top level.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Envelope {
     /// True when `result` is present, false when `error` is.
@@ -42,7 +42,7 @@ pub struct ErrorBody {
     pub details: Option<Value>,
 }
 
-/// Facts about the answer itself (T §4.4).
+/// Facts about the answer itself.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Meta {
     /// Version of this contract (SemVer).

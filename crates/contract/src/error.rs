@@ -27,7 +27,7 @@ pub struct ErrorInfo {
 
 macro_rules! error_codes {
     ($($variant:ident $wire:literal $http:literal $rpc:expr, $retry:literal, $meaning:literal;)*) => {
-        /// The closed set of error codes (contract.md, "Error codes").
+        /// The closed set of error codes.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
         pub enum ErrorCode {
             $(#[doc = $meaning] #[serde(rename = $wire)] $variant,)*

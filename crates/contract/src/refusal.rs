@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::echo::{cut, echo};
 use super::{ErrorCode, Fault};
 
-/// One broken rule of a tool's input schema, in the shape Ajv made common (T §6.6).
+/// One broken rule of a tool's input schema, in the shape Ajv made common.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Violation {

@@ -1,11 +1,11 @@
-//! The two version numbers of the contract, each in one place (T §3).
+//! The two version numbers of the contract, each in one place.
 
-/// Version of the public contract: schemas, envelope and tool definitions (SemVer, T §3.2).
+/// Version of the public contract: schemas, envelope and tool definitions (SemVer).
 ///
 /// `contracts/versions.json` pins it to a digest of the whole surface.
 pub const SCHEMA_VERSION: &str = "2.5.0";
 
-/// S's monotonic integer, carried in each tool's `_meta` (S §2.1).
+/// A number that only rises, carried in each tool's `_meta`.
 pub const SCHEMA_MAJOR: u32 = 2;
 
 /// The installed package version.

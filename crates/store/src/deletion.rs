@@ -1,4 +1,4 @@
-//! Takes a workspace away: hidden first, then, when nobody works in it, gone in one transaction (storage.md, rule 3).
+//! Takes a workspace away: hidden first, then, when nobody works in it, gone in one transaction.
 
 use super::control::{api_keys, jobs, projects};
 use super::door::{ControlTx, Store};

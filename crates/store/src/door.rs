@@ -116,7 +116,7 @@ pub struct ProjectTx {
 }
 
 impl ProjectTx {
-    /// Begins. Every setting is its own statement and ends with the transaction (storage.md, rule 2); they go to the
+    /// Begins. Every setting is its own statement and ends with the transaction; they go to the
     /// server in one message.
     ///
     /// # Errors

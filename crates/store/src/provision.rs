@@ -1,4 +1,4 @@
-//! Makes a workspace: schema, role, tables and control row in one transaction, or nothing (storage.md, rule 3).
+//! Makes a workspace: schema, role, tables and control row in one transaction, or nothing.
 
 use super::control::{jobs, modules, projects};
 use super::door::{ControlTx, Store};

@@ -4,7 +4,7 @@ use crate::postgres::SchemaName;
 use contract::ModelIdentity;
 use contract::{ErrorCode, Fault, ProjectId};
 
-/// Which rule chose the project (contract.md, "Workspaces").
+/// Which rule chose the project.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecidedBy {
     /// The call named it.

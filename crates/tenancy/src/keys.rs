@@ -1,4 +1,4 @@
-//! API keys: random, shown once, stored hashed, with projects × scopes and an expiry (contract.md, "Access").
+//! API keys: random, shown once, stored hashed, with projects × scopes and an expiry.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;

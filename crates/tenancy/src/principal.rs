@@ -1,4 +1,4 @@
-//! Who calls, and what they may do: projects × scopes (contract.md, "Access").
+//! Who calls, and what they may do: projects × scopes.
 
 use std::collections::BTreeSet;
 use std::fmt;

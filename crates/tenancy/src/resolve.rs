@@ -1,4 +1,4 @@
-//! Which project a call is about (contract.md, "Workspaces").
+//! Which project a call is about.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};

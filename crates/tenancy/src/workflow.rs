@@ -1,4 +1,4 @@
-//! workflow-mcp, which knows the project that a team works on (contract.md, "Workspaces").
+//! workflow-mcp, which knows the project that a team works on.
 //!
 //! It is a convenience and never a reason to fail: whatever goes wrong, the call goes to the default workspace.
 

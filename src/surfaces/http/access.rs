@@ -1,4 +1,4 @@
-//! Who may call: keys and tokens, or this machine's own user (contract.md, "Access").
+//! Who may call: keys and tokens, or this machine's own user.
 //!
 //! A key that is sent is always checked, also where none is needed. Without one, a request is the operator's
 //! own if it comes from this machine and nothing says that it was passed on.

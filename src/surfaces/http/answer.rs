@@ -1,4 +1,4 @@
-//! The envelope as an HTTP response: status from the table of error codes (T §7.3).
+//! The envelope as an HTTP response: status from the table of error codes.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};

@@ -1,4 +1,4 @@
-//! HTTP: the tools as routes, MCP below `/mcp`, one guard over both (T §7).
+//! HTTP: the tools as routes, MCP below `/mcp`, one guard over both.
 //!
 //! A connection comes through [`listen`](mod@listen) and [`connection`] and has one of its [`places`], a request through [`guard`] (may this page and
 //! this host?) and [`access`] (who is it?), to the [`routes`].

@@ -164,7 +164,7 @@ fn body(tool: &ToolSpec) -> Value {
     json!({ "required": required, "content": { (JSON): { "schema": input } } })
 }
 
-/// `POST /search` wraps the tool's result as `{repo, search}` (T §7.2.4).
+/// `POST /search` wraps the tool's result as `{repo, search}`.
 fn search(path: &str, tool: &ToolSpec) -> Value {
     let (id, summary) = match path {
         "/search" => ("searchInRepo", "Search"),
@@ -182,7 +182,7 @@ fn search(path: &str, tool: &ToolSpec) -> Value {
     operation
 }
 
-/// `GET /status` takes the tool's arguments in its query and wraps the result as `{repo, status}` (T §7.2.2).
+/// `GET /status` takes the tool's arguments in its query and wraps the result as `{repo, status}`.
 fn status(path: &str, tool: &ToolSpec) -> Value {
     let (id, summary) = match path {
         "/status" => ("status", "How the server is"),

@@ -20,7 +20,7 @@ use tenancy::Scope;
 /// How long the database may take to say that it is there.
 const PING: Duration = Duration::from_millis(500);
 
-/// `GET /health` (T §7.2.1). Liveness: never asks the database.
+/// `GET /health`. Liveness: never asks the database.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Health {

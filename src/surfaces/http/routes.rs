@@ -120,14 +120,14 @@ fn cors(server: &Server) -> Option<CorsLayer> {
     )
 }
 
-/// The result of `GET /status` (T §7.2.2).
+/// The result of `GET /status`.
 #[derive(Serialize)]
 struct StatusOfRepo {
     repo: Option<String>,
     status: Value,
 }
 
-/// The result of `POST /search` (T §7.2.4).
+/// The result of `POST /search`.
 #[derive(Serialize)]
 struct SearchInRepo {
     repo: Option<String>,

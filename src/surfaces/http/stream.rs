@@ -1,4 +1,4 @@
-//! Answers as server-sent events: `start`, `progress`, `result` or `error`, and `done` at last (T §7.2.3, §7.2.5).
+//! Answers as server-sent events: `start`, `progress`, `result` or `error`, and `done` at last.
 //!
 //! The call runs inside the stream: a client that leaves drops it, and the gate cancels what runs.
 
@@ -38,7 +38,7 @@ pub(super) struct Streamed {
     pub(super) progress: bool,
 }
 
-/// `progress` (T §7.2.5).
+/// `progress`.
 #[derive(Serialize)]
 struct Step {
     phase: &'static str,

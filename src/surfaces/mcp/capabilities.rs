@@ -1,4 +1,4 @@
-//! What the server says about itself when a client connects (T §6.4).
+//! What the server says about itself when a client connects.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use upkeep::extensions;
 /// Which revisions of the protocol a transport speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// Exactly 2025-11-25 (T §6.1); clients that offer another are answered with it.
+    /// Exactly 2025-11-25; clients that offer another are answered with it.
     Pinned,
     /// Older ones too, for the transports that exist for older clients; they refuse an answer they do not know.
     Older,

@@ -1,4 +1,4 @@
-//! The running calls of one session, for `$/cancelRequest`: found by request id whatever its JSON type (S §7.2).
+//! The running calls of one session, for `$/cancelRequest`: found by request id whatever its JSON type.
 //!
 //! `notifications/cancelled` is rmcp's to handle, which then drops the answer; see `twin` for its ids.
 

@@ -1,4 +1,4 @@
-//! Progress notifications of one call: only with a token, rising, throttled, none after the end (T §6.8, S §9).
+//! Progress notifications of one call: only with a token, rising, throttled, none after the end.
 
 use std::time::Duration;
 

@@ -124,7 +124,7 @@ impl McpServer {
         }
     }
 
-    /// A broken argument is a protocol error or a tool result, as the operator chose (contract.md, "MCP").
+    /// A broken argument is a protocol error or a tool result, as the operator chose.
     fn refuse(
         &self,
         refusal: &Refusal,
@@ -258,7 +258,7 @@ impl ServerHandler for McpServer {
     }
 
     /// `$/cancelRequest` ends a call with an answer, `CANCELLED`; `notifications/cancelled` ends it without
-    /// one, which rmcp sees to (S §7.1, T §6.9).
+    /// one, which rmcp sees to.
     async fn on_custom_notification(
         &self,
         notification: CustomNotification,

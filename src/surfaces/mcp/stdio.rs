@@ -1,4 +1,4 @@
-//! MCP over stdin and stdout: one JSON message a line, nothing else on stdout (T §6.2).
+//! MCP over stdin and stdout: one JSON message a line, nothing else on stdout.
 
 use std::io;
 use std::sync::Arc;

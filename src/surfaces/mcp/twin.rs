@@ -1,4 +1,4 @@
-//! Cancels a call whatever JSON type its id has (S §7.2: `String(id)`).
+//! Cancels a call whatever JSON type its id has: 7 and "7" are one id.
 //!
 //! rmcp compares ids with their type, so `"22"` would not cancel `22`. Every `notifications/cancelled` is
 //! therefore handed on twice, once in each type, before rmcp sees it.

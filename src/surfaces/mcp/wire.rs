@@ -1,7 +1,7 @@
 //! Our answers in the protocol's words.
 //!
-//! A call that ran is a tool result that carries the envelope, also when it failed (T §6.7). A call
-//! that was not run is a JSON-RPC error (T §6.6, §6.10), numbered by the table of error codes.
+//! A call that ran is a tool result that carries the envelope, also when it failed. A call
+//! that was not run is a JSON-RPC error, numbered by the table of error codes.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `bootstrap`: everything a fresh machine or project needs, step by step, each step told (T §6.5.2).
+//! `bootstrap`: everything a fresh machine or project needs, step by step, each step told.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[expect(clippy::struct_excessive_bools, reason = "the contract's own switches (T §6.5.2)")]
+#[expect(clippy::struct_excessive_bools, reason = "the contract's own switches")]
 struct Input {
     /// Repository to index: its absolute path on the server; default: the directory the client works in.
     #[schemars(length(min = 1, max = 4096))]

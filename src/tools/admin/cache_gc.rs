@@ -1,4 +1,4 @@
-//! `cache_gc`: what nothing needs any more goes, inside the caller's project (T §6.5.2).
+//! `cache_gc`: what nothing needs any more goes, inside the caller's project.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `clean_artifacts`: takes repositories out of the caller's project (T §6.5.2).
+//! `clean_artifacts`: takes repositories out of the caller's project.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! `config_status`: the settings in force, what is installed, and what is missing (T §6.5.2). Secrets never.
+//! `config_status`: the settings in force, what is installed, and what is missing. Secrets never.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

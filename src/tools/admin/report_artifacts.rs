@@ -1,4 +1,4 @@
-//! `report_artifacts`: how much room what takes, from the database and the disk, and what is not well (T §6.5.2).
+//! `report_artifacts`: how much room what takes, from the database and the disk, and what is not well.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! `build_sqlite_index`: a project's index as one portable file (T §6.5.2).
+//! `build_sqlite_index`: a project's index as one portable file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `compact_sqlite_index`: a portable file without gaps and without rows that belong to nothing (T §6.5.2).
+//! `compact_sqlite_index`: a portable file without gaps and without rows that belong to nothing.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

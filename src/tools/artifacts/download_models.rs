@@ -1,4 +1,4 @@
-//! `download_models`: fetch, verify and install embedding models, several side by side (T §6.5.2).
+//! `download_models`: fetch, verify and install embedding models, several side by side.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};

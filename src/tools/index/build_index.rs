@@ -1,4 +1,4 @@
-//! `build_index`: the index job itself, waited for or handed back as a job (T §6.5.2).
+//! `build_index`: the index job itself, waited for or handed back as a job.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
@@ -31,7 +31,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     run: |call, arguments| typed(call, arguments, run),
 };
 
-/// The name that S has for it (S §3.2); one and the same tool.
+/// Its older name; one and the same tool.
 pub(crate) const OLDER_NAME: ToolSpec = ToolSpec {
     name: "index_build",
     title: "Build index (older name)",

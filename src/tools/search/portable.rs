@@ -13,7 +13,7 @@ use store::portable::{Limits, Reader, WordsBy};
 use store::{Index, Project};
 use upkeep::portable::{Part, file_name};
 
-/// What can answer (facts of the original, §1.4).
+/// What can answer.
 const BACKENDS: &[&str] = &["auto", "postgres", "sqlite", "sqlite-fts"];
 
 /// What finds words in a portable file; none where Postgres is to answer.

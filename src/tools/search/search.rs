@@ -1,4 +1,4 @@
-//! `search`: the query core with its filters and output shapes (T §9).
+//! `search`: the query core with its filters and output shapes.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! `show_file`: lines of an indexed repository's file as it is now, with the chunks they belong to (S §3.2).
+//! `show_file`: lines of an indexed repository's file as it is now, with the chunks they belong to.
 
 use std::path::Path;
 

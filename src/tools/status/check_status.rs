@@ -1,4 +1,4 @@
-//! `check_status`: is the server well? (S §3.2)
+//! `check_status`: is the server well?
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `workspace_status`: the workspaces there are, and the repositories of each (S §3.2).
+//! `workspace_status`: the workspaces there are, and the repositories of each.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

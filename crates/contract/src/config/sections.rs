@@ -207,7 +207,7 @@ pub enum ForwardedHeader {
 pub enum Transport {
     /// One message a line.
     Lines,
-    /// Content-Length headers, for clients of before (T §6.3).
+    /// Content-Length headers, for clients of before.
     Legacy,
 }
 
@@ -215,7 +215,7 @@ pub enum Transport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ValidationErrors {
-    /// JSON-RPC error -32602 (T §6.6).
+    /// JSON-RPC error -32602.
     Protocol,
     /// A tool result with `isError`, as the protocol revision itself advises.
     Tool,

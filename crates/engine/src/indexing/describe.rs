@@ -164,7 +164,7 @@ fn resolve(path: &str, import: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Extensions of logs and traces: what machines wrote down (facts of the original, §3.1).
+/// Extensions of logs and traces: what machines wrote down.
 pub(super) const RECORD_EXTENSIONS: &[&str] =
     &["log", "out", "trace", "stack", "dmp", "gcov", "lcov", "coverage", "tap"];
 

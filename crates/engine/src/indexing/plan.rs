@@ -120,7 +120,7 @@ fn same(row: &FileRow, entry: &Entry) -> bool {
 }
 
 /// Whether so much vanished that it is more likely a mistake (an unmounted volume, a wrong checkout)
-/// than an edit: more than half of the stored files and more than `guard_files` (storage.md).
+/// than an edit: more than half of the stored files and more than `guard_files`.
 #[must_use]
 pub(super) fn suspicious_loss(stored: usize, vanished: usize, guard_files: usize) -> bool {
     vanished > guard_files && vanished * 2 > stored

@@ -174,7 +174,7 @@ async fn embed(
 
 /// What the model reads of a chunk: a header that says where it stands, then the text.
 ///
-/// The header is worth +0.01 to +0.03 NDCG@10 (search.md).
+/// The header is worth +0.01 to +0.03 NDCG@10.
 #[must_use]
 pub fn passage(text: &PendingText) -> String {
     let header = [Some(text.path.as_str()), text.name.as_deref(), text.signature.as_deref()];

@@ -1,5 +1,5 @@
 //! The filter table: every field by which chunks are filtered, with its type, what it looks at, and its words for
-//! people. Schema, CLI flags, query language, documentation and SQL are derived from it (T §9).
+//! people. Schema, CLI flags, query language, documentation and SQL are derived from it.
 
 use languages::facts::{CountKind, Field, Flag, Syntax};
 use store::Counted;

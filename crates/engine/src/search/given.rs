@@ -65,7 +65,7 @@ pub fn given(arguments: &Map<String, Value>) -> Result<Vec<Given>, Fault> {
             all.push(Given { field, value });
         }
     }
-    // The narrower word wins (facts of the original, §2.1).
+    // The narrower word wins.
     if all.iter().any(|given| given.field.name == "riskTag") {
         all.retain(|given| given.field.name != "risk");
     }

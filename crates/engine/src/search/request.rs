@@ -52,7 +52,7 @@ pub enum Vectors {
     Off,
 }
 
-/// What is searched (T §9, `mode`).
+/// What is searched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {

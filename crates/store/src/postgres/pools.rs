@@ -157,7 +157,7 @@ impl Pools {
     }
 }
 
-/// Everything a connection is told when it opens, so that no statement ever has to (storage.md, rules 1, 4).
+/// Everything a connection is told when it opens, so that no statement ever has to.
 fn session(
     options: &PgConnectOptions,
     settings: &config::Database,

@@ -7,7 +7,7 @@ use crate::postgres::{SchemaName, sql};
 use contract::{ErrorCode, Fault};
 
 /// The right to write: the token of a claimed job. A later claim has a larger one, and the moment it is
-/// taken up every transaction of an earlier one fails (storage.md, "Index runs").
+/// taken up every transaction of an earlier one fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fence(pub i64);
 

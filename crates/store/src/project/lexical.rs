@@ -1,4 +1,4 @@
-//! `lexical` and `terms`: true BM25 on stock Postgres (search.md, "Lexical").
+//! `lexical` and `terms`: true BM25 on stock Postgres.
 //!
 //! A chunk's row holds the term-frequency part of BM25 as a sparse vector over term hashes; the question's
 //! vector holds the idf. Their inner product *is* the score.

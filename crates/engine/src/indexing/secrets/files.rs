@@ -1,4 +1,4 @@
-//! Files that are not opened because of their names (serving.md, "Secrets").
+//! Files that are not opened because of their names.
 
 use super::rules::RULES;
 

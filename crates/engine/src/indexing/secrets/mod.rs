@@ -1,4 +1,4 @@
-//! Secrets in text are replaced before anything is stored or embedded (serving.md, "Secrets").
+//! Secrets in text are replaced before anything is stored or embedded.
 //!
 //! The rules are data (`tokens.toml`, `words.toml`, `files.toml`). One pass over the text finds the words of all rules;
 //! where one stands, its rule looks at a bounded number of bytes around it: linear in the text.
