@@ -181,7 +181,7 @@ fn assets() -> BTreeMap<String, String> {
 fn everything_that_is_fetched_has_its_checksum() {
     assert!(assets().len() >= 10);
     for package in toml_of("Cargo.lock")["package"].as_array().unwrap() {
-        let of_others = package["name"].as_str() != Some("pairofcleats");
+        let of_others = !package["name"].as_str().unwrap().starts_with("pairofcleats");
         let checksum = package.get("checksum").and_then(toml::Value::as_str);
         assert_eq!(checksum.is_some_and(is_sha256), of_others, "{package}");
     }

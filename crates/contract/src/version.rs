@@ -3,7 +3,7 @@
 /// Version of the public contract: schemas, envelope and tool definitions (SemVer).
 ///
 /// `contracts/versions.json` pins it to a digest of the whole surface.
-pub const SCHEMA_VERSION: &str = "2.5.0";
+pub const SCHEMA_VERSION: &str = "2.6.0";
 
 /// A number that only rises, carried in each tool's `_meta`.
 pub const SCHEMA_MAJOR: u32 = 2;

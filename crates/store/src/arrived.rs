@@ -127,7 +127,7 @@ pub(super) async fn settle(
     let table = schema.table("repositories");
     let listed = format!("SELECT name FROM {table} WHERE root <> $1 ORDER BY name");
     let rows = door.tx.all(sql(listed).bind(RECORDS)).await?;
-    let names = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<String>, Fault>>()?;
+    let names = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<String>, Fault>>()?;
     if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
         let message = format!("The archive holds two repositories called {}.", pair[0].escape_debug());
         return Err(Fault::new(ErrorCode::ArchiveUnsafe, message)

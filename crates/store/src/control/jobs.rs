@@ -381,14 +381,14 @@ pub async fn list(
 pub(crate) async fn live(door: &mut ControlTx, project_id: &ProjectId) -> Result<i64, Fault> {
     let query = sql("SELECT count(*) FROM pairofcleats.jobs WHERE project_id = $1 \
          AND (state = 'queued' OR (state = 'running' AND lease_until >= clock_timestamp()))");
-    Ok(door.tx.one(query.bind(project_id.as_str())).await?.try_get(0)?)
+    door.tx.one(query.bind(project_id.as_str())).await?.try_get(0)
 }
 
 /// How many jobs of a project are in the hands of a worker.
 pub(crate) async fn running(door: &mut ControlTx, project_id: &ProjectId) -> Result<i64, Fault> {
     let query = sql("SELECT count(*) FROM pairofcleats.jobs WHERE project_id = $1 AND state = 'running' \
          AND lease_until >= clock_timestamp()");
-    Ok(door.tx.one(query.bind(project_id.as_str())).await?.try_get(0)?)
+    door.tx.one(query.bind(project_id.as_str())).await?.try_get(0)
 }
 
 /// Asks every job of a project to stop; returns how many.

@@ -44,7 +44,7 @@ pub async fn load(
 pub async fn owner(door: &mut ControlTx, id: &str) -> Result<Option<String>, Fault> {
     let query = sql("SELECT principal FROM pairofcleats.mcp_sessions WHERE id = $1");
     let row = door.tx.first(query.bind(id)).await?;
-    Ok(row.map(|row| row.try_get(0)).transpose()?)
+    row.map(|row| row.try_get(0)).transpose()
 }
 
 /// Forgets a session of `principal`.

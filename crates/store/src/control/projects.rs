@@ -100,7 +100,7 @@ pub async fn list(door: &mut ControlTx) -> Result<Vec<ProjectSummary>, Fault> {
 pub async fn state(door: &mut ControlTx, id: &ProjectId) -> Result<Option<String>, Fault> {
     let query = sql("SELECT state FROM pairofcleats.projects WHERE id = $1");
     let row = door.tx.first(query.bind(id.as_str())).await?;
-    Ok(row.map(|row| row.try_get(0)).transpose()?)
+    row.map(|row| row.try_get(0)).transpose()
 }
 
 /// Hides a workspace that is going to be deleted.
@@ -113,7 +113,7 @@ pub(crate) async fn mark_deleting(door: &mut ControlTx, id: &ProjectId) -> Resul
 /// The role of a workspace in whatever state.
 pub(crate) async fn role(door: &mut ControlTx, id: &ProjectId) -> Result<Option<String>, Fault> {
     let query = sql("SELECT role_name FROM pairofcleats.projects WHERE id = $1");
-    Ok(door.tx.one(query.bind(id.as_str())).await?.try_get(0)?)
+    door.tx.one(query.bind(id.as_str())).await?.try_get(0)
 }
 
 /// Forgets a workspace and its modules.

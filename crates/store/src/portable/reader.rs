@@ -82,11 +82,11 @@ impl Reader {
     ) -> Result<Vec<T>, Fault> {
         let mut statement = self.connection.prepare_cached(text).or_fault()?;
         let rows = statement.query_map(params, decode).or_fault()?;
-        Ok(rows.collect::<Result<_, _>>().or_fault()?)
+        rows.collect::<Result<_, _>>().or_fault()
     }
 
     fn number(&self, text: &str) -> Result<i64, Fault> {
-        Ok(self.connection.query_row(text, [], |row| row.get(0)).or_fault()?)
+        self.connection.query_row(text, [], |row| row.get(0)).or_fault()
     }
 
     pub(crate) fn state(&self) -> Result<IndexState, Fault> {

@@ -77,5 +77,5 @@ fn objects(connection: &Connection) -> Result<Vec<Object>, Fault> {
     let rows = statement
         .query_map([OBJECTS_MAX], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .or_fault()?;
-    Ok(rows.collect::<Result<_, _>>().or_fault()?)
+    rows.collect::<Result<_, _>>().or_fault()
 }

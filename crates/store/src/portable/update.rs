@@ -34,7 +34,7 @@ impl Writer {
                 Ok((stamp.file_id, stamp))
             })
             .or_fault()?;
-        Ok(rows.collect::<Result<_, _>>().or_fault()?)
+        rows.collect::<Result<_, _>>().or_fault()
     }
 
     /// Takes out files with their chunks, and everything that is written anew each time. Vectors stay: a text may come back.
@@ -85,7 +85,7 @@ impl Writer {
              AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.hash = c.content_hash) ORDER BY c.content_hash LIMIT ?2",
         ).or_fault()?;
         let rows = statement.query_map(params![after, limit], |row| row.get(0)).or_fault()?;
-        Ok(rows.collect::<Result<_, _>>().or_fault()?)
+        rows.collect::<Result<_, _>>().or_fault()
     }
 
     /// Writes some of what is written anew each time; rows of chunks that the file does not hold are left out.

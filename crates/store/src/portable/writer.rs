@@ -281,9 +281,7 @@ impl Writer {
         }
         connection.execute_batch("COMMIT").or_fault()?;
         let count = |table: &str| -> Result<i64, Fault> {
-            Ok(connection
-                .query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0))
-                .or_fault()?)
+            connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).or_fault()
         };
         let held = Held { files: count("files")?, chunks: count("chunks")?, vectors: count("vectors")? };
         self.close()?;

@@ -38,7 +38,7 @@ pub struct Database {
 /// # Errors
 /// `INVALID_REQUEST` when it is malformed; its text is not repeated, since it holds a password.
 pub fn parse_url(url: &str) -> Result<PgConnectOptions, Fault> {
-    Ok(url.parse::<PgConnectOptions>().or_fault()?)
+    url.parse::<PgConnectOptions>().or_fault()
 }
 
 /// How the operator's own server is reached; none without `database.url`.
@@ -258,7 +258,7 @@ async fn control_version(tx: &mut Tx) -> Result<i32, Fault> {
     }
     let version =
         sql("SELECT coalesce(max(version), 0) FROM pairofcleats.migrations WHERE module = 'control'");
-    Ok(tx.one(version).await?.try_get(0)?)
+    tx.one(version).await?.try_get(0)
 }
 
 fn control_denied(fault: Fault) -> Fault {

@@ -257,7 +257,7 @@ impl Tx {
         {
             self.drop_connection();
         }
-        Ok(result.or_fault()?)
+        result.or_fault()
     }
 
     fn drop_connection(&mut self) {

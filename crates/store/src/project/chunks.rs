@@ -248,7 +248,7 @@ pub async fn comments(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<(i64, i32, 
 /// Storage faults.
 pub async fn count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     let text = format!("SELECT count(*) FROM {}", tx.table("chunks"));
-    Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
+    tx.tx.one(sql(text)).await?.try_get(0)
 }
 
 /// Of a row that begins with [`ROW`].

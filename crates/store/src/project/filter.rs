@@ -288,7 +288,7 @@ pub async fn within(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Res
     if rows.len() > rows_max {
         return Ok(Within::Where(filter.clone()));
     }
-    let ids = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<i64>, Fault>>()?;
+    let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, Fault>>()?;
     Ok(Within::These(ids))
 }
 
@@ -318,7 +318,7 @@ async fn within_files(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> R
     }
     let text = format!("SELECT chunk_id FROM {} WHERE file_id = ANY($1)", tx.table("facts"));
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
-    let ids = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<i64>, Fault>>()?;
+    let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, Fault>>()?;
     Ok(Within::These(ids))
 }
 
@@ -367,7 +367,7 @@ pub async fn listed(tx: &mut ProjectTx, within: &Within, limit: i64) -> Result<(
 
 fn counted(rows: &[crate::postgres::Row]) -> Result<(Vec<i64>, i64), Fault> {
     let total = rows.first().map_or(Ok(0), |row| row.try_get(1))?;
-    let ids = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<i64>, Fault>>()?;
+    let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, Fault>>()?;
     Ok((ids, total))
 }
 

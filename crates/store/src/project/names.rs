@@ -94,7 +94,7 @@ pub async fn find(
     let text =
         format!("SELECT n.id FROM {} n WHERE n.field = ANY($1) AND {contains} LIMIT $3", tx.table("names"));
     let rows = tx.tx.all(sql(text).bind(fields).bind(texts).bind(limit)).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    rows.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// Names of some fields whose length in characters is within `length`, both ends included; at most `limit`, each once.
@@ -112,7 +112,7 @@ pub async fn of_length(
         tx.table("names")
     );
     let rows = tx.tx.all(sql(text).bind(fields).bind(length.0).bind(length.1).bind(limit)).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    rows.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// Which of some values the chunks of some repositories have.
@@ -130,7 +130,7 @@ pub async fn held_within(tx: &mut ProjectTx, ids: &[i64], repositories: &[i64]) 
     tx.execute(sql("SET LOCAL enable_seqscan = off")).await?;
     let rows = tx.tx.all(sql(text).bind(ids).bind(repositories)).await?;
     tx.execute(sql("SET LOCAL enable_seqscan = on")).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    rows.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// Ids of the values of a field that are `text`, or begin with it before one of `signs`, in any case.
@@ -150,7 +150,7 @@ pub async fn beginning(
         tx.table("names")
     );
     let rows = tx.tx.all(sql(text).bind(field).bind(whole).bind(begun)).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    rows.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// Ids of the values of a field that end with `text`, which is in lower case, or hold it before one of `signs`.
@@ -166,7 +166,7 @@ pub async fn ending(tx: &mut ProjectTx, field: i16, text: &str, signs: &[&str]) 
         tx.table("names")
     );
     let rows = tx.tx.all(sql(text).bind(field).bind(whole).bind(begun)).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    rows.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// A text in lower case, alone and before each of some signs of one character.
@@ -189,7 +189,7 @@ pub async fn chunks_with(tx: &mut ProjectTx, ids: &[i64], flows: bool) -> Result
     tx.execute(sql("SET LOCAL enable_seqscan = off")).await?;
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
     tx.execute(sql("SET LOCAL enable_seqscan = on")).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    rows.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// What chunks have, as (chunk, field, value), by chunk, field and value.

@@ -187,7 +187,7 @@ pub(super) async fn mark_derived_due(tx: &mut ProjectTx, file_ids: &[i64]) -> Re
 /// Storage faults.
 pub async fn is_derived_due(tx: &mut ProjectTx, id: i64) -> Result<bool, Fault> {
     let text = format!("SELECT derived_due FROM {} WHERE id = $1", tx.table("repositories"));
-    Ok(tx.tx.one(sql(text).bind(id)).await?.try_get(0)?)
+    tx.tx.one(sql(text).bind(id)).await?.try_get(0)
 }
 
 /// Notes that it was made; for the transaction that wrote it.

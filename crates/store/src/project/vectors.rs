@@ -96,7 +96,7 @@ pub async fn pending_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
         chunks = tx.table("chunks"),
         vectors = tx.table("vectors"),
     );
-    Ok(tx.tx.one(sql(text).bind(embedded_to)).await?.try_get(0)?)
+    tx.tx.one(sql(text).bind(embedded_to)).await?.try_get(0)
 }
 
 /// How many different texts of some repositories lack a vector.
@@ -111,7 +111,7 @@ pub async fn pending_within(tx: &mut ProjectTx, repositories: &[i64]) -> Result<
         chunks = tx.table("chunks"),
         vectors = tx.table("vectors"),
     );
-    Ok(tx.tx.one(sql(text).bind(embedded_to).bind(repositories)).await?.try_get(0)?)
+    tx.tx.one(sql(text).bind(embedded_to).bind(repositories)).await?.try_get(0)
 }
 
 /// How many different texts of one repository have a vector, and how many lack one. A text that another repository holds,
@@ -148,7 +148,7 @@ pub async fn note_complete(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault
 /// Storage faults.
 pub async fn texts_count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     let text = format!("SELECT count(DISTINCT content_hash) FROM {}", tx.table("chunks"));
-    Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
+    tx.tx.one(sql(text)).await?.try_get(0)
 }
 
 /// Stores vectors; a text that has one keeps it. The two lists are parallel. Returns how many are new.
@@ -177,7 +177,7 @@ pub async fn insert(
 /// Storage faults.
 pub async fn count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     let text = format!("SELECT count(*) FROM {}", tx.table("vectors"));
-    Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
+    tx.tx.one(sql(text)).await?.try_get(0)
 }
 
 /// Whether there are more than `most`; they are counted only where they take enough room for that.

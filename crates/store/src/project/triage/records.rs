@@ -132,7 +132,7 @@ pub async fn put(
 /// Storage faults.
 pub async fn any(tx: &mut ProjectTx) -> Result<bool, Fault> {
     let text = format!("SELECT EXISTS (SELECT 1 FROM {})", tx.table("triage_records"));
-    Ok(tx.tx.one(sql(text)).await?.try_get(0)?)
+    tx.tx.one(sql(text)).await?.try_get(0)
 }
 
 /// One record as it is at `now_ms`.
