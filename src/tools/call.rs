@@ -113,7 +113,7 @@ impl Toolbox {
                 meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());
             }
             record.ran(&app, spec, outcome.as_ref().err(), &meta);
-            let next = asked.next(outcome.as_ref(), &meta);
+            let next = asked.next(outcome.as_ref(), &meta, ending.suggested().as_deref());
             let envelope = match outcome {
                 Ok(result) => Envelope::success(result, meta),
                 Err(fault) => Envelope::failure(&fault, meta),

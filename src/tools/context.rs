@@ -160,6 +160,7 @@ struct Notes {
     project: Option<(Option<String>, &'static str)>,
     scope: Option<SearchScope>,
     warnings: Vec<Warning>,
+    callers_of: Option<String>,
 }
 
 impl Call {
@@ -183,6 +184,16 @@ impl Call {
     /// Adds a warning to the answer.
     pub fn warn(&self, warning: Warning) {
         self.noting(|notes| notes.warnings.push(warning));
+    }
+
+    /// Notes a question for the callers of what the answer shows, for the call that is named next.
+    pub(super) fn suggest(&self, query: Option<String>) {
+        self.noting(|notes| notes.callers_of = query);
+    }
+
+    /// The question that was noted.
+    pub(super) fn suggested(&self) -> Option<String> {
+        self.noting(|notes| notes.callers_of.clone())
     }
 
     /// Notes the repository the answer is about, as the caller named it.

@@ -1,5 +1,7 @@
 //! Which call helps most after an answer, so that an agent need not work it out: `_meta.next`.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
 use super::context::Caller;
@@ -8,11 +10,15 @@ use super::spec::ToolSpec;
 use super::standing::EVERYTHING;
 use contract::{Envelope, ErrorCode, Fault, Meta, Next};
 use engine::search::{as_shown, tokens};
+use languages::terms::squash;
 
 /// Asked where nothing else is known of a repository.
 const FIRST_QUESTION: &str = "where does the program start";
 /// Longer arguments are not repeated.
 const ARGUMENT_BYTES_MAX: usize = 1024;
+
+/// Arguments that say how much is shown and not what.
+const OF_THE_SHAPE: &[&str] = &["maxTokens", "output", "explain", "context", "top", "limit"];
 
 /// What of a call decides the next one.
 pub(super) struct Asked {
@@ -20,8 +26,9 @@ pub(super) struct Asked {
     /// The arguments that a next call takes over.
     project: Option<String>,
     repository: Option<String>,
-    file: Option<String>,
     extension: Option<String>,
+    /// All of them, for a call that would say the same again.
+    arguments: Map<String, Value>,
     max_tokens: Option<usize>,
     caller: Caller,
 }
@@ -37,21 +44,45 @@ impl Asked {
             tool: spec.name,
             project: text(&["project_id"]),
             repository: text(&["repoPath", "repo_path", "repo"]),
-            file: text(&["file", "path"]),
             extension: text(&["provider"]),
+            arguments: arguments.as_object().cloned().unwrap_or_default(),
             max_tokens: most.and_then(|most| usize::try_from(most).ok()),
             caller: caller.clone(),
         }
     }
 
-    /// The first call that helps and that the caller may make.
-    pub(super) fn next(&self, outcome: Result<&Value, &Fault>, meta: &Meta) -> Option<Next> {
+    /// The first call that helps, that the caller may make, and that is not the one that was just made. `suggested` is the
+    /// question that the tool itself had in mind.
+    pub(super) fn next(
+        &self,
+        outcome: Result<&Value, &Fault>,
+        meta: &Meta,
+        suggested: Option<&str>,
+    ) -> Option<Next> {
         let calls = match outcome {
-            Ok(result) => self.after(result, meta),
+            Ok(result) => self.after(result, meta, suggested),
             Err(fault) => self.after_failure(fault),
         };
         let visible = |next: &Next| Toolbox::standard().enabled(&next.tool, &self.caller).is_ok();
-        calls.into_iter().find(visible)
+        calls.into_iter().find(|next| visible(next) && !self.repeats(next))
+    }
+
+    /// Whether a call would say again what was just said. Asking anew how far a run is tells something new.
+    fn repeats(&self, next: &Next) -> bool {
+        if next.tool != self.tool || self.tool == "index_status" {
+            return false;
+        }
+        let asks = |arguments: &Map<String, Value>| -> BTreeMap<String, String> {
+            let asked = arguments
+                .iter()
+                .filter(|(name, value)| !value.is_null() && !OF_THE_SHAPE.contains(&name.as_str()));
+            let plain = |(name, value): (&String, &Value)| match (name.as_str(), value) {
+                ("query", Value::String(text)) => (name.clone(), squash(text)),
+                _ => (name.clone(), value.to_string()),
+            };
+            asked.map(plain).collect()
+        };
+        asks(&next.arguments) == asks(&self.arguments)
     }
 
     /// The answer with the next call, where that keeps within the tokens that the caller allows.
@@ -103,7 +134,7 @@ impl Asked {
         Some(self.call("build_index", json!({ "repoPath": path, "wait": false })))
     }
 
-    fn after(&self, result: &Value, meta: &Meta) -> Vec<Next> {
+    fn after(&self, result: &Value, meta: &Meta, suggested: Option<&str>) -> Vec<Next> {
         let at = |pointer: &str| result.pointer(pointer).filter(|value| !value.is_null());
         let number = |pointer: &str| at(pointer).and_then(Value::as_u64).unwrap_or(0);
         let some = |next: Option<Next>| next.into_iter().collect::<Vec<_>>();
@@ -129,7 +160,7 @@ impl Asked {
                 Some(id) => vec![self.call("show_file", json!({ "id": id }))],
                 None => self.after_nothing(result, meta),
             },
-            "show_file" => self.after_file(result),
+            "show_file" => self.after_file(result, suggested),
             "index_repository" => vec![self.call_here("search", json!({ "query": FIRST_QUESTION }))],
             "build_index" | "index_build" if result["state"] == "succeeded" => {
                 vec![self.call_here("search", json!({ "query": FIRST_QUESTION }))]
@@ -197,8 +228,8 @@ impl Asked {
         }
     }
 
-    /// The rest of the file where it was cut; else who calls the first function shown.
-    fn after_file(&self, result: &Value) -> Vec<Next> {
+    /// The rest of the file where it was cut; else who calls what was shown.
+    fn after_file(&self, result: &Value, suggested: Option<&str>) -> Vec<Next> {
         let repo = &result["repo"];
         if result.pointer("/omitted/lines").and_then(Value::as_u64).is_some_and(|lines| lines > 0) {
             let line = |field: &str| result[field].as_u64().unwrap_or(0);
@@ -214,16 +245,8 @@ impl Asked {
         if result["changedSinceIndexed"] == true {
             return vec![self.call("index_status", json!({ "repoPath": repo }))];
         }
-        let chunks = result["chunks"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let function = chunks.iter().find_map(|chunk| {
-            let callable = matches!(chunk["kind"].as_str(), Some("function" | "method"));
-            let name = chunk["name"].as_str().filter(|_| callable)?;
-            let plain = |c: char| c.is_alphanumeric() || c == '_';
-            name.rsplit(|c: char| !plain(c)).next().filter(|last| !last.is_empty())
-        });
-        let callers =
-            |name: &str| self.call("search", json!({ "query": format!("calls:{name}"), "repoPath": repo }));
-        function.map(callers).into_iter().collect()
+        let callers = |query: &str| self.call("search", json!({ "query": query, "repoPath": repo }));
+        suggested.map(callers).into_iter().collect()
     }
 
     /// A search in the first project that has a repository.
@@ -252,9 +275,14 @@ impl Asked {
         match fault.code {
             ErrorCode::NoIndex => self.index().into_iter().chain([everywhere()]).collect(),
             ErrorCode::NotFound if self.tool == "show_file" => {
-                let name = self.file.as_deref().and_then(|file| file.rsplit('/').next());
-                let name = name.filter(|name| !name.is_empty() && name.is_ascii());
-                name.map(|name| self.call("search", json!({ "query": name }))).into_iter().collect()
+                let told =
+                    |pointer: &str| fault.details.as_ref().and_then(|details| details.pointer(pointer));
+                match (told("/nearest/0"), told("/reason")) {
+                    (Some(path), _) => vec![self.call_here("show_file", json!({ "file": path }))],
+                    // What was left out is found by nothing.
+                    (None, Some(_)) => Vec::new(),
+                    (None, None) => vec![self.call("index_status", json!({}))],
+                }
             }
             ErrorCode::CapabilityMissing | ErrorCode::StorageUnavailable => {
                 vec![self.call("check_status", json!({}))]

@@ -11,6 +11,7 @@ mod loopback;
 mod tidy;
 
 mod agents;
+mod answers;
 mod artifacts;
 mod bench;
 mod client_setup;

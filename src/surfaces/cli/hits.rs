@@ -14,6 +14,9 @@ use contract::{visible, visible_line};
 struct Found {
     hits: Vec<Hit>,
     total: u64,
+    /// Present where `total` is a lower bound.
+    #[serde(rename = "totalRelation")]
+    total_relation: Option<String>,
     confidence: Option<String>,
     #[serde(rename = "didYouMean")]
     did_you_mean: Vec<String>,
@@ -107,7 +110,9 @@ pub(super) fn render(result: &Value) -> String {
     for hit in &found.hits {
         hit.write(&mut shown);
     }
-    let _ = writeln!(shown, "{}", styled(DIM, &format!("{} of {} hits", found.hits.len(), found.total)));
+    let least = if found.total_relation.is_some() { "at least " } else { "" };
+    let counted = format!("{} of {least}{} hits", found.hits.len(), found.total);
+    let _ = writeln!(shown, "{}", styled(DIM, &counted));
     if let Some(omitted) = &found.omitted {
         let _ = writeln!(shown, "{}", styled(DIM, &omitted.said()));
     }

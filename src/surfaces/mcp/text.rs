@@ -104,7 +104,8 @@ fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Resul
         // Said already.
         text.truncate(text.trim_end().len());
     } else {
-        write!(text, "{shown} of {} hits", result["total"])?;
+        let least = if result["totalRelation"].is_string() { "at least " } else { "" };
+        write!(text, "{shown} of {least}{} hits", result["total"])?;
     }
     if let Some(offset) = result["nextOffset"].as_u64() {
         write!(text, ", next page: offset {offset}")?;
@@ -120,8 +121,18 @@ fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Resul
             omitted["hint"].as_str().unwrap_or_default()
         )?;
     }
-    let told =
-        ["backend", "query", "confidence", "didYouMean", "hits", "total", "nextOffset", "vectors", "omitted"];
+    let told = [
+        "backend",
+        "query",
+        "confidence",
+        "didYouMean",
+        "hits",
+        "total",
+        "totalRelation",
+        "nextOffset",
+        "vectors",
+        "omitted",
+    ];
     write_others(text, result, &told)
 }
 

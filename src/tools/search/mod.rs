@@ -1,6 +1,7 @@
 //! Tools that answer questions about code.
 
 pub(super) mod ask;
+mod missing;
 mod place;
 mod portable;
 
@@ -9,3 +10,4 @@ pub(super) mod search;
 pub(super) mod search_code;
 pub(super) mod search_file;
 pub(super) mod show_file;
+mod shown;

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::shown::Asked;
 use crate::tools::Call;
 use contract::{ErrorCode, Fault, revealed};
 use store::{Access, ChunkSpan, Project, ProjectTx, chunks};
@@ -140,6 +141,17 @@ impl Place {
 }
 
 impl Place {
+    /// What was asked for, of which these lines are shown.
+    pub(super) fn asked(&self, lines: (usize, usize)) -> Asked {
+        let within = |line: &usize| (lines.0..=lines.1).contains(line);
+        Asked {
+            lines,
+            about: self.about.filter(within),
+            line: self.line.filter(within),
+            is_part: self.start_line.is_some() || self.end_line.is_some(),
+        }
+    }
+
     /// The line of a range that is shown whatever else is cut: the one that was asked for, or the one that the hit is about,
     /// or the first.
     pub(super) fn anchor(&self, range: (usize, usize)) -> usize {

@@ -10,7 +10,7 @@ use crate::tools::spec::typed;
 use crate::tools::standing::{Named, searched};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::Fault;
-use engine::search::{Confidence, Fitted, Hit, Omitted, SearchRequest, Shrinks, fit};
+use engine::search::{Confidence, Fitted, Hit, Omitted, SearchRequest, Shrinks, TotalRelation, fit};
 use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -64,8 +64,11 @@ struct Output {
     project_id: Option<String>,
     /// The project's Postgres schema.
     schema_name: String,
-    /// Results found before the limit.
+    /// Results found before the limit; with `total_relation`, at least so many.
     total_count: usize,
+    /// `gte` where `total_count` is a lower bound; absent where it is exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_relation: Option<TotalRelation>,
     /// Time of the search, in milliseconds.
     latency_ms: f64,
     /// Whether to believe the results: high, medium, low (probably nothing here answers), none (no results are shown).
@@ -111,6 +114,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         project_id: project.id().public().map(str::to_owned),
         schema_name: project.id().schema_name(),
         total_count: answer.total,
+        total_relation: TotalRelation::of(&answer),
         latency_ms: answer.took.total_ms,
         confidence: answer.confidence,
         did_you_mean: answer.did_you_mean,

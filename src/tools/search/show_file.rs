@@ -6,8 +6,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::missing;
 use super::place::{Given, Place};
 use super::search::budget;
+use super::shown::suggest;
 use crate::app::{Bulkhead, blocking};
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
@@ -169,7 +171,13 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         return Err(beyond(&path, place.anchor(range), lines));
     }
     let anchor = place.anchor(range);
-    Ok(cut(opened, range, anchor, budget(&call, input.max_tokens), call.app.config.search.result_bytes_max))
+    let file_id = opened.file_id;
+    let output =
+        cut(opened, range, anchor, budget(&call, input.max_tokens), call.app.config.search.result_bytes_max);
+    if !output.truncated && !output.changed_since_indexed {
+        suggest(&call, &project, file_id, &place.asked((output.start_line, output.end_line))).await?;
+    }
+    Ok(output)
 }
 
 fn beyond(path: &str, line: usize, lines: usize) -> Fault {
@@ -195,6 +203,7 @@ pub(in crate::tools) struct Opened {
     pub(in crate::tools) content_hash: String,
     /// Whether it differs from what was indexed.
     pub(in crate::tools) changed: bool,
+    file_id: i64,
     spans: Vec<ChunkSpan>,
 }
 
@@ -240,6 +249,7 @@ pub(in crate::tools) async fn open(
             .map(|hash| blake3::Hash::from(hash).to_hex().to_string())
             .unwrap_or_default(),
         changed: now.content_hash.is_none_or(|hash| file.content_hash != hash),
+        file_id: file.id,
         spans,
     })
 }
@@ -338,15 +348,18 @@ async fn find(
 ) -> Result<(RepositoryRow, files::FileRow, Vec<ChunkSpan>), Fault> {
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let mut found = Vec::new();
+    let mut left_out = None;
     let known = repositories::list(&mut tx).await?;
     // As it is; else as answers show it, where it holds what nobody sees.
     for path in [Some(path.to_owned()), hidden_again(path)].into_iter().flatten() {
         for row in &known {
             if !matches!(within, Within::Only(root) if *root != row.root)
                 && let Some(file) = files::get(&mut tx, row.id, &path).await?
-                && file.skipped.is_none()
             {
-                found.push((row.clone(), file));
+                match &file.skipped {
+                    None => found.push((row.clone(), file)),
+                    Some(reason) => left_out = left_out.or_else(|| Some(reason.clone())),
+                }
             }
         }
         if !found.is_empty() {
@@ -365,9 +378,13 @@ async fn find(
             .with_hint("Say which one in repoPath."));
     }
     let Some((row, file)) = found.pop() else {
-        return Err(Fault::new(ErrorCode::NotFound, format!("No indexed file `{path}`.")).with_hint(
-            "Paths are those of search hits; refresh the index with `build_index` if the file is new.",
-        ));
+        if let Some(reason) = left_out {
+            return Err(missing::left_out(path, &reason));
+        }
+        let asked = known.iter().filter(|row| !matches!(within, Within::Only(root) if *root != row.root));
+        let asked: Vec<i64> = asked.map(|row| row.id).collect();
+        let alike = files::alike(&mut tx, &asked, path, missing::ALIKE_MAX).await?;
+        return Err(missing::not_there(path, &missing::nearest(path, &alike)));
     };
     let spans = chunks::by_file(&mut tx, file.id).await?;
     tx.commit().await?;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::confidence::{Confidence, Evidence, scale};
-use super::fields;
 use super::fuse::{Leg, fuse};
 use super::hits::Page;
 use super::limits::check;
+use super::misread::understood;
 use super::naming;
 use super::plan::{Plan, VectorPath, plan};
 use super::question::Question;
@@ -104,7 +104,7 @@ pub async fn search(
     };
     let confidence = found.judge(backend, &question, request, embedding_model.as_deref());
     let did_you_mean = proposed(reads, request, &scope, &plan, confidence).await?;
-    let Found { ranked, total, vectors_found, dense_weight, shape, evidence } = found;
+    let Found { ranked, total, total_is_least, vectors_found, dense_weight, shape, evidence } = found;
     (deps.on_stage)(Stage::Ranked { candidates: total });
     let explain = Explain {
         filters: filters(request, &question),
@@ -120,7 +120,9 @@ pub async fn search(
         backend,
         hits,
         total,
+        total_is_least,
         offset: request.offset,
+        offset_max: deps.settings.offset_max,
         several_repositories: scope.has_several(),
         confidence,
         did_you_mean,
@@ -176,12 +178,15 @@ impl Sought<'_> {
         }
         let sources: Vec<Words> = scope.sources().map(|(source, _)| source).collect();
         let by_name: Vec<i64> = named.keys().copied().collect();
+        // What one leg leaves out for want of room, the other need not have found.
+        let is_filled = words.len().max(meaning.len()) >= plan.candidates;
         near.extend(&by_name);
         let candidates =
             complete(reads, &plan.lexical, &sources, vector.as_deref(), &mut words, &mut meaning, &by_name)
                 .await?;
         took.timings.hydrate_ms = took.lap();
-        let found = ranked(question, plan, &Legs { words, meaning, near }, candidates, named, deps);
+        let mut found = ranked(question, plan, &Legs { words, meaning, near }, candidates, named, deps);
+        found.total_is_least = is_filled && (found.total as u64) < scope.rows;
         took.timings.rank_ms = took.lap();
         Ok(found)
     }
@@ -208,6 +213,8 @@ async fn said(
 struct Found {
     ranked: Vec<Ranked>,
     total: usize,
+    /// Whether more may pass than were ranked.
+    total_is_least: bool,
     vectors_found: bool,
     dense_weight: f32,
     shape: Shape,
@@ -235,19 +242,10 @@ impl Found {
         let demands = question.gate.is_some() || request.given.iter().any(|given| !given.field.is_place());
         if confidence == Some(Confidence::None) && !demands && !request.keep_doubtful {
             self.ranked.clear();
-            self.total = 0;
+            (self.total, self.total_is_least) = (0, false);
         }
         confidence
     }
-}
-
-fn understood(text: &str, warnings: &mut Vec<Warning>) -> Question {
-    let parsed = Question::parse(text, &|word| fields::field(word).map(|field| field.name));
-    if let Some(why) = parsed.malformed {
-        let message = format!("The question was read as plain words: {why}");
-        warnings.push(Warning::new("query_malformed", message));
-    }
-    parsed.question
 }
 
 /// The vector of the chunk whose like is wanted; its words become the text unless the question has some.
@@ -274,6 +272,7 @@ async fn list(reads: &mut Reads, scope: &Scope, plan: &Plan) -> Result<Found, Fa
     Ok(Found {
         ranked: ranked.collect(),
         total: usize::try_from(total).unwrap_or(0),
+        total_is_least: false,
         vectors_found: false,
         dense_weight: 0.0,
         shape: Shape::of(""),
@@ -324,7 +323,7 @@ fn ranked(
     }
     let (total, vectors_found) = (ranked.len(), !legs.meaning.is_empty());
     let evidence = Some(Evidence::of(&shape, &plan.lexical, &legs.words, &legs.meaning, &ranked));
-    Found { ranked, total, vectors_found, dense_weight, shape, evidence }
+    Found { ranked, total, total_is_least: false, vectors_found, dense_weight, shape, evidence }
 }
 
 fn dense_weight(shape: &Shape, ranking: &Ranking) -> f32 {

@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value};
 
 use super::fields::{FIELDS, FilterField, LooksAt, ValueKind};
-use contract::{ErrorCode, Fault};
+use contract::{ErrorCode, Fault, echo};
 
 /// Most alternatives of one field.
 const VALUES_MAX: usize = 64;
@@ -104,9 +104,9 @@ pub(super) fn from_text(field: &'static FilterField, text: &str) -> Result<Given
         }
         ValueKind::Number => number_of(field, text.trim().parse().ok()),
         ValueKind::Flag => match text.trim().to_lowercase().as_str() {
-            "true" | "yes" | "1" => Ok(GivenValue::Flag(true)),
-            "false" | "no" | "0" => Ok(GivenValue::Flag(false)),
-            _ => Err(refused(field, "is true or false")),
+            "true" | "yes" | "on" | "1" => Ok(GivenValue::Flag(true)),
+            "false" | "no" | "off" | "0" => Ok(GivenValue::Flag(false)),
+            _ => Err(refused(field, &format!("is true or false, not `{}`", echo(text)))),
         },
         ValueKind::Pairs => pairs(field, &Value::String(text.to_owned())),
         ValueKind::Json => match serde_json::from_str(text) {

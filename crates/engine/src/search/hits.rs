@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::matched::Choice;
+use super::matched::{Choice, Whole};
 use super::rank::Ranked;
 use super::ranking::Ranking;
 use super::request::{History, Hit, Known, Mode, SearchRequest};
@@ -13,6 +13,7 @@ use super::surroundings::{Piece, surroundings};
 use contract::Fault;
 use contract::clock::iso_seconds;
 use languages::facts::{CallPair, Detail, Field};
+use languages::risk::RiskFlow;
 use store::{ChunkRow, DefinitionRow, FileFacts, Reads, Shown, fact_id, names};
 
 /// Callees and callers named with a hit.
@@ -103,7 +104,15 @@ impl Page<'_> {
             words: &self.shape.words,
             ranking: self.ranking,
         };
-        let mut matched = choice.of(&row, &definitions);
+        let from_elsewhere: Vec<RiskFlow> =
+            flows.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let mut matched = choice.of(&Whole {
+            chunk: &row,
+            content: &content,
+            definitions: &definitions,
+            detail: &detail,
+            flows: &from_elsewhere,
+        });
         let (mut start_line, mut end_line) = (line(row.span.start_line), line(row.span.end_line));
         let mut mode = Mode::of_file(&row.mode);
         if mode == Mode::Code
@@ -111,7 +120,7 @@ impl Page<'_> {
         {
             (start_line, end_line, content, mode) = (first, last, text, Mode::ExtractedProse);
             // The comment is what matched.
-            (matched.line, matched.lines) = (first, None);
+            (matched.line, matched.lines, matched.focus) = (first, None, None);
         }
         let mut calls: Vec<String> = Vec::new();
         for pair in &detail.calls {
@@ -143,6 +152,7 @@ impl Page<'_> {
             end_line,
             line: matched.line,
             definition_lines: matched.lines,
+            focus: matched.focus,
             kind: matched.kind,
             name: matched.name,
             signature: matched.signature,

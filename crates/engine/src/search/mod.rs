@@ -14,6 +14,7 @@ pub mod shape;
 
 pub mod fields;
 mod given;
+mod misread;
 mod pattern;
 mod regex_filter;
 mod resolve;
@@ -48,7 +49,7 @@ pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
 pub use given::{Given, GivenValue, given};
 pub use nearest::nearest;
-pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, headline, present};
+pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, TotalRelation, headline, present};
 pub use rank::{Facts, Parts, Ranked};
 pub use ranking::Ranking;
 pub use request::{

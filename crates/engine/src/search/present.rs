@@ -44,8 +44,11 @@ pub struct SearchPayload {
     pub did_you_mean: Vec<String>,
     /// Hits, best first.
     pub hits: Vec<PresentedHit>,
-    /// Candidates that passed every filter and gate, before the limit.
+    /// Candidates that passed every filter and gate, before the limit; with `totalRelation`, at least so many.
     pub total: usize,
+    /// `gte` where `total` is a lower bound: ranking looked at that many. Absent where `total` is exact.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_relation: Option<TotalRelation>,
     /// `offset` of the next page; absent on the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<usize>,
@@ -60,6 +63,22 @@ pub struct SearchPayload {
     /// Where the time went; only in `json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<Timings>,
+}
+
+/// What a total is to the number of all that passed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TotalRelation {
+    /// At most that number.
+    Gte,
+}
+
+impl TotalRelation {
+    /// Of an answer; none where its total is exact.
+    #[must_use]
+    pub fn of(answer: &SearchAnswer) -> Option<Self> {
+        answer.total_is_least.then_some(Self::Gte)
+    }
 }
 
 /// What a score is made of.
@@ -163,6 +182,9 @@ pub struct PresentedHit {
     /// With `explain`, and in json: every part of the score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_breakdown: Option<Parts>,
+    /// The line that a shorter snippet keeps.
+    #[serde(skip)]
+    pub(super) focus: Option<u32>,
 }
 
 /// Shapes an answer within a budget. Hits beyond it lose their text first, then are left out; the payload says so.
@@ -189,6 +211,7 @@ pub fn present(
         did_you_mean: answer.did_you_mean.clone(),
         hits: Vec::new(),
         total: answer.total,
+        total_relation: TotalRelation::of(answer),
         next_offset: Some(answer.total),
         explain: explains.then(|| shortened(&answer.explain)),
         vectors: answer.vectors_used,
@@ -203,7 +226,8 @@ pub fn present(
     });
     let Fitted { items, shrunk, dropped } = fit(hits, budget.less_frame(&payload));
     let next = answer.offset + items.len();
-    payload.next_offset = (!items.is_empty() && next < answer.total).then_some(next);
+    let more = !items.is_empty() && (next < answer.total || answer.total_is_least);
+    payload.next_offset = (more && next <= answer.offset_max).then_some(next);
     (payload.hits, payload.omitted) = (items, omitted(shrunk, dropped));
     payload
 }
@@ -248,22 +272,25 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
         ext: extension.map(|(_, extension)| extension.to_owned()).filter(|_| whole),
         score_type: whole.then_some(score_type),
         score_breakdown: None,
+        focus: hit.focus,
     }
 }
 
 /// A cut-out of the definition that matched, from its first line on; else of the chunk. A further hit's few lines may lie
-/// within the definition where clearly more of the question is said.
+/// within the definition where clearly more of the question is said. The line that a filter found is always in it.
 fn cut(hit: &Hit, words: &[String], limits: SnippetLimits, best: bool) -> Option<(usize, String)> {
+    let count = |lines: u32| usize::try_from(lines).unwrap_or(usize::MAX);
     let Some((first, last)) = hit.definition_lines else {
         let more = if hit.kind == "block" { MORE_WORDS } else { MORE_WORDS_WITHIN };
-        return snippet(&hit.content, words, limits, more);
+        let must = hit.focus.map(|focus| count(focus.saturating_sub(hit.start_line)));
+        return snippet(&hit.content, words, limits, more, must);
     };
-    let count = |lines: u32| usize::try_from(lines).unwrap_or(usize::MAX);
     let above = count(first.saturating_sub(hit.start_line));
     let height = count(last.saturating_sub(first.max(hit.start_line))).saturating_add(1);
     let own: Vec<&str> = hit.content.lines().skip(above).take(height).collect();
     let more = if best { usize::MAX } else { MORE_WORDS_WITHIN };
-    let (at, text) = snippet(&own.join("\n"), words, limits, more)?;
+    let must = hit.focus.map(|focus| count(focus.saturating_sub(first.max(hit.start_line))));
+    let (at, text) = snippet(&own.join("\n"), words, limits, more, must)?;
     Some((above + at, text))
 }
 
@@ -272,8 +299,16 @@ impl Shrinks for PresentedHit {
         if let Some(text) = &self.snippet
             && (text.len() > FURTHER.bytes || text.lines().count() > FURTHER.lines)
         {
-            let first: Vec<&str> = text.lines().take(FURTHER.lines).collect();
-            self.snippet = Some(shorten(&first.join("\n"), FURTHER.bytes));
+            let first = self.snippet_line.unwrap_or(self.start_line);
+            let must = self.focus.and_then(|focus| usize::try_from(focus.checked_sub(first)?).ok());
+            let Some((above, shorter)) = snippet(text, &[], FURTHER, 1, must) else {
+                self.snippet = None;
+                return true;
+            };
+            self.snippet = Some(shorter);
+            if above > 0 {
+                self.snippet_line = u32::try_from(above).ok().map(|above| first.saturating_add(above));
+            }
             return true;
         }
         if self.has_texts() {
@@ -353,6 +388,7 @@ mod tests {
             end_line: 9,
             line: 2,
             definition_lines: None,
+            focus: None,
             kind: "function".to_owned(),
             name: Some("Store::open".to_owned()),
             signature: None,
@@ -368,7 +404,9 @@ mod tests {
         SearchAnswer {
             backend: Backend::Postgres,
             total: hits.len(),
+            total_is_least: false,
             offset: 0,
+            offset_max: 900,
             several_repositories: false,
             explain: Explain::default(),
             hits,

@@ -129,8 +129,12 @@ pub struct SearchAnswer {
     pub hits: Vec<Hit>,
     /// Candidates that passed every filter and gate, before `offset` and `top` cut them.
     pub total: usize,
+    /// Whether `total` is a lower bound: a leg was filled, so that more may pass than were ranked.
+    pub total_is_least: bool,
     /// Hits left out before the first one.
     pub offset: usize,
+    /// The largest offset that can be asked for.
+    pub offset_max: usize,
     /// Whether more than one repository was asked, so that a path alone need not say which file is meant.
     pub several_repositories: bool,
     /// How far the answer can be believed; absent where that is not known: a listing, what is like a chunk,
@@ -189,6 +193,8 @@ pub struct Hit {
     pub line: u32,
     /// First and last line of that definition, where it begins in the chunk.
     pub definition_lines: Option<(u32, u32)>,
+    /// The line that must be seen: where what a filter found stands.
+    pub focus: Option<u32>,
     /// Kind of the definition that matched, or `block`.
     pub kind: String,
     /// Its qualified name.

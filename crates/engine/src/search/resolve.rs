@@ -33,8 +33,33 @@ pub(super) struct Resolver<'a> {
     /// Fields that were used, for what must be said about them.
     pub(super) used: Vec<&'static FilterField>,
     pub(super) warnings: Vec<Warning>,
+    /// What hits show of what they were found by.
+    pub(super) sought: Sought,
+}
+
+/// What was looked for and may not be missing.
+#[derive(Debug, Default)]
+pub(super) struct Sought {
     /// Facts that were looked up at once, of which a definition that is meant has one of each list.
-    pub(super) sought: Vec<Vec<i64>>,
+    pub(super) ids: Vec<Vec<i64>>,
+    /// Names that facts were to have, as they stand in code, in lower case.
+    pub(super) names: Vec<String>,
+    /// Phrases in lower case, whitespace folded.
+    pub(super) phrases: Vec<String>,
+}
+
+impl Sought {
+    /// Notes the name of a value: what stands last in it before arguments and types. `api.save(x)` is `save`.
+    fn note_name(&mut self, value: &str) {
+        let bare = value.trim_start_matches(|c: char| !is_of_name(c));
+        let head = bare.split(['(', '<', '[', '{', '=']).next().unwrap_or_default();
+        let last = head.split(|c: char| !is_of_name(c)).rfind(|part| !part.is_empty());
+        self.names.extend(last.filter(|name| name.len() > 1).map(str::to_lowercase));
+    }
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
 }
 
 impl Resolver<'_> {
@@ -65,9 +90,18 @@ impl Resolver<'_> {
                     }
                     Filter::Any(any)
                 }
-                Gate::Not(gate) => Filter::Not(Box::new(self.gate(gate).await?)),
+                Gate::Not(gate) => {
+                    // What may not be there is not shown either.
+                    let sought = std::mem::take(&mut self.sought);
+                    let filter = self.gate(gate).await?;
+                    self.sought = sought;
+                    Filter::Not(Box::new(filter))
+                }
                 Gate::Word(word) => says(word, self.case_tokens),
-                Gate::Phrase(phrase) => contains(phrase, self.case_tokens),
+                Gate::Phrase(phrase) => {
+                    self.sought.phrases.push(phrase.to_lowercase());
+                    contains(phrase, self.case_tokens)
+                }
                 Gate::Field { name, value } => {
                     let Some(field) = fields::field(name) else { return Ok(says(value, self.case_tokens)) };
                     let value = given::from_text(field, value)?;
@@ -80,6 +114,11 @@ impl Resolver<'_> {
     #[expect(clippy::too_many_lines, reason = "one arm for each way to look")]
     async fn field(&mut self, field: &'static FilterField, value: &GivenValue) -> Result<Filter, Fault> {
         self.used.push(field);
+        if let (LooksAt::Names(_) | LooksAt::PartsOfNames(_), GivenValue::Texts(names)) =
+            (field.looks_at, value)
+        {
+            names.iter().for_each(|name| self.sought.note_name(name));
+        }
         Ok(match (field.looks_at, value) {
             (LooksAt::Kind, GivenValue::Texts(kinds)) => {
                 let kinds =
@@ -293,7 +332,7 @@ impl Resolver<'_> {
             return Ok(Test::Facts(ids).into());
         }
         let chunks = self.reads.chunks_with(&ids, flows).await?;
-        self.sought.push(ids.clone());
+        self.sought.ids.push(ids.clone());
         // Dangers are told of chunks: no definition has one of its own.
         let facts = if flows { Vec::new() } else { ids };
         Ok(Test::Chunks { chunks, facts }.into())

@@ -4,7 +4,7 @@ use super::matched::Marks;
 use super::plan::Counts;
 use super::question::Question;
 use super::request::{Mode, SearchRequest};
-use super::resolve::{Resolver, any_in_case};
+use super::resolve::{Resolver, Sought, any_in_case};
 use super::unknown;
 use contract::clock::Clock;
 use contract::config;
@@ -63,7 +63,7 @@ impl Scope {
             names_max: settings.filter_names_max,
             used: Vec::new(),
             warnings: Vec::new(),
-            sought: Vec::new(),
+            sought: Sought::default(),
         };
         let mut filter = resolver.all(&request.given).await?;
         if let Some(gate) = &question.gate {
@@ -73,7 +73,8 @@ impl Scope {
         let mut marks = Marks::default();
         filter = filter.of_one_definition();
         marks.note(&filter);
-        marks.ids.extend(sought);
+        marks.ids.extend(sought.ids);
+        (marks.names, marks.phrases) = (sought.names, sought.phrases);
         warnings.append(&mut said);
         if request.case_tokens {
             filter = filter.and(exact_words(question));

@@ -14,12 +14,15 @@ pub(super) struct SnippetLimits {
 /// The window of `content` in which most different words of the question stand, the earliest of equals, with the
 /// number of lines before it. `None` when there is nothing to show.
 ///
-/// A window is preferred to the head where it says at least `more` words more. `words` are lower-case. The result keeps the indentation that its lines do not share.
+/// A window is preferred to the head where it says at least `more` words more, or anything at all while the head says
+/// nothing. The line `must`, counted from 0, is always in it: of windows that say as much, the one that shows a few lines
+/// above that one. `words` are lower-case. The result keeps the indentation that its lines do not share.
 pub(super) fn snippet(
     content: &str,
     words: &[String],
     limits: SnippetLimits,
     more: usize,
+    must: Option<usize>,
 ) -> Option<(usize, String)> {
     let lines: Vec<&str> = content.lines().collect();
     let asked: Vec<String> =
@@ -38,17 +41,36 @@ pub(super) fn snippet(
     let last = lines.len().saturating_sub(limits.lines);
     // Only a better window moves the cut away from the head, which usually names what it is.
     let head = value(0);
+    let must = must.filter(|must| *must < lines.len());
+    let (first, last) = match must {
+        Some(must) if must >= limits.lines => ((must + 1 - limits.lines).min(last), must.min(last)),
+        Some(must) => (0, must.min(last)),
+        None => (0, last),
+    };
     let mut best = (head, 0);
-    for from in 1..=last {
+    if first > 0 {
+        let near = must.unwrap_or(first).saturating_sub(limits.lines / 4).clamp(first, last);
+        best = (value(near), near);
+    }
+    let more = if head == 0 { 1 } else { more };
+    for from in first.max(1)..=last {
         let said = value(from);
-        if said > best.0 && said - head >= more {
+        if said > best.0 && (first > 0 || said - head >= more) {
             best = (said, from);
         }
     }
-    let window = &lines[best.1.min(lines.len())..(best.1 + limits.lines).min(lines.len())];
+    let mut best = best.1;
+    if let Some(must) = must
+        && best <= must
+        && lines[best..=must].iter().map(|line| line.len() + 1).sum::<usize>() > limits.bytes
+    {
+        // Of long lines, that one is shown and what follows it.
+        best = must;
+    }
+    let window = &lines[best.min(lines.len())..(best + limits.lines).min(lines.len())];
     let shared = window.iter().filter(|line| !line.trim().is_empty()).map(|line| indentation(line)).min()?;
     let cut: Vec<&str> = window.iter().map(|line| line.get(shared..).unwrap_or("").trim_end()).collect();
-    Some((best.1, shorten(cut.join("\n").trim_end(), limits.bytes)))
+    Some((best, shorten(cut.join("\n").trim_end(), limits.bytes)))
 }
 
 /// `text` cut to at most `bytes`, with `…` where it was cut.
@@ -81,25 +103,45 @@ mod tests {
     fn shows_the_lines_that_say_most() {
         let content = "fn head() {\n    let a = 1;\n    open_session();\n    close(session, cookie);\n}";
         assert_eq!(
-            snippet(content, &words("session cookie"), LIMITS, 1).unwrap().1,
+            snippet(content, &words("session cookie"), LIMITS, 1, None).unwrap().1,
             "open_session();\nclose(session, cookie);"
         );
         assert_eq!(
-            snippet(content, &words("unrelated"), LIMITS, 1).unwrap().1,
+            snippet(content, &words("unrelated"), LIMITS, 1, None).unwrap().1,
             "fn head() {\n    let a = 1;"
         );
     }
 
     #[test]
+    fn a_line_that_must_be_seen_is() {
+        let content: String = (0..30).map(|n| format!("line {n} says alpha\n")).collect();
+        for must in 0..30 {
+            for (lines, bytes) in [(2, 200), (4, 320), (4, 40), (40, 2_000)] {
+                let limits = SnippetLimits { lines, bytes };
+                let (above, text) =
+                    snippet(&content, &words("alpha beta"), limits, usize::MAX, Some(must)).unwrap();
+                assert!(text.contains(&format!("line {must} says")), "{must} of {limits:?}: {text}");
+                assert!(
+                    above <= must && (must >= lines || bytes < 200 || above == 0),
+                    "the head where it holds it"
+                );
+            }
+        }
+        let content = "fn head() {\n    a();\n    b();\n    pickle();\n}";
+        assert!(snippet(content, &words("pickle"), LIMITS, usize::MAX, None).unwrap().1.contains("pickle"));
+        assert_eq!(snippet(content, &words("head pickle"), LIMITS, 2, None).unwrap().0, 0, "it says as much");
+    }
+
+    #[test]
     fn nothing_makes_no_snippet() {
-        assert_eq!(snippet("", &words("a"), LIMITS, 1), None);
-        assert_eq!(snippet(" \n\t\n", &words("a"), LIMITS, 1), None);
+        assert_eq!(snippet("", &words("a"), LIMITS, 1, None), None);
+        assert_eq!(snippet(" \n\t\n", &words("a"), LIMITS, 1, None), None);
     }
 
     proptest! {
         #[test]
-        fn never_longer_than_allowed(content in "\\PC{0,80}(\n\\PC{0,80}){0,6}", question in "\\PC{0,20}", lines in 1_usize..5, bytes in 3_usize..90) {
-            if let Some((_, cut)) = snippet(&content, &words(&question), SnippetLimits { lines, bytes }, 1) {
+        fn never_longer_than_allowed(content in "\\PC{0,80}(\n\\PC{0,80}){0,6}", question in "\\PC{0,20}", lines in 1_usize..5, bytes in 3_usize..90, must in proptest::option::of(0_usize..8)) {
+            if let Some((_, cut)) = snippet(&content, &words(&question), SnippetLimits { lines, bytes }, 1, must) {
                 prop_assert!(cut.len() <= bytes);
                 prop_assert!(cut.lines().count() <= lines);
             }

@@ -1,6 +1,6 @@
 //! Names of the index that are spelt like words of a query that no chunk says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::confidence::Confidence;
 use super::plan::{LexicalPlan, Plan};
@@ -34,10 +34,11 @@ const NAMES: &[Field] = &[
     Field::Use,
 ];
 
-/// Nearest names of the whole project of which it is looked up whether the repositories that are asked have them.
+/// Nearest names of which it is looked up whether the repositories that are asked have them: a name that nothing has any more
+/// stays in the project until it is cleaned up.
 const NEAREST_MAX: usize = 40;
 
-/// Names of the repositories that were asked, where the answer is doubtful.
+/// Names that the repositories that were asked have, where the answer is doubtful; never one that was asked itself.
 pub(super) async fn proposed(
     reads: &mut Reads,
     request: &SearchRequest,
@@ -48,17 +49,31 @@ pub(super) async fn proposed(
     if !matches!(confidence, Some(Confidence::None | Confidence::Low)) {
         return Ok(Vec::new());
     }
-    let asked: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
-    let asked = (!request.repository_roots.is_empty()).then_some(asked.as_slice());
-    nearest_names(reads, &plan.lexical, asked).await
+    let repositories: Vec<i64> = scope.repositories.iter().map(|repository| repository.id).collect();
+    let said = Said::of(&request.query);
+    nearest_names(reads, &plan.lexical, &repositories, &said).await
 }
 
-/// Up to five names, nearest first, that are spelt like words of the query that no chunk says; of some repositories, or of
-/// all.
+/// What a query says, in the form in which names are compared: all of it, and each word.
+struct Said(HashSet<String>);
+
+impl Said {
+    fn of(query: &str) -> Self {
+        let words = query.split_whitespace().chain(std::iter::once(query));
+        Self(words.map(squash).collect())
+    }
+
+    fn says(&self, name: &str) -> bool {
+        self.0.contains(&squash(name))
+    }
+}
+
+/// Up to five names that some repositories have, nearest first, spelt like words of the query that no chunk says.
 async fn nearest_names(
     reads: &mut Reads,
     plan: &LexicalPlan,
-    repositories: Option<&[i64]>,
+    repositories: &[i64],
+    said: &Said,
 ) -> Result<Vec<String>, Fault> {
     let mut unknown: Vec<&str> = plan
         .terms
@@ -78,7 +93,7 @@ async fn nearest_names(
         let names = reads.names_of_length(&fields, (length - slack, length + slack + 3), NAMES_MAX).await?;
         for name in names {
             let nearness = likeness(word, &name);
-            if nearness >= SIMILARITY_MIN {
+            if nearness >= SIMILARITY_MIN && !said.says(&name) {
                 let known = proposed.entry(name).or_default();
                 *known = known.max(nearness);
             }
@@ -87,13 +102,13 @@ async fn nearest_names(
     let mut proposed: Vec<(String, f64)> = proposed.into_iter().collect();
     proposed.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     let mut names: Vec<String> = proposed.into_iter().take(NEAREST_MAX).map(|(name, _)| name).collect();
-    if let Some(repositories) = repositories {
-        let ids_of =
-            |name: &String| -> Vec<i64> { fields.iter().map(|field| fact_id(*field, name)).collect() };
-        let ids: Vec<i64> = names.iter().flat_map(ids_of).collect();
-        let held = reads.held_within(&ids, repositories).await?;
-        names.retain(|name| ids_of(name).iter().any(|id| held.contains(id)));
+    let ids_of = |name: &String| -> Vec<i64> { fields.iter().map(|field| fact_id(*field, name)).collect() };
+    let ids: Vec<i64> = names.iter().flat_map(ids_of).collect();
+    if ids.is_empty() {
+        return Ok(names);
     }
+    let held = reads.held_within(&ids, repositories).await?;
+    names.retain(|name| ids_of(name).iter().any(|id| held.contains(id)));
     names.truncate(PROPOSED_MAX);
     Ok(names)
 }
@@ -107,7 +122,14 @@ fn likeness(word: &str, name: &str) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::likeness;
+    use super::{Said, likeness};
+
+    #[test]
+    fn what_was_asked_is_known_in_every_spelling() {
+        let said = Said::of("where is Fetch-Zebra rates");
+        assert!(said.says("fetch_zebra") && said.says("FetchZebra") && !said.says("fetch_zebras"));
+        assert!(Said::of("fetch zebra rates").says("fetch_zebra_rates"));
+    }
 
     #[test]
     fn a_slip_of_the_pen_is_near_and_another_word_is_not() {

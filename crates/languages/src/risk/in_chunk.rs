@@ -67,20 +67,31 @@ impl ChunkRisk {
     /// The facts by which filters find it. A sanitizer alone is no risk.
     #[must_use]
     pub fn facts(&self) -> Vec<(Field, String)> {
-        let mut facts = Vec::new();
-        for source in &self.sources {
-            facts.push((Field::RiskSource, source.name.clone()));
-        }
-        for sink in &self.sinks {
-            facts.push((Field::RiskSink, sink.name.clone()));
-            facts.push((Field::RiskCategory, sink.category.clone()));
-        }
-        let tags = self.sources.iter().chain(&self.sinks).flat_map(|place| &place.tags);
-        facts.extend(tags.map(|tag| (Field::RiskTag, tag.clone())));
-        self.flows.iter().for_each(|flow| facts.extend(flow_facts(flow)));
+        let mut facts: Vec<(Field, String)> = self.findings().flat_map(|(_, facts)| facts).collect();
         facts.sort();
         facts.dedup();
         facts
+    }
+
+    /// What filters can find, each with its lines, the telling one first, and the facts by which it is found: sinks, then
+    /// sources, then flows, whose lines are those of the sink and of the source, of which one may lie outside of the chunk.
+    pub fn findings(&self) -> impl Iterator<Item = (Vec<u32>, Vec<(Field, String)>)> + '_ {
+        let tags = |place: &Place| -> Vec<(Field, String)> {
+            place.tags.iter().map(|tag| (Field::RiskTag, tag.clone())).collect()
+        };
+        let sinks = self.sinks.iter().map(move |sink| {
+            let own = [(Field::RiskSink, sink.name.clone()), (Field::RiskCategory, sink.category.clone())];
+            (vec![sink.line], own.into_iter().chain(tags(sink)).collect())
+        });
+        let sources = self.sources.iter().map(move |source| {
+            let own = [(Field::RiskSource, source.name.clone())];
+            (vec![source.line], own.into_iter().chain(tags(source)).collect())
+        });
+        let flows = self
+            .flows
+            .iter()
+            .map(|flow| (vec![flow.evidence.sink_line, flow.evidence.source_line], flow_facts(flow)));
+        sinks.chain(sources).chain(flows)
     }
 }
 

@@ -56,6 +56,30 @@ pub async fn of_chunks(tx: &mut ProjectTx, chunk_ids: &[i64]) -> Result<Vec<Defi
     rows.iter().map(decode).collect()
 }
 
+/// Definitions of a file that are looked at around some of its lines.
+const OF_LINES_MAX: u32 = 2000;
+
+/// The definitions of a file that have lines among `first ..= last`, the outer before the inner; without their facts. At most
+/// 2,000, the first ones.
+///
+/// # Errors
+/// Storage faults.
+pub async fn of_lines(
+    tx: &mut ProjectTx,
+    file_id: i64,
+    (first, last): (i32, i32),
+) -> Result<Vec<DefinitionRow>, Fault> {
+    let text = format!(
+        "SELECT d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, \
+         d.start_line, d.end_line, d.exported, NULL::int8[] FROM {} d \
+         WHERE d.file_id = $1 AND d.start_line <= $3 AND d.end_line >= $2 \
+         ORDER BY d.start_line, d.end_line DESC, d.chunk_id, d.ordinal LIMIT {OF_LINES_MAX}",
+        tx.table("definitions")
+    );
+    let rows = tx.tx.all(sql(text).bind(file_id).bind(first).bind(last)).await?;
+    rows.iter().map(decode).collect()
+}
+
 /// The definitions of chunks within that have one of `ids`, which are those of folded names, at most `limit` chunks, those
 /// that came first. All definitions of such a chunk are answered.
 ///

@@ -154,6 +154,32 @@ pub async fn containing(
     Ok((paths, total))
 }
 
+/// At most `limit` paths of searchable files that may be meant by a path of another spelling: those of files of the same
+/// name in whatever case first, then those about as long, by path.
+///
+/// # Errors
+/// Storage faults.
+pub async fn alike(
+    tx: &mut ProjectTx,
+    repository_ids: &[i64],
+    path: &str,
+    limit: i64,
+) -> Result<Vec<String>, Fault> {
+    let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
+    let length = i32::try_from(path.chars().count()).unwrap_or(i32::MAX);
+    let slack = length / 4 + 1;
+    let text = format!(
+        "SELECT path FROM (SELECT DISTINCT path, \
+         right(lower('/' || path), length($2) + 1) = '/' || $2 AS same_name FROM {} \
+         WHERE repository_id = ANY($1) AND skipped IS NULL) p \
+         WHERE same_name OR length(path) BETWEEN $3 AND $4 ORDER BY same_name DESC, path LIMIT $5",
+        tx.table("files")
+    );
+    let query = sql(text).bind(repository_ids).bind(name).bind(length - slack);
+    let rows = tx.tx.all(query.bind(length.saturating_add(slack)).bind(limit)).await?;
+    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+}
+
 /// Notes a new modification time of files whose content did not change; the two lists are parallel.
 ///
 /// # Errors

@@ -18,4 +18,4 @@ mod plain;
 mod print;
 
 pub use ast::{Gate, Question};
-pub use parse::Parsed;
+pub use parse::{LikeField, Parsed};

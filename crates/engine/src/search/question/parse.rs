@@ -22,6 +22,34 @@ pub struct Parsed {
     pub question: Question,
     /// One sentence on why all of the text was read as plain words, if it was.
     pub malformed: Option<String>,
+    /// Words that look like a field with its value and were read as words.
+    pub like_fields: Vec<LikeField>,
+}
+
+/// A word `name:value` that is no field of the query language, or has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LikeField {
+    /// The whole word, as typed.
+    pub word: String,
+    /// What stands in front of the colon: ASCII letters, digits, `_` and `-`, beginning with a letter.
+    pub name: String,
+    /// What stands behind it; may be empty.
+    pub value: String,
+}
+
+impl LikeField {
+    /// A word that looks so; none for names and addresses such as `path::Path`, `https://x` and `12:30`.
+    fn of(word: &str) -> Option<Self> {
+        let (name, value) = word.split_once(':')?;
+        let of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+        let is_name = name.starts_with(|c: char| c.is_ascii_alphabetic()) && name.chars().all(of_name);
+        let is_other = value.starts_with([':', '/', '\\', '=']);
+        (is_name && !is_other).then(|| Self {
+            word: word.to_owned(),
+            name: name.to_owned(),
+            value: value.to_owned(),
+        })
+    }
 }
 
 impl Question {
@@ -32,17 +60,26 @@ impl Question {
     pub fn parse(text: &str, fields: &dyn Fn(&str) -> Option<&'static str>) -> Parsed {
         let Some(lexemes) = typed_lexemes(text, fields) else {
             let text = lines_kept(text);
-            return Parsed { question: Question { text, ..Question::default() }, malformed: None };
+            let question = Question { text, ..Question::default() };
+            return Parsed { question, malformed: None, like_fields: Vec::new() };
         };
         match Parser::new(text, &lexemes).question() {
-            Ok(question) => Parsed { question, malformed: None },
+            Ok(question) => Parsed { question, malformed: None, like_fields: like_fields(&lexemes) },
             Err(malformed) => {
                 let text = plain_words(text, fields);
                 let question = Question { text, ..Question::default() };
-                Parsed { question, malformed: Some(malformed) }
+                Parsed { question, malformed: Some(malformed), like_fields: Vec::new() }
             }
         }
     }
+}
+
+fn like_fields(lexemes: &[Lexeme]) -> Vec<LikeField> {
+    let word = |lexeme: &Lexeme| match &lexeme.token {
+        Token::Word(word) => LikeField::of(word),
+        _ => None,
+    };
+    lexemes.iter().filter_map(word).collect()
 }
 
 /// A pasted text with single spaces and without empty lines: its first line is its subject.
@@ -399,6 +436,23 @@ mod tests {
             let parsed = read(text);
             assert_eq!(sketch(&parsed.question), plain, "{text}");
             assert_eq!(parsed.malformed.as_deref(), Some(why), "{text}");
+        }
+    }
+
+    #[test]
+    fn words_that_look_like_fields_are_told() {
+        let told = |text: &str| -> Vec<(String, String)> {
+            read(text).like_fields.into_iter().map(|one| (one.name, one.value)).collect()
+        };
+        let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
+        assert_eq!(
+            told("typ:function -Kind:class (repo:gin)"),
+            [pair("typ", "function"), pair("Kind", "class"), pair("repo", "gin")]
+        );
+        assert_eq!(told("lang: x:\"a b\""), [pair("lang", ""), pair("x", "\"a")]);
+        for text in ["std::vec", "http://x", "12:30", "C:\\x", "lang:go", "\"a:b\"", "chunk:1", ":x", "a.b:c"]
+        {
+            assert_eq!(told(text), [], "{text}");
         }
     }
 
