@@ -41,7 +41,7 @@ pub use audit::Audit;
 pub use dictionaries::Dictionaries;
 pub use freshness::Freshness;
 pub use limits::Limits;
-pub use queue::{Admission, Bulkhead, Queues};
+pub use queue::{Admission, Bulkhead, Queues, Seat};
 
 /// The application.
 pub struct App {

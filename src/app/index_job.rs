@@ -1,7 +1,7 @@
 //! The index job: asked for by tools, run by whichever process is free, resumed by any.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -10,7 +10,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::App;
+use super::{App, Seat};
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::indexing::{self, Options, Run, SqliteFile};
 use engine::jobs::{
@@ -93,21 +93,40 @@ fn writable_job(project: &Project, root: &str, options: &Options) -> Result<NewJ
     job(project.id(), root, options)
 }
 
+/// For whom a job is done.
+#[derive(Clone, Copy)]
+pub struct By<'a> {
+    /// The application.
+    pub app: &'a Arc<App>,
+    /// Fires when whoever asked gives up.
+    pub cancel: &'a CancellationToken,
+    /// The place of the call that asked: free for others while the job runs elsewhere or waits for another one.
+    pub seat: &'a Seat,
+}
+
+impl<'a> By<'a> {
+    /// For somebody who needs no place.
+    #[must_use]
+    pub fn alone(app: &'a Arc<App>, cancel: &'a CancellationToken) -> Self {
+        static NONE: LazyLock<Seat> = LazyLock::new(Seat::default);
+        Self { app, cancel, seat: &NONE }
+    }
+}
+
 /// Indexes and waits: here if the job is free, else until the process that has it is done. A run that was joined and
 /// does less than is asked for here is followed by one of our own.
 ///
 /// # Errors
 /// The run's own fault, wherever it ran; `CANCELLED`; storage faults.
 pub async fn run(
-    app: &Arc<App>,
+    by: &By<'_>,
     project: &Project,
     root: &RepositoryRoot,
     options: Options,
-    cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
     let job = writable_job(project, root.as_str(), &options)?;
-    run_covering(app, &job, &options, cancel, &on_progress).await
+    run_covering(by, &job, &options, &on_progress).await
 }
 
 /// Brings the texts of a project's records up to date and waits. What was stored before the call is in them afterwards.
@@ -115,19 +134,18 @@ pub async fn run(
 /// # Errors
 /// As [`run`].
 pub async fn run_records(
-    app: &Arc<App>,
+    by: &By<'_>,
     project: &Project,
     options: Options,
-    cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
     let job = writable_job(project, triage::ROOT, &options)?;
-    let done = run_covering(app, &job, &options, cancel, &on_progress).await?;
+    let done = run_covering(by, &job, &options, &on_progress).await?;
     if !done.attached {
         return Ok(done);
     }
     // A run that was under way may have passed the place of a record that was stored meanwhile.
-    run_covering(app, &job, &options, cancel, &on_progress).await
+    run_covering(by, &job, &options, &on_progress).await
 }
 
 /// Makes the vectors that a project lacks, and waits.
@@ -135,31 +153,36 @@ pub async fn run_records(
 /// # Errors
 /// As [`run`].
 pub async fn embed(
-    app: &Arc<App>,
+    by: &By<'_>,
     project: &Project,
-    cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<Finished, Fault> {
     let options = Options { vectors_only: true, ..Options::default() };
     let job = writable_job(project, WHOLE_PROJECT, &options)?;
-    run_covering(app, &job, &options, cancel, &on_progress).await
+    run_covering(by, &job, &options, &on_progress).await
 }
 
 /// Runs the job, and again where the run that was joined did less.
 async fn run_covering(
-    app: &Arc<App>,
+    by: &By<'_>,
     job: &NewJob,
     options: &Options,
-    cancel: &CancellationToken,
     on_progress: &(impl Fn(&Progress) + Send + Sync),
 ) -> Result<Finished, Fault> {
+    let By { app, cancel, seat } = *by;
     let store = app.store().await?;
     store.require_room().await?;
     let settings = LeaseSettings::from(&app.config.indexing);
     let mut attempt = 1;
-    let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: Some(&app.shutdown) };
+    let elsewhere = || seat.give_up();
+    let until = Until {
+        cancel,
+        when_stopped: WhenStopped::Cancel,
+        shutdown: Some(&app.shutdown),
+        elsewhere: Some(&elsewhere),
+    };
     loop {
-        let execute = |running| execute(Arc::clone(app), running);
+        let execute = |running| execute_seated(Arc::clone(app), seat.clone(), running);
         let asked = jobs::enqueue(store, job).await?;
         let done =
             jobs::see_through(store, asked, &app.worker, settings, until, on_progress, execute).await?;
@@ -225,23 +248,30 @@ pub enum WordsReady {
 /// # Errors
 /// As [`run`].
 pub async fn begin_with_words(
-    app: &Arc<App>,
+    by: &By<'_>,
     project: &Project,
     root: &RepositoryRoot,
     options: Options,
-    cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<WordsReady, Fault> {
+    let By { app, cancel, seat } = *by;
     let store = app.store().await?;
     store.require_room().await?;
     let asked = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (sender, mut progress) = watch::channel(Progress::default());
     let stop = app.shutdown.child_token();
     let (running, own, until) = (Arc::clone(app), asked.clone(), stop.clone());
+    let seat = seat.clone();
     let mut task = app.background.spawn(async move {
         let settings = LeaseSettings::from(&running.config.indexing);
-        let execute = |job| execute(Arc::clone(&running), job);
-        let until = Until { cancel: &until, when_stopped: WhenStopped::GiveBack, shutdown: None };
+        let execute = |job| execute_seated(Arc::clone(&running), seat.clone(), job);
+        let elsewhere = || seat.give_up();
+        let until = Until {
+            cancel: &until,
+            when_stopped: WhenStopped::GiveBack,
+            shutdown: None,
+            elsewhere: Some(&elsewhere),
+        };
         let told = |now: &Progress| {
             sender.send_replace(now.clone());
         };
@@ -321,7 +351,8 @@ pub async fn ask_if_due(
 pub async fn see_through(app: &Arc<App>, asked: Enqueued) -> Result<Finished, Fault> {
     let settings = LeaseSettings::from(&app.config.indexing);
     let execute = |running| execute(Arc::clone(app), running);
-    let until = Until { cancel: &app.shutdown, when_stopped: WhenStopped::GiveBack, shutdown: None };
+    let until =
+        Until { cancel: &app.shutdown, when_stopped: WhenStopped::GiveBack, shutdown: None, elsewhere: None };
     jobs::see_through(app.store().await?, asked, &app.worker, settings, until, |_| (), execute).await
 }
 
@@ -353,6 +384,25 @@ async fn work_once(app: &Arc<App>) -> Result<bool, Fault> {
     let settings = LeaseSettings::from(&app.config.indexing);
     let execute = |running| execute(Arc::clone(app), running);
     jobs::work_once(store, KIND, &app.worker, settings, &app.shutdown, execute).await
+}
+
+/// Between signs of life of a run that was claimed and waits for a place.
+const WAITS: Duration = Duration::from_secs(1);
+
+/// Runs a claimed job once the call that asked for it has a place again.
+async fn execute_seated(app: Arc<App>, seat: Seat, running: RunningJob) -> Result<Value, Fault> {
+    let mut seated = Box::pin(seat.take());
+    loop {
+        // To wait is no standstill.
+        running.progress.touch();
+        tokio::select! {
+            () = &mut seated => break,
+            () = running.cancel.cancelled() => break,
+            () = tokio::time::sleep(WAITS) => {}
+        }
+    }
+    drop(seated);
+    execute(app, running).await
 }
 
 /// Runs a claimed job.

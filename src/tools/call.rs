@@ -13,7 +13,7 @@ use super::long_texts::LongTexts;
 use super::next::Asked;
 use super::spec::{ToolSpec, Toolset};
 use super::violation;
-use crate::app::{Admission, App, Bulkhead};
+use crate::app::{Admission, App, Bulkhead, Seat};
 use contract::{ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal};
 use store::AuditEntry;
 
@@ -82,14 +82,15 @@ impl Toolbox {
         // A client that leaves drops this future. The task goes on for as long as it takes to put the work down
         // and to write the call down; only then is its place free.
         let _cancel_if_dropped = call.cancel.clone().drop_guard();
-        let (app, ending) = (Arc::clone(app), call.clone());
+        let (app, mut ending) = (Arc::clone(app), call.clone());
         let ended = tokio::spawn(async move {
             let _running = running;
             let long_texts = LongTexts::of(&arguments);
             let mut outcome = match turn(spec, &ending, limit).await {
                 Turn::Come(admission) => {
+                    ending.seat = Seat::of(admission);
                     let outcome = run(spec, ending.clone(), arguments, limit).await;
-                    drop(admission);
+                    ending.seat.leave();
                     outcome
                 }
                 Turn::Stopped(fault) => Err(fault),
@@ -230,14 +231,14 @@ async fn turn(spec: &ToolSpec, call: &Call, limit: Limit) -> Turn {
             phase: "queued",
             done: 0.0,
             total: None,
-            message: format!("Waiting for a free place; {before} calls wait before this one."),
+            message: format!("Waiting for a free place; {before} other calls wait."),
             detail: None,
         });
     };
     tokio::select! {
         biased;
         () = call.cancel.cancelled() => Turn::Stopped(cancelled()),
-        admitted = call.app.queues.admit_telling(spec.bulkhead, waits) => match admitted {
+        admitted = call.app.queues.admit_telling(spec.bulkhead, &call.caller.principal, waits) => match admitted {
             Ok(admission) => Turn::Come(admission),
             Err(refusal) => Turn::Refused(refusal),
         },

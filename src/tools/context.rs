@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::App;
+use crate::app::{App, Seat};
 use crate::tools::view::View;
 use contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, SearchScope, Warning};
 use embedding::ModelName;
@@ -30,6 +30,8 @@ pub struct Call {
     pub cancel: CancellationToken,
     /// Where progress goes.
     pub progress: Progress,
+    /// The place in the queue that it runs in.
+    pub seat: Seat,
     /// Whether the tool changes something, so that no unconfirmed file may choose its project.
     writes: bool,
     notes: Arc<Mutex<Notes>>,
@@ -172,7 +174,16 @@ impl Call {
         progress: Progress,
         writes: bool,
     ) -> Self {
-        Self { app, caller, cancel, progress, writes, notes: Arc::default(), active: Arc::default() }
+        Self {
+            app,
+            caller,
+            cancel,
+            progress,
+            seat: Seat::default(),
+            writes,
+            notes: Arc::default(),
+            active: Arc::default(),
+        }
     }
 
     /// The same call where it only looks at a project.

@@ -18,12 +18,25 @@ const WRONG: &[(&str, &str, &str)] = &[
         "a repository without a proper name",
         r"t.name = '' OR octet_length(t.name) > 255 OR t.name ~ '[/[:cntrl:]]'",
     ),
+    // Roots are paths; ids of commits are at most 64 hexadecimal digits.
+    (
+        "repositories",
+        "a repository with a text that is too long",
+        "octet_length(t.root) > 4096 OR octet_length(t.branch) > 4096 OR octet_length(t.commit_id) > 64",
+    ),
     ("repositories", "a repository with negative counts", "t.files < 0 OR t.chunks < 0 OR t.generation < 0"),
     // An empty part, `.` and `..` lead elsewhere; so does a path that begins or ends with a slash.
     (
         "files",
         "a file with a path that leads elsewhere",
         r"octet_length(t.path) NOT BETWEEN 1 AND 4096 OR t.path ~ '(^|/)\.{0,2}(/|$)'",
+    ),
+    // Languages, modes and reasons are words of this program's own; an extension is a part of a file's name.
+    (
+        "files",
+        "a file with a text that is too long",
+        "octet_length(t.facts_missing) > 64 OR octet_length(t.skipped) > 64 OR octet_length(t.language) > 64 OR \
+         octet_length(t.mode) > 64 OR octet_length(t.extension) > 255 OR octet_length(t.last_commit) > 64",
     ),
     ("files", "a file with negative counts", "t.bytes < 0 OR t.lines < 0 OR t.chunks < 0"),
     ("files", "a file with a hash of another kind", "octet_length(t.content_hash) NOT IN (0, 32)"),

@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::bars::Bar;
 use super::output::{BOLD, styled};
 use super::session::{Exit, Ran, Session, StopSignal, Stopped};
-use crate::app::index_job;
+use crate::app::index_job::{self, By};
 use crate::surfaces::answer;
 use crate::tools::ProgressUpdate;
 use contract::{ErrorCode, Fault, ProjectId, visible_line};
@@ -70,7 +70,8 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
         });
     };
     let mut stop = StopSignal::install();
-    let embedding = index_job::embed(app, &project, &cancel, on_progress);
+    let by = By::alone(app, &cancel);
+    let embedding = index_job::embed(&by, &project, on_progress);
     tokio::pin!(embedding);
     let done = tokio::select! {
         done = &mut embedding => done,

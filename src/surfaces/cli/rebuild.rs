@@ -9,7 +9,7 @@ use super::bars::Bar;
 use super::index::{BuildIndex, build};
 use super::output::{BOLD, GOOD, styled};
 use super::session::{Exit, Ran, Session, Stopped};
-use crate::app::index_job;
+use crate::app::index_job::{self, By};
 use crate::surfaces::answer;
 use contract::{ErrorCode, Fault, ProjectId, visible_line};
 use engine::indexing::Options;
@@ -94,7 +94,7 @@ pub(super) async fn rebuild(
     // Findings are searchable as texts, which belong to the index.
     if triage::has_records(store, &project).await? {
         let (bar, cancel) = (Bar::new(session.output), CancellationToken::new());
-        index_job::run_records(app, &project, Options::default(), &cancel, |_| {}).await?;
+        index_job::run_records(&By::alone(app, &cancel), &project, Options::default(), |_| {}).await?;
         bar.finish();
     }
     Ok(Rebuilt { project_id: id.as_str().to_owned(), repositories: there, missing })

@@ -19,6 +19,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use super::head::Head;
 use super::running::Running;
 use contract::config::Server;
 
@@ -69,6 +70,8 @@ pub(super) struct Watched<S> {
     patience: Patience,
     running: Running,
     awaited: Awaited,
+    /// The head of a request that began when one was waited for, until it is over.
+    head: Option<Head>,
     timer: Pin<Box<Sleep>>,
     /// Runs while the client takes nothing; made when that happens first.
     write_timer: Option<Pin<Box<Sleep>>>,
@@ -87,6 +90,7 @@ impl<S> Watched<S> {
             patience,
             running,
             awaited: Awaited::FirstByte,
+            head: None,
             timer,
             write_timer: None,
             blocked: false,
@@ -148,6 +152,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
             let spoke = buffer.filled().len() > before;
             if spoke && matches!(this.awaited, Awaited::FirstByte | Awaited::NextRequest) {
                 this.await_now(Awaited::Header, this.patience.header);
+                this.head = Some(Head::default());
+            }
+            if let Some(lengths) = this.head.as_mut().and_then(|head| head.look(&buffer.filled()[before..])) {
+                this.head = None;
+                this.running.head_came(lengths);
             }
             return Poll::Ready(read);
         }

@@ -15,6 +15,7 @@ use axum::response::Response;
 
 use super::access::{API_KEY, Ends, PROJECT, READ_ONLY, TOOLSETS};
 use super::answer;
+use super::head::Lengths;
 use crate::app::App;
 use crate::surfaces::answer::fresh_request_id;
 use crate::surfaces::mcp::{SESSION_ID, TEXT};
@@ -42,6 +43,54 @@ const ONCE: [HeaderName; 13] = [
 /// Longer ids of clients are replaced by one of ours.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
+/// What is known of how the length of a request's body is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum BodyLengths {
+    /// In one way, or there is none.
+    One,
+    /// In chunks, and by a number beside it.
+    Two,
+    /// In chunks, in a request that came behind another one before that was answered: what else its head held is not known.
+    Unknown,
+}
+
+impl BodyLengths {
+    /// `headers` are as hyper left them, `head` is what came over the wire.
+    pub(super) fn of(headers: &HeaderMap, head: Option<Lengths>) -> Self {
+        match head {
+            _ if !headers.contains_key(header::TRANSFER_ENCODING) => Self::One,
+            Some(Lengths { transfer_encoding: true, content_length }) => {
+                if content_length {
+                    Self::Two
+                } else {
+                    Self::One
+                }
+            }
+            _ => Self::Unknown,
+        }
+    }
+
+    /// Whether whoever stands before us may take another end of the request than we do.
+    pub(super) fn are_ambiguous(self) -> bool {
+        self != Self::One
+    }
+
+    fn fault(self) -> Option<Fault> {
+        let (message, hint) = match self {
+            Self::One => return None,
+            Self::Two => (
+                "The request has `Content-Length` beside `Transfer-Encoding`.",
+                "Send one of the two; a proxy must replace what it passes on, not add to it.",
+            ),
+            Self::Unknown => (
+                "A request with a body in chunks came before the answer to the one before it.",
+                "Wait for each answer, or send `Content-Length`.",
+            ),
+        };
+        Some(Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint))
+    }
+}
+
 /// The request's correlation id, as the routes find it among the extensions.
 #[derive(Debug, Clone, Default)]
 pub(super) struct RequestId(pub(super) String);
@@ -50,7 +99,12 @@ pub(super) struct RequestId(pub(super) String);
 pub(super) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let id = accepted_id(request.headers()).unwrap_or_else(|| fresh_request_id(&app));
     let local = request.extensions().get::<Ends>().map(|ends| ends.local.ip());
-    let mut response = match refused(&app.config.server, local, request.uri(), request.headers()) {
+    let lengths = request.extensions().get::<BodyLengths>().and_then(|lengths| lengths.fault());
+    let refused = match lengths {
+        Some(fault) => Some((StatusCode::BAD_REQUEST, fault)),
+        None => refused(&app.config.server, local, request.uri(), request.headers()),
+    };
+    let mut response = match refused {
         Some((status, fault)) => answer::refused(&app, status, &fault, &id),
         None => {
             request.extensions_mut().insert(RequestId(id.clone()));

@@ -28,6 +28,7 @@ use tower_service::Service;
 use super::access::{Ends, needs_key};
 use super::connection::{Patience, Watched, throw_away};
 use super::forwarded::{Client, Proxies};
+use super::guard::BodyLengths;
 use super::places::{Full, PassedOn, Place, Places};
 use super::routes::router;
 use super::running::{Running, RunningRequest};
@@ -221,8 +222,10 @@ impl Connections {
             let (mut router, begun) = (router.clone(), running.begin());
             let running = running.clone();
             let passed_on = self.passed_on(&request, ends, place);
+            let lengths = BodyLengths::of(request.headers(), running.head());
             let mut request: Request = request.map(|body| Body::new(running.noting(body)));
             request.extensions_mut().insert(ends);
+            request.extensions_mut().insert(lengths);
             async move {
                 let (mut response, held): (Response, _) = match passed_on {
                     Err(full) => (self.refusal(full), (begun, None)),
@@ -232,7 +235,7 @@ impl Connections {
                     },
                 };
                 // What follows on this connection would be the rest of the body.
-                if running.is_unread() {
+                if running.is_unread() || lengths.are_ambiguous() {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
                 Ok::<_, std::convert::Infallible>(response.map(|body| holding(body, held)))

@@ -153,7 +153,7 @@ async fn received(mounted: &Mounted, id: &str, request: HttpRequest) -> Result<H
     };
     match mounted.streamable.refusal(&parts.headers, &bytes) {
         Some((status, refused)) => Err(Box::new((status, Json(refused)).into_response())),
-        None => Ok(HttpRequest::from_parts(parts, Body::from(bytes))),
+        None => Ok(HttpRequest::from_parts(parts, Body::from(StreamableMcp::unmarked(bytes)))),
     }
 }
 

@@ -16,6 +16,7 @@ mod tls;
 
 mod access;
 mod guard;
+mod head;
 mod oauth;
 mod timed_body;
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use super::head::Lengths;
 use http_body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
@@ -23,6 +24,8 @@ struct State {
     unread: AtomicBool,
     /// It was given up because the client took nothing.
     given_up: AtomicBool,
+    /// What the last head said of its body's length, until its request begins.
+    head: Mutex<Option<Lengths>>,
     waits: Mutex<Waits>,
 }
 
@@ -55,6 +58,17 @@ impl Running {
     pub(super) fn begin(&self) -> RunningRequest {
         self.0.requests.fetch_add(1, Ordering::AcqRel);
         RunningRequest(self.clone())
+    }
+
+    /// The head of a request came.
+    pub(super) fn head_came(&self, lengths: Lengths) {
+        *self.0.head.lock().unwrap_or_else(PoisonError::into_inner) = Some(lengths);
+    }
+
+    /// What the head of the request that begins says of its body's length, once; none is known of a head that came behind
+    /// another request.
+    pub(super) fn head(&self) -> Option<Lengths> {
+        self.0.head.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// `body`, of which is known whether it was read to its end.

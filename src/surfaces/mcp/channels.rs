@@ -3,11 +3,13 @@
 use std::io;
 
 use rmcp::RoleServer;
+use rmcp::model::JsonRpcMessage;
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 
-use super::message::{Admission, admit};
+use super::message::{Admission, Refused, admit, again};
+use super::unanswered::Unanswered;
 use super::wire;
 
 /// Messages that wait on their way in or out; a client that does not read holds only itself up.
@@ -18,6 +20,7 @@ pub(super) struct Channels {
     incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
     outgoing: mpsc::Sender<String>,
     open: bool,
+    unanswered: Unanswered,
 }
 
 impl Channels {
@@ -26,7 +29,18 @@ impl Channels {
         incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
         outgoing: mpsc::Sender<String>,
     ) -> Self {
-        Self { incoming, outgoing, open: false }
+        Self { incoming, outgoing, open: false, unanswered: Unanswered::default() }
+    }
+
+    /// Its requests that are not answered yet.
+    pub(super) fn unanswered(&self) -> Unanswered {
+        self.unanswered.clone()
+    }
+
+    fn refuse(&self, refused: &Refused) {
+        // rmcp may drop the future of a receive at any await; a task of its own keeps the answer.
+        let (outgoing, answer) = (self.outgoing.clone(), refused.answer().to_string());
+        tokio::spawn(async move { outgoing.send(answer).await });
     }
 }
 
@@ -47,18 +61,22 @@ impl Transport<RoleServer> for Channels {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             let message = self.incoming.recv().await?;
-            match admit(&message, self.open) {
+            let admission = admit(&message, self.open);
+            if let (Admission::Passes | Admission::Opens, JsonRpcMessage::Request(request)) =
+                (&admission, &message)
+                && !self.unanswered.begin(&request.id)
+            {
+                self.refuse(&again(&request.id));
+                continue;
+            }
+            match admission {
                 Admission::Passes => return Some(message),
                 Admission::Opens => {
                     self.open = true;
                     return Some(message);
                 }
                 Admission::Ignored => tracing::debug!("a message before `initialize` is ignored"),
-                Admission::Refused(refused) => {
-                    // rmcp may drop this future at any await; a task of its own keeps the answer.
-                    let (outgoing, answer) = (self.outgoing.clone(), refused.answer().to_string());
-                    tokio::spawn(async move { outgoing.send(answer).await });
-                }
+                Admission::Refused(refused) => self.refuse(&refused),
             }
         }
     }
@@ -66,5 +84,47 @@ impl Transport<RoleServer> for Channels {
     async fn close(&mut self) -> Result<(), Self::Error> {
         self.incoming.close();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message;
+    use super::super::unanswered::Noted;
+    use super::*;
+    use serde_json::{Value, json};
+
+    #[tokio::test]
+    async fn a_second_request_with_the_id_of_an_open_one_is_refused() {
+        let ((inbox, incoming), (outgoing, mut outbox)) = (mpsc::channel(8), mpsc::channel(8));
+        let channels = Channels::new(incoming, outgoing);
+        let unanswered = channels.unanswered();
+        let mut session = Noted::new(channels, unanswered);
+        let say = async |sent: Value| {
+            let sent = message::read(sent.to_string().as_bytes()).unwrap().unwrap();
+            inbox.send(sent).await.unwrap();
+        };
+        let list = || json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/list" });
+        say(json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } }))
+        .await;
+        for sent in [list(), list(), json!({ "jsonrpc": "2.0", "id": 6, "method": "ping" })] {
+            say(sent).await;
+        }
+        let mut heard = Vec::new();
+        for _ in 0..3 {
+            let Some(JsonRpcMessage::Request(request)) = session.receive().await else { panic!() };
+            heard.push(request.id.to_string());
+        }
+        assert_eq!(heard, ["0", "5", "6"]);
+        let refused: Value = serde_json::from_str(&outbox.recv().await.unwrap()).unwrap();
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(5), &json!(-32600)), "{refused}");
+        let answer = serde_json::from_value(json!({ "jsonrpc": "2.0", "id": 5, "result": {} })).unwrap();
+        session.send(answer).await.unwrap();
+        say(list()).await;
+        assert!(
+            matches!(session.receive().await, Some(JsonRpcMessage::Request(_))),
+            "answered, its id is free"
+        );
     }
 }

@@ -5,16 +5,20 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientRequest, ErrorCode as RpcCode, GetMeta, JsonRpcMessage, RequestId,
+    ClientJsonRpcMessage, ClientRequest, ErrorCode as RpcCode, GetMeta, JsonRpcError, JsonRpcMessage,
+    JsonRpcVersion2_0, RequestId, ServerJsonRpcMessage,
 };
 use serde_json::{Map, Value, json};
 
+use super::members::{self, Unread};
 use super::server::METHODS;
 use super::wire;
 use contract::{ErrorCode, Fault, echo};
 
 /// Longer ids are refused, because every answer repeats its id.
 const ID_CHARS_MAX: usize = 256;
+/// Longer tokens for progress are refused, because every notification repeats its token.
+const TOKEN_CHARS_MAX: usize = 200;
 /// The setting that bounds a body over HTTP, as answers name it.
 pub(super) const BODY_LIMIT: &str = "server.body_bytes_max";
 /// What some editors write before a text.
@@ -38,6 +42,15 @@ impl Refused {
         }
     }
 
+    /// The answer as rmcp sends it; without `id` where the request's could not be read.
+    pub(super) fn sent(self) -> ServerJsonRpcMessage {
+        ServerJsonRpcMessage::Error(JsonRpcError {
+            jsonrpc: JsonRpcVersion2_0,
+            id: self.id,
+            error: self.error,
+        })
+    }
+
     /// The answer; `id` is null where the request's could not be read.
     pub(super) fn answer(&self) -> Value {
         json!({ "jsonrpc": "2.0", "id": self.id, "error": self.error })
@@ -46,11 +59,23 @@ impl Refused {
 
 /// Reads one message. None is one that nobody waits for and that says nothing: a response that cannot be read.
 pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refused> {
-    let bytes = bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes);
-    let value: Value = serde_json::from_slice(bytes).map_err(|error| {
-        let fault = Fault::new(ErrorCode::InvalidRequest, format!("The message is not valid JSON: {error}."))
-            .with_hint("Send each message as one JSON object.");
-        Refused { id: None, error: wire::numbered(RpcCode::PARSE_ERROR, &fault) }
+    let bytes = unmarked(bytes);
+    let value = members::read(bytes).map_err(|unread| match unread {
+        Unread::Malformed(error) => {
+            let message = format!("The message is not valid JSON: {error}.");
+            let fault = Fault::new(ErrorCode::InvalidRequest, message)
+                .with_hint("Send each message as one JSON object.");
+            Refused { id: None, error: wire::numbered(RpcCode::PARSE_ERROR, &fault) }
+        }
+        Unread::Doubled(why) => {
+            let id = serde_json::from_slice::<Value>(bytes).ok();
+            let id = id.and_then(|value| checked(value.as_object()?).ok()?);
+            invalid(
+                id,
+                format!("The message can be read in two ways: {why}."),
+                "Name each member of an object once.",
+            )
+        }
     })?;
     let Value::Object(fields) = &value else {
         let what =
@@ -62,6 +87,12 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refused
         ));
     };
     let id = checked(fields)?;
+    if fields.get("params").is_some_and(has_long_token) {
+        let message = format!("The `progressToken` has more than {TOKEN_CHARS_MAX} characters.");
+        let fault = Fault::new(ErrorCode::InvalidRequest, message)
+            .with_hint("Number the calls whose progress you want.");
+        return Err(Refused { id, error: wire::numbered(RpcCode::INVALID_PARAMS, &fault) });
+    }
     let answers = fields.contains_key("result") || fields.contains_key("error");
     let method = fields.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
     match serde_json::from_value(value) {
@@ -79,6 +110,17 @@ pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refused
             "Send a request (`jsonrpc`, `id`, `method`, `params`) or a notification (the same without `id`).",
         )),
     }
+}
+
+/// Whether the parameters name a token for progress that every notification would repeat at length.
+fn has_long_token(params: &Value) -> bool {
+    let token = params.get("_meta").and_then(|meta| meta.get("progressToken")).and_then(Value::as_str);
+    token.is_some_and(|token| token.chars().nth(TOKEN_CHARS_MAX).is_some())
+}
+
+/// The text without the mark that some editors write before it.
+pub(super) fn unmarked(bytes: &[u8]) -> &[u8] {
+    bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
 /// The id, if the members that JSON-RPC defines are what it says.
@@ -133,6 +175,12 @@ pub(super) fn unframed(why: &str) -> Refused {
 fn invalid(id: Option<RequestId>, message: String, hint: &str) -> Refused {
     let fault = Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint);
     Refused { id, error: wire::numbered(RpcCode::INVALID_REQUEST, &fault) }
+}
+
+/// A request with the id of one that is not answered yet.
+pub(super) fn again(id: &RequestId) -> Refused {
+    let message = "A request with this `id` is not answered yet; it goes on.".to_owned();
+    invalid(Some(id.clone()), message, "Give each request of a session an `id` of its own.")
 }
 
 /// Whether a message may be handed on.
@@ -246,6 +294,36 @@ mod tests {
                 assert_eq!(refused(&text), (number, json!(3)), "{text}");
             }
         }
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_no_message() {
+        let table = [
+            (r#"{"jsonrpc":"2.0","id":3,"method":"ping","method":"tools/list"}"#, json!(3)),
+            (
+                r#"{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"search","name":"x"}}"#,
+                json!(3),
+            ),
+            (r#"{"jsonrpc":"2.0","method":"ping","method":"ping"}"#, Value::Null),
+        ];
+        for (text, id) in table {
+            assert_eq!(refused(text), (-32600, id), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_long_token_for_progress_is_refused() {
+        let call = |token: Value| {
+            json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call",
+                "params": { "name": "search", "_meta": { "progressToken": token } } })
+            .to_string()
+        };
+        for token in [json!("é".repeat(200)), json!(7), json!("")] {
+            assert!(read(call(token.clone()).as_bytes()).is_ok(), "{token}");
+        }
+        let text = call(json!("é".repeat(201)));
+        assert_eq!(refused(&text), (-32602, json!(3)));
+        assert!(read(text.as_bytes()).unwrap_err().answer().to_string().len() < 1000);
     }
 
     #[test]

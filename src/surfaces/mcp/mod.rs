@@ -10,6 +10,7 @@ mod browse;
 mod capabilities;
 mod completion;
 mod in_flight;
+mod members;
 mod message;
 mod progress;
 mod prompts;
@@ -27,6 +28,7 @@ mod sse;
 mod stdio;
 mod streamable;
 mod twin;
+mod unanswered;
 
 pub use server::{McpServer, TEXT};
 pub use sse::SseMcp;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures::{Stream, StreamExt};
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, JsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::{
     LocalSessionManager, LocalSessionManagerError,
 };
@@ -18,7 +18,9 @@ use rmcp::transport::streamable_http_server::session::{
 };
 use rmcp::transport::streamable_http_server::session::{SessionState, SessionStore, SessionStoreError};
 
+use super::message::again;
 use super::twin::twin;
+use super::unanswered::{Noted, Unanswered};
 use super::wire;
 use crate::app::App;
 use contract::Fault;
@@ -41,6 +43,7 @@ pub(super) struct Sessions {
 
 struct Owned {
     owner: String,
+    unanswered: Unanswered,
     used: Instant,
     touched: Instant,
 }
@@ -78,9 +81,18 @@ impl Sessions {
         mine
     }
 
-    fn keep(&self, id: &SessionId) {
-        let now = Instant::now();
-        self.with(|owned| owned.insert(id.clone(), Owned { owner: owner(), used: now, touched: now }));
+    /// Keeps a session that begins, and notes what is answered in it.
+    fn keep<T>(&self, id: &SessionId, transport: T) -> Noted<T> {
+        let (now, unanswered) = (Instant::now(), Unanswered::default());
+        let noted = Noted::new(transport, unanswered.clone());
+        let session = Owned { owner: owner(), unanswered, used: now, touched: now };
+        self.with(|owned| owned.insert(id.clone(), session));
+        noted
+    }
+
+    /// The session's requests that are not answered yet.
+    fn unanswered(&self, id: &SessionId) -> Unanswered {
+        self.with(|owned| owned.get(id).map(|session| session.unanswered.clone()).unwrap_or_default())
     }
 
     /// The session that makes place for another one of the same principal, when it has too many.
@@ -114,7 +126,7 @@ fn owner() -> String {
 
 impl SessionManager for Sessions {
     type Error = LocalSessionManagerError;
-    type Transport = <LocalSessionManager as SessionManager>::Transport;
+    type Transport = Noted<<LocalSessionManager as SessionManager>::Transport>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
         if let Some(oldest) = self.surplus() {
@@ -122,7 +134,7 @@ impl SessionManager for Sessions {
             forget(&self.app, &oldest, &owner()).await;
         }
         let (id, transport) = self.inner.create_session().await?;
-        self.keep(&id);
+        let transport = self.keep(&id, transport);
         Ok((id, transport))
     }
 
@@ -153,7 +165,26 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        Ok(self.inner.create_stream(id, message).await?.map(completed))
+        let unanswered = self.unanswered(id);
+        let asked = match &message {
+            JsonRpcMessage::Request(request) => Some(request.id.clone()),
+            _ => None,
+        };
+        if let Some(asked) = &asked
+            && !unanswered.begin(asked)
+        {
+            let refused = ServerSseMessage::from_message(again(asked).sent());
+            return Ok(futures::stream::iter([refused]).left_stream());
+        }
+        match self.inner.create_stream(id, message).await {
+            Ok(stream) => Ok(stream.map(completed).right_stream()),
+            Err(error) => {
+                if let Some(asked) = &asked {
+                    unanswered.end(asked);
+                }
+                Err(error)
+            }
+        }
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
@@ -181,11 +212,11 @@ impl SessionManager for Sessions {
     }
 
     async fn restore_session(&self, id: SessionId) -> Result<RestoreOutcome<Self::Transport>, Self::Error> {
-        let outcome = self.inner.restore_session(id.clone()).await?;
-        if matches!(outcome, RestoreOutcome::Restored(_)) {
-            self.keep(&id);
-        }
-        Ok(outcome)
+        Ok(match self.inner.restore_session(id.clone()).await? {
+            RestoreOutcome::Restored(transport) => RestoreOutcome::Restored(self.keep(&id, transport)),
+            RestoreOutcome::AlreadyPresent => RestoreOutcome::AlreadyPresent,
+            _ => RestoreOutcome::NotSupported,
+        })
     }
 }
 

@@ -23,6 +23,7 @@ use super::channels::{Channels, WAITING_MAX};
 use super::message::{self, Refused};
 use super::server::McpServer;
 use super::twin::Twinned;
+use super::unanswered::Noted;
 use crate::app::App;
 use crate::surfaces::answer::unguessable_id;
 use crate::tools::{Surface, Toolbox};
@@ -72,7 +73,9 @@ impl SseMcp {
 
         let stop = self.end.child_token();
         let server = McpServer::remote(Arc::clone(&self.app), self.tools, Surface::Sse);
-        let transport = Twinned::new(Channels::new(incoming, outgoing));
+        let channels = Channels::new(incoming, outgoing);
+        let unanswered = channels.unanswered();
+        let transport = Twinned::new(Noted::new(channels, unanswered));
         let served = stop.clone();
         tokio::spawn(async move {
             match server.serve_with_ct(transport, served).await {

@@ -16,6 +16,7 @@ use super::message;
 use super::roots::Noting;
 use super::server::McpServer;
 use super::twin::Twinned;
+use super::unanswered::Noted;
 use crate::app::App;
 use crate::tools::{Caller, Toolbox};
 use contract::config::Transport;
@@ -44,7 +45,9 @@ pub async fn serve_stdio(app: Arc<App>, tools: &'static Toolbox, caller: Caller)
     let writing = tokio::spawn(write_all(outbox, stdout, framing));
     let stop = app.shutdown.clone();
     let server = McpServer::local(app, tools, caller);
-    let channels = Noting::new(Channels::new(incoming, outgoing), server.roots());
+    let channels = Channels::new(incoming, outgoing);
+    let unanswered = channels.unanswered();
+    let channels = Noting::new(Noted::new(channels, unanswered), server.roots());
     let ended = match server.serve_with_ct(Twinned::new(channels), stop).await {
         Ok(session) => match session.waiting().await {
             Ok(_) => Ok(()),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, Method, Request, Response, StatusCode};
 use axum::response::IntoResponse;
 use rmcp::transport::streamable_http_server::session::SessionManager;
@@ -63,6 +63,13 @@ impl StreamableMcp {
             Ok(Some(message)) => message::without_session(&message)?,
         };
         Some((StatusCode::BAD_REQUEST, refused.answer()))
+    }
+
+    /// The body without the mark that some editors write before a text, which rmcp does not read.
+    #[must_use]
+    pub fn unmarked(body: Bytes) -> Bytes {
+        let mark = body.len() - message::unmarked(&body).len();
+        body.slice(mark..)
     }
 
     /// The JSON-RPC answer to a body of more than `bytes_max` bytes.

@@ -277,6 +277,8 @@ async fn artifacts(call: &Call, input: &Input) -> Option<String> {
 /// Brings the project's portable file up to date.
 async fn sqlite(call: &Call, project_id: Option<&str>) -> Result<Ended, Fault> {
     let project = call.project(project_id).await?;
+    // A run of another call may have been waited for without a place.
+    call.seat.take().await;
     let file = index_job::export(&call.app, call.app.store().await?, &project, &call.cancel).await?;
     Ok((State::Done, Some(format!("{}, {} bytes", file.name, file.bytes))))
 }

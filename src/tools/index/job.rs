@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::app::index_job::{self, WordsReady};
+use crate::app::index_job::{self, By, WordsReady};
 use crate::tools::{Call, ProgressUpdate};
 use contract::{ErrorCode, Fault};
 use embedding::ModelName;
@@ -54,7 +54,8 @@ pub(in crate::tools) struct Begun {
 pub(in crate::tools) async fn run(call: &Call, wanted: &Wanted<'_>) -> Result<Finished, Fault> {
     let (project, root) = prepare(call, wanted).await?;
     let on_progress = |progress: &Progress| call.progress.report(update(progress));
-    let run = index_job::run(&call.app, &project, &root, wanted.options.clone(), &call.cancel, on_progress);
+    let by = by(call);
+    let run = index_job::run(&by, &project, &root, wanted.options.clone(), on_progress);
     let done = Box::pin(run).await?;
     finished(project, done)
 }
@@ -78,8 +79,7 @@ pub(in crate::tools) async fn run_until_words(call: &Call, wanted: &Wanted<'_>) 
     let (project, root) = prepare(call, wanted).await?;
     let on_progress = |progress: &Progress| call.progress.report(update(progress));
     let options = wanted.options.clone();
-    let reached =
-        index_job::begin_with_words(&call.app, &project, &root, options, &call.cancel, on_progress).await?;
+    let reached = index_job::begin_with_words(&by(call), &project, &root, options, on_progress).await?;
     Ok(match reached {
         WordsReady::GoesOn { job_id, attached, progress } => {
             let begun = Begun { project, job_id, attached, state: "running" };
@@ -95,6 +95,11 @@ pub(in crate::tools) async fn begin(call: &Call, wanted: &Wanted<'_>) -> Result<
     let asked = index_job::begin(&call.app, &project, &root, wanted.options.clone()).await?;
     let state = asked.job.state.as_str();
     Ok(Begun { project, job_id: asked.job.id, attached: asked.attached, state })
+}
+
+/// For whom a job is done.
+pub(in crate::tools) fn by(call: &Call) -> By<'_> {
+    By { app: &call.app, cancel: &call.cancel, seat: &call.seat }
 }
 
 /// Everything that can be wrong with the call is found before the workspace is made.

@@ -1,9 +1,7 @@
 //! What the triage tools share: the texts that search finds are made of what is stored.
 
-use std::sync::Arc;
-
 use crate::app::index_job;
-use crate::tools::index::job::update;
+use crate::tools::index::job::{by, update};
 use crate::tools::{Call, ProgressUpdate};
 use contract::Fault;
 use engine::indexing::{Options, RunReport};
@@ -16,7 +14,6 @@ pub(super) async fn refresh(call: &Call, project: &Project, full: bool) -> Resul
     if !triage::has_records(call.app.store().await?, project).await? {
         return Ok(None);
     }
-    let app = Arc::clone(&call.app);
     let on_progress = |progress: &Progress| {
         let update = update(progress);
         // What was done before counts as one.
@@ -24,7 +21,7 @@ pub(super) async fn refresh(call: &Call, project: &Project, full: bool) -> Resul
         call.progress.report(ProgressUpdate { done, total, ..update });
     };
     let options = Options { full, ..Options::default() };
-    let done = index_job::run_records(&app, project, options, &call.cancel, on_progress).await?;
+    let done = index_job::run_records(&by(call), project, options, on_progress).await?;
     let report = serde_json::from_value(done.result)
         .map_err(|error| Fault::internal("The run's report could not be read.", error))?;
     Ok(Some(report))

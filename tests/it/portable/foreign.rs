@@ -88,7 +88,14 @@ async fn what_is_no_whole_file_of_ours_is_refused() {
             }),
         ),
     ];
-    for (what, code, change) in changes {
+    let paths =
+        ["'../../../../etc/passwd'", "'/etc/passwd'", "''", "'a/../../b'", "'a//b'", "'a' || char(0)"];
+    let of_paths = paths.map(|path| {
+        let script = format!("UPDATE files SET path = {path} WHERE id = (SELECT min(id) FROM files)");
+        let change: Change = Box::new(move |file| by_stock(file, &script));
+        (path, "SCHEMA_VALIDATION_FAILED", change)
+    });
+    for (what, code, change) in changes.into_iter().chain(of_paths) {
         std::fs::write(&file, &good).unwrap();
         change(&file);
         let before = std::fs::read(&file).ok();

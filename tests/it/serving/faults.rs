@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use pairofcleats::app::Bulkhead;
 use serde_json::{Value, json};
+use tenancy::Principal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
@@ -164,7 +165,7 @@ async fn a_full_queue_is_503_and_probes_still_answer() {
         config.queue.search_waiting_max = 0;
     })
     .await;
-    let held = served.app.queues.admit(Bulkhead::Search).await.unwrap();
+    let held = served.app.queues.admit(Bulkhead::Search, &Principal::local()).await.unwrap();
     let request = http().post(served.at("/search")).json(&json!({ "query": "x" }));
     let response = request.send().await.unwrap();
     assert_eq!((response.status().as_u16(), response.headers()["retry-after"].to_str().unwrap()), (503, "1"));

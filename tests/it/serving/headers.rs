@@ -50,6 +50,8 @@ async fn what_can_be_read_in_two_ways_is_refused_on_every_route() {
             "Host: localhost\r\nMcp-Session-Id: a\r\nMcp-Session-Id: b\r\n",
             "Host: localhost\r\nContent-Length: 0\r\nContent-Length: 5\r\n",
             "Host: localhost\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "Host: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n",
+            "Host: localhost\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n",
         ] {
             assert_eq!(status(&served, &with(lines)).await, 400, "{method} {path}\n{lines}");
         }
@@ -67,5 +69,43 @@ async fn what_can_be_read_in_two_ways_is_refused_on_every_route() {
     assert_eq!(status(&served, &absolute).await, 200, "an absolute target that agrees");
     let twice = "GET /health HTTP/1.1\r\nHost: localhost\r\nAccept: a/b\r\nAccept: c/d\r\n\r\n";
     assert_eq!(status(&served, twice).await, 200, "lists may come in parts");
+    served.stop().await;
+}
+
+/// All that comes back for raw bytes, until the server closes.
+async fn answers(served: &Served, requests: &str) -> String {
+    let mut stream = TcpStream::connect(served.address()).await.unwrap();
+    stream.write_all(requests.as_bytes()).await.unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).await.unwrap();
+    said
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_length_in_two_ways_is_refused_also_behind_another_request() {
+    let served = Served::start(|_| {}).await;
+    let get = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    let post = |lengths: &str| {
+        format!(
+            "POST /tools/check_status HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n{lengths}\r\n2\r\n{{}}\r\n0\r\n\r\n"
+        )
+    };
+    let both = post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n");
+    let said = answers(&served, &format!("{get}{both}{get}")).await;
+    let statuses: Vec<&str> = said.match_indices("HTTP/1.1 ").map(|(at, _)| &said[at + 9..at + 12]).collect();
+    assert_eq!(statuses, ["200", "400"], "and the connection ends: {said}");
+
+    // One after the other, chunks are as good as ever.
+    let mut stream = TcpStream::connect(served.address()).await.unwrap();
+    for _ in 0..3 {
+        stream.write_all(post("Transfer-Encoding: chunked\r\n").as_bytes()).await.unwrap();
+        let (mut said, mut piece) = (String::new(), [0; 1024]);
+        while !said.contains("\"ok\":true") || !said.ends_with('}') {
+            let read = stream.read(&mut piece).await.unwrap();
+            assert!(read > 0, "{said}");
+            said.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+        }
+        assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
+    }
     served.stop().await;
 }

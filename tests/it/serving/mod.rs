@@ -11,6 +11,7 @@ mod greedy;
 mod headers;
 mod http;
 mod malformed;
+mod messages;
 mod openapi;
 mod oversized;
 mod parity;
@@ -19,6 +20,7 @@ mod protocol;
 mod requests;
 mod roots;
 mod sessions;
+mod shares;
 mod tls;
 mod turns;
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
 use serde_json::{Value, json};
+use tenancy::Principal;
 
 use super::fixtures::{muttered, tools, until};
 use super::{Served, messages};
@@ -151,7 +152,8 @@ async fn a_stream_that_is_left_ends_its_search() {
         config.timeouts.search_ms = 0;
     })
     .await;
-    let held = served.app.queues.admit(pairofcleats::app::Bulkhead::Search).await.unwrap();
+    let held =
+        served.app.queues.admit(pairofcleats::app::Bulkhead::Search, &Principal::local()).await.unwrap();
     let mut response =
         http().post(served.at("/search/stream")).json(&json!({ "query": "x" })).send().await.unwrap();
     let mut said = String::new();

@@ -7,6 +7,7 @@ use contract::config::Config;
 use pairofcleats::app::{Admission, App, Bulkhead};
 use reqwest::Response;
 use serde_json::{Value, json};
+use tenancy::Principal;
 
 use super::fixtures::{tools, until};
 use super::{Served, Session, answer, messages};
@@ -23,7 +24,7 @@ async fn busy(change: impl FnOnce(&mut Config)) -> (Served, Admission) {
         change(config);
     })
     .await;
-    let held = served.app.queues.admit(Bulkhead::Index).await.unwrap();
+    let held = served.app.queues.admit(Bulkhead::Index, &Principal::local()).await.unwrap();
     (served, held)
 }
 
@@ -90,7 +91,7 @@ async fn a_calls_time_limit_counts_the_wait() {
         config.timeouts.search_ms = 400;
     })
     .await;
-    let searching = served.app.queues.admit(Bulkhead::Search).await.unwrap();
+    let searching = served.app.queues.admit(Bulkhead::Search, &Principal::local()).await.unwrap();
     let session = served.open("/mcp", None).await;
     let search = json!({ "query": "x", "project_id": "turns" });
     for (id, tool, arguments, limit) in

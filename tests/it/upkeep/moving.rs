@@ -417,6 +417,15 @@ async fn rows_that_no_run_writes_are_refused() {
         ("UPDATE files SET path = '../' || path", "UPDATE files SET path = substr(path, 4)"),
         ("UPDATE files SET path = '/etc/' || path", "UPDATE files SET path = substr(path, 6)"),
         ("UPDATE files SET path = path || '/./x'", "UPDATE files SET path = left(path, -4)"),
+        (
+            "UPDATE files SET path = path || repeat('x', 100000)",
+            "UPDATE files SET path = left(path, -100000)",
+        ),
+        ("UPDATE files SET facts_missing = repeat('x', 100000)", "UPDATE files SET facts_missing = NULL"),
+        (
+            "UPDATE repositories SET root = root || repeat('x', 100000)",
+            "UPDATE repositories SET root = left(root, -100000)",
+        ),
         ("UPDATE repositories SET name = '../' || name", "UPDATE repositories SET name = substr(name, 4)"),
         ("UPDATE repositories SET name = name || E'\\n'", "UPDATE repositories SET name = left(name, -1)"),
         ("UPDATE chunks SET start_line = -start_line", "UPDATE chunks SET start_line = -start_line"),
@@ -442,6 +451,22 @@ async fn rows_that_no_run_writes_are_refused() {
         let left = format!("SELECT count(*) FROM pg_namespace WHERE nspname = '{}'", schema(&id));
         assert_eq!(number(&left).await, 0, "{change}");
     }
+    two.end().await;
+}
+
+/// Rows that an index does not take never reach the conditions on rows.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_too_long_for_an_index_lies_with_the_archive() {
+    let two = Two::new().await;
+    let (folder, id, ours) = (tempfile::tempdir().unwrap(), project("victim"), schema(&two.ours));
+    change_rows(&format!("DROP INDEX {ours}.files_facts_missing")).await;
+    let long = "(SELECT string_agg(md5(n::text), '') FROM generate_series(1, 10000) n)";
+    change_rows(&format!("UPDATE {ours}.files SET facts_missing = {long}")).await;
+    let file = folder.path().join("a.zip");
+    export(&two.app, &two.ours, &file).await.unwrap();
+    let fault = import(&two.app, &file, &id, &[]).await.unwrap_err();
+    assert_eq!(fault.code, ErrorCode::ArchiveUnsafe, "{fault}");
+    assert!(!fault.to_string().contains("report it"), "{fault}");
     two.end().await;
 }
 

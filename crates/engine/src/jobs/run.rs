@@ -76,12 +76,12 @@ where
     R: Future<Output = Result<Value, Fault>> + Send,
 {
     let asked = enqueue(store, request).await?;
-    let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: None };
+    let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: None, elsewhere: None };
     see_through(store, asked, worker, settings, until, on_progress, execute).await
 }
 
 /// When to stop, and what then becomes of a run here.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct Until<'a> {
     /// Fires when it is to stop.
     pub cancel: &'a CancellationToken,
@@ -89,6 +89,8 @@ pub struct Until<'a> {
     pub when_stopped: WhenStopped,
     /// Fires when this process ends: then the run goes back to the queue, whatever becomes of it otherwise.
     pub shutdown: Option<&'a CancellationToken>,
+    /// Told whenever the job is not done here but waited for: another process or call does it, or it waits for another job.
+    pub elsewhere: Option<&'a (dyn Fn() + Send + Sync)>,
 }
 
 impl Until<'_> {
@@ -180,6 +182,9 @@ where
         if job.state.is_final() {
             return ended_elsewhere(job, attached);
         }
+        if let Some(waits) = until.elsewhere {
+            waits();
+        }
         let progress = job.progress.as_ref().map(Progress::from_value).unwrap_or_default();
         if progress != seen {
             on_progress(&progress);
@@ -235,7 +240,7 @@ where
         return Ok(false);
     };
     let id = claimed.job.id.clone();
-    let until = Until { cancel, when_stopped: WhenStopped::GiveBack, shutdown: None };
+    let until = Until { cancel, when_stopped: WhenStopped::GiveBack, shutdown: None, elsewhere: None };
     match carry_out(claimed, until, &|_: &Progress| (), &execute).await {
         Left::Over(Ok(_)) => {}
         Left::Over(Err(fault)) | Left::Elsewhere(fault) => {
@@ -265,7 +270,7 @@ where
     let Some(claimed) = ClaimedJob::claim_new(store, request, worker, settings).await? else {
         return Ok(None);
     };
-    let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: None };
+    let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: None, elsewhere: None };
     carry_out_once(claimed, until, execute).await.map(Some)
 }
 

@@ -191,7 +191,19 @@ pub(super) fn read_only(path: &Path, limits: Limits, stop: &CancellationToken) -
     if bytes <= limits.check_bytes_max {
         check(&connection, "quick_check")?;
     }
+    check_paths(&connection)?;
     Ok(connection)
+}
+
+/// Paths that lead out of a repository: an empty part, `.` or `..` among the parts, a slash at an end, NUL, or too long.
+const STRAY_PATHS: &str = "SELECT EXISTS (SELECT 1 FROM files WHERE typeof(path) <> 'text' OR path = '' \
+     OR length(CAST(path AS BLOB)) > 4096 OR instr(path, char(0)) > 0 OR instr('/' || path || '/', '//') > 0 \
+     OR instr('/' || path || '/', '/./') > 0 OR instr('/' || path || '/', '/../') > 0)";
+
+/// Paths are shown, and asked for: each is one that a run writes.
+fn check_paths(connection: &Connection) -> Result<(), Fault> {
+    let stray: bool = connection.query_row(STRAY_PATHS, [], |row| row.get(0)).or_fault()?;
+    if stray { Err(damaged("a path in it leads elsewhere")) } else { Ok(()) }
 }
 
 /// Cache, temporary files, and the way to stop a statement.

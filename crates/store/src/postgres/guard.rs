@@ -188,7 +188,7 @@ impl Tx {
         let mut copy = pool.answer(patience, connection.copy_in_raw(text)).await.or_fault()?;
         while let Some(piece) = from.recv().await {
             match piece {
-                Ok(piece) => pool.answer(patience, copy.send(piece)).await.map(|_| ()).or_fault()?,
+                Ok(piece) => pool.answer(patience, copy.send(piece)).await.map(|_| ()).map_err(not_rows)?,
                 Err(fault) => {
                     // What the server says of the stop is expected, and the transaction ends with it.
                     drop(pool.answer(patience, copy.abort("stopped")).await);
@@ -285,6 +285,10 @@ fn not_rows(error: sqlx::Error) -> Fault {
     let class =
         error.as_database_error().and_then(|e| e.code().map(|code| code.chars().take(2).collect::<String>()));
     match class.as_deref() {
+        // Too long for an index: no run of this program writes such a row.
+        Some("54") => Fault::new(ErrorCode::ArchiveUnsafe, "The archive holds a row that is too long.")
+            .with_hint("Take a file that `pairofcleats projects export` wrote.")
+            .with_source(error),
         Some("08" | "22" | "23") => {
             let mut fault =
                 Fault::new(ErrorCode::DownloadVerifyFailed, "The database does not take the rows.");

@@ -25,7 +25,7 @@ use rules::{Found, RULES, Rule};
 use values::Level;
 
 /// Version of the rules. What was stored under another one may hold what is replaced now, so it is read anew.
-pub const REDACTION_VERSION: u32 = 2;
+pub const REDACTION_VERSION: u32 = 3;
 
 /// A text without its secrets.
 #[derive(Debug, Clone, PartialEq, Eq)]
