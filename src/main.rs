@@ -3,14 +3,16 @@
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use engine::indexing::parser;
+use engine::indexing::{historian, parser};
 use pairofcleats::surfaces::cli;
 use platform::process;
 use store::postgres::embedded;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let hidden = embedded::hidden_mode(&arguments).or_else(|| parser::hidden_mode(&arguments));
+    let hidden = embedded::hidden_mode(&arguments)
+        .or_else(|| parser::hidden_mode(&arguments))
+        .or_else(|| historian::hidden_mode(&arguments));
     hidden.unwrap_or_else(|| {
         process::silence_runtime();
         cli::run(arguments)

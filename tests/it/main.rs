@@ -26,6 +26,7 @@ mod embedding;
 mod faults;
 mod filters;
 mod freshness;
+mod histories;
 mod indexing;
 mod isolation;
 mod models;

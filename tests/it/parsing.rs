@@ -100,7 +100,7 @@ fn doctor_says_whether_parsers_are_shut_in() {
     let output =
         Command::new(PROGRAM).args(["doctor", "--json"]).env("PAIROFCLEATS_HOME", home()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("in processes that can only compute (seccomp)"), "{text}");
+    assert!(text.contains("in processes that can only compute (seccomp); git history in one"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

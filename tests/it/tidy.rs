@@ -32,6 +32,7 @@ const FENCED: &[(&str, &[&str])] = &[
     ("tree_sitter", &["crates/languages/"]),
     ("notify", &["crates/engine/src/indexing/watch.rs"]),
     ("seccompiler", &["crates/platform/src/process/sandbox.rs"]),
+    ("landlock", &["crates/platform/src/process/sandbox.rs"]),
     ("gix", &["crates/history/"]),
     ("imara_diff", &["crates/history/"]),
 ];

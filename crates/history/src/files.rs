@@ -3,11 +3,11 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
-use std::sync::Arc;
 use std::time::Instant;
 
 use gix::ObjectId;
 use gix::bstr::BString;
+use serde::{Deserialize, Serialize};
 
 use super::line_diff::{LineDiff, lines};
 use super::repository::Commit;
@@ -16,10 +16,10 @@ use super::{History, Limits};
 
 /// What the history says of one file, as `git log -- <file>` would: a merge counts only where the file differs from
 /// all parents, branches whose changes a merge dropped do not count, renames end the history.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileHistory {
     /// The author of the last commit that changed the file, after the repository's mailmap.
-    pub last_author: Arc<str>,
+    pub last_author: String,
     /// When that commit was written: author date, seconds since the epoch.
     pub last_modified_s: i64,
     /// That commit, in hex.
@@ -33,7 +33,7 @@ pub struct FileHistory {
 }
 
 /// What [`History::files`] found.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub struct FileHistories {
     /// By path. Files that the walk did not reach are absent: unknown is not 0.
     pub files: HashMap<String, FileHistory>,
@@ -256,7 +256,7 @@ impl<'a> Walk<'a> {
         if found.is_none() {
             let author = self.history.author(id)?;
             *found = Some(FileHistory {
-                last_author: author.name,
+                last_author: author.name.to_string(),
                 last_modified_s: author.authored_s,
                 last_commit: id.to_hex().to_string(),
                 churn_added: 0,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-use super::{History, Limits};
+use super::{Found, Limits};
 
 const LIMITS: Limits =
     Limits { commits_max: 100, churn_commits: 10, blob_bytes_max: 1 << 16, time: Duration::from_secs(5) };
@@ -108,8 +108,10 @@ pub fn repositories() -> Vec<Vec<u8>> {
 pub fn repository(root: &Path, data: &[u8]) {
     let laid = laid(root, data);
     assert!(laid.is_ok(), "the repository could not be laid out: {laid:?}");
-    let Ok(history) = History::open(root) else { return };
-    drop((history.head(), history.holds(FILE), history.holds("../a")));
+    let Ok(found) = Found::find(root, &|_| true) else { return };
+    drop(found.head().cloned());
+    let Ok(history) = found.open() else { return };
+    let _ = (history.holds(FILE), history.holds("../a"));
     let files = history.files(&LIMITS, &|| false);
     for (path, file) in &files.files {
         assert!(file.last_author.len() <= NAME_BYTES_MAX, "{path}: {}", file.last_author);
@@ -158,7 +160,7 @@ mod tests {
         for seed in repositories() {
             let root = tempfile::tempdir().unwrap();
             laid(root.path(), &seed).unwrap();
-            let history = History::open(root.path()).unwrap();
+            let history = crate::History::open(root.path()).unwrap();
             let files = history.files(&LIMITS, &|| false);
             assert_eq!(&*files.files[FILE].last_author, "Anna");
             assert_eq!(history.line_authors(FILE, TEXT, &LIMITS).unwrap().len(), 3);

@@ -23,4 +23,4 @@ pub use checkout::checkout;
 pub use files::{FileHistories, FileHistory};
 pub use lines::{LineAuthors, Unknown};
 pub use place::{NoHistory, Place};
-pub use repository::{Head, History, Limits};
+pub use repository::{Found, Head, History, Limits};

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use gix::ObjectId;
 use gix::bstr::{BString, ByteSlice};
+use serde::{Deserialize, Serialize};
 
 use super::line_diff::{LineDiff, Run, lines};
 use super::repository::{Commit, Entry};
@@ -39,7 +40,7 @@ impl History {
 pub type LineAuthors = Vec<Option<Arc<str>>>;
 
 /// Why the authors of a file's lines are not known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unknown {
     /// The file is not in HEAD, binary, larger than the limit, or has a longer history than is read.
     ForGood,

@@ -1,16 +1,20 @@
 //! Where git keeps what it knows of a work tree, and whether that may be read.
 //!
 //! A repository comes from strangers, and so does its git directory. Nothing of it is believed: every file is opened
-//! beneath it and within bounds, its configuration is not read at all, and what points to another place (a link, `.git` as
-//! a file, alternates) counts only where that place points back. What the library for objects opens by path was looked at
-//! before: directories and regular files, no links.
+//! beneath it and within bounds, of its configuration only where a submodule's work tree is, and what points to another
+//! place (a link, `.git` as a file, alternates) counts only where that place may be read and points back. What may not be
+//! read is not looked at, and answers as what does not exist. What the library for objects opens by path was looked at
+//! before: directories and regular files, no links. It may be others when they are opened: so that library works in a
+//! process that can read nothing else.
 
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use gix::ObjectId;
 use gix::bstr::ByteSlice;
+use serde::{Deserialize, Serialize};
 
+use super::Head;
 use platform::beneath::{Folder, Kind, Refused};
 
 const GIT: &str = ".git";
@@ -20,13 +24,20 @@ const LINE_BYTES_MAX: u64 = 4096;
 const PACKED_BYTES_MAX: u64 = 64 << 20;
 /// Largest list of commits at which a shallow clone ends.
 const SHALLOW_BYTES_MAX: u64 = 4 << 20;
+/// Largest configuration of a submodule.
+const CONFIG_BYTES_MAX: u64 = 256 << 10;
 /// References that refer to one another.
 const REFERENCES_MAX: usize = 5;
 /// Files of objects that are looked at. A repository with more loose ones wants `git gc`.
 const OBJECT_FILES_MAX: usize = 1_000_000;
 
+/// What is said of every place that is not this repository's or may not be read, be there something or not.
+const ELSEWHERE: &str = "`.git` names a directory that is not there, is another repository's, or lies outside the directories that may be indexed";
+/// What is said of a repository above the root that may not be read.
+const OUTSIDE: &str = "it lies outside the directories that may be indexed";
+
 /// Why there is no history to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoHistory {
     /// There is no repository.
     Absent,
@@ -48,17 +59,21 @@ pub struct Place {
 }
 
 impl Place {
-    /// Finds the git directory of the work tree that holds `root`, a canonical path.
+    /// Finds the git directory of the work tree that holds `root`, a canonical path. `may_read` says of an absolute path
+    /// whether a git directory there may be read; one that may not is not looked at.
     ///
     /// # Errors
     /// Why there is none.
-    pub fn find(root: &Path) -> Result<Self, NoHistory> {
+    pub fn find(root: &Path, may_read: &dyn Fn(&Path) -> bool) -> Result<Self, NoHistory> {
         for work_tree in root.ancestors() {
             let Ok(folder) = Folder::open(work_tree) else { continue };
-            match folder.kind(GIT) {
-                None => {}
-                Some(Kind::Folder) => {
-                    let own = work_tree.join(GIT);
+            let Some(kind) = folder.kind(GIT) else { continue };
+            let own = work_tree.join(GIT);
+            if !may_read(&own) {
+                return refused(OUTSIDE);
+            }
+            match kind {
+                Kind::Folder => {
                     let opened = folder.folder(GIT).ok().zip(folder.folder(GIT).ok());
                     let Some((own_folder, common_folder)) = opened else {
                         return refused("`.git` may not be read");
@@ -69,43 +84,48 @@ impl Place {
                         return Ok(Self { work_tree, own, common, own_folder, common_folder });
                     }
                 }
-                Some(Kind::File) => return Self::elsewhere(work_tree, &folder),
-                Some(Kind::Link) => return refused("`.git` is a symbolic link"),
-                Some(Kind::Other) => return refused("`.git` is neither a directory nor a file"),
+                Kind::File => return Self::elsewhere(work_tree, &folder, may_read),
+                Kind::Link => return refused("`.git` is a symbolic link"),
+                Kind::Other => return refused("`.git` is neither a directory nor a file"),
             }
         }
         Err(NoHistory::Absent)
     }
 
     /// `.git` is a file that names the git directory, as in a linked work tree and in a submodule.
-    fn elsewhere(work_tree: &Path, folder: &Folder) -> Result<Self, NoHistory> {
+    fn elsewhere(
+        work_tree: &Path,
+        folder: &Folder,
+        may_read: &dyn Fn(&Path) -> bool,
+    ) -> Result<Self, NoHistory> {
         let line = folder.read(GIT, LINE_BYTES_MAX).map_err(|why| not_read(".git", why))?;
         let Some(named) = line.strip_prefix(b"gitdir:").map(path_of) else {
             return refused("`.git` is a file that names no directory");
         };
-        let missing = |_| NoHistory::Refused("`.git` names a directory that does not exist".to_owned());
-        let own = work_tree.join(named).canonicalize().map_err(missing)?;
-        let own_folder = Folder::open(&own).map_err(missing)?;
+        Self::named(work_tree, &named, may_read).ok_or_else(|| NoHistory::Refused(ELSEWHERE.to_owned()))
+    }
+
+    /// The git directory that `.git` names, if it is that of this work tree.
+    fn named(work_tree: &Path, named: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<Self> {
+        let opened =
+            |path: &Path| Some(path).filter(|path| may_read(path)).and_then(|path| Folder::open(path).ok());
+        let own = plain(&work_tree.join(named));
+        let own_folder = opened(&own)?;
         let common = match own_folder.read("commondir", LINE_BYTES_MAX) {
-            Ok(line) => own.join(path_of(&line)).canonicalize().map_err(missing)?,
+            Ok(line) => plain(&own.join(path_of(&line))),
             Err(Refused::Gone) => own.clone(),
-            Err(why) => return Err(not_read("commondir", why)),
+            Err(_) => return None,
         };
-        let is_linked = || {
+        let common_folder = opened(&common)?;
+        let is_own = if own == common {
+            is_submodule(work_tree, &own, &own_folder)
+        } else {
+            // A linked work tree.
             let back = own_folder.read("gitdir", LINE_BYTES_MAX).ok()?;
-            let back = own.join(path_of(&back)).canonicalize().ok()?;
-            Some(back == work_tree.join(GIT) && own.starts_with(common.join("worktrees")))
+            plain(&own.join(path_of(&back))) == work_tree.join(GIT)
+                && own.starts_with(common.join("worktrees"))
         };
-        // The repositories that this one is a part of keep what git knows of it.
-        let is_submodule = || {
-            own == common
-                && work_tree.ancestors().skip(1).any(|above| own.starts_with(above.join(GIT).join("modules")))
-        };
-        if !(is_linked() == Some(true) || is_submodule()) {
-            return refused("`.git` names a directory that is another repository's");
-        }
-        let common_folder = Folder::open(&common).map_err(missing)?;
-        Ok(Self { work_tree: work_tree.to_owned(), own, common, own_folder, common_folder })
+        is_own.then(|| Self { work_tree: work_tree.to_owned(), own, common, own_folder, common_folder })
     }
 
     /// A file that all work trees of the repository share, of at most `bytes_max` bytes.
@@ -116,16 +136,20 @@ impl Place {
         self.common_folder.read(path, bytes_max)
     }
 
-    /// The short name of the branch that HEAD is on, unless it is detached, and the commit; none on a branch without
-    /// commits.
-    pub(super) fn head(&self) -> Result<Option<(Option<String>, ObjectId)>, NoHistory> {
+    /// Where HEAD stands; none on a branch without commits.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub fn head(&self) -> Result<Option<Head>, NoHistory> {
         let mut line = self.own_folder.read("HEAD", LINE_BYTES_MAX).map_err(|why| not_read("HEAD", why))?;
         let mut branch = None;
         for _ in 0..REFERENCES_MAX {
             let Some(reference) = line.strip_prefix(b"ref:") else {
                 let id = ObjectId::from_hex(line.trim_ascii());
                 return match id {
-                    Ok(id) if id.kind() == gix::hash::Kind::Sha1 => Ok(Some((branch, id))),
+                    Ok(id) if id.kind() == gix::hash::Kind::Sha1 => {
+                        Ok(Some(Head { branch, commit: id.to_hex().to_string() }))
+                    }
                     _ => refused("its objects are not named by SHA-1"),
                 };
             };
@@ -174,7 +198,7 @@ impl Place {
     }
 
     /// The directory of objects, once all that is read there by path was seen to be a directory or a regular file.
-    pub(super) fn objects(&self) -> Result<PathBuf, NoHistory> {
+    pub(super) fn objects(&self) -> Result<Folder, NoHistory> {
         let Ok(objects) = self.common_folder.folder("objects") else {
             return refused("`objects` is no directory");
         };
@@ -196,8 +220,68 @@ impl Place {
             };
             check_files(&folder, &format!("objects/{name}"), &mut left)?;
         }
-        Ok(self.common.join("objects"))
+        Ok(objects)
     }
+}
+
+/// Whether a git directory is that of the submodule `work_tree`. The repositories above keep those of their submodules; each
+/// names its work tree, and lies where that does if it names none.
+fn is_submodule(work_tree: &Path, own: &Path, own_folder: &Folder) -> bool {
+    let modules: Vec<PathBuf> =
+        work_tree.ancestors().skip(1).map(|above| above.join(GIT).join("modules")).collect();
+    if !modules.iter().any(|modules| own != modules && own.starts_with(modules)) {
+        return false;
+    }
+    // Git moves it to the second file once the clone has settings for each work tree.
+    for file in ["config", "config.worktree"] {
+        match own_folder.read(file, CONFIG_BYTES_MAX) {
+            Ok(text) => {
+                if let Some(back) = configured_work_tree(&text) {
+                    return plain(&own.join(back)) == work_tree;
+                }
+            }
+            Err(Refused::Gone) => {}
+            Err(_) => return false,
+        }
+    }
+    work_tree
+        .ancestors()
+        .skip(1)
+        .zip(modules)
+        .any(|(above, modules)| work_tree.strip_prefix(above).is_ok_and(|path| own == modules.join(path)))
+}
+
+/// What a git configuration says of `core.worktree`.
+fn configured_work_tree(text: &[u8]) -> Option<PathBuf> {
+    let (mut in_core, mut found) = (false, None);
+    for line in text.lines().map(<[u8]>::trim_ascii) {
+        if line.starts_with(b"[") {
+            in_core = line.eq_ignore_ascii_case(b"[core]");
+        } else if in_core
+            && let Some((name, value)) = line.split_once_str("=")
+            && name.trim_ascii().eq_ignore_ascii_case(b"worktree")
+        {
+            let value = value.trim_ascii();
+            let quoted = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\""));
+            found = Some(path_of(&quoted.unwrap_or(value).replace(r"\\", r"\").replace(r#"\""#, r#"""#)));
+        }
+    }
+    found
+}
+
+/// The absolute path without `.` and `..`, by its form alone.
+fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                plain.pop();
+            }
+            Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    plain
 }
 
 /// Whether a directory of objects is one that is read: loose objects by the first two digits, packs, what is known of both.

@@ -11,6 +11,9 @@ use gix::ObjectId;
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::objs::{CommitRef, Find, FindHeader, TreeRefIter};
 use gix::odb::pack::cache;
+use serde::{Deserialize, Serialize};
+
+use platform::beneath::Folder;
 
 use super::place::{NoHistory, Place};
 use super::tree_changes::{Change, TreeChanges};
@@ -37,10 +40,9 @@ const NAME_BYTES_MAX: usize = 256;
 #[derive(Clone)]
 pub struct History {
     objects: gix::odb::HandleArc,
-    place: Arc<Place>,
     /// The folder's path in the work tree, without slashes at the ends; empty for the work tree itself.
     pub(super) folder: BString,
-    head: Option<(Head, ObjectId)>,
+    head: Option<ObjectId>,
     graph: Option<Arc<gix::commitgraph::Graph>>,
     /// Commits whose parents a shallow clone left out.
     cut_off: Arc<HashSet<ObjectId>>,
@@ -69,7 +71,7 @@ pub struct Head {
 }
 
 /// Where one call gives up.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Limits {
     /// Commits one call looks at.
     pub commits_max: usize,
@@ -97,68 +99,99 @@ pub(super) struct Author {
     pub(super) authored_s: i64,
 }
 
-impl History {
-    /// Opens the repository whose work tree holds `root`. Paths given and returned are relative to `root`, with `/`;
-    /// files outside of it do not exist here.
+/// A repository whose git directory may be read. Its objects were not touched yet: what opens them maps files that others
+/// may cut off meanwhile, which ends a process.
+pub struct Found {
+    place: Place,
+    folder: BString,
+    head: Option<Head>,
+    cut_off: HashSet<ObjectId>,
+    objects: Folder,
+}
+
+impl Found {
+    /// Finds the repository whose work tree holds `root`; `may_read` as for [`Place::find`].
     ///
     /// Repositories of other users are read as well, where git would refuse: git protects from programs that a
     /// repository's configuration names (hooks, filters, drivers). None of them can run here: only objects, references and
-    /// `.mailmap` are read, and no configuration at all.
+    /// `.mailmap` are read, and of the configuration where the work tree of a submodule is.
     ///
     /// # Errors
     /// Why there is no history to read.
-    pub fn open(root: &Path) -> Result<Self, NoHistory> {
-        let absent = |_| NoHistory::Absent;
-        let root = root.canonicalize().map_err(absent)?;
-        let place = Place::find(&root)?;
+    pub fn find(root: &Path, may_read: &dyn Fn(&Path) -> bool) -> Result<Self, NoHistory> {
+        let root = root.canonicalize().map_err(|_| NoHistory::Absent)?;
+        let place = Place::find(&root, may_read)?;
         let folder = root.strip_prefix(&place.work_tree).map_err(|_| NoHistory::Absent)?;
         let folder = BString::from(folder.as_os_str().as_bytes());
-        let head = place.head()?.map(|(branch, id)| (Head { branch, commit: id.to_hex().to_string() }, id));
-        let directory = place.objects()?;
-        let mut history = Self {
-            folder,
-            head,
-            // Only a shortcut: without it, or with a broken one, commits are decoded.
-            graph: gix::commitgraph::Graph::at(
-                &directory.join("info"),
-                gix::hash::Kind::Sha1,
-                Some(OBJECT_BYTES_MAX),
-            )
-            .or_else(|_| {
-                let chain = directory.join("info/commit-graphs");
-                gix::commitgraph::Graph::at(&chain, gix::hash::Kind::Sha1, Some(OBJECT_BYTES_MAX))
-            })
-            .ok()
-            .map(Arc::new),
-            cut_off: Arc::new(place.shallow()?.into_iter().collect()),
+        let (head, cut_off) = (place.head()?, place.shallow()?.into_iter().collect());
+        let objects = place.objects()?;
+        Ok(Self { place, folder, head, cut_off, objects })
+    }
+
+    /// Where HEAD stood when it was found; none on a branch without commits.
+    #[must_use]
+    pub fn head(&self) -> Option<&Head> {
+        self.head.as_ref()
+    }
+
+    /// The git directory.
+    #[must_use]
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The directory of objects, which is all that [`Found::open`] reads.
+    #[must_use]
+    pub fn objects(&self) -> &Folder {
+        &self.objects
+    }
+
+    /// The same, as of this commit instead of HEAD.
+    #[must_use]
+    pub fn at(mut self, commit: &str) -> Self {
+        self.head = Some(Head { branch: None, commit: commit.to_owned() });
+        self
+    }
+
+    /// Opens the objects.
+    ///
+    /// # Errors
+    /// Why they cannot be read.
+    pub fn open(self) -> Result<History, NoHistory> {
+        let directory = self.place.common.join("objects");
+        // Only a shortcut: without it, or with a broken one, commits are decoded.
+        let graph = |path: &str| {
+            gix::commitgraph::Graph::at(&directory.join(path), gix::hash::Kind::Sha1, Some(OBJECT_BYTES_MAX))
+        };
+        let graph = graph("info").or_else(|_| graph("info/commit-graphs")).ok().map(Arc::new);
+        let mut history = History {
+            folder: self.folder,
+            head: self.head.and_then(|head| ObjectId::from_hex(head.commit.as_bytes()).ok()),
+            graph,
+            cut_off: Arc::new(self.cut_off),
             mailmap: Arc::default(),
             commits: RefCell::default(),
             authors: RefCell::default(),
             names: RefCell::default(),
             folders: RefCell::default(),
             objects: objects(directory)?,
-            place: Arc::new(place),
         };
         history.mailmap = Arc::new(history.read_mailmap().unwrap_or_default());
         Ok(history)
     }
+}
 
-    /// Where HEAD stood when the repository was opened; `None` on a branch without commits.
-    #[must_use]
-    pub fn head(&self) -> Option<Head> {
-        self.head.as_ref().map(|(head, _)| head.clone())
-    }
-
-    /// Where objects and references are read from; of a linked work tree, the main one's.
-    #[must_use]
-    pub fn directory(&self) -> &Path {
-        &self.place.common
-    }
-
-    /// Where HEAD itself is kept; the same but for a linked work tree, which has its own.
-    #[must_use]
-    pub fn own_directory(&self) -> &Path {
-        &self.place.own
+impl History {
+    /// Finds and opens the repository whose work tree holds `root`. Paths given and returned are relative to `root`, with
+    /// `/`; files outside of it do not exist here.
+    ///
+    /// Packs are mapped into memory: whoever can cut them off can end this process. That is for repositories of one's own;
+    /// those of others are opened by a process that has nothing to lose.
+    ///
+    /// # Errors
+    /// Why there is no history to read.
+    pub fn open(root: &Path) -> Result<Self, NoHistory> {
+        Found::find(root, &|_| true)?.open()
     }
 
     /// Whether HEAD holds a file at `path`, relative to the root.
@@ -175,7 +208,7 @@ impl History {
     }
 
     pub(super) fn head_id(&self) -> Option<ObjectId> {
-        self.head.as_ref().map(|(_, id)| *id)
+        self.head
     }
 
     /// The mailmap that HEAD holds, as git takes it in a bare repository.

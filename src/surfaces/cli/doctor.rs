@@ -13,6 +13,7 @@ use crate::surfaces::{answer, http};
 use crate::tools::Progress;
 use contract::Fault;
 use engine::indexing::parser;
+use platform::process::sandbox;
 use store::damage::{self, DamagedTable};
 use store::{DecidedBy, projects, sizes};
 use upkeep::assets::{AssetReport, AssetState, survey};
@@ -177,11 +178,20 @@ async fn port(app: &App) -> Check {
     }
 }
 
-/// Whether files can be parsed, and how far what parses them is shut in.
+/// Whether files can be parsed, and how far what parses them and reads their history is shut in.
 async fn parsing(app: &App) -> Check {
     let parsing = app.parsing.clone();
     let (ok, message, remedy) = match blocking(move || parser::probe(&parsing)).await {
-        Ok(true) => (true, "in processes that can only compute (seccomp)".to_owned(), None),
+        Ok(true) => {
+            let history = match sandbox::can_confine_files() {
+                true => "git history in one that can read its objects and nothing else (Landlock)",
+                false => {
+                    "git history in one that can read files; this system has no Landlock, so that a repository which \
+                     changes while it is read can bring in the authors of another"
+                }
+            };
+            (true, format!("in processes that can only compute (seccomp); {history}"), None)
+        }
         Ok(false) => (
             true,
             "in processes of their own; this system has no seccomp, so that limits alone hold".to_owned(),

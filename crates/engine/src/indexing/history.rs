@@ -1,14 +1,16 @@
 //! What git knows of the files and lines that were indexed. It follows the words and never fails a run: what
-//! cannot be found out in its time stays unknown and is looked for again by the next run.
+//! cannot be found out in its time stays unknown and is looked for again by the next run. Objects are read by processes
+//! of their own ([`super::historian`]), here no more than where HEAD stands.
 
-use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::file::{Kind, ReadLimits, Root};
+use super::historian::{Failed, GRACE, Historian, Opening, Until};
+use super::parser::Parsing;
 use super::run::Run;
 use crate::jobs::Phase;
-use ::history::{FileHistories, Head, History, Limits, LineAuthors, NoHistory, Unknown};
+use ::history::{FileHistories, Found, Head, Limits, LineAuthors, NoHistory, Unknown};
 use contract::Fault;
 use contract::config;
 use languages::facts::Field;
@@ -22,6 +24,8 @@ const ROWS_MAX: usize = 1000;
 const FILES_A_BATCH: usize = 200;
 /// Longest time for the lines of one file.
 const FILE_TIME_MAX: Duration = Duration::from_secs(2);
+/// Processes that a run may lose over the lines of files before it leaves the rest to the next run.
+const LOST_MAX: usize = 3;
 
 /// Brings the history of a repository's files up to date. `before` is the commit at the end of the last run. Answers why
 /// a repository's history was not read, one sentence.
@@ -41,33 +45,36 @@ pub(super) async fn record(
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let known = history::known(&mut tx, repository_id).await?;
     tx.commit().await?;
-    let (opened, why_not) = match open(run).await {
-        Ok(opened) => (Some(opened), None),
+    let (found, why_not) = match find(run).await {
+        Ok(found) => (Some(found), None),
         Err(why) => (None, sentence(why)),
     };
-    let head = opened.as_ref().and_then(History::head);
-    let Some(opened) = opened.filter(|_| head.is_some()) else {
+    let head = found.as_ref().and_then(|found| found.head().cloned());
+    let Some(opening) = found.as_ref().and_then(|found| Opening::of(run.root, found)) else {
         forget(run, known.iter().filter(|file| file.last_commit.is_some())).await?;
         note_head(run, repository_id, None).await?;
         return Ok(why_not);
     };
+    let readers = Arc::new(Readers::new(opening, run.parsing.clone()));
     // Where HEAD stands still, only files that are new to the index can have news.
     let moved = head.as_ref().map(|head| head.commit.as_str()) != before
         || run.options.full
         || known.iter().all(|file| file.last_commit.is_none());
-    let (known, why_not) = if moved || has_news(run, opened.clone(), &known).await {
-        write_files(run, opened.clone(), known).await?
-    } else {
-        (known, None)
+    let known = match walk(run, Arc::clone(&readers), moved, &known).await {
+        Ok(Some(found)) => write_files(run, found, known).await?,
+        Ok(None) => known,
+        Err(Failed::Cancelled) => return Ok(None),
+        // HEAD stays where the last run saw it, so that the next one looks again.
+        Err(Failed::Because(why)) => return Ok(sentence(NoHistory::Refused(why))),
     };
     // Only now: a run that ended before would leave the next one nothing to look for.
     if !run.cancel.is_cancelled() {
         note_head(run, repository_id, head.as_ref()).await?;
     }
     failpoints::reach("index.history_of_files");
-    write_lines(run, opened, known).await?;
+    write_lines(run, &readers, known).await?;
     failpoints::reach("index.history_of_lines");
-    Ok(why_not.and_then(sentence))
+    Ok(readers.why_not().map(|why| format!("The authors of some lines were not read: {why}.")))
 }
 
 /// What is told of a history that was not read; nothing where there is none.
@@ -75,6 +82,44 @@ fn sentence(why: NoHistory) -> Option<String> {
     match why {
         NoHistory::Absent => None,
         NoHistory::Refused(why) => Some(format!("Its git history was not read: {why}.")),
+    }
+}
+
+/// The processes of a run that read its history. Those that wait for work are kept.
+struct Readers {
+    opening: Opening,
+    parsing: Parsing,
+    idle: Mutex<Vec<Historian>>,
+    /// Why lines were not attributed, once for each process that was lost.
+    lost: Mutex<Vec<String>>,
+}
+
+impl Readers {
+    fn new(opening: Opening, parsing: Parsing) -> Self {
+        Self { opening, parsing, idle: Mutex::default(), lost: Mutex::default() }
+    }
+
+    /// One that waits, or a new one. Blocks.
+    fn take(&self, until: &Until<'_>) -> Result<Historian, Failed> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| Historian::open(&self.opening, &self.parsing, until), Ok)
+    }
+
+    fn give_back(&self, historian: Historian) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(historian);
+    }
+
+    fn lose(&self, why: String) {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).push(why);
+    }
+
+    /// Whether so many were lost that the rest is left to the next run.
+    fn are_exhausted(&self) -> bool {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).len() >= LOST_MAX
+    }
+
+    fn why_not(&self) -> Option<String> {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
     }
 }
 
@@ -86,39 +131,49 @@ async fn note_head(run: &Run<'_>, repository_id: i64, head: Option<&Head>) -> Re
     tx.commit().await
 }
 
-/// What the work on a history comes to where the library that reads it panics: its objects are damaged, or made to do that.
-fn damaged(error: &tokio::task::JoinError) -> NoHistory {
-    tracing::warn!(%error, "reading the git history failed");
-    NoHistory::Refused("it is damaged; `git fsck` says more".to_owned())
-}
-
-/// Opens the history, unless it lies where nothing may be read.
-async fn open(run: &Run<'_>) -> Result<History, NoHistory> {
+/// Finds the history, unless it lies where nothing may be read.
+async fn find(run: &Run<'_>) -> Result<Found, NoHistory> {
     let root = run.root.to_owned();
     let allowed = AllowedRoots::of_project(&run.config.indexing, run.project.id());
-    let opening = tokio::task::spawn_blocking(move || open_allowed(&root, &allowed));
-    opening.await.unwrap_or_else(|error| Err(damaged(&error)))
+    let finding = tokio::task::spawn_blocking(move || Found::find(&root, &|path| allowed.contains(path)));
+    finding.await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "looking for the git history failed");
+        Err(NoHistory::Refused("looking for it failed".to_owned()))
+    })
 }
 
-/// The git history of `root`, unless it lies outside what may be read. Blocks.
-pub(super) fn open_allowed(root: &Path, allowed: &AllowedRoots) -> Result<History, NoHistory> {
-    let history = History::open(root)?;
-    if allowed.contains(history.directory()) && allowed.contains(history.own_directory()) {
-        Ok(history)
-    } else {
-        Err(NoHistory::Refused("it lies outside the directories that may be indexed".to_owned()))
-    }
-}
-
-/// Whether HEAD holds a file of which nothing is known yet; also where the time ended before that was clear.
-async fn has_news(run: &Run<'_>, opened: History, known: &[KnownHistory]) -> bool {
+/// What the history says of each file; nothing where that is known already: HEAD has not moved, and holds no file of which
+/// nothing is known yet.
+async fn walk(
+    run: &Run<'_>,
+    readers: Arc<Readers>,
+    moved: bool,
+    known: &[KnownHistory],
+) -> Result<Option<FileHistories>, Failed> {
     let strangers: Vec<String> =
         known.iter().filter(|file| file.last_commit.is_none()).map(|file| file.path.clone()).collect();
-    let (stops, until) = (run.stops(), Instant::now() + limits(&run.config.indexing).time);
-    let looking = tokio::task::spawn_blocking(move || {
-        strangers.iter().any(|path| stops() || Instant::now() >= until || opened.holds(path))
+    if !moved && strangers.is_empty() {
+        return Ok(None);
+    }
+    let (mut limits, stops) = (limits(&run.config.indexing), run.stops());
+    let working = tokio::task::spawn_blocking(move || {
+        let end = Instant::now() + limits.time;
+        let until = Until { deadline: end + GRACE, cancelled: &stops };
+        let mut historian = readers.take(&until)?;
+        let strangers = strangers.iter().map(String::as_str).collect();
+        let found = if moved || historian.holds(strangers, &until)? {
+            limits.time = end.saturating_duration_since(Instant::now());
+            Some(historian.files(&limits, &until)?)
+        } else {
+            None
+        };
+        readers.give_back(historian);
+        Ok(found)
     });
-    looking.await.unwrap_or(true)
+    working.await.unwrap_or_else(|error| {
+        tracing::warn!(%error, "reading the git history failed");
+        Err(Failed::Because("reading it failed".to_owned()))
+    })
 }
 
 async fn forget(run: &Run<'_>, files: impl Iterator<Item = &KnownHistory>) -> Result<(), Fault> {
@@ -131,18 +186,13 @@ async fn forget(run: &Run<'_>, files: impl Iterator<Item = &KnownHistory>) -> Re
     tx.commit().await
 }
 
-/// Walks the history once and writes what it says of each file. Answers why it could not be walked.
+/// Writes what the history says of each file.
 async fn write_files(
     run: &Run<'_>,
-    opened: History,
+    found: FileHistories,
     mut known: Vec<KnownHistory>,
-) -> Result<(Vec<KnownHistory>, Option<NoHistory>), Fault> {
-    let (limits, stops) = (limits(&run.config.indexing), run.stops());
-    let walking = tokio::task::spawn_blocking(move || opened.files(&limits, &stops));
-    let (FileHistories { files, complete, .. }, why_not) = match walking.await {
-        Ok(found) => (found, None),
-        Err(error) => (FileHistories::default(), Some(damaged(&error))),
-    };
+) -> Result<Vec<KnownHistory>, Fault> {
+    let FileHistories { files, complete, .. } = found;
     let mut rows = Vec::new();
     let mut gone = Vec::new();
     for file in &mut known {
@@ -170,18 +220,19 @@ async fn write_files(
         tx.commit().await?;
     }
     forget(run, gone.iter()).await?;
-    Ok((known, why_not))
+    Ok(known)
 }
 
 /// Attributes the lines of files that changed since that was done, as far as the time goes.
-async fn write_lines(run: &Run<'_>, opened: History, known: Vec<KnownHistory>) -> Result<(), Fault> {
+async fn write_lines(run: &Run<'_>, readers: &Arc<Readers>, known: Vec<KnownHistory>) -> Result<(), Fault> {
     let mut due: Vec<KnownHistory> =
         known.into_iter().filter(|file| Attributed::of(file).is_due(run.options.full)).collect();
     let deadline = Instant::now() + Duration::from_millis(run.config.indexing.history_ms_max);
     let mut names = KnownNames::default();
-    while !due.is_empty() && Instant::now() < deadline && !run.cancel.is_cancelled() {
+    let goes_on = || Instant::now() < deadline && !run.cancel.is_cancelled() && !readers.are_exhausted();
+    while !due.is_empty() && goes_on() {
         let batch: Vec<KnownHistory> = due.drain(..due.len().min(FILES_A_BATCH)).collect();
-        let attributed = attribute(run, opened.clone(), batch, deadline).await?;
+        let attributed = attribute(run, Arc::clone(readers), batch, deadline).await?;
         let ids: Vec<i64> = attributed.iter().map(|(file, _)| file.file_id).collect();
         let mut tx = run.begin_batch().await?;
         let spans = history::spans(&mut tx, &ids).await?;
@@ -248,52 +299,85 @@ impl<'a> Attributed<'a> {
     }
 }
 
+/// A file, and who wrote its lines.
+type OfFile = (KnownHistory, Result<LineAuthors, Unknown>);
+
 /// Who wrote the lines of each file, on all cores; files that the time does not reach are left out.
 async fn attribute(
     run: &Run<'_>,
-    opened: History,
+    readers: Arc<Readers>,
     files: Vec<KnownHistory>,
     deadline: Instant,
-) -> Result<Vec<(KnownHistory, Result<LineAuthors, Unknown>)>, Fault> {
-    let (settings, cancel) = (run.config.indexing.clone(), run.cancel.clone());
+) -> Result<Vec<OfFile>, Fault> {
+    let (settings, stops) = (run.config.indexing.clone(), run.stops());
     let root = Root::open(run.root)?;
     let working = tokio::task::spawn_blocking(move || {
-        let threads = std::thread::available_parallelism().map_or(2, usize::from);
+        let cores = std::thread::available_parallelism().map_or(2, usize::from);
+        let threads = cores.min(files.len());
         let queue = Mutex::new(files.into_iter());
         let next = || queue.lock().ok().and_then(|mut files| files.next());
-        let (next, root, settings) = (&next, &root, &settings);
-        // A handle belongs to one thread; clones share what was read.
+        let work = || attribute_all(&readers, &next, &root, &settings, deadline, &stops);
         std::thread::scope(|scope| {
-            let workers: Vec<_> = (0..threads)
-                .map(|_| {
-                    let (opened, cancel) = (opened.clone(), cancel.clone());
-                    scope.spawn(move || {
-                        let mut done = Vec::new();
-                        while Instant::now() < deadline && !cancel.is_cancelled() {
-                            let Some(file) = next() else { break };
-                            let lines = lines_of(&opened, root, &file.path, settings);
-                            done.push((file, lines));
-                        }
-                        done
-                    })
-                })
-                .collect();
+            let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
             workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
         })
     });
     working.await.map_err(|error| Fault::internal("Attributing lines failed unexpectedly.", error))
 }
 
-fn lines_of(
-    opened: &History,
+/// The share of one thread, which has one process.
+fn attribute_all(
+    readers: &Readers,
+    next: &dyn Fn() -> Option<KnownHistory>,
     root: &Root,
-    path: &str,
     settings: &config::Indexing,
-) -> Result<LineAuthors, Unknown> {
+    deadline: Instant,
+    stops: &dyn Fn() -> bool,
+) -> Vec<OfFile> {
+    let mut done = Vec::new();
+    let mut historian = None;
+    while Instant::now() < deadline && !stops() && !readers.are_exhausted() {
+        let Some(file) = next() else { break };
+        let Some(text) = text_of(root, &file.path, settings) else {
+            done.push((file, Err(Unknown::ForGood)));
+            continue;
+        };
+        let end = deadline.min(Instant::now() + FILE_TIME_MAX);
+        let until = Until { deadline: end + GRACE, cancelled: stops };
+        let mut reader = match historian.take().map_or_else(|| readers.take(&until), Ok) {
+            Ok(reader) => reader,
+            Err(Failed::Cancelled) => break,
+            Err(Failed::Because(why)) => {
+                // It is another run's.
+                readers.lose(why);
+                continue;
+            }
+        };
+        let limits = Limits { time: end.saturating_duration_since(Instant::now()), ..limits(settings) };
+        match reader.line_authors(&file.path, &text, &limits, &until) {
+            Ok(lines) => {
+                done.push((file, lines));
+                historian = Some(reader);
+            }
+            Err(Failed::Cancelled) => break,
+            // It may go better another time, as where the time was over.
+            Err(Failed::Because(why)) => {
+                readers.lose(why);
+                done.push((file, Err(Unknown::OutOfTime)));
+            }
+        }
+    }
+    historian.into_iter().for_each(|historian| readers.give_back(historian));
+    done
+}
+
+fn text_of(root: &Root, path: &str, settings: &config::Indexing) -> Option<String> {
     let read =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
-    let Kind::Text { text, .. } = root.read(path, &read).kind else { return Err(Unknown::ForGood) };
-    opened.line_authors(path, &text, &Limits { time: FILE_TIME_MAX, ..limits(settings) })
+    match root.read(path, &read).kind {
+        Kind::Text { text, .. } => Some(text),
+        _ => None,
+    }
 }
 
 fn limits(settings: &config::Indexing) -> Limits {

@@ -87,7 +87,7 @@ impl Rules {
                 self.taken(read, &format!("{GIT}/{EXCLUDE_FILE}"), at, shown)
             }
             // A linked work tree has that of the main one.
-            Some(Kind::File) => Place::find(at).ok().and_then(|place| {
+            Some(Kind::File) => Place::find(at, &|_| true).ok().and_then(|place| {
                 let read = place.read_common(EXCLUDE_FILE, self.bytes_max());
                 self.taken(read, EXCLUDE_FILE, at, shown)
             }),

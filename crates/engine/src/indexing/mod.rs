@@ -21,6 +21,7 @@ mod prepare;
 
 mod risk;
 
+pub mod historian;
 mod history;
 mod ignored;
 

@@ -14,11 +14,10 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{Event, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
-use super::history::open_allowed;
 use super::walk::{Walk, walk_telling};
 use contract::config;
 use contract::{ErrorCode, Fault};
-use history::{Head, History};
+use history::{Head, Place};
 use tenancy::RepositoryRoot;
 
 /// Looks in a row of which each found directories that are new to the watch.
@@ -100,13 +99,14 @@ impl Watch {
             if cancelled() {
                 return Err(Fault::new(ErrorCode::Cancelled, "The look at the repository was cancelled."));
             }
-            let history = self.history();
+            let place = self.place();
             let count = directories.len();
             // What was made before its directory was watched is seen by another look, after.
-            if self.follow(directories, history.as_ref()) {
+            if self.follow(directories, place.as_ref()) {
                 continue;
             }
-            let state = state(&walked, history.as_ref().and_then(History::head).as_ref());
+            let head = place.and_then(|place| place.head().ok().flatten());
+            let state = state(&walked, head.as_ref());
             return Ok(Look { state, directories: count, unwatched: self.unwatched.clone() });
         }
         Err(Fault::new(
@@ -116,8 +116,8 @@ impl Watch {
         .with_hint("Wait until whatever makes them is done."))
     }
 
-    fn history(&self) -> Option<History> {
-        open_allowed(self.root.path(), self.root.allowed()).ok()
+    fn place(&self) -> Option<Place> {
+        Place::find(self.root.path(), &|path| self.root.allowed().contains(path)).ok()
     }
 
     fn forget(&mut self) {
@@ -127,7 +127,7 @@ impl Watch {
     }
 
     /// Watches these directories and no others; true when some are new.
-    fn follow(&mut self, directories: Vec<PathBuf>, history: Option<&History>) -> bool {
+    fn follow(&mut self, directories: Vec<PathBuf>, place: Option<&Place>) -> bool {
         if self.unwatched.is_some() {
             return false;
         }
@@ -135,7 +135,7 @@ impl Watch {
             self.give_up(format!("it has more than {} directories", self.directories_max));
             return false;
         }
-        let git: Vec<PathBuf> = history.map(git_directories).unwrap_or_default();
+        let git: Vec<PathBuf> = place.map(git_directories).unwrap_or_default();
         let wanted: HashSet<PathBuf> = directories.into_iter().chain(git.iter().cloned()).collect();
         let (new, old) = {
             let mut watched = self.changes.0.lock();
@@ -230,8 +230,8 @@ fn why(error: &notify::Error) -> String {
 }
 
 /// Directories in which HEAD and branches are kept.
-fn git_directories(history: &History) -> Vec<PathBuf> {
-    let (own, shared) = (history.own_directory().to_owned(), history.directory().to_owned());
+fn git_directories(place: &Place) -> Vec<PathBuf> {
+    let (own, shared) = (place.own.clone(), place.common.clone());
     let mut open = vec![shared.join("refs/heads")];
     let mut found = vec![own];
     if !found.contains(&shared) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::{Repo, why_not};
-use crate::{History, NoHistory};
+use crate::{Found, History, NoHistory};
 
 /// What a stranger's repository can hold in place of git's files; none of it is read, and nothing waits for it.
 #[test]
@@ -43,7 +43,7 @@ fn a_hostile_git_directory_is_refused() {
     let repo = made();
     repo.git(&["pack-refs", "--all"]);
     link(&repo.path.join(".git/config"), "/dev/zero");
-    assert_eq!(repo.open().head().unwrap().branch.as_deref(), Some("main"));
+    assert_eq!(repo.head().unwrap().branch.as_deref(), Some("main"));
     link(&repo.path.join(".git/packed-refs"), "/dev/zero");
     assert!(matches!(why_not(&repo.path), NoHistory::Refused(why) if why.contains("packed-refs")));
     // A loose object.
@@ -85,4 +85,94 @@ fn the_history_of_another_repository_is_not_read() {
     fs::remove_file(&git).unwrap();
     std::os::unix::fs::symlink(&elsewhere, &git).unwrap();
     refused("symbolic link");
+}
+
+/// A repository above with two submodules; `s1` belongs to somebody who may not read the other.
+#[test]
+fn a_submodule_has_its_own_history_and_no_other() {
+    let (one, two, above) = (Repo::new(), Repo::new(), Repo::new());
+    for (repo, author) in [(&one, "One"), (&two, "Two")] {
+        repo.write("m.txt", "one\n");
+        repo.commit(author);
+    }
+    for (from, name) in [(&one, "s1"), (&two, "s2")] {
+        let from = from.path.to_str().unwrap();
+        above.git(&["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", from, name]);
+    }
+    above.commit("Ann");
+    let author = |at: &str| -> Result<String, NoHistory> {
+        let history = History::open(&above.path.join(at))?;
+        Ok(super::files(&history).files["m.txt"].last_author.clone())
+    };
+    let refused = |at: &str| match author(at) {
+        Err(NoHistory::Refused(why)) => assert!(why.contains("another repository's"), "{why}"),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!((author("s1").unwrap(), author("s2").unwrap()), ("One".into(), "Two".into()));
+    let own = fs::read(above.path.join("s1/.git")).unwrap();
+    for other in ["../.git/modules/s2", "../.git/modules/s1/../s2", "../.git/modules", "../.git"] {
+        fs::write(above.path.join("s1/.git"), format!("gitdir: {other}\n")).unwrap();
+        refused("s1");
+    }
+    fs::write(above.path.join("s1/.git"), own).unwrap();
+    // One that was moved keeps its name; who takes its place does not get its history.
+    above.git(&["mv", "s1", "moved"]);
+    assert_eq!(author("moved").unwrap(), "One");
+    above.write("s1/.git", "gitdir: ../.git/modules/s1\n");
+    refused("s1");
+    // Where the clone has settings for each work tree, git keeps the place in another file.
+    let config = above.path.join(".git/modules/s2/config");
+    let text = fs::read_to_string(&config).unwrap();
+    let without: String =
+        text.lines().filter(|line| !line.contains("worktree =")).map(|line| format!("{line}\n")).collect();
+    fs::write(&config, without).unwrap();
+    assert_eq!(author("s2").unwrap(), "Two", "it lies where the submodule does");
+    let elsewhere = above.path.join(".git/modules/s2/config.worktree");
+    fs::write(&elsewhere, "[core]\n\tworktree = \"../../../s2\"\n").unwrap();
+    assert_eq!(author("s2").unwrap(), "Two");
+    fs::write(&elsewhere, "[core]\n\tworktree = ../../../s1\n").unwrap();
+    refused("s2");
+}
+
+/// Whoever fills a repository chooses where its git directory is said to be, and does not learn what is there.
+#[test]
+fn what_may_not_be_read_answers_as_what_does_not_exist() {
+    let (other, own) = (Repo::new(), Repo::new());
+    other.write("a.txt", "one\n");
+    other.commit("Ann");
+    let root = own.path.canonicalize().unwrap();
+    let outside = other.path.canonicalize().unwrap();
+    fs::remove_dir_all(root.join(".git")).unwrap();
+    fs::create_dir(root.join("middle")).unwrap();
+    std::os::unix::fs::symlink(&outside, root.join("link")).unwrap();
+    std::os::unix::fs::symlink(outside.join("no such"), root.join("broken")).unwrap();
+    let why = |named: &Path| {
+        fs::write(root.join(".git"), format!("gitdir: {}\n", named.display())).unwrap();
+        match Found::find(&root, &|path| path.starts_with(&root)).err() {
+            Some(NoHistory::Refused(why)) => why,
+            other => panic!("{named:?}: {other:?}"),
+        }
+    };
+    let absent = why(&root.join("absent"));
+    let up = |path: &str| root.join("middle/../..").join(path);
+    let out = outside.file_name().unwrap().to_str().unwrap();
+    let places = [
+        outside.join("no such"),
+        outside.clone(),
+        outside.join(".git"),
+        outside.join("a.txt"),
+        up("no such"),
+        up(out),
+        root.join("link/.git"),
+        root.join("broken"),
+        "/etc/passwd".into(),
+        "/root/.ssh".into(),
+    ];
+    for place in &places {
+        assert_eq!(why(place), absent, "{place:?}");
+        // Nor by the way of a directory of its own.
+        fs::write(root.join("middle/commondir"), format!("{}\n", place.display())).unwrap();
+        fs::write(root.join("middle/gitdir"), format!("{}\n", root.join(".git").display())).unwrap();
+        assert_eq!(why(Path::new("middle")), absent, "commondir {place:?}");
+    }
 }
