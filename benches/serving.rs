@@ -224,7 +224,11 @@ async fn ask(url: &str, questions: &[String], count: usize) -> Vec<Duration> {
 async fn refusals(app: &Arc<App>, url: &str) {
     let taken: Vec<_> = futures::future::join_all((0..4 * CLIENTS).map(|_| async {
         // Places that are free are taken at once; the others are not waited for.
-        tokio::time::timeout(Duration::from_millis(1), app.queues.admit(Bulkhead::Search, &tenancy::Principal::local())).await
+        tokio::time::timeout(
+            Duration::from_millis(1),
+            app.queues.admit(Bulkhead::Search, &tenancy::Principal::local()),
+        )
+        .await
     }))
     .await
     .into_iter()
@@ -234,7 +238,9 @@ async fn refusals(app: &Arc<App>, url: &str) {
     let waiting: Vec<_> = (0..app.config.queue.search_waiting_max)
         .map(|_| {
             let app = Arc::clone(app);
-            tokio::spawn(async move { drop(app.queues.admit(Bulkhead::Search, &tenancy::Principal::local()).await) })
+            tokio::spawn(async move {
+                drop(app.queues.admit(Bulkhead::Search, &tenancy::Principal::local()).await)
+            })
         })
         .collect();
     tokio::time::sleep(Duration::from_millis(100)).await;

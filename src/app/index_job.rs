@@ -259,17 +259,19 @@ pub async fn begin_with_words(
     store.require_room().await?;
     let asked = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (sender, mut progress) = watch::channel(Progress::default());
-    let stop = app.shutdown.child_token();
+    let stop = CancellationToken::new();
     let (running, own, until) = (Arc::clone(app), asked.clone(), stop.clone());
     let seat = seat.clone();
     let mut task = app.background.spawn(async move {
         let settings = LeaseSettings::from(&running.config.indexing);
         let execute = |job| execute_seated(Arc::clone(&running), seat.clone(), job);
         let elsewhere = || seat.give_up();
+        // What another call asked for is not given up with this one.
+        let when_stopped = if own.attached { WhenStopped::GiveBack } else { WhenStopped::Cancel };
         let until = Until {
             cancel: &until,
-            when_stopped: WhenStopped::GiveBack,
-            shutdown: None,
+            when_stopped,
+            shutdown: Some(&running.shutdown),
             elsewhere: Some(&elsewhere),
         };
         let told = |now: &Progress| {

@@ -269,12 +269,15 @@ async fn run(spec: &ToolSpec, call: Call, arguments: Value, limit: Limit) -> Res
         finished = &mut task => finished.unwrap_or_else(|error| Err(panicked(spec, error))),
         () = limit.over() => {
             cancel.cancel();
-            // A defect that takes its time to come to light is told as what it is.
-            if let Some(Err(error)) = stop(task).await && error.is_panic() {
-                return Err(panicked(spec, error));
-            }
+            let left = match stop(task).await {
+                // A defect that takes its time to come to light is told as what it is.
+                Some(Err(error)) if error.is_panic() => return Err(panicked(spec, error)),
+                // The tool's own words say what it leaves behind.
+                Some(Ok(Err(fault))) if fault.code == ErrorCode::Cancelled => format!(" {}", fault.message),
+                _ => String::new(),
+            };
             Err(limit
-                .fault(format!("`{}` took longer than it may.", spec.name))
+                .fault(format!("`{}` took longer than it may.{left}", spec.name))
                 .with_hint("Narrow the call, or raise its limit in the `[timeouts]` section of the configuration."))
         }
     }

@@ -18,6 +18,7 @@ pub mod published;
 mod repository;
 pub mod schema;
 mod standing;
+mod unindexed;
 mod view;
 mod violation;
 

@@ -8,6 +8,7 @@ use super::context::Caller;
 use super::list::Toolbox;
 use super::spec::ToolSpec;
 use super::standing::EVERYTHING;
+use super::unindexed::{IN_OTHER_PROJECT, NOT_INDEXED};
 use contract::{Envelope, ErrorCode, Fault, Meta, Next};
 use engine::search::{as_shown, tokens};
 use languages::terms::squash;
@@ -60,7 +61,9 @@ impl Asked {
         suggested: Option<&str>,
     ) -> Option<Next> {
         let calls = match outcome {
-            Ok(result) => self.after(result, meta, suggested),
+            Ok(result) => {
+                self.where_it_works(meta).into_iter().chain(self.after(result, meta, suggested)).collect()
+            }
             Err(fault) => self.after_failure(fault),
         };
         let visible = |next: &Next| Toolbox::standard().enabled(&next.tool, &self.caller).is_ok();
@@ -132,6 +135,21 @@ impl Asked {
         let here = self.caller.directory.as_ref().map(|directory| directory.to_string_lossy().into_owned());
         let path = named.or_else(|| here.filter(|_| self.repository.is_none()))?;
         Some(self.call("build_index", json!({ "repoPath": path, "wait": false })))
+    }
+
+    /// What gives the caller answers from its own directory, after a search that had only others to ask.
+    fn where_it_works(&self, meta: &Meta) -> Option<Next> {
+        let of = |code: &str| meta.warnings.iter().find(|warning| warning.code == code)?.details.as_ref();
+        if let Some(details) = of(IN_OTHER_PROJECT) {
+            let arguments = json!({ "query": self.arguments.get("query")?.as_str()?, "project_id": details["project_id"] });
+            return Some(self.call(self.tool, arguments));
+        }
+        let details = of(NOT_INDEXED)?;
+        let path = &details["repoPath"];
+        Some(match details["indexing"] == true {
+            true => self.call("index_status", json!({ "repoPath": path })),
+            false => self.call("build_index", json!({ "repoPath": path, "wait": "words" })),
+        })
     }
 
     fn after(&self, result: &Value, meta: &Meta, suggested: Option<&str>) -> Vec<Next> {

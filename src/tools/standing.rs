@@ -3,12 +3,13 @@
 //! A caller on this machine works in a directory, or its client has folders open. If one of them lies in an indexed
 //! repository, a question that names no repository and no project is about that repository.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::tools::Call;
 use crate::tools::repository::{all, repository};
+use crate::tools::unindexed::{self, is_indexed};
 use contract::Fault;
-use store::{Project, RepositoryRow, RepositoryState};
+use store::{Project, RepositoryRow};
 use tenancy::AllowedRoots;
 
 /// As `repoPath`: all repositories of the project, wherever the caller works.
@@ -39,6 +40,7 @@ pub(super) async fn searched(call: &Call, project: &Project, named: Named<'_>) -
         }
         None if named.project.is_none() => {
             let Some((rows, decided_by)) = standing(call, project).await? else {
+                unindexed::warn(call, project, &places(call).0).await?;
                 call.searched(vec![EVERYTHING.to_owned()], "default");
                 return Ok(Vec::new());
             };
@@ -61,24 +63,32 @@ pub(super) async fn preferred(call: &Call, project: &Project) -> Result<Vec<Stri
     Ok(found.map(|(rows, _)| rows.into_iter().map(|row| row.root).collect()).unwrap_or_default())
 }
 
-/// The repositories in which the caller works, with what is no folder and so lies nowhere (the project's records), and the
-/// rule that found them. The client's folders count, where it has any open; else the caller's directory does.
-async fn standing(
-    call: &Call,
-    project: &Project,
-) -> Result<Option<(Vec<RepositoryRow>, &'static str)>, Fault> {
+/// Where the caller works, and the rule that says so: the client's folders count, where it has any open; else the caller's
+/// directory does. Links are resolved, as they are in the roots of repositories. A place that is gone is in no repository.
+fn places(call: &Call) -> (Vec<PathBuf>, &'static str) {
     let caller = &call.caller;
     let (places, decided_by) = match (&caller.roots, &caller.directory) {
         (roots, _) if !roots.is_empty() => (roots.as_slice(), "roots"),
         (_, Some(directory)) => (std::slice::from_ref(directory), "directory"),
-        _ => return Ok(None),
+        _ => return (Vec::new(), "default"),
     };
     // A directory is a fact of this machine, which is nothing to callers from elsewhere.
     if !caller.principal.is_local {
+        return (Vec::new(), "default");
+    }
+    (places.iter().filter_map(|place| place.canonicalize().ok()).collect(), decided_by)
+}
+
+/// The repositories in which the caller works, with what is no folder and so lies nowhere (the project's records), and the
+/// rule that found them.
+async fn standing(
+    call: &Call,
+    project: &Project,
+) -> Result<Option<(Vec<RepositoryRow>, &'static str)>, Fault> {
+    let (places, decided_by) = places(call);
+    if places.is_empty() {
         return Ok(None);
     }
-    // Links are resolved, as they are in the roots of repositories. A place that is gone is in no repository.
-    let places: Vec<_> = places.iter().filter_map(|place| place.canonicalize().ok()).collect();
     let allowed = AllowedRoots::of_project(&call.app.config.indexing, project.id());
     let rows = all(call, project).await?;
     let mut chosen: Vec<&str> = Vec::new();
@@ -96,9 +106,4 @@ async fn standing(
     let chosen: Vec<String> = chosen.into_iter().map(str::to_owned).collect();
     let rows = rows.into_iter().filter(|row| row.is_records() || chosen.contains(&row.root));
     Ok(Some((rows.collect(), decided_by)))
-}
-
-/// Whether something of it can be found, perhaps by a run that is still under way.
-fn is_indexed(row: &RepositoryRow) -> bool {
-    row.state != RepositoryState::New || row.indexed_ms.is_some()
 }

@@ -133,6 +133,13 @@ pub(crate) fn app_with_embedder(embedder: Arc<dyn Embedder>) -> Arc<App> {
     Arc::new(bare_app(settings(home()), home()).with_embedder(embedder))
 }
 
+/// An application over the shared home, still without a model.
+pub(crate) fn app_of(change: impl FnOnce(&mut Config)) -> App {
+    let mut config = settings(home());
+    change(&mut config);
+    bare_app(config, home())
+}
+
 /// An application over the shared home with the real model.
 pub(crate) fn app_with_model() -> Arc<App> {
     Arc::new(bare_app(settings(home()), home()))

@@ -47,6 +47,117 @@ async fn what_is_not_installed_says_where_it_was_looked_for_but_not_to_strangers
     served.stop().await;
 }
 
+/// A server of the same data directory that has the port already is no obstacle, and a stranger is told before any work is done.
+#[tokio::test(flavor = "multi_thread")]
+async fn quickstart_recognises_its_own_server_and_tells_a_stranger_at_once() {
+    let (repository, project) = (Repository::new(&[("a.py", "def a():\n    pass\n")]), project("taken"));
+    let stranger = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = stranger.local_addr().unwrap().port().to_string();
+    let quickstart = |port: &str| {
+        let root = repository.root();
+        run(home(), &["quickstart", &root, "--project", &project, "--port", port])
+    };
+    let (code, stdout, stderr) = quickstart(&port);
+    assert_eq!(code, 1, "{stdout}{stderr}");
+    assert!(stderr.contains("in use") || stdout.contains("in use"), "{stdout}{stderr}");
+    assert!(!stdout.contains("searchable"), "no work before it: {stdout}{stderr}");
+    let (code, stdout, _) = run(home(), &["doctor", "--set", &format!("server.port={port}")]);
+    assert!(stdout.contains("is in use"), "{code} {stdout}");
+    drop(stranger);
+
+    let mut server = Command::new(PROGRAM);
+    server.args(["serve", "--port", &port, "--json"]).env("PAIROFCLEATS_HOME", home());
+    let mut server = server
+        .env_remove("DATABASE_URL")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(server.stdout.take().unwrap()), &mut line)
+        .unwrap();
+    let (code, stdout, stderr) = quickstart(&port);
+    let (_, checked, _) = run(home(), &["doctor", "--set", &format!("server.port={port}")]);
+    let (_, other, _) = run(home(), &["serve", "--port", &port]);
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(stdout.contains(&format!("Already serving at http://127.0.0.1:{port}")), "{stdout}{stderr}");
+    assert!(checked.contains("✓ server address") && checked.contains("of this data directory"), "{checked}");
+    assert!(!checked.contains("Stop what listens there"), "{checked} {other}");
+}
+
+/// Mistakes in settings name the key, where it stands and what was meant; nothing of how they are read.
+#[test]
+fn a_misspelt_setting_is_told_with_its_file_and_the_nearest_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    let shown = file.to_string_lossy().into_owned();
+    std::fs::write(&file, "[search]\ntop_defalt = 3\n").unwrap();
+    let (code, _, said) = run(folder.path(), &["tools"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(
+        said.contains(&format!(
+            "unknown setting `search.top_defalt` in {shown}; did you mean `search.top_default`?"
+        )),
+        "{said}"
+    );
+    std::fs::write(&file, "").unwrap();
+    let (_, _, said) = run(folder.path(), &["tools", "--set", "search.top_default=\"many\""]);
+    assert!(said.contains("`search.top_default`: invalid type") && said.contains("--set"), "{said}");
+    assert!(!said.contains("load.rs") && !said.contains("figment"), "{said}");
+}
+
+/// What was taken otherwise than it was said, or in part, is said.
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_passed_over_in_silence() {
+    let (app, project) = (app(), project("silence"));
+    let repository = Repository::new(&[("a.py", "def first():\n    pass\n")]);
+    result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
+    let ask = json!({ "query": "first", "top": 0, "project_id": project });
+    let answer = crate::harness::call(&app, "search", ask).await;
+    assert_eq!(answer["_meta"]["warnings"][0]["code"], "top_raised", "{answer:#}");
+
+    let name = repository.path().file_name().unwrap().to_str().unwrap();
+    let again = result(&app, "build_index", json!({ "repoPath": name, "project_id": project })).await;
+    assert_eq!(again["report"]["filesUnchanged"], 1, "a name is as good as a path: {again:#}");
+
+    let items = repository.path().join("items.jsonl");
+    std::fs::write(&items, "{\"findingId\":\"F-1\",\"title\":\"one\"}\n5\n[]\n").unwrap();
+    let arguments =
+        ["triage", "ingest", "generic", items.to_str().unwrap(), "--project", &project, "--no-index"];
+    let (code, stdout, stderr) = run(home(), &arguments);
+    assert_eq!(code, 1, "a script notices what was no finding: {stdout}{stderr}");
+    assert!(stdout.contains("items are no findings"), "{stdout}{stderr}");
+
+    let absent = crate::harness::project("of-nobody");
+    let made = ["keys", "create", "--name", "n", "--project", &absent, "--json"];
+    let (code, stdout, stderr) = run(home(), &made);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    let made: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(made["result"]["projectsAbsent"], json!([absent]), "{made:#}");
+    assert!(stderr.contains(&format!("There is no project {absent} yet")), "{stderr}");
+}
+
+/// A list that holds a directory which is not there is told as that, by the call and by `doctor`.
+#[test]
+fn a_listed_root_that_is_not_there_is_told() {
+    let setting = "indexing.project_roots={client-a=[\"/no/such/root\"]}";
+    let (code, stdout, stderr) =
+        run(home(), &["index", "/no/such/root", "--project", "client-a", "--set", setting]);
+    let said = format!("{stdout}{stderr}");
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("/no/such/root does not exist") && !said.contains("Ask the operator"), "{said}");
+    let (code, stdout, _) = run(home(), &["doctor", "--set", setting]);
+    assert_ne!(code, 0, "{stdout}");
+    assert!(
+        stdout.contains("✗ may index  /no/such/root in indexing.project_roots.client-a does not exist"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("; into client-a only from /no/such/root"), "{stdout}");
+}
+
 #[test]
 fn a_wrong_path_is_a_wrong_path() {
     for args in [

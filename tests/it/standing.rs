@@ -142,6 +142,68 @@ async fn the_command_line_searches_the_repository_it_is_in() {
     assert_eq!(searched(&ask("shop", &["--set", &allowed])).1, "default");
 }
 
+/// Whoever works in a git repository that the project does not hold gets hits of others, and is told so.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_directory_that_is_not_indexed_is_told_with_the_call_that_indexes_it() {
+    let place = Place::new().await;
+    for repository in ["cafe", "bakery", "shop"] {
+        std::fs::create_dir_all(place.at(&format!("{repository}/.git"))).unwrap();
+        std::fs::create_dir_all(place.at(&format!("{repository}/src"))).unwrap();
+        std::fs::write(place.at(&format!("{repository}/src/oven.py")), "def bake():\n    pass\n").unwrap();
+    }
+    let warning = |answer: &Value| answer["_meta"]["warnings"][0].clone();
+    let next = |answer: &Value| answer["_meta"]["next"].clone();
+    let cafe = place.at("cafe");
+    for (tool, directory) in [("search", "cafe/src"), ("search_code", "cafe")] {
+        let answer = place.call(directory, tool, &json!({ "query": QUESTION }));
+        assert_eq!(answer["ok"], true, "the hits stay: {answer:#}");
+        let told = warning(&answer);
+        assert_eq!(told["code"], "directory_not_indexed", "{answer:#}");
+        let message = told["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("This directory, cafe, is not indexed; what follows is from "),
+            "{message}"
+        );
+        assert!(message.contains("bank"), "{message}");
+        assert_eq!(next(&answer)["tool"], "build_index", "{answer:#}");
+        assert_eq!(next(&answer)["arguments"]["repoPath"], cafe.to_str().unwrap(), "{answer:#}");
+    }
+    let mut client = Client::start(&place.at("cafe"), None);
+    assert_eq!(warning(&client.search())["code"], "directory_not_indexed");
+
+    // Neither where it is indexed, nor where there is nothing to index, nor where a repository is named.
+    for (directory, more) in
+        [("shop", json!({})), ("elsewhere", json!({})), ("cafe", json!({ "repoPath": "*" }))]
+    {
+        let mut arguments = more;
+        arguments["query"] = QUESTION.into();
+        let answer = place.call(directory, "search", &arguments);
+        assert_eq!(warning(&answer), Value::Null, "{directory}: {answer:#}");
+    }
+    // What may not be indexed is not proposed.
+    let allowed = format!("indexing.roots=[{:?}]", place.at("shop").to_str().unwrap());
+    let answer = place.json("cafe", &["search", QUESTION, "--set", &allowed]);
+    assert_eq!(warning(&answer), Value::Null, "{answer:#}");
+
+    // The call that is proposed gives answers from there.
+    let proposed = next(&place.call("cafe", "search", &json!({ "query": QUESTION })));
+    let mut arguments = proposed["arguments"].clone();
+    // Nobody has confirmed the file that names the project, so the call that writes names it.
+    arguments["project_id"] = place.project.as_str().into();
+    result(&app(), "build_index", arguments).await;
+    let answer = place.call("cafe", "search", &json!({ "query": "bake" }));
+    assert_eq!(answer["_meta"]["scope"]["repositories"], json!(["cafe"]), "{answer:#}");
+    assert_eq!(warning(&answer)["code"], Value::Null, "{answer:#}");
+
+    // Where another project holds it, that one is named to those who may use it.
+    let other = project("standing-other");
+    result(&app(), "build_index", json!({ "repoPath": place.at("bakery"), "project_id": other })).await;
+    let answer = place.call("bakery/src", "search", &json!({ "query": "bake" }));
+    assert_eq!(warning(&answer)["code"], "directory_in_other_project", "{answer:#}");
+    assert!(warning(&answer)["message"].as_str().unwrap().contains(&other), "{answer:#}");
+    assert_eq!(next(&answer)["arguments"], json!({ "query": "bake", "project_id": other }), "{answer:#}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn other_tools_look_where_the_caller_works() {
     let place = Place::new().await;

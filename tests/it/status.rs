@@ -15,7 +15,7 @@ use upkeep::extensions;
 
 use crate::artifacts::sha256;
 use crate::harness::{
-    PROGRAM, Repository, app, app_with, app_with_embedder, call, error, http, project, result, server,
+    PROGRAM, Repository, app, app_of, app_with, app_with_embedder, call, error, http, project, result, server,
 };
 use crate::models::Toy;
 use crate::serving::{Served, answer, hello, message};
@@ -242,6 +242,97 @@ async fn who_gives_up_waiting_for_anothers_run_is_told_that_it_goes_on() {
     assert!(error["message"].as_str().unwrap().contains("goes on"), "{error:#}");
     toy.open.store(true, Ordering::Release);
     assert!(running.await.unwrap().ok, "it was nobody's to stop");
+}
+
+/// A call of `build_index` in a task of its own that says each of its steps.
+fn waiting(app: &Arc<App>, arguments: Value) -> Waiting {
+    let mut request = Request::new("build_index", arguments, Caller::local(Surface::Cli));
+    let (sender, steps) = tokio::sync::mpsc::unbounded_channel();
+    request.progress = Progress::to(move |update| drop(sender.send((update.phase, update.message))));
+    let (app, cancel) = (Arc::clone(app), request.cancel.clone());
+    let answer = tokio::spawn(async move { tools::call(&app, request).await.unwrap() });
+    Waiting { steps, cancel, answer }
+}
+
+struct Waiting {
+    steps: tokio::sync::mpsc::UnboundedReceiver<(&'static str, String)>,
+    cancel: CancellationToken,
+    answer: tokio::task::JoinHandle<contract::Envelope>,
+}
+
+impl Waiting {
+    /// Reads steps until one in that phase whose message holds the text.
+    async fn until(&mut self, phase: &str, text: &str) {
+        loop {
+            let step = tokio::time::timeout(Duration::from_secs(60), self.steps.recv()).await;
+            let (in_phase, message) = step.expect("a step in time").expect("the call goes on");
+            if in_phase == phase && message.contains(text) {
+                return;
+            }
+        }
+    }
+
+    async fn cancelled(self) -> Value {
+        self.cancel.cancel();
+        serde_json::to_value(self.answer.await.unwrap()).unwrap()["error"].clone()
+    }
+}
+
+/// A run behind the vectors of another repository of its project says so from its first step on, `index_status` names both,
+/// and whoever stops waiting is told what then becomes of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queued_run_says_what_it_waits_for_and_what_becomes_of_it() {
+    let toy = Toy::new("toy-queued", 8, false);
+    let (app, project, (first, second)) = (app_with_embedder(toy.clone()), project("queued"), pair());
+    let arguments = |repository: &Repository, wait: Value| json!({ "repoPath": repository.root(), "project_id": project, "wait": wait });
+    let name = |repository: &Repository| repository.path().file_name().unwrap().to_str().unwrap().to_owned();
+    let elsewhere = app_with_embedder(toy.clone());
+    let mut ahead = waiting(&app, arguments(&first, json!(true)));
+    ahead.until("embed", "").await;
+    let behind = format!("ueued behind the embedding of {}", name(&first));
+
+    let status = async || {
+        let asked = json!({ "repoPath": second.root(), "project_id": project });
+        call(&app, "index_status", asked).await
+    };
+    for (wait, becomes) in [(json!(true), "before it began"), (json!("words"), "before it began")] {
+        let mut queued = waiting(&app, arguments(&second, wait.clone()));
+        queued.until("queued", &behind).await;
+        let told = status().await;
+        let (shown, next) = (&told["result"], &told["_meta"]["next"]["tool"]);
+        assert_eq!(shown["jobs"][0]["state"], "queued", "the first run is not unknown: {told:#}");
+        assert_eq!(shown["jobs"][0]["repository"], name(&second), "{told:#}");
+        assert_eq!(shown["jobs"][0]["waitsFor"]["repository"], name(&first), "{told:#}");
+        assert_eq!((&shown["files"], &shown["repositories"]), (&json!(0), &json!([])), "{told:#}");
+        assert_eq!(next, "index_status", "nothing sends the caller round in circles: {told:#}");
+        let asked = json!({ "repoPath": name(&second), "project_id": project });
+        assert_eq!(result(&app, "index_status", asked).await["jobs"][0]["state"], "queued");
+
+        // Who joined it takes nothing back, and who asked for it does.
+        // It comes from another process: one of them runs two such calls at a time.
+        let mut joined = waiting(&elsewhere, arguments(&second, wait.clone()));
+        joined.until("queued", &behind).await;
+        let error = joined.cancelled().await;
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains("stays in the queue") && message.contains(&behind), "{wait}: {error:#}");
+        assert_eq!(status().await["result"]["jobs"][0]["state"], "queued", "{wait}: {error:#}");
+        let error = queued.cancelled().await;
+        assert_eq!(error["code"], "CANCELLED");
+        assert!(error["message"].as_str().unwrap().contains(becomes), "{wait}: {error:#}");
+        let listed = result(&app, "index_status", json!({ "project_id": project })).await;
+        assert_eq!(listed["jobs"][0]["state"], "cancelled", "{wait}: {listed:#}");
+    }
+
+    // A time limit leaves the same, and says the same.
+    let short = Arc::new(app_of(|config| config.timeouts.index_ms = 1500).with_embedder(toy.clone()));
+    let late = call(&short, "build_index", arguments(&second, json!(true))).await;
+    assert_eq!(late["error"]["code"], "TOOL_TIMEOUT", "{late:#}");
+    assert!(late["error"]["message"].as_str().unwrap().contains("before it began"), "{late:#}");
+    let listed = result(&app, "index_status", json!({ "project_id": project })).await;
+    assert_eq!(listed["jobs"][0]["state"], "cancelled", "{listed:#}");
+
+    toy.open.store(true, Ordering::Release);
+    assert!(ahead.answer.await.unwrap().ok);
 }
 
 #[tokio::test(flavor = "multi_thread")]

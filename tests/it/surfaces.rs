@@ -99,9 +99,18 @@ impl RawSession {
     }
 }
 
+/// A revision that a client asks for, and the one that it is answered in.
+pub(crate) const REVISIONS: [(&str, &str); 5] = [
+    ("2024-11-05", "2024-11-05"),
+    ("2025-03-26", "2025-03-26"),
+    ("2025-06-18", "2025-06-18"),
+    ("2025-11-25", "2025-11-25"),
+    ("2099-01-01", "2025-11-25"),
+];
+
 #[test]
-fn stdio_opens_with_the_pinned_version_and_the_capability_block() {
-    for offered in ["2025-11-25", "2024-11-05", "2099-01-01"] {
+fn stdio_opens_in_the_clients_revision_and_with_the_capability_block() {
+    for (offered, answered) in REVISIONS {
         let mut session = RawSession::start(&[]);
         let hello = session.ask(
             7,
@@ -109,7 +118,7 @@ fn stdio_opens_with_the_pinned_version_and_the_capability_block() {
             json!({ "protocolVersion": offered, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } }),
         );
         let result = &hello["result"];
-        assert_eq!(result["protocolVersion"], "2025-11-25", "offered {offered}");
+        assert_eq!(result["protocolVersion"], answered, "offered {offered}");
         assert_eq!(result["serverInfo"]["name"], "pairofcleats");
         assert_eq!(result["capabilities"]["tools"]["listChanged"], false);
         assert!(result["capabilities"]["experimental"]["pairofcleats"]["schemaVersion"].is_string());

@@ -17,7 +17,12 @@ const PROJECTS_MAX: usize = 20;
 /// # Errors
 /// Storage faults.
 pub async fn who_may_index(store: &Store, config: &Config) -> Result<Vec<String>, Fault> {
-    let mut lines = vec![format!("you, on this machine: {}", AllowedRoots::common(&config.indexing))];
+    let mut yours = format!("you, on this machine: {}", AllowedRoots::common(&config.indexing));
+    for id in config.indexing.project_roots.keys().take(PROJECTS_MAX) {
+        let own = AllowedRoots::of_project(&config.indexing, &ProjectId::parse(id)?);
+        yours.push_str(&format!("; into {id} only from {own}"));
+    }
+    let mut lines = vec![yours];
     let mut door = store.control_read().await?;
     let (keys, all) = (api_keys::list(&mut door).await?, projects::list(&mut door).await?);
     let named = api_keys::projects_named(&mut door).await?;

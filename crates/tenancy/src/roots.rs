@@ -1,6 +1,7 @@
 //! Which directories may be indexed, and read: for every project its own list, for every caller what the caller may add.
 
 use std::fmt;
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use super::principal::{Principal, Projects};
@@ -137,6 +138,22 @@ impl AllowedRoots {
         self.0.is_empty() || plain && self.0.iter().all(|list| list.iter().any(|root| path.starts_with(root)))
     }
 
+    /// The roots that do not exist: they allow nothing.
+    pub fn absent(&self) -> impl Iterator<Item = &Path> {
+        let is_absent = |root: &&PathBuf| {
+            root.symlink_metadata().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        self.0.iter().flatten().filter(is_absent).map(PathBuf::as_path)
+    }
+
+    /// The root that does not exist and that lists what lies at a path, where the path is within every list by its form.
+    fn absent_root_above(&self, path: &Path) -> Option<&Path> {
+        if !self.contains_by_form(path) {
+            return None;
+        }
+        self.absent().find(|root| path.starts_with(root))
+    }
+
     /// Checks that `path` is a directory in which a repository may lie.
     ///
     /// Whoever may not index a directory does not learn whether it exists: what lies outside and what does not exist
@@ -148,9 +165,12 @@ impl AllowedRoots {
     pub fn check(&self, path: &Path) -> Result<RepositoryRoot, Fault> {
         if !path.is_absolute() {
             return Err(Fault::new(ErrorCode::InvalidRequest, "The repository path must be absolute.")
-                .with_hint("Give the full path, for example /home/me/project."));
+                .with_hint("Give the full path, for example /home/me/project, or the name of a repository that is indexed in this project."));
         }
         let Ok(canonical) = path.canonicalize() else {
+            if let Some(root) = self.absent_root_above(path) {
+                return Err(absent_root(path, root));
+            }
             return Err(if self.contains_by_form(path) && self.contains(&deepest(path)) {
                 absent(path)
             } else {
@@ -232,12 +252,22 @@ pub fn check_settings(settings: &config::Indexing) -> Result<(), Fault> {
 
 fn outside(path: &Path) -> Fault {
     Fault::new(ErrorCode::Forbidden, format!("{} is outside the allowed directories.", path.display()))
-        .with_hint("Ask the operator to add it to the project's list in indexing.project_roots, or to indexing.roots.")
+        .with_hint("Ask the operator to add it to the project's own list in indexing.project_roots or, where the project has none, to indexing.roots.")
 }
 
 fn no_directory(path: &Path) -> Fault {
     Fault::new(ErrorCode::NotFound, format!("{} is a file, not a directory.", path.display()))
         .with_hint("Name the directory of the repository.")
+}
+
+fn absent_root(path: &Path, root: &Path) -> Fault {
+    let message = format!(
+        "There is no directory {}: the allowed directory {} does not exist on the server.",
+        path.display(),
+        root.display()
+    );
+    Fault::new(ErrorCode::NotFound, message)
+        .with_hint("Make it, or correct indexing.project_roots or indexing.roots, which list it.")
 }
 
 fn absent(path: &Path) -> Fault {
@@ -320,6 +350,21 @@ mod tests {
         }
         assert_eq!(allowed.check(&real).unwrap().name(), "repo");
         assert_eq!(code(real.join("absent"), &allowed), ErrorCode::NotFound);
+    }
+
+    #[test]
+    fn a_listed_root_that_does_not_exist_is_told_as_that() {
+        let (real, gone) = (tempfile::tempdir().unwrap(), PathBuf::from("/no/such/root"));
+        let allowed = AllowedRoots::within(vec![real.path().to_path_buf(), gone.clone()]);
+        for path in [gone.clone(), gone.join("repo")] {
+            let fault = allowed.check(&path).unwrap_err();
+            assert_eq!(fault.code, ErrorCode::NotFound, "{fault}");
+            assert!(fault.message.contains("allowed directory /no/such/root does not exist"), "{fault}");
+        }
+        assert_eq!(code("/no/such/other", &allowed), ErrorCode::Forbidden);
+        assert_eq!(allowed.absent().collect::<Vec<_>>(), [gone.as_path()]);
+        let narrowed = AllowedRoots(vec![vec![gone.clone()], vec![real.path().to_path_buf()]]);
+        assert_eq!(code(gone.join("repo"), &narrowed), ErrorCode::Forbidden, "it must lie in every list");
     }
 
     #[test]

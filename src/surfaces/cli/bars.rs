@@ -222,13 +222,18 @@ fn line(counts: &Counts, left: &str) -> Option<String> {
         format!("files {}{total}, {} chunks{left}", HumanCount(done), HumanCount(counts.chunks))
     };
     let what = match counts.phase {
-        Phase::Queued | Phase::Walk => return None,
+        Phase::Queued => counts.waits_for.as_ref()?.sentence(),
+        Phase::Walk => return None,
         Phase::Files => files(counts.files_done),
         Phase::History => "reading the git history".to_owned(),
         Phase::Embed => vectors(counts),
         Phase::Finish => "finishing".to_owned(),
     };
-    Some(if counts.words_ready { format!("searchable by words now; {what}") } else { what })
+    Some(if counts.words_ready && counts.phase != Phase::Queued {
+        format!("searchable by words now; {what}")
+    } else {
+        what
+    })
 }
 
 /// How far the vectors are: `vectors 12 % (200/1,651), about 40 s left`.
@@ -293,6 +298,7 @@ fn style(with_end: bool) -> ProgressStyle {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use engine::jobs::WaitsFor;
     use serde_json::json;
 
     #[test]
@@ -332,6 +338,14 @@ mod tests {
         let said = "searchable by words now; vectors 12 % (200/1,651), about 40 s left";
         assert_eq!(line(&counts, "").as_deref(), Some(said));
         assert_eq!(line(&Counts::default(), ""), None);
+        let ahead = WaitsFor {
+            job_id: "j".into(),
+            repository: Some("gin".into()),
+            phase: Phase::Embed,
+            percent: Some(38),
+        };
+        let queued = Counts { waits_for: Some(ahead), ..Counts::default() };
+        assert_eq!(line(&queued, "").as_deref(), Some("queued behind the embedding of gin (38 %)"));
         assert_eq!([99, 100, 6000].map(seconds_in_words), ["99 s", "2 min", "2 h"]);
     }
 

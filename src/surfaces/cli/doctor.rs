@@ -16,6 +16,7 @@ use engine::indexing::parser;
 use platform::process::sandbox;
 use store::damage::{self, DamagedTable};
 use store::{DecidedBy, projects, sizes};
+use tenancy::AllowedRoots;
 use upkeep::assets::{AssetReport, AssetState, survey};
 
 /// What the database keeps.
@@ -110,11 +111,26 @@ async fn directories(app: &App) -> Vec<Check> {
         Err(fault) => return vec![check(false, fault.message, fault.hint)],
     };
     let mut checks: Vec<Check> = who.into_iter().map(|line| check(true, line, None)).collect();
+    let settings = &app.config.indexing;
+    let absent = |list: &str, root: &std::path::Path| {
+        let remedy = format!("Make the directory, or take it out of {list}.");
+        let message = format!("{} in {list} does not exist: nothing there may be indexed", root.display());
+        check(false, message, Some(remedy))
+    };
+    checks.extend(AllowedRoots::common(settings).absent().map(|root| absent("indexing.roots", root)));
+    for (project, roots) in &settings.project_roots {
+        let list = format!("indexing.project_roots.{project}");
+        checks.extend(AllowedRoots::within(roots.clone()).absent().map(|root| absent(&list, root)));
+    }
     checks.extend(outside.into_iter().map(|(project, root)| {
         let message =
             format!("{project}: {} is outside its directories: searched, but no longer read", root.display());
-        let remedy = "Add it to indexing.project_roots or indexing.roots, or take the repository out with `clean_artifacts`.";
-        check(false, message, Some(remedy.to_owned()))
+        let list = match settings.project_roots.contains_key(project.as_str()) {
+            true => format!("indexing.project_roots.{project}"),
+            false => "indexing.roots".to_owned(),
+        };
+        let remedy = format!("Add it to {list}, or take the repository out with `clean_artifacts`.");
+        check(false, message, Some(remedy))
     }));
     checks
 }
@@ -167,6 +183,14 @@ fn home(app: &App) -> Check {
 /// A port that is in use is no fault if it is ours, which only its owner knows; so it is told, not counted.
 async fn port(app: &App) -> Check {
     let bound = http::listen(app).await;
+    if let (Err(_), Some(address)) = (&bound, http::serving_already(app)) {
+        return Check {
+            name: "server address".to_owned(),
+            ok: true,
+            message: format!("a server of this data directory serves at {address}"),
+            remedy: None,
+        };
+    }
     Check {
         name: "server address".to_owned(),
         ok: !matches!(&bound, Err(fault) if fault.code != contract::ErrorCode::IllegalState),

@@ -135,6 +135,7 @@ struct Report {
     secrets_redacted: u64,
     skipped: Vec<Skipped>,
     facts_missing: Vec<Skipped>,
+    notes: Vec<String>,
     seconds: f64,
 }
 
@@ -195,6 +196,7 @@ pub(super) fn render(result: &Value) -> String {
         );
         lines.push(format!("  {}", styled(NOTE, &said)));
     }
+    lines.extend(report.notes.iter().map(|note| format!("  {}", styled(NOTE, &visible_line(note)))));
     lines.join("\n") + "\n"
 }
 
@@ -207,14 +209,16 @@ mod tests {
         let shown = render(&serde_json::json!({ "report": {
             "repository": "x", "files": 3, "chunks": 9, "filesChanged": 1, "filesUnchanged": 2, "vectorsEmbedded": 4,
             "vectorsPending": 5, "secretsRedacted": 1, "seconds": 1.25, "skipped": [{ "reason": "binary", "count": 7 }],
-            "factsMissing": [{ "reason": "facts_timeout", "count": 2 }]
+            "factsMissing": [{ "reason": "facts_timeout", "count": 2 }],
+            "notes": ["No portable file was found in\u{1b} ci-artifacts."]
         } }));
         let shown = anstream::adapter::strip_str(&shown).to_string();
         assert_eq!(
             shown,
             "✓ x: 3 files, 9 chunks in 1.2 s\n  1 changed, 2 unchanged, 0 removed; 4 texts embedded\n  \
              5 texts wait for their vector and are found by words only\n  1 secrets were replaced before storage\n  \
-             left out: 7 binary\n  facts could not be read of 2 files: 2 facts_timeout; what ran out of time is tried again by the next run\n"
+             left out: 7 binary\n  facts could not be read of 2 files: 2 facts_timeout; what ran out of time is tried again by the next run\n  \
+             No portable file was found in\\u{1b} ci-artifacts.\n"
         );
     }
 }

@@ -13,7 +13,7 @@ use crate::surfaces::answer;
 use contract::clock::iso_from_millis;
 use contract::visible_line;
 use contract::{ErrorCode, Fault, ProjectId};
-use store::KeyRow;
+use store::{DecidedBy, KeyRow};
 use tenancy::{self, NewKey, Projects, Scope};
 
 /// Arguments of `keys`.
@@ -71,6 +71,9 @@ struct Made {
     id: String,
     /// The key itself; it is not kept.
     key: String,
+    /// Projects that it names and that do not exist yet.
+    #[serde(rename = "projectsAbsent", skip_serializing_if = "Vec::is_empty")]
+    projects_absent: Vec<String>,
 }
 
 /// The answer to `keys list`.
@@ -161,13 +164,32 @@ async fn make(session: &Session, create: Create) -> Ran {
         roots: (!create.root.is_empty()).then_some(create.root),
         expires_ms: create.expires.0.map(|millis| now_ms.saturating_add(millis)),
     };
+    let named: Vec<ProjectId> = match &new.projects {
+        Projects::These(ids) => ids.iter().cloned().collect(),
+        Projects::All => Vec::new(),
+    };
+    let mut projects_absent = Vec::new();
+    for id in named {
+        if tenancy::open(session.app.store().await?, &id, DecidedBy::Argument).await?.is_none() {
+            projects_absent.push(id.as_str().to_owned());
+        }
+    }
     let issued = tenancy::issue(session.app.store().await?, new, now_ms).await?;
     session.output.note(&styled(
         DIM,
         "This is the only time the key is shown; keep it where your client keeps secrets.",
     ));
+    if !projects_absent.is_empty() {
+        session.output.note(&styled(
+            DIM,
+            &format!(
+                "There is no project {} yet: it is made by the first index run into it.",
+                projects_absent.join(", ")
+            ),
+        ));
+    }
     let text = format!("{}\n", issued.secret);
-    Ok(print(session, &Made { id: issued.id, key: issued.secret }, &text))
+    Ok(print(session, &Made { id: issued.id, key: issued.secret, projects_absent }, &text))
 }
 
 /// Longer names are cut by nothing and read by nobody.

@@ -197,7 +197,7 @@ async fn import(
     if !done.repositories_without_folder.is_empty() {
         let names: Vec<_> = done.repositories_without_folder.iter().map(|name| visible_line(name)).collect();
         let note = format!(
-            "Searched as exported, without a folder here (--root NAME=DIR gives one): {}",
+            "Searched as exported, without a folder here: {}. Import with --root NAME=DIR to give one its folder; to index that folder afterwards makes a second repository, and each hit comes twice.",
             names.join(", ")
         );
         let _ = writeln!(text, "  {}", styled(NOTE, &note));

@@ -70,6 +70,11 @@ pub(super) struct Reachable {
 }
 
 impl Reachable {
+    /// A server at this URL.
+    pub(super) fn of(url: String) -> Self {
+        Self { mcp: format!("{url}/mcp"), url }
+    }
+
     fn at(listening: &Listening) -> Self {
         let scheme = if listening.is_encrypted() { "https" } else { "http" };
         let url = format!("{scheme}://{}", listening.address());

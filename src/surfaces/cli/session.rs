@@ -85,7 +85,7 @@ impl Session {
     pub(super) fn open(cli: &Cli) -> Result<Self, Fault> {
         let (config, layout) = config::load(&cli.overrides()).map_err(|error| {
             Fault::new(ErrorCode::InvalidInput, error.to_string())
-                .with_hint("Correct the setting; src/config/defaults.toml documents every one.")
+                .with_hint("Correct the setting; crates/contract/src/config/defaults.toml in the sources documents every one.")
         })?;
         tenancy::check_settings(&config.indexing)?;
         telemetry::start(&log_settings(cli, &config.log));

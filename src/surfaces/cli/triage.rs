@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::arguments::absolute;
 use super::bars::Bar;
 use super::output::{BAD, BOLD, DIM, GOOD, NOTE, styled};
-use super::session::{Called, Ran, Session};
+use super::session::{Called, Exit, Ran, Session};
 use contract::visible_line;
 
 /// Arguments of `triage`.
@@ -144,7 +144,10 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
         Step::Pack(args) => (session.call("triage_context_pack", args, bar.progress()).await, packed),
     };
     bar.finish();
-    Ok(session.output.answer(&called, render))
+    let broken = called.envelope.result.as_ref().is_some_and(|result| result["errors"].as_u64() > Some(0));
+    let exit = session.output.answer(&called, render);
+    // What could be read is stored; that some of it could not is for a script to notice.
+    Ok(if exit == Exit::Ok && broken && matches!(args.step, Step::Ingest(_)) { Exit::Failed } else { exit })
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -26,6 +26,7 @@ use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
 use super::access::{Ends, needs_key};
+use super::claim::Claim;
 use super::connection::{Patience, Watched, throw_away};
 use super::forwarded::{Client, Proxies};
 use super::guard::BodyLengths;
@@ -52,6 +53,7 @@ pub struct Listening {
     address: SocketAddr,
     tls: Option<Tls>,
     proxies: Proxies,
+    claim: Option<Claim>,
 }
 
 /// Binds `server.bind` and `server.port`; port 0 takes a free one.
@@ -70,7 +72,9 @@ pub async fn listen(app: &App) -> Result<Listening, Fault> {
     let address = listener
         .local_addr()
         .map_err(|error| Fault::internal("The bound address could not be read.", error))?;
-    Ok(Listening { listener, address, tls, proxies })
+    // A port that the system chose is nobody's to ask for.
+    let claim = if server.port == 0 { None } else { Claim::new(app, address) };
+    Ok(Listening { listener, address, tls, proxies, claim })
 }
 
 impl Listening {
@@ -94,6 +98,7 @@ impl Listening {
 
     /// The same with routes of one's own, for tests.
     pub async fn serve_router(self, app: &Arc<App>, router: Router) {
+        let _claim = self.claim;
         let connections = Arc::new(Connections {
             app: Arc::clone(app),
             router,
@@ -389,7 +394,7 @@ async fn guarded(app: &App, ip: IpAddr) -> Result<(), Fault> {
     .with_details(json!({ "bind": ip.to_string() })))
 }
 
-fn unbound(address: SocketAddr, error: &io::Error) -> Fault {
+pub(super) fn unbound(address: SocketAddr, error: &io::Error) -> Fault {
     let (message, hint) = if error.kind() == io::ErrorKind::AddrInUse {
         (
             format!("{address} is in use."),

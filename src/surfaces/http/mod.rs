@@ -6,6 +6,7 @@
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) mod fuzzing;
 
+mod claim;
 mod listen;
 
 mod connection;
@@ -29,6 +30,7 @@ mod probes;
 mod routes;
 mod stream;
 
+pub use claim::{look_at_address, serving_already};
 pub use listen::{Listening, listen};
 pub use openapi::document as openapi;
 pub use routes::{router, router_with};

@@ -14,12 +14,22 @@ use contract::config::Transport;
 use contract::{SCHEMA_VERSION, TOOLING_VERSION};
 use upkeep::extensions;
 
-/// Which revisions of the protocol a transport speaks.
+/// The newest revision of the protocol that is spoken here.
+const NEWEST: ProtocolVersion = ProtocolVersion::V_2025_11_25;
+
+/// The revisions that every transport speaks, oldest first. A client that asks for one of them is answered in it, and any other
+/// one in the newest, as the protocol has it. What the revisions add to a message (titles, output schemas, structured content)
+/// older clients pass over.
+pub(super) fn revisions() -> &'static [ProtocolVersion] {
+    ProtocolVersion::known_up_to(&NEWEST)
+}
+
+/// Which of the transports it is, as the capability block names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
-    /// Exactly 2025-11-25; clients that offer another are answered with it.
-    Pinned,
-    /// Older ones too, for the transports that exist for older clients; they refuse an answer they do not know.
+    /// Lines on stdin and stdout, and Streamable HTTP.
+    Current,
+    /// `Content-Length` frames and server-sent events, which exist for older clients.
     Older,
 }
 
@@ -27,16 +37,8 @@ impl Dialect {
     /// The dialect of stdin and stdout.
     pub(super) fn of(transport: &Transport) -> Self {
         match transport {
-            Transport::Lines => Self::Pinned,
+            Transport::Lines => Self::Current,
             Transport::Legacy => Self::Older,
-        }
-    }
-
-    /// The revisions.
-    pub(super) fn versions(self) -> &'static [ProtocolVersion] {
-        match self {
-            Self::Pinned => &[ProtocolVersion::V_2025_11_25],
-            Self::Older => ProtocolVersion::known_up_to(&ProtocolVersion::V_2025_11_25),
         }
     }
 }
@@ -49,8 +51,8 @@ a phrase to require it, put - before a word to exclude it. Narrow with path, ext
 with top, or say how much may be answered with maxTokens. Pass a hit on to `show_file` as `hit`, or its id. \
 `_meta.next` names the call that helps most after an answer.
 
-If an answer is NO_INDEX, call `build_index` for the repository once; it is incremental, so calling it again after \
-edits is cheap. A first run on a large repository takes minutes: pass wait=\"words\" and search once it answers; \
+If an answer is NO_INDEX or warns `directory_not_indexed`, call `build_index` for that repository once (its hits \
+are of other repositories); it is incremental, so calling it again after edits is cheap. A first run on a large repository takes minutes: pass wait=\"words\" and search once it answers; \
 `index_status` tells how far the vectors are. `search` asks the repository that you work in; repoPath \"*\" asks all.
 
 project_id selects a workspace; omit it for the default one. Workspaces never see each other's code.
@@ -118,7 +120,7 @@ pub(super) fn server_config(dialect: Dialect, vector: Vector) -> ServerConfig {
         schema_version: SCHEMA_VERSION,
         tooling_version: TOOLING_VERSION,
         transport: match dialect {
-            Dialect::Pinned => "sdk",
+            Dialect::Current => "sdk",
             Dialect::Older => "legacy",
         },
         capabilities: Facts {
@@ -145,7 +147,7 @@ pub(super) fn server_config(dialect: Dialect, vector: Vector) -> ServerConfig {
         .enable_tools_with(tools)
         .build();
     ServerConfig::new(capabilities)
-        .with_protocol_version(ProtocolVersion::V_2025_11_25)
+        .with_protocol_version(NEWEST)
         .with_server_info(Implementation::new("pairofcleats", TOOLING_VERSION).with_title("PairOfCleats"))
         .with_instructions(INSTRUCTIONS)
 }
@@ -161,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_block_names_both_versions() {
-        let info = serde_json::to_value(server_config(Dialect::Pinned, Vector::default())).unwrap();
+        let info = serde_json::to_value(server_config(Dialect::Current, Vector::default())).unwrap();
         let block = &info["capabilities"]["experimental"]["pairofcleats"];
         assert_eq!(block["schemaVersion"], SCHEMA_VERSION);
         assert_eq!(block["toolingVersion"], TOOLING_VERSION);

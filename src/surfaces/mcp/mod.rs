@@ -1,4 +1,4 @@
-//! Model Context Protocol, revision 2025-11-25, over stdio and Streamable HTTP; older ones for older clients.
+//! Model Context Protocol, revisions 2024-11-05 to 2025-11-25, over stdio, Streamable HTTP and server-sent events.
 //!
 //! [`server`] answers the protocol's requests, whatever carried them; [`wire`] is the mapping between
 //! our answers and the protocol's.

@@ -16,7 +16,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
 use super::browse::Asked;
-use super::capabilities::{Dialect, Vector, server_config};
+use super::capabilities::{Dialect, Vector, revisions, server_config};
 use super::in_flight::{InFlight, Registered, canonical};
 use super::progress::Reporter;
 use super::roots::Roots;
@@ -80,7 +80,7 @@ impl McpServer {
     /// A session over HTTP, whose every request brings its own [`Caller`].
     #[must_use]
     pub fn remote(app: Arc<App>, tools: &'static Toolbox, surface: Surface) -> Self {
-        let dialect = if surface == Surface::Sse { Dialect::Older } else { Dialect::Pinned };
+        let dialect = if surface == Surface::Sse { Dialect::Older } else { Dialect::Current };
         Self {
             app,
             tools,
@@ -147,7 +147,7 @@ impl ServerHandler for McpServer {
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
-        Cow::Borrowed(self.dialect.versions())
+        Cow::Borrowed(revisions())
     }
 
     async fn list_tools(

@@ -54,7 +54,7 @@ fn input_of_older_name() -> Map<String, Value> {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 struct Input {
-    /// Absolute path on the server; default: where the client works.
+    /// Absolute path on the server, or the name of an indexed repository; default: where the client works.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.

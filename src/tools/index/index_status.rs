@@ -1,5 +1,8 @@
 //! `index_status`: what a project holds and how far its runs are.
 
+use std::collections::HashMap;
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +11,10 @@ use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::standing::EVERYTHING;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use contract::Fault;
 use contract::clock::iso_from_millis;
+use contract::{ErrorCode, Fault};
 use engine::indexing::{RunReport, SkippedFiles};
-use engine::jobs::Progress;
+use engine::jobs::{JobState, Progress, WaitsFor, folder_name, waiting};
 use store::{self, Access, Project, ProjectTx, RepositoryRow, breakdown, files, repositories, vectors};
 use tenancy::Scope;
 
@@ -117,6 +120,12 @@ struct Job {
     kind: String,
     /// queued, running, succeeded, failed or cancelled.
     state: &'static str,
+    /// The name of its repository; absent where it is about none, such as a run over the project's vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    repository: Option<String>,
+    /// Which run goes first, while it is queued behind another one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waits_for: Option<WaitsFor>,
     /// How far it is; absent before it starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<Progress>,
@@ -137,17 +146,18 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let project = call.project(input.project_id.as_deref()).await?;
     // What a project holds is asked of all of it, wherever the caller works.
     let only = match input.repo_path.as_deref() {
-        Some(repo) if repo != EVERYTHING => Some(repository(&call, &project, repo).await?),
+        Some(repo) if repo != EVERYTHING => Some(known(&call, &project, repo).await?),
         _ => None,
     };
     let store = call.app.store().await?;
     let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
-    let shown: Vec<RepositoryRow> = repositories::list(&mut tx)
-        .await?
-        .into_iter()
-        .filter(|row| only.as_ref().is_none_or(|root| *root == row.root))
-        .collect();
-    let one = only.is_some().then(|| shown.first().map(|row| row.id)).flatten();
+    let rows = repositories::list(&mut tx).await?;
+    let names: HashMap<String, String> =
+        rows.iter().map(|row| (row.root.clone(), row.name.clone())).collect();
+    let shown: Vec<RepositoryRow> =
+        rows.into_iter().filter(|row| only.as_ref().is_none_or(|root| *root == row.root)).collect();
+    // Of a repository whose first run has not begun there is nothing: no id is 0.
+    let one = only.is_some().then(|| shown.first().map_or(0, |row| row.id));
     let totals = files::totals(&mut tx, one).await?;
     let (count, pending) = match one {
         Some(id) => vectors::of_repository(&mut tx, id).await?,
@@ -163,7 +173,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         listed.push(Repository::new(row, totals, of_this.collect()));
     }
     tx.commit().await?;
-    let jobs = jobs(store, &project, only.as_deref()).await?;
+    let jobs = jobs(store, &project, only.as_deref(), &names).await?;
     Ok(Output {
         project_id: project.id().public().map(str::to_owned),
         schema_name: project.id().schema_name(),
@@ -197,15 +207,49 @@ impl Repository {
     }
 }
 
-async fn jobs(store: &store::Store, project: &Project, only: Option<&str>) -> Result<Vec<Job>, Fault> {
+/// The root of a repository by path or name: of an indexed one, or of one whose first run is queued or under way.
+async fn known(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
+    let unknown = match repository(call, project, named).await {
+        Err(fault) if fault.code == ErrorCode::NoIndex => fault,
+        found => return found,
+    };
+    let path = Path::new(named);
+    let root = path.canonicalize().ok().filter(|_| path.is_absolute() && call.caller.principal.is_local);
+    let root = root.as_deref().and_then(Path::to_str).unwrap_or(named).trim_end_matches('/');
+    let mut door = call.app.store().await?.control_read().await?;
+    let live = store::jobs::live_subjects(&mut door, project.id()).await?;
+    door.commit().await?;
+    live.into_iter().find(|subject| *subject == root || folder_name(subject) == named).ok_or(unknown)
+}
+
+async fn jobs(
+    store: &store::Store,
+    project: &Project,
+    only: Option<&str>,
+    names: &HashMap<String, String>,
+) -> Result<Vec<Job>, Fault> {
     // A job whose process died is not running, whatever its row says: put that right before it is shown.
     let mut door = store.control().await?;
     store::jobs::requeue_expired(&mut door).await?;
     let jobs = store::jobs::list(&mut door, project.id(), only, JOBS_MAX).await?;
+    let mut ahead = Vec::with_capacity(jobs.len());
+    for job in &jobs {
+        ahead.push(match job.state {
+            JobState::Queued => store::jobs::ahead(&mut door, job).await?,
+            _ => None,
+        });
+    }
     door.commit().await?;
+    let name = |subject: &str| {
+        let of_folder = || folder_name(subject);
+        (!subject.is_empty()).then(|| names.get(subject).cloned().unwrap_or_else(of_folder))
+    };
     Ok(jobs
         .into_iter()
-        .map(|job| Job {
+        .zip(ahead)
+        .map(|(job, ahead)| Job {
+            repository: name(&job.subject),
+            waits_for: ahead.map(|ahead| waiting(&ahead, name(&ahead.subject))),
             job_id: job.id,
             kind: job.kind,
             state: job.state.as_str(),

@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use crate::app::index_job::{self, By, WordsReady};
+use crate::tools::repository::all;
 use crate::tools::{Call, ProgressUpdate};
 use contract::{ErrorCode, Fault};
 use embedding::ModelName;
@@ -105,12 +106,19 @@ pub(in crate::tools) fn by(call: &Call) -> By<'_> {
 /// Everything that can be wrong with the call is found before the workspace is made.
 async fn prepare(call: &Call, wanted: &Wanted<'_>) -> Result<(Project, RepositoryRoot), Fault> {
     let Wanted { project_id, repo, .. } = *wanted;
-    let path = named(call, repo)?;
+    let mut path = named(call, repo)?;
     call.about_repo(path.to_string_lossy());
     let allowed = indexable(call, project_id).await?;
     call.app.room().require(0).await?;
     let settings = call.app.config.indexing.clone();
-    let known = call.project_if_any(project_id).await?.is_some();
+    let opened = call.project_if_any(project_id).await?;
+    let known = opened.is_some();
+    // The name of a repository that is indexed stands for its folder, as it does in other tools.
+    if let Some(project) = opened.filter(|_| path.is_relative()) {
+        let rows = all(call, &project).await?;
+        let row = rows.into_iter().find(|row| row.is_folder() && Path::new(&row.name) == path);
+        path = row.map_or(path, |row| row.root.into());
+    }
     let root = crate::app::blocking(move || {
         let root = allowed.check(&path)?;
         if !known {
@@ -182,6 +190,12 @@ fn is_below(root: &Path, path: &Path) -> bool {
         .is_ok_and(|rest| rest.components().all(|part| matches!(part, Component::Normal(_))))
 }
 
+/// A clause as a sentence.
+fn sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str())).unwrap_or_default()
+}
+
 /// The job's snapshot as one monotonic number: files count one, vectors count four, which is nearer to
 /// their cost than equal parts.
 pub(in crate::tools) fn update(progress: &Progress) -> ProgressUpdate {
@@ -190,7 +204,10 @@ pub(in crate::tools) fn update(progress: &Progress) -> ProgressUpdate {
     let done = float(progress.files_done) + VECTOR * float(progress.vectors_done);
     let total = progress.vectors_total.zip(progress.files_total);
     let message = match progress.phase {
-        Phase::Queued => "Waiting for another run of this project.".to_owned(),
+        Phase::Queued => match &progress.waits_for {
+            Some(ahead) => sentence(&ahead.sentence()),
+            None => "Queued; next in turn.".to_owned(),
+        },
         Phase::Walk => "Looking for files.".to_owned(),
         Phase::Files => {
             format!(

@@ -41,7 +41,10 @@ async fn once(
     on_stage: &(dyn Fn(Stage) + Send + Sync),
 ) -> Result<SearchAnswer, Fault> {
     let app = &call.app;
-    let embedder = embedder(app, project.model()).await;
+    let (embedder, why) = match embedder_or_why(app, project.model()).await {
+        Ok(embedder) => (Some(embedder), None),
+        Err(fault) => (None, Some(fault)),
+    };
     let dictionary = app.dictionaries.current().await;
     let ranking = Ranking::default();
     let deps = Deps {
@@ -53,7 +56,16 @@ async fn once(
         on_stage,
     };
     let store = app.store().await?;
-    retry_stale_plan(|| search::search(deps, Index::Postgres(store, project), request)).await
+    let mut answer =
+        retry_stale_plan(|| search::search(deps, Index::Postgres(store, project), request)).await?;
+    if let Some(why) = why {
+        // What is installed and cannot be used is not told as missing.
+        for warning in answer.warnings.iter_mut().filter(|warning| warning.code == "no_model") {
+            let hint = why.hint.as_deref().map(|hint| format!(" {hint}")).unwrap_or_default();
+            warning.message = format!("{} Words alone decided.{hint}", why.message);
+        }
+    }
+    Ok(answer)
 }
 
 /// Tells the stages of a search as the call's progress; a search that is begun again does not go back.
@@ -74,14 +86,18 @@ pub(super) fn stages(call: &Call) -> impl Fn(Stage) + Send + Sync + 'static {
 
 /// The model of an index; if that is not here, the one that is.
 pub(in crate::tools) async fn embedder(app: &App, model: &ModelFacts) -> Option<Arc<dyn Embedder>> {
-    match app.embedder_for(model).await {
-        Ok(embedder) => Some(embedder),
-        Err(fault) => {
-            tracing::debug!(%fault, "searching without the index's model");
-            // Whether another one is here makes the difference between two warnings.
-            app.embedder().await.ok().cloned()
-        }
-    }
+    embedder_or_why(app, model).await.ok()
+}
+
+/// The same, or why the index's own one cannot be used.
+async fn embedder_or_why(app: &App, model: &ModelFacts) -> Result<Arc<dyn Embedder>, Fault> {
+    let fault = match app.embedder_for(model).await {
+        Ok(embedder) => return Ok(embedder),
+        Err(fault) => fault,
+    };
+    tracing::debug!(%fault, "searching without the index's model");
+    // Whether another one is here makes the difference between two warnings.
+    app.embedder().await.cloned().map_err(|_| fault)
 }
 
 /// Passes the warnings of an answer on.

@@ -10,8 +10,8 @@ use crate::app::Bulkhead;
 use crate::tools::spec::typed;
 use crate::tools::standing::{Named, searched};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
-use contract::Fault;
 use contract::config;
+use contract::{Fault, Warning};
 use engine::search::fields::{FIELDS, FilterField, ValueKind};
 use engine::search::{Budget, Mode, Output, SearchPayload, SearchRequest, Vectors, given, present};
 use tenancy::Scope;
@@ -77,7 +77,7 @@ pub(super) struct Input {
     pub(super) backend: Option<String>,
     /// Whether vectors are compared as well; default true.
     pub(super) ann: Option<bool>,
-    /// Most hits, up to 100; default 10.
+    /// Most hits, 1 to 100; default 10.
     #[schemars(range(max = 100))]
     top: Option<i64>,
     /// Hits to skip: `nextOffset` of the page before.
@@ -139,6 +139,10 @@ async fn run(call: Call, input: Input) -> Result<SearchPayload, Fault> {
     let project = call.project(input.project_id.as_deref()).await?;
     let named = Named { repository: input.repo_path.as_deref(), project: input.project_id.as_deref() };
     let roots = searched(&call, &project, named).await?;
+    if let Some(top) = input.top.filter(|top| *top < 1) {
+        let message = format!("`top` is at least 1: {top} was taken for 1.");
+        call.warn(Warning::new("top_raised", message));
+    }
     let settings = &call.app.config.search;
     let (output, explain) = (input.output.unwrap_or_default(), input.explain.unwrap_or_default());
     let max_tokens = input.max_tokens;

@@ -84,7 +84,7 @@ fn asks_for_callers(defined: &[DefinitionRow], asked: &Asked) -> Option<String> 
     // Outer ones stand before inner ones.
     let holding =
         |line: usize| named.iter().copied().filter(move |one| first(one) <= line && line <= last(one));
-    let around = |line: usize| holding(line).find(|one| whole(one)).or_else(|| holding(line).last());
+    let around = |line: usize| holding(line).find(|one| whole(one)).or_else(|| holding(line).next_back());
     let about = |line: usize| {
         let here = |one: &&&DefinitionRow| usize::try_from(one.line) == Ok(line);
         named.iter().find(here).copied().or_else(|| around(line))
@@ -96,7 +96,7 @@ fn asks_for_callers(defined: &[DefinitionRow], asked: &Asked) -> Option<String> 
         .or_else(|| asked.line.and_then(around))
         .or_else(|| holding(asked.lines.0).find(|one| whole(one)))
         .or_else(begins)
-        .or_else(|| holding(asked.lines.0).last())?;
+        .or_else(|| holding(asked.lines.0).next_back())?;
     let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
     let name = Some(shown.name.as_str()).filter(is_name).filter(|name| !is_common(name))?;
     let field = if CALLED.contains(&shown.kind.as_str()) { "calls" } else { "uses" };

@@ -215,23 +215,40 @@ fn python_sdk_2() {
     over_every_transport(SDKS[3]);
 }
 
-/// Clients that know only the protocol of 2024 are why the older endpoint exists: it answers with the version it was asked for.
+/// Clients that know only the protocol of 2024 are answered in it, over the transport of their time and on stdin.
 #[test]
-fn a_typescript_sdk_of_2024_over_sse() {
+fn a_typescript_sdk_of_2024() {
     let served = Served::start(&[]);
-    let script = |task: Value| {
+    let sse = json!({ "package": "sdk-of-2024", "transport": "sse", "url": served.at("/sse") });
+    let stdio = json!({ "package": "sdk-of-2024", "transport": "stdio", "command": stdio_server() });
+    for task in [sse, stdio] {
+        let what = format!("a client of 2024 over {}", task["transport"]);
         let mut command = node_script("sdk1.mjs");
         command.arg(task.to_string());
-        command
-    };
-    let older = json!({ "package": "sdk-of-2024", "transport": "sse", "url": served.at("/sse") });
-    let seen = seen("a client of 2024", script(older));
-    lists("a client of 2024", &seen);
-    calls("a client of 2024", &seen);
+        let seen = seen(&what, command);
+        lists(&what, &seen);
+        calls(&what, &seen);
+    }
+}
 
-    let pinned = json!({ "package": "sdk-of-2024", "transport": "stdio", "command": stdio_server() });
-    let refused = run(script(pinned));
-    assert!(!refused.status.success() && said(&refused).contains("protocol version"), "{}", said(&refused));
+/// A release whose newest revision is 2025-06-18, and which leaves where it is answered in another one.
+#[test]
+fn a_python_sdk_of_june_2025() {
+    let (repositories, served) = (Repositories::new(), Served::start(&[]));
+    let transports =
+        [("stdio", json!({ "command": stdio_server() })), ("http", json!({ "url": served.at("/mcp") }))];
+    for (transport, mut task) in transports {
+        task["transport"] = Value::from(transport);
+        repositories.describe(&mut task, &project("sdk-of-june"));
+        let mut command = Python::SdkOfJune2025.script("sdk1.py");
+        command.arg(task.to_string());
+        let what = format!("a Python client of June 2025 over {transport}");
+        let seen = seen(&what, command);
+        assert_eq!(seen["hello"]["protocolVersion"], "2025-06-18", "{what}");
+        lists(&what, &seen);
+        calls(&what, &seen);
+        works(&what, &seen);
+    }
 }
 
 /// The SDKs hold every answer against the tool's output schema, and replace it by a complaint of their own if it does not fit.

@@ -23,6 +23,7 @@ const PYTHON_MIN: (u32, u32) = (3, 11);
 pub(super) enum Python {
     Sdk1,
     Sdk2,
+    SdkOfJune2025,
     Schemathesis,
 }
 
@@ -31,6 +32,7 @@ impl Python {
         match self {
             Self::Sdk1 => "sdk-1",
             Self::Sdk2 => "sdk-2",
+            Self::SdkOfJune2025 => "sdk-of-june-2025",
             Self::Schemathesis => "schemathesis",
         }
     }

@@ -71,15 +71,11 @@ pub(super) async fn data_directory(home: &Path) -> PathBuf {
 
 /// The processes that parse for a server; its threads start them.
 pub(crate) fn parsers_of(server: i32) -> Vec<i32> {
-    workers_of(server, "parser")
-}
-
-/// The processes of one hidden mode of a server's.
-pub(crate) fn workers_of(server: i32, mode: &str) -> Vec<i32> {
     let own = server.to_string();
     let is_own = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(')').next().unwrap_or_default().split(' ').nth(2) == Some(&own) && argument(*pid) == mode
+        stat.rsplit(')').next().unwrap_or_default().split(' ').nth(2) == Some(&own)
+            && argument(*pid) == "parser"
     };
     let all = std::fs::read_dir("/proc").unwrap().flatten();
     all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_own).collect()

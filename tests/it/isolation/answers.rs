@@ -79,8 +79,27 @@ fn told(answer: &Value, sent: &[&Value]) -> String {
             text = text.replace(form, "SENT");
         }
     }
-    // Names of records are hashes of what they say.
-    regex::Regex::new("[0-9a-f]{40}").unwrap().replace_all(&text, "HASH").into_owned()
+    // Names of records are hashes of what they say, sums of files of when they were built.
+    regex::Regex::new("[0-9a-f]{40,64}").unwrap().replace_all(&text, "HASH").into_owned()
+}
+
+/// An answer to a question without what the likeness of two texts decides: what is scored and shown, and in which order. One
+/// token is likelier than another to what the model makes of one's own files.
+fn without_likeness(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| {
+                !["score", "similarity_score", "confidence", "content", "next"].contains(&name.as_str())
+                    && !name.starts_with("snippet")
+            });
+            fields.values_mut().for_each(without_likeness);
+        }
+        Value::Array(items) => {
+            items.iter_mut().for_each(without_likeness);
+            items.sort_by_key(Value::to_string);
+        }
+        _ => {}
+    }
 }
 
 impl Two {
@@ -165,13 +184,21 @@ impl Two {
             if matches!(field, "id" | "hit") {
                 arguments.retain(|name, _| name == field || name == "project_id");
             }
-            let (status, body) = self.served.call(Some(key), tool, Value::Object(arguments)).await;
+            let (status, mut body) = self.served.call(Some(key), tool, Value::Object(arguments)).await;
             // What was sent may come back in part, so its token is taken out; what else is told of, the comparison shows.
-            let text = told(&body, &echoes(value).iter().chain([value]).collect::<Vec<_>>());
-            (status, text.replace(&self.theirs.token, "TOKEN").replace(NOBODYS, "TOKEN"))
+            let sent = echoes(value);
+            let text = |body: &Value| {
+                let text = told(body, &sent.iter().chain([value]).collect::<Vec<_>>());
+                text.replace(&self.theirs.token, "TOKEN").replace(NOBODYS, "TOKEN")
+            };
+            let whole = text(&body);
+            if field == "query" {
+                without_likeness(&mut body);
+            }
+            (whole, (status, text(&body)))
         };
-        let (one, other) = (answer(&value).await, answer(&absent).await);
-        if let Some(told) = self.tells(&one.1) {
+        let ((whole, one), (_, other)) = (answer(&value).await, answer(&absent).await);
+        if let Some(told) = self.tells(&whole) {
             return Some(format!("{tool} {{{field}: {value}}}: {told}"));
         }
         (one != other).then(|| {

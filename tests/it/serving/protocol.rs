@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::fixtures::{tools, until, waiting};
 use super::{Served, Session, answer, keyed, message, messages};
 use crate::harness::http;
+use crate::surfaces::REVISIONS;
 
 async fn with_fixtures() -> Served {
     Served::with_tools(tools(), |_| {}).await
@@ -351,9 +352,7 @@ fn older_hello(version: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn older_clients_work_over_sse_in_their_own_version() {
     let served = with_fixtures().await;
-    for (offered, answered) in
-        [("2024-11-05", "2024-11-05"), ("2025-03-26", "2025-03-26"), ("2099-01-01", "2025-11-25")]
-    {
+    for (offered, answered) in REVISIONS {
         let mut stream = Stream::open(&served, None).await;
         let hello = stream.ask(older_hello(offered)).await;
         assert_eq!(hello["result"]["protocolVersion"], answered);
@@ -363,6 +362,35 @@ async fn older_clients_work_over_sse_in_their_own_version() {
         );
         let echoed = stream.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "echoes", "arguments": { "b": 2 } } })).await;
         assert_eq!(echoed["result"]["structuredContent"]["result"], json!({ "b": 2 }));
+    }
+    served.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_of_every_revision_work_over_streamable_http() {
+    let served = with_fixtures().await;
+    for (offered, answered) in REVISIONS {
+        let post = |body: &Value| {
+            http().post(served.at("/mcp")).header("accept", "application/json, text/event-stream").json(body)
+        };
+        let opened = post(&older_hello(offered)).send().await.unwrap();
+        let session = opened.headers()["mcp-session-id"].to_str().unwrap().to_owned();
+        let hello = message(opened).await;
+        assert_eq!(hello["result"]["protocolVersion"], answered, "offered {offered}");
+        let send = |body: Value| {
+            let request = post(&body).header("mcp-session-id", &session);
+            // The first revision knows no such header.
+            if answered == "2024-11-05" { request } else { request.header("mcp-protocol-version", answered) }
+        };
+        let ready = send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        assert_eq!(ready.send().await.unwrap().status(), 202, "{offered}");
+        let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "echoes", "arguments": { "b": 2 } } });
+        let echoed = message(send(call).send().await.unwrap()).await;
+        assert_eq!(echoed["result"]["structuredContent"]["result"], json!({ "b": 2 }), "{offered}");
+        let unknown = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/list" });
+        let refused = post(&unknown).header("mcp-session-id", &session);
+        let refused = refused.header("mcp-protocol-version", "2099-01-01").send().await.unwrap();
+        assert_eq!(refused.status(), 400, "a revision that there is not");
     }
     served.stop().await;
 }

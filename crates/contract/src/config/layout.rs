@@ -40,6 +40,12 @@ impl Layout {
         self.home.join("config.toml")
     }
 
+    /// A file for each address that a server of this data directory has now.
+    #[must_use]
+    pub fn serving(&self) -> PathBuf {
+        self.home.join("serving")
+    }
+
     /// Downloaded archives, kept so that a repair needs no network.
     #[must_use]
     pub fn downloads(&self) -> PathBuf {

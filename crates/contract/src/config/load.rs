@@ -50,7 +50,7 @@ pub fn load(overrides: &Overrides) -> Result<(Config, Layout), ConfigError> {
         None => layout.config_file(),
     };
     require_readable(&file)?;
-    let config: Config = layered(&file, overrides).extract().map_err(|e| ConfigError(explain(e)))?;
+    let config: Config = layered(&file, overrides).extract().map_err(|e| ConfigError(explain(e, &file)))?;
     Ok((config, layout))
 }
 
@@ -89,7 +89,7 @@ fn layered(file: &Path, overrides: &Overrides) -> Figment {
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) fn over_defaults(text: &str) -> Result<Config, ConfigError> {
     let figment = Figment::new().merge(Toml::string(DEFAULTS)).merge(Toml::string(text));
-    figment.extract().map_err(|error| ConfigError(explain(error)))
+    figment.extract().map_err(|error| ConfigError(explain(error, Path::new("config.toml"))))
 }
 
 /// Whether the terminal says that it cannot move its cursor (`TERM=dumb`).
@@ -126,9 +126,59 @@ pub fn is_set(name: &str) -> bool {
 }
 
 /// One line an error: which setting, what is wrong with it, where it came from.
-fn explain(errors: figment::Error) -> String {
-    let lines: Vec<String> = errors.into_iter().map(|e| e.to_string()).collect();
+fn explain(errors: figment::Error, file: &Path) -> String {
+    let lines: Vec<String> = errors.into_iter().map(|error| explain_one(&error, file)).collect();
     format!("configuration: {}", lines.join("; "))
+}
+
+fn explain_one(error: &figment::Error, file: &Path) -> String {
+    let key = error.path.join(".");
+    let from = match error.metadata.as_ref().map(|metadata| (&metadata.source, &metadata.name)) {
+        Some((Some(figment::Source::File(path)), _)) => format!("in {}", path.display()),
+        Some((_, name)) if name.to_lowercase().contains("environment") => "in the environment".to_owned(),
+        // What a flag says stands in no file; a text that cannot be parsed names none either.
+        Some((Some(figment::Source::Code(_)), _)) => "given with --set or a flag".to_owned(),
+        _ => format!("in {}", file.display()),
+    };
+    match &error.kind {
+        figment::error::Kind::UnknownField(found, known) => {
+            let unknown = match error.path.split_last() {
+                Some((last, _)) if last == found => key,
+                Some(_) => format!("{key}.{found}"),
+                None => found.clone(),
+            };
+            let section = unknown.rsplit_once('.').map(|(section, _)| format!("{section}."));
+            let section = section.unwrap_or_default();
+            let nearest = known
+                .iter()
+                .map(|name| (distance(found, name), *name))
+                .min()
+                .filter(|(distance, _)| *distance <= found.chars().count().div_ceil(2));
+            match nearest {
+                Some((_, name)) => {
+                    format!("unknown setting `{unknown}` {from}; did you mean `{section}{name}`?")
+                }
+                None => format!("unknown setting `{unknown}` {from}"),
+            }
+        }
+        kind if key.is_empty() => format!("{kind} ({from})"),
+        kind => format!("`{key}`: {kind} ({from})"),
+    }
+}
+
+/// How many letters must be put in, taken out or changed to make one word of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let other: Vec<char> = other.chars().collect();
+    let mut row: Vec<usize> = (0..=other.len()).collect();
+    for (at, letter) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
+        for (column, expected) in other.iter().enumerate() {
+            let changed = diagonal + usize::from(letter != *expected);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.len()]
 }
 
 #[cfg(test)]
@@ -164,7 +214,7 @@ mod tests {
         assert_eq!(layered(&file, &Overrides::default()).extract::<Config>().unwrap().server.port, 1);
 
         std::fs::write(&file, "[server]\nprot = 1\n").unwrap();
-        let message = explain(layered(&file, &Overrides::default()).extract::<Config>().unwrap_err());
+        let message = explain(layered(&file, &Overrides::default()).extract::<Config>().unwrap_err(), &file);
         assert!(message.contains("prot"), "{message}");
     }
 }

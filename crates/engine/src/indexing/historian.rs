@@ -95,7 +95,7 @@ pub(super) struct Historian(By);
 enum By {
     Process(Option<Worker>),
     /// This process itself, for repositories that are one's own.
-    Here(Option<History>),
+    Here(Box<Option<History>>),
 }
 
 /// Until when an answer is waited for.
@@ -135,7 +135,7 @@ impl Historian {
                     Failed::Because("the process that reads it does not start".to_owned())
                 })?))
             }
-            Parsing::Here => By::Here(None),
+            Parsing::Here => By::Here(Box::new(None)),
         });
         match historian.ask(&Request::Open(opening.clone()), ANSWER_BYTES_MAX, until)? {
             Answer::Opened(Ok(())) => Ok(historian),

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::lease::{ClaimedJob, Unfinished, lease_lost};
 use super::progress::{Progress, ProgressSender};
-use super::run::{POLL, RunningJob, Until, WhenStopped, cancelled, public};
+use super::run::{POLL, RunningJob, Until, WhenStopped, cancelled, fate, public};
 use contract::{ErrorCode, Fault};
 use platform::room::is_short;
 use store::{Heartbeat, Outcome, is_full, is_passing};
@@ -272,10 +272,16 @@ async fn conclude(mut claimed: ClaimedJob, until: Until<'_>, ended: Ended) -> Le
     match result {
         Err(fault) if stops => {
             // Once, and no longer: nobody waits.
-            if let Err(unwritten) = claimed.give_back(Unfinished::Stopped).await {
-                not_given_back(&unwritten);
+            match claimed.give_back(Unfinished::Stopped).await {
+                Err(unwritten) => {
+                    not_given_back(&unwritten);
+                    Left::Over(Err(fault))
+                }
+                Ok(()) if fault.code == ErrorCode::Cancelled => {
+                    Left::Over(Err(fate(claimed.store(), &claimed.job.id).await.unwrap_or(fault)))
+                }
+                Ok(()) => Left::Over(Err(fault)),
             }
-            Left::Over(Err(fault))
         }
         Ok(value) => match end(claimed, until, &Outcome::Succeeded(value.clone())).await {
             Ok(()) => Left::Over(Ok(value)),

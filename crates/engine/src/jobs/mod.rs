@@ -3,10 +3,12 @@
 mod attempt;
 mod lease;
 mod progress;
+mod queued;
 mod run;
 
 pub use lease::{ClaimedJob, LeaseSettings};
-pub use progress::{Phase, Progress, ProgressSender};
+pub use progress::{Phase, Progress, ProgressSender, WaitsFor};
+pub use queued::{folder_name, waiting, waits_for};
 pub use run::{
     Finished, RunningJob, Until, WhenStopped, enqueue, enqueue_if_due, run_now, run_or_attach, see_through,
     work_once,

@@ -71,9 +71,60 @@ pub struct Progress {
     /// Seconds until the last vector, at the pace so far; once there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
+    /// Which run goes first, while this one is queued behind another of its project.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits_for: Option<WaitsFor>,
+}
+
+/// The run that a queued one waits for: a project has one writer at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitsFor {
+    /// The job's id.
+    pub job_id: String,
+    /// The name of its repository; absent where it is about none, such as a run over the project's vectors.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repository: Option<String>,
+    /// What it is doing.
+    pub phase: Phase,
+    /// How much of that is done, 0 to 100, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percent: Option<u64>,
+}
+
+impl WaitsFor {
+    /// The reason to wait, for people: `queued behind the embedding of shop (38 %)`.
+    #[must_use]
+    pub fn sentence(&self) -> String {
+        let of = match &self.repository {
+            Some(name) => format!(" of {}", contract::visible_line(name)),
+            None => " of this project".to_owned(),
+        };
+        let what = match self.phase {
+            Phase::Queued => "the queued run",
+            Phase::Walk => "the search for files",
+            Phase::Files => "the reading",
+            Phase::History => "the git history",
+            Phase::Embed => "the embedding",
+            Phase::Finish => "the last steps",
+        };
+        let percent = self.percent.map(|percent| format!(" ({percent} %)")).unwrap_or_default();
+        format!("queued behind {what}{of}{percent}")
+    }
 }
 
 impl Progress {
+    /// How much of the phase is done, 0 to 100, where that is known.
+    #[must_use]
+    pub fn percent(&self) -> Option<u64> {
+        let (done, total) = match self.phase {
+            Phase::Files => (self.files_done, self.files_total?),
+            Phase::Embed => (self.vectors_done, self.vectors_total?),
+            _ => return None,
+        };
+        (done.min(total) * 100).checked_div(total)
+    }
+
     /// As it is stored with the job.
     #[must_use]
     pub fn to_value(&self) -> Value {
@@ -145,6 +196,26 @@ mod tests {
         sender.moved_ms.store(0, Ordering::Release);
         sender.update(|progress| progress.files_done = 1);
         assert!(sender.still_for() < hour);
+    }
+
+    #[test]
+    fn a_reason_to_wait_names_the_repository_and_how_far_it_is() {
+        let ahead = Progress {
+            phase: Phase::Embed,
+            vectors_done: 38,
+            vectors_total: Some(100),
+            ..Progress::default()
+        };
+        let mut waits = WaitsFor {
+            job_id: "j".into(),
+            repository: Some("shop".into()),
+            phase: ahead.phase,
+            percent: ahead.percent(),
+        };
+        assert_eq!(waits.sentence(), "queued behind the embedding of shop (38 %)");
+        (waits.repository, waits.phase, waits.percent) = (None, Phase::Walk, None);
+        assert_eq!(waits.sentence(), "queued behind the search for files of this project");
+        assert_eq!(Progress { vectors_total: Some(0), ..ahead }.percent(), None);
     }
 
     #[test]

@@ -8,7 +8,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::attempt::{Left, carry_out, carry_out_once};
 use super::lease::{ClaimedJob, LeaseSettings, in_time};
-use super::progress::{Progress, ProgressSender};
+use super::progress::{Phase, Progress, ProgressSender};
+use super::queued::waits_for;
 use contract::{ErrorCode, Fault};
 use store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Store, is_passing};
 
@@ -156,12 +157,13 @@ where
     R: Future<Output = Result<Value, Fault>> + Send,
 {
     let (id, attached, wanted) = (asked.job.id, asked.attached, asked.job.request);
-    let mut seen = Progress::default();
+    let mut seen: Option<Progress> = None;
     let mut tolerance = Tolerance { since: None, max: settings.away_max };
     let mut losses = 0;
     loop {
-        if until.stop().is_some() {
-            return Err(cancelled());
+        if let Some(when_stopped) = until.stop() {
+            let job = in_time(settings.lease, look(store, &id)).await?;
+            return Err(left(store, &job, attached, when_stopped).await?);
         }
         let claim = ClaimedJob::try_claim(store, Claim::Id(&id), worker, settings);
         // A claim that was made and got no answer runs out like any other.
@@ -185,10 +187,15 @@ where
         if let Some(waits) = until.elsewhere {
             waits();
         }
-        let progress = job.progress.as_ref().map(Progress::from_value).unwrap_or_default();
-        if progress != seen {
+        let mut progress = job.progress.as_ref().map(Progress::from_value).unwrap_or_default();
+        if job.state == JobState::Queued {
+            progress.phase = Phase::Queued;
+            let ahead = tolerance.judge(in_time(settings.lease, waits_for(store, &job)).await)?;
+            progress.waits_for = ahead.flatten();
+        }
+        if seen.as_ref() != Some(&progress) {
             on_progress(&progress);
-            seen = progress;
+            seen = Some(progress);
         }
         tokio::select! {
             () = until.stopped() => {
@@ -206,13 +213,47 @@ async fn left(store: &Store, job: &Job, attached: bool, when_stopped: WhenStoppe
         let mut door = store.control().await?;
         store::jobs::request_cancel(&mut door, &job.id).await?;
         door.commit().await?;
-        return Ok(Fault::new(ErrorCode::Cancelled, "The run was cancelled before it began."));
     }
-    Ok(Fault::new(
-        ErrorCode::Cancelled,
-        "The wait was cancelled; the run itself goes on where it was started.",
-    )
-    .with_hint("`index_status` shows how far it is; ask for the run again to wait for it."))
+    fate(store, &job.id).await
+}
+
+/// What became of a job that is no longer waited for, as its entry in the queue says and not as it was meant.
+pub(super) async fn fate(store: &Store, id: &str) -> Result<Fault, Fault> {
+    let mut door = store.control_read().await?;
+    let job = store::jobs::get(&mut door, id).await?;
+    door.commit().await?;
+    let Some(job) = job else { return Ok(cancelled()) };
+    let told = |message: String, hint: &str| Ok(Fault::new(ErrorCode::Cancelled, message).with_hint(hint));
+    let stays = "committed work stays searchable";
+    match job.state {
+        JobState::Cancelled if job.started_ms.is_none() => told(
+            "The run was cancelled before it began: nothing of it was done.".to_owned(),
+            "Ask for the run again.",
+        ),
+        JobState::Cancelled => Ok(cancelled()),
+        JobState::Running if job.cancel_requested => told(
+            format!("The run is being cancelled where it is under way; {stays}."),
+            "`index_status` shows when it has stopped.",
+        ),
+        JobState::Running => told(
+            "The wait was cancelled; the run itself goes on in the process that has it.".to_owned(),
+            "`index_status` shows how far it is; ask for the run again to wait for it.",
+        ),
+        JobState::Queued => {
+            let reason = waits_for(store, &job).await?.map(|ahead| format!(", {}", ahead.sentence()));
+            told(
+                format!(
+                    "The wait was cancelled; the run stays in the queue{}, and {stays}.",
+                    reason.unwrap_or_default()
+                ),
+                "A server takes it up by itself, and so does the next call that asks for the same run.",
+            )
+        }
+        JobState::Succeeded | JobState::Failed => told(
+            format!("The wait was cancelled; the run ended meanwhile: {}.", job.state.as_str()),
+            "`index_status` shows what it did.",
+        ),
+    }
 }
 
 /// Takes the oldest free job of `kind`, if there is one, and sees it through; true when there was one. This

@@ -12,6 +12,7 @@ use contract::{ErrorCode, Fault, ProjectId};
 use super::lost_jobs::LOST;
 pub(crate) use super::lost_jobs::take_away;
 pub use super::lost_jobs::{give_up, requeue_expired};
+pub use super::queued_jobs::{ahead, live_subjects};
 
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
@@ -150,7 +151,7 @@ pub enum Outcome {
     Cancelled,
 }
 
-const COLUMNS: &str = "id, project_id, kind, subject, state, request::text, progress::text, result::text, error::text, \
+pub(super) const COLUMNS: &str = "id, project_id, kind, subject, state, request::text, progress::text, result::text, error::text, \
     attempt, fence, worker, cancel_requested, (extract(epoch FROM created_at) * 1000)::int8, \
     (extract(epoch FROM started_at) * 1000)::int8, (extract(epoch FROM finished_at) * 1000)::int8, \
     note";
@@ -457,7 +458,7 @@ fn millis(lease_ms: u64) -> f64 {
     }
 }
 
-fn decode(row: &Row) -> Result<Job, Fault> {
+pub(super) fn decode(row: &Row) -> Result<Job, Fault> {
     let json = |at: usize| -> Result<Option<Value>, Fault> {
         let text: Option<String> = row.try_get(at)?;
         Ok(text.and_then(|text| serde_json::from_str(&text).ok()))

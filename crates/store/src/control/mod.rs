@@ -7,3 +7,4 @@ mod lost_jobs;
 pub mod mcp_sessions;
 pub mod modules;
 pub mod projects;
+mod queued_jobs;

@@ -77,20 +77,34 @@ fn found(row: &Row, id: &ProjectId, decided_by: DecidedBy) -> Result<(Project, i
 /// Storage faults.
 pub async fn list(door: &mut ControlTx) -> Result<Vec<ProjectSummary>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM pairofcleats.projects WHERE state = 'ready' ORDER BY id");
-    let rows = door.tx.all(sql(text)).await?;
-    rows.iter()
-        .map(|row| {
-            Ok(ProjectSummary {
-                id: ProjectId::parse(row.try_get(0)?)?,
-                role_name: row.try_get(1)?,
-                model: model(row)?,
-                search_version: row.try_get(6)?,
-                schema_name: row.try_get(7)?,
-                created_ms: row.try_get(8)?,
-                updated_ms: row.try_get(9)?,
-            })
-        })
-        .collect()
+    door.tx.all(sql(text)).await?.iter().map(summary).collect()
+}
+
+/// All workspaces: first those of which a job was about one of `subjects`, then the others, the last written first.
+///
+/// # Errors
+/// Storage faults.
+pub async fn list_for_subjects(
+    door: &mut ControlTx,
+    subjects: &[String],
+) -> Result<Vec<ProjectSummary>, Fault> {
+    let text = format!(
+        "SELECT {COLUMNS} FROM pairofcleats.projects p WHERE state = 'ready' ORDER BY EXISTS \
+         (SELECT 1 FROM pairofcleats.jobs j WHERE j.project_id = p.id AND j.subject = ANY($1)) DESC, updated_at DESC, id"
+    );
+    door.tx.all(sql(text).bind(subjects.to_vec())).await?.iter().map(summary).collect()
+}
+
+fn summary(row: &Row) -> Result<ProjectSummary, Fault> {
+    Ok(ProjectSummary {
+        id: ProjectId::parse(row.try_get(0)?)?,
+        role_name: row.try_get(1)?,
+        model: model(row)?,
+        search_version: row.try_get(6)?,
+        schema_name: row.try_get(7)?,
+        created_ms: row.try_get(8)?,
+        updated_ms: row.try_get(9)?,
+    })
 }
 
 /// `ready` or `deleting`; None where there is no such workspace.

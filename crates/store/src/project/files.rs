@@ -177,7 +177,7 @@ pub async fn alike(
     );
     let query = sql(text).bind(repository_ids).bind(name).bind(length - slack);
     let rows = tx.tx.all(query.bind(length.saturating_add(slack)).bind(limit)).await?;
-    rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
+    rows.iter().map(|row| row.try_get(0)).collect()
 }
 
 /// Notes a new modification time of files whose content did not change; the two lists are parallel.
