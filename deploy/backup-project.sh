@@ -1,7 +1,8 @@
 #!/bin/sh
-# Saves one project: its schema, and its rows in the control schema. Nothing is stopped; the dump is of one moment.
+# Backs up one project: its schema, and its rows in the control schema. The server keeps running; each dump is a
+# consistent snapshot.
 #
-#   backup-project.sh PROJECT FOLDER        The database is the one of PGHOST, PGPORT, PGUSER, PGDATABASE, PGPASSFILE.
+#   backup-project.sh PROJECT FOLDER        The database is set by PGHOST, PGPORT, PGUSER, PGDATABASE and PGPASSFILE.
 set -eu
 [ $# -eq 2 ] || { echo "usage: backup-project.sh PROJECT FOLDER" >&2; exit 2; }
 project=$1 folder=$2
@@ -16,7 +17,8 @@ SQL
 
 pg_dump --format=custom --no-owner --schema="\"$schema\"" --file="$folder/schema.unfinished"
 
-# The role first: the schema's privileges name it. The rows last: a project without its row does not exist.
+# restore-project.sh creates the role first, because the schema's privileges refer to it, and the rows last, because
+# without its row a project does not exist.
 psql -XAtq -v ON_ERROR_STOP=1 -v id="$project" > "$folder/role.unfinished" <<'SQL'
 SELECT format('SELECT %L FROM (SELECT 1) one WHERE NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = %L) \gexec',
               format('CREATE ROLE %I NOLOGIN', role_name), role_name)
