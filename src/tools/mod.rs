@@ -8,6 +8,7 @@
 pub(crate) mod fuzzing;
 
 mod list;
+mod project_id_arg;
 mod spec;
 
 mod call;

@@ -6,47 +6,11 @@ mod planted;
 mod privileges;
 mod together;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{Repository, app, app_with, call, project, result};
+use crate::working::Subject;
 use pairofcleats::tools::LIST;
-
-/// Arguments for each tool that would show another project's data if anything could.
-fn arguments(tool: &str, project: &str, repository: &str, finding: &str) -> Option<Value> {
-    Some(match tool {
-        "search" => json!({ "query": "canary", "project_id": project, "output": "full", "top": 50 }),
-        "search_code" => json!({ "query": "canary", "project_id": project, "limit": 50 }),
-        "show_file" => json!({ "path": "canary.py", "project_id": project }),
-        "index_repository" => json!({ "repo_path": repository, "project_id": project }),
-        "build_index" | "index_build" => json!({ "repoPath": repository, "project_id": project }),
-        "index_status" | "check_status" => json!({ "project_id": project }),
-        "workspace_status" | "config_status" => json!({ "project_id": project }),
-        "build_sqlite_index" | "compact_sqlite_index" => json!({ "project_id": project }),
-        "report_artifacts" => json!({ "project_id": project, "repoPath": repository }),
-        "cache_gc" => json!({ "project_id": project, "maxAgeDays": 0, "dryRun": true }),
-        "clean_artifacts" => json!({ "project_id": project, "all": true, "dryRun": true }),
-        "triage_ingest" => {
-            json!({ "source": "manual", "payload": [{ "title": "canary" }], "project_id": project })
-        }
-        "download_dictionaries" => json!({ "lang": "", "dir": dictionaries(), "project_id": project }),
-        "download_extensions" | "verify_extensions" => json!({ "provider": "pgvector" }),
-        "bootstrap" => {
-            json!({ "project_id": project, "repoPath": repository, "skipInstall": true, "skipDicts": true })
-        }
-        "download_models" => json!({ "project_id": project }),
-        "triage_decision" => json!({ "finding": finding, "status": "fix", "project_id": project }),
-        "triage_context_pack" => json!({ "recordId": finding, "project_id": project }),
-        _ => return None,
-    })
-}
-
-/// A folder of nobody's.
-fn dictionaries() -> String {
-    format!("{}/isolated-words-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
-}
-
-/// The tools this test does not cover; it stays empty.
-const UNCOVERED: &[&str] = &[];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_tool_shows_another_projects_data() {
@@ -69,12 +33,11 @@ async fn no_tool_shows_another_projects_data() {
     let decided =
         json!({ "finding": finding, "status": "fix", "justification": "yellow", "project_id": theirs });
     result(&app, "triage_decision", decided).await;
+    let root = our_repository.root();
+    let subject =
+        Subject { project: &ours, root: &root, file: "canary.py", word: "canary", finding: &finding };
     for tool in LIST {
-        let Some(arguments) = arguments(tool.name, &ours, &our_repository.root(), &finding) else {
-            assert!(UNCOVERED.contains(&tool.name), "{} has no isolation test", tool.name);
-            continue;
-        };
-        let text = call(&app, tool.name, arguments).await.to_string();
+        let text = call(&app, tool.name, subject.arguments(tool.name)).await.to_string();
         assert!(!text.contains("theirs"), "{} shows the other project: {text}", tool.name);
         assert!(!text.contains("yellow"), "{} shows the other project: {text}", tool.name);
         assert!(!text.contains(&their_repository.root()), "{} shows the other project: {text}", tool.name);

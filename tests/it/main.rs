@@ -51,3 +51,4 @@ mod triage;
 mod trusting;
 mod upkeep;
 mod workflow;
+mod working;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking, index_job};
 use crate::tools::index::job;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::config::Enabled;
@@ -41,8 +42,7 @@ struct Input {
     repo_path: Option<String>,
     /// Project to index into; omitted: the default workspace.
     #[serde(rename = "project_id")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
     /// Leave runtime files alone.
     #[serde(default)]
     skip_install: bool,
@@ -154,7 +154,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     steps.push(timed(&call, "sqlite", without, sqlite(&call, project_id)).await);
     Ok(Output {
         complete: steps.iter().all(|step| step.state != State::Failed),
-        project_id: input.project_id.filter(|id| id != "default"),
+        project_id: input.project_id.map(String::from).filter(|id| id != "default"),
         steps,
     })
 }

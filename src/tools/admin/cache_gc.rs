@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::reclaim::{self, Output};
 use crate::app::{Bulkhead, upkeep_job};
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
@@ -42,8 +43,7 @@ struct Input {
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
     /// true: say what would go, change nothing.
     dry_run: Option<bool>,
     /// The project's files may take so many bytes; the oldest go.

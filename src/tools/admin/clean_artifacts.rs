@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::reclaim::{self, Output};
 use crate::app::{Bulkhead, upkeep_job};
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::all;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -40,8 +41,7 @@ struct Input {
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
     /// true: all repositories of the project.
     all: Option<bool>,
     /// true: say what would go, change nothing.

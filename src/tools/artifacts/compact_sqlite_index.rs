@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::build_sqlite_index::Mode;
 use super::place::Place;
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
@@ -36,8 +37,7 @@ struct Input {
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
     /// The file that was made with this mode; default all.
     mode: Option<Mode>,
     /// Another file: its name in the project's folder; the operator may give a path.

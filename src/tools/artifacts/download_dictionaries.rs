@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::given::{Addresses, base, in_person, path, progress};
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -39,8 +40,7 @@ struct Input {
     repo_path: Option<String>,
     /// Project that `outdated` tells of; omitted: the default workspace.
     #[serde(rename = "project_id")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
     /// Built-in lists, commas between them; default `en`, or none where url is given.
     #[schemars(length(max = 200))]
     lang: Option<String>,

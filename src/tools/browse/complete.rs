@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
 use contract::Fault;
@@ -39,8 +40,7 @@ struct Input {
     #[schemars(length(max = 4096))]
     repository: Option<String>,
     /// Project; omitted: that of the session, else the default workspace.
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]

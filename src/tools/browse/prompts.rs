@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::Fault;
@@ -80,8 +81,7 @@ struct FindCode {
     #[schemars(length(min = 1, max = 4096))]
     repository: Option<String>,
     /// Project; omitted: that of the session.
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project: Option<String>,
+    project: Option<ProjectIdArg>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -94,8 +94,7 @@ struct ExplainCode {
     #[schemars(length(min = 1, max = 4096))]
     repository: Option<String>,
     /// Project; omitted: that of the session.
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project: Option<String>,
+    project: Option<ProjectIdArg>,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -105,8 +104,7 @@ struct Onboard {
     #[schemars(length(min = 1, max = 4096))]
     repository: String,
     /// Project; omitted: that of the session.
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project: Option<String>,
+    project: Option<ProjectIdArg>,
 }
 
 /// How every prompt ends.
@@ -183,7 +181,8 @@ mod tests {
 
     #[tokio::test]
     async fn prompts_are_short_and_name_tools_that_exist() {
-        let (repository, project) = (Some("shop".to_owned()), Some("client-a".to_owned()));
+        let repository = Some("shop".to_owned());
+        let project: Option<ProjectIdArg> = serde_json::from_value(Value::from("client-a")).unwrap();
         let texts = [
             FindCode { question: "Q".into(), repository: repository.clone(), project: project.clone() }
                 .render()

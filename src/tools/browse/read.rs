@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::media::media_type;
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::search::show_file::{self, Within};
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
@@ -35,8 +36,7 @@ struct Input {
     #[schemars(length(min = 1, max = 4096))]
     path: String,
     /// Project; omitted: that of the session, else the default workspace.
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
 }
 
 /// A whole file.

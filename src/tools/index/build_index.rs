@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use super::job::{self, Finished, Searchable, Wanted};
 use crate::app::Bulkhead;
 use crate::tools::artifacts::download_models::require_known;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
@@ -59,8 +60,7 @@ struct Input {
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
     /// Default true. false: every file is read again; vectors of unchanged text stay.
     incremental: Option<bool>,
     /// Default true. `words`: until words are searchable, vectors follow; false: answer at once with the job's id.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::job::{self, Wanted};
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::Fault;
@@ -32,8 +33,7 @@ struct Input {
     #[schemars(length(min = 1, max = 4096))]
     repo_path: String,
     /// Project; omitted: the default workspace.
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

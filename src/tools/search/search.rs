@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::ask::ask;
 use super::portable;
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::standing::{Named, searched};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -69,8 +70,7 @@ pub(super) struct Input {
     pub(super) repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    pub(super) project_id: Option<String>,
+    pub(super) project_id: Option<ProjectIdArg>,
     /// code; prose (documents, comments); extracted-prose (comments); records; both (default: code, prose); all.
     mode: Option<Mode>,
     /// postgres (default); the file of `build_sqlite_index`: sqlite, sqlite-fts (words).

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::ask::ask;
 use super::search::budget;
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::standing::{Named, searched};
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
@@ -42,8 +43,7 @@ struct Input {
     #[schemars(length(min = 1, max = 8192))]
     query: String,
     /// Project to search; null or omitted: the default workspace.
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
     /// As `repoPath` of `search`.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,

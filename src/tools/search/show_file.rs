@@ -11,6 +11,7 @@ use super::place::{Given, Place};
 use super::search::budget;
 use super::shown::suggest;
 use crate::app::{Bulkhead, blocking};
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::repository::repository;
 use crate::tools::spec::typed;
 use crate::tools::standing::{EVERYTHING, preferred};
@@ -65,8 +66,7 @@ struct Input {
     repo: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
     /// First line, 1-based; default 1.
     #[schemars(range(min = 1))]
     start_line: Option<usize>,

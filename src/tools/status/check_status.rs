@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault, TOOLING_VERSION};
@@ -28,8 +29,7 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
 #[serde(deny_unknown_fields)]
 struct Input {
     /// Project; omitted: the default workspace.
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::texts::refresh;
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{Fault, Warning};
@@ -54,8 +55,7 @@ struct Input {
     meta: Option<Map<String, Value>>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::report;
 use super::texts::refresh;
 use crate::app::Bulkhead;
+use crate::tools::project_id_arg::ProjectIdArg;
 use crate::tools::spec::typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
@@ -54,8 +55,7 @@ struct Input {
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
-    #[schemars(length(min = 1, max = 50), regex(pattern = r"^[a-z0-9]+(-[a-z0-9]+)*$"))]
-    project_id: Option<String>,
+    project_id: Option<ProjectIdArg>,
     /// Holds for all items: service, env, team, owner, repo, exposure, fields of your own.
     meta: Option<Map<String, Value>>,
     /// Make the records searchable now; default true. Else the next ingestion or decision does.

@@ -8,6 +8,7 @@ use tenancy::Scope;
 use super::planted::{Two, key};
 use crate::harness::{http, project};
 use crate::serving::{Session, keyed, message};
+use crate::working::Subject;
 
 /// A value of the other tenant's, and one like it that nobody has.
 type Pair = (Value, Value);
@@ -151,26 +152,15 @@ impl Two {
 
     /// Arguments with which the tool works in one's own project.
     fn base(&self, tool: &str) -> Map<String, Value> {
-        let (id, root) = (&self.ours.id, self.ours.root());
-        let base = match tool {
-            "search" | "search_code" => json!({ "query": "common_name" }),
-            "show_file" => json!({ "path": self.ours.file() }),
-            "index_repository" => json!({ "repo_path": root }),
-            "build_index" | "index_build" | "bootstrap" => json!({ "repoPath": root }),
-            "cache_gc" | "clean_artifacts" => json!({ "dryRun": true, "all": true }),
-            "triage_ingest" => json!({ "source": "manual", "payload": [] }),
-            "triage_decision" => json!({ "finding": self.ours.finding, "status": "fix" }),
-            "triage_context_pack" => json!({ "recordId": self.ours.finding }),
-            _ => json!({}),
+        let root = self.ours.root().to_string_lossy().into_owned();
+        let subject = Subject {
+            project: &self.ours.id,
+            root: &root,
+            file: &self.ours.file(),
+            word: "common_name",
+            finding: &self.ours.finding,
         };
-        let mut base = base.as_object().cloned().unwrap();
-        let schema = Value::Object((LIST.iter().find(|known| known.name == tool).unwrap().input)());
-        let takes = |field: &str| schema["properties"].get(field).is_some();
-        base.retain(|field, _| takes(field));
-        if takes("project_id") {
-            base.insert("project_id".to_owned(), json!(id));
-        }
-        base
+        subject.arguments(tool).as_object().cloned().unwrap()
     }
 
     /// Calls a tool with a value of the other's and with one that nobody has: what is wrong with the answers.

@@ -11,6 +11,7 @@ use tenancy::{self, NewKey, Projects, Scope};
 
 use super::{Served, answer, keyed};
 use crate::harness::{Repository, http, project};
+use crate::working::Subject;
 
 /// A key for these projects (none: all) and scopes.
 async fn key(app: &App, projects: &[&str], scopes: &[Scope]) -> (String, String) {
@@ -124,17 +125,14 @@ async fn a_principal_reaches_its_projects_with_its_scopes_and_nothing_else() {
     let everywhere = key(app, &[], &[Scope::Search]).await.1;
 
     let finding = finding_in(&served, &[&ours, &theirs]).await;
-    let arguments = |tool: &str, project: &str| match tool {
-        "search" | "search_code" => json!({ "query": "drawer", "project_id": project }),
-        "show_file" => json!({ "path": "cash.py", "project_id": project }),
-        "index_repository" => json!({ "repo_path": repository.root(), "project_id": project }),
-        "build_index" | "index_build" => json!({ "repoPath": repository.root(), "project_id": project }),
-        "clean_artifacts" => json!({ "project_id": project, "all": true, "dryRun": true }),
-        "triage_ingest" => json!({ "source": "manual", "payload": [], "project_id": project }),
-        "bootstrap" => json!({ "skipTooling": true, "project_id": project }),
-        "triage_decision" => json!({ "finding": finding, "status": "fix", "project_id": project }),
-        "triage_context_pack" => json!({ "recordId": finding, "project_id": project }),
-        _ => json!({ "project_id": project }),
+    let (root, finding) = (repository.root(), finding.as_str().unwrap().to_owned());
+    let arguments = |tool: &str, project: &str| {
+        let subject = Subject { project, root: &root, file: "cash.py", word: "drawer", finding: &finding };
+        match tool {
+            // An index run needs a scope of its own.
+            "bootstrap" => json!({ "skipTooling": true, "project_id": project }),
+            tool => subject.arguments(tool),
+        }
     };
     let keeps = ["config_status", "cache_gc", "clean_artifacts", "bootstrap"];
     let reads = [

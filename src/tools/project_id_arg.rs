@@ -1,0 +1,48 @@
+//! The argument `project_id`, with the rule that its schema states.
+
+use std::borrow::Cow;
+use std::ops::Deref;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+
+use contract::{PROJECT_ID_CHARS_MAX, PROJECT_ID_PATTERN};
+
+/// A project id as a client wrote it. The gate has checked it against the schema; [`contract::ProjectId`] parses it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ProjectIdArg(String);
+
+impl Deref for ProjectIdArg {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<ProjectIdArg> for String {
+    fn from(id: ProjectIdArg) -> Self {
+        id.0
+    }
+}
+
+impl JsonSchema for ProjectIdArg {
+    fn schema_name() -> Cow<'static, str> {
+        "ProjectId".into()
+    }
+
+    // Each tool says in its own words what happens without one, so the rule stands at each field.
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "minLength": 1,
+            "maxLength": PROJECT_ID_CHARS_MAX,
+            "pattern": PROJECT_ID_PATTERN,
+        })
+    }
+}
