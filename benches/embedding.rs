@@ -1,10 +1,10 @@
-//! How fast passages are embedded, against the plain way to run the same model.
+//! How fast passages are embedded, compared with a straightforward way to run the same model.
 //!
 //! `cargo bench --bench embedding` embeds the same chunks of this repository (a) with the product's
 //! embedder and (b) with the f32 graph, padded batches of 32, an attention mask and one session on
 //! all cores, each in a process of its own, and prints chunks per second and the ratio.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that cannot go on stops")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at the first error")]
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -19,7 +19,7 @@ use ort::session::Session;
 use ort::value::TensorRef;
 use tokenizers::pipeline::{EncodeOptions, Override};
 use tokenizers::utils::truncation::TruncationParams;
-use upkeep::assets::{EmbeddingAssets, Wanted, install_for_tests, test_home};
+use upkeep::install::{AssetSelection, EmbeddingAssets, install_for_tests, test_home};
 
 const CHUNKS: usize = 400;
 const CHUNK_CHARS: usize = 850;
@@ -35,12 +35,12 @@ fn main() {
     }
 }
 
-/// Alternates both ways, so that a busy machine is unfair to neither, and takes the best of each.
+/// Runs both implementations alternately, so that other load affects both, and takes the best result of each.
 fn compare() {
     let texts = chunks();
     println!("{} chunks, {} threads", texts.len(), threads());
-    let run = |way: &str| -> f64 {
-        let output = Command::new(std::env::current_exe().unwrap()).arg(way).output().unwrap();
+    let run = |implementation: &str| -> f64 {
+        let output = Command::new(std::env::current_exe().unwrap()).arg(implementation).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
     };
@@ -57,7 +57,7 @@ fn compare() {
     println!("query {:6.1} ms (median of 50 first lines)", median(times).as_secs_f64() * 1e3);
 }
 
-/// Time to embed the first line of a chunk as a question.
+/// The time to embed the first line of a chunk as a query.
 fn query_time(embedder: &OnnxEmbedder, text: &str) -> Duration {
     let start = Instant::now();
     embedder.embed_query(text.lines().next().unwrap_or_default()).unwrap();
@@ -70,7 +70,10 @@ fn median(mut times: Vec<Duration>) -> Duration {
 }
 
 fn assets() -> EmbeddingAssets {
-    install_for_tests(Wanted { postgres: false, embedding: true }, Variant::Auto).unwrap().embedding.unwrap()
+    install_for_tests(AssetSelection { postgres: false, embedding: true }, Variant::Auto)
+        .unwrap()
+        .embedding
+        .unwrap()
 }
 
 fn embedder() -> OnnxEmbedder {
@@ -87,7 +90,7 @@ fn embedder() -> OnnxEmbedder {
 
 fn ours() {
     let (texts, embedder) = (chunks(), embedder());
-    // Loads the sessions: a server does that once.
+    // Load the sessions first, as a server does once.
     embedder.embed_passages(&texts[..threads()], &|| false).unwrap();
     let start = Instant::now();
     let vectors = embedder.embed_passages(&texts, &|| false).unwrap();
@@ -143,7 +146,7 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// The f32 graph with a mask, made from the kept download and kept beside it.
+/// The f32 graph with an attention mask, exported once from the downloaded wheel into the same folder.
 fn masked_graph() -> PathBuf {
     let downloads = test_home().downloads();
     let graph = downloads.join("bench-masked.onnx");
@@ -167,13 +170,13 @@ fn masked_graph() -> PathBuf {
     };
     let calibration =
         Calibration::parse(include_str!("../models/all-minilm-l6-v2.calibration.json")).unwrap();
-    let made = export(&weights, &architecture, &calibration, GraphKind::Fp32Masked).unwrap();
+    let exported = export(&weights, &architecture, &calibration, GraphKind::Fp32Masked).unwrap();
     fs::remove_file(weights).unwrap();
-    fs::write(&graph, made).unwrap();
+    fs::write(&graph, exported).unwrap();
     graph
 }
 
-/// This repository's source in chunks, evenly taken.
+/// Evenly selected chunks of this repository's source code.
 fn chunks() -> Vec<String> {
     let mut files = Vec::new();
     for folder in ["src", "crates", "tests", "benches"] {
@@ -196,7 +199,7 @@ fn rust_files(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Runs of whole lines of about `CHUNK_CHARS` non-blank characters, each under its path.
+/// The chunks of a file: whole lines with about `CHUNK_CHARS` non-blank characters, below a line with the path.
 fn chunks_of(file: &Path) -> Vec<String> {
     let name = file.components().rev().take(3).map(|part| part.as_os_str().to_string_lossy());
     let header = name.collect::<Vec<_>>().into_iter().rev().collect::<Vec<_>>().join("/");

@@ -1,13 +1,13 @@
-//! What facts cost, as ratios within one run.
+//! The cost of facts, as ratios within one run.
 //!
-//! `cargo bench --bench facts` prints, over the heads of source files of the build's own dependencies:
-//! - words: lexical indexing (walk, chunk, rows) with facts and risk against without,
-//! - whole: the whole run with vectors, with facts, and with facts and git history over 1,000 commits,
-//! - filters: the latency of questions at 100,000 chunks with each kind of filter against without one.
+//! `cargo bench --bench facts` uses the beginnings of source files of the build's own dependencies and prints:
+//! - lexical: the time of lexical indexing (walk, chunk, rows) with facts and risk, compared with the time without them,
+//! - whole: the time of a whole run with vectors, with facts, and with facts and git history of 1,000 commits,
+//! - filters: the latency of searches in 100,000 chunks with each kind of filter, compared with a search without one.
 //!
-//! `-- words`, `-- whole` or `-- filters` runs one part.
+//! `-- lexical`, `-- whole` or `-- filters` runs one part.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that cannot go on stops")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at the first error")]
 
 use std::fs;
 use std::io::Write as _;
@@ -23,37 +23,37 @@ use serde_json::{Value, json};
 
 mod corpus;
 
-use corpus::{bare, call, collect};
+use corpus::{call, collect, unshared_app};
 
 const COMMITS: usize = 1_000;
-const QUESTIONS: usize = 60;
+const QUERIES: usize = 60;
 
 fn main() {
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
-    let wants = |part: &str| wanted.is_empty() || wanted.iter().any(|word| word == part);
+    let parts: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    let wants = |part: &str| parts.is_empty() || parts.iter().any(|word| word == part);
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("bench-facts");
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).unwrap();
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
-        if wants("words") {
-            words(&folder.join("words")).await;
+        if wants("lexical") {
+            measure_lexical(&folder.join("lexical")).await;
         }
         if wants("whole") {
-            whole(&folder.join("whole")).await;
+            measure_whole(&folder.join("whole")).await;
         }
         if wants("filters") {
-            filters(&folder.join("filters")).await;
+            measure_filters(&folder.join("filters")).await;
         }
     });
-    // The last user of the cluster may still be putting its files down.
+    // The cluster may still be writing while it shuts down, so this can fail.
     let _ = fs::remove_dir_all(&folder);
 }
 
-fn stubbed(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
-    Arc::new(bare(home, change).with_embedder(Arc::new(StubEmbedder::default())))
+fn app_with_stub(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
+    Arc::new(unshared_app(home, change).with_embedder(Arc::new(StubEmbedder::default())))
 }
 
-/// Indexes into a project of its own and gives the report.
+/// Indexes the repository into a new project; the report of the run.
 async fn index(app: &Arc<App>, repository: &Path, project: &str) -> Value {
     call(app, "build_index", json!({ "repoPath": repository, "project_id": project })).await["report"].take()
 }
@@ -62,13 +62,13 @@ fn seconds(report: &Value, field: &str) -> f64 {
     report[field].as_f64().unwrap()
 }
 
-/// The better of two runs each, taken in turns: noise only ever adds.
-async fn words(folder: &Path) {
+/// Compares the best of three runs each, in turns, because other load only ever adds time.
+async fn measure_lexical(folder: &Path) {
     let repository = folder.join("repository");
     let files = collect(10_000, 2_500, &repository).len();
     let home = folder.join("home");
-    let without = stubbed(&home, |config| config.indexing.facts = false);
-    let with = stubbed(&home, |_| {});
+    let without = app_with_stub(&home, |config| config.indexing.facts = false);
+    let with = app_with_stub(&home, |_| {});
     let (mut plain, mut full) = (f64::INFINITY, f64::INFINITY);
     for round in 0..3 {
         let report = index(&without, &repository, &format!("plain-{round}")).await;
@@ -77,22 +77,22 @@ async fn words(folder: &Path) {
         full = full.min(seconds(&report, "lexicalSeconds"));
     }
     println!(
-        "words       {files} files: {plain:.2} s without facts, {full:.2} s with facts and risk: {:+.0} %",
+        "lexical     {files} files: {plain:.2} s without facts, {full:.2} s with facts and risk: {:+.0} %",
         (full / plain - 1.0) * 100.0
     );
     with.store().await.unwrap().database().close().await;
     without.store().await.unwrap().database().close().await;
 }
 
-async fn whole(folder: &Path) {
+async fn measure_whole(folder: &Path) {
     let repository = folder.join("repository");
     let files = collect(1_500, 2_500, &repository).len();
-    commit(&repository);
+    create_history(&repository);
     let home = folder.join("home");
-    // One model for all: sessions of a second one would stand in the way of the first.
-    let model = Arc::clone(Arc::new(bare(&home, |_| {})).embedder().await.unwrap());
+    // One model for all applications: the sessions of a second one would compete with the first.
+    let model = Arc::clone(Arc::new(unshared_app(&home, |_| {})).embedder().await.unwrap());
     let variant = |facts: bool, history: bool| {
-        let app = bare(&home, move |config| {
+        let app = unshared_app(&home, move |config| {
             config.indexing.facts = facts;
             config.indexing.history = history;
         });
@@ -106,20 +106,20 @@ async fn whole(folder: &Path) {
         let report = index(app, &repository, &format!("whole-{at}")).await;
         times.push(seconds(&report, "seconds"));
     }
-    let more = |at: usize| (times[at] / times[0] - 1.0) * 100.0;
+    let increase = |at: usize| (times[at] / times[0] - 1.0) * 100.0;
     println!(
         "whole       {files} files, {COMMITS} commits: {:.1} s; with facts {:+.1} %; with facts and history {:+.1} %",
         times[0],
-        more(1),
-        more(2)
+        increase(1),
+        increase(2)
     );
     for app in &apps {
         app.store().await.unwrap().database().close().await;
     }
 }
 
-/// Puts the files under version control, with a history in which each commit changes five of them.
-fn commit(repository: &Path) {
+/// Creates a git history of the files in which each commit changes five of them.
+fn create_history(repository: &Path) {
     let mut paths: Vec<PathBuf> = Vec::new();
     for folder in fs::read_dir(repository).unwrap().flatten() {
         paths.extend(fs::read_dir(folder.path()).unwrap().flatten().map(|entry| entry.path()));
@@ -136,7 +136,7 @@ fn commit(repository: &Path) {
     for commit in 0..COMMITS {
         let author = format!("Author {} <a@b> {} +0000", commit % 7, 1_700_000_000 + commit * 3_600);
         let mut text = format!("commit refs/heads/main\nauthor {author}\ncommitter {author}\ndata 1\nx\n");
-        // Half of the commits grow files; the last ones bring each to what it is.
+        // Most commits change how much of a file there is; the last ones write each file completely.
         for at in 0..5 {
             let which = (commit * 5 + at) % paths.len();
             let path = paths[which].strip_prefix(repository).unwrap().to_str().unwrap();
@@ -165,8 +165,8 @@ fn git(repository: &Path, arguments: &[&str]) {
     assert!(command.status().unwrap().success());
 }
 
-/// Filters from those that let nearly everything through to those that let through nearly nothing.
-fn cases() -> Vec<(&'static str, Value)> {
+/// Filters of different kinds and selectivity.
+fn filter_cases() -> Vec<(&'static str, Value)> {
     vec![
         ("none again", json!({})),
         ("lang", json!({ "lang": "rust" })),
@@ -191,10 +191,10 @@ fn cases() -> Vec<(&'static str, Value)> {
     ]
 }
 
-async fn filters(folder: &Path) {
+async fn measure_filters(folder: &Path) {
     let repository = folder.join("repository");
     let texts = collect(12_000, 9_000, &repository);
-    let app = stubbed(&folder.join("home"), |_| {});
+    let app = app_with_stub(&folder.join("home"), |_| {});
     let report = index(&app, &repository, "filters").await;
     println!("filters     {} chunks", report["chunks"]);
     for query in ["", "-nothing_says_this", "\"return value\"", "NOT lang:c"] {
@@ -202,8 +202,8 @@ async fn filters(folder: &Path) {
         let time = latency(&app, &texts, &json!({}), query).await;
         println!("            {query:<22} {time:>7.1} ms, {:.2}x", time / base);
     }
-    for (name, filter) in cases() {
-        // In turns, so that both see the same noise.
+    for (name, filter) in filter_cases() {
+        // In turns, so that other load affects both.
         let base = latency(&app, &texts, &json!({}), "").await;
         let time = latency(&app, &texts, &filter, "").await;
         println!("            {name:<22} {time:>7.1} ms, {:.2}x of {base:.1} ms", time / base);
@@ -211,16 +211,16 @@ async fn filters(folder: &Path) {
     app.store().await.unwrap().database().close().await;
 }
 
-/// The median over questions from the files' own words.
-async fn latency(app: &Arc<App>, texts: &[String], filter: &Value, more: &str) -> f64 {
+/// The median latency of queries with words from the files, in milliseconds.
+async fn latency(app: &Arc<App>, texts: &[String], filter: &Value, clause: &str) -> f64 {
     let mut times = Vec::new();
-    for at in 0..QUESTIONS {
+    for at in 0..QUERIES {
         let text = &texts[(at * 7919) % texts.len()];
         let words: Vec<&str> =
             text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| w.len() > 4).collect();
         let word = |n: usize| words.get((at * 31 + n * 17) % words.len().max(1)).copied().unwrap_or("parser");
         let mut arguments = filter.clone();
-        arguments["query"] = format!("how is {} handled when {} fails {more}", word(1), word(2)).into();
+        arguments["query"] = format!("how is {} handled when {} fails {clause}", word(1), word(2)).into();
         arguments["project_id"] = "filters".into();
         let started = Instant::now();
         call(app, "search", arguments).await;

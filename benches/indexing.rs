@@ -1,12 +1,12 @@
 //! Speed and memory of indexing and searching, as ratios within one run.
 //!
-//! `cargo bench --bench indexing` copies the heads of 10,000 source files of the build's own dependencies into a
-//! repository (about 20,000 chunks), indexes it with the real model and the embedded Postgres, and prints: words searchable
-//! against vectors complete, unchanged against first run, one edited file, memory, and the latency of
-//! warm hybrid questions. `-- --files N` takes another number of files. `-- --parsing` compares something else: how soon words are
-//! searchable with files parsed in processes of their own, and in this one.
+//! `cargo bench --bench indexing` copies the beginnings of 10,000 source files of the build's own dependencies into a
+//! repository (about 20,000 chunks), indexes it with the real model and the embedded Postgres, and prints: the time until
+//! words are searchable and until vectors are complete, the time of a first, an unchanged and an edited run, memory, and the
+//! latency of warm hybrid searches. `-- --files N` sets the number of files. `-- --parsing` instead compares how soon words
+//! are searchable with files parsed in separate processes and in this process.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that cannot go on stops")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at the first error")]
 
 use std::fs;
 use std::path::Path;
@@ -20,13 +20,13 @@ use serde_json::{Value, json};
 
 mod corpus;
 
-use corpus::{app, bare, call, collect, peak_megabytes};
+use corpus::{app, call, collect, peak_megabytes, unshared_app};
 
 const FILES: usize = 10_000;
-/// How much of a file is copied.
+/// How many bytes of a file are copied at most.
 const HEAD_BYTES: usize = 2_500;
-const QUESTIONS: usize = 300;
-/// Runs of each kind that are compared; an odd number has a middle one.
+const QUERIES: usize = 300;
+/// Runs of each kind; an odd number, so that one of them is the median.
 const ROUNDS: usize = 5;
 
 fn main() {
@@ -39,24 +39,24 @@ fn main() {
     println!("{} files, {:.1} MB", texts.len(), texts.iter().map(String::len).sum::<usize>() as f64 / 1e6);
     tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap().block_on(async {
         if std::env::args().any(|arg| arg == "--parsing") {
-            return parsing(&folder.join("home"), &repository).await;
+            return measure_parsing(&folder.join("home"), &repository).await;
         }
         let app = app(&folder.join("home"), |_| {});
-        index(&app, &repository).await;
-        search(&app, &texts).await;
+        measure_indexing(&app, &repository).await;
+        measure_search(&app, &texts).await;
         app.store().await.unwrap().database().close().await;
     });
     println!("memory      {:>9.0} MB at most", peak_megabytes());
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// The seconds until words are searchable, in turns so that whatever else the machine does meets both.
-async fn parsing(home: &Path, repository: &Path) {
+/// Compares the seconds until words are searchable, in turns, so that other load affects both.
+async fn measure_parsing(home: &Path, repository: &Path) {
     let stub = || Arc::new(StubEmbedder::default());
-    let apart = Arc::new(bare(home, |_| {}).with_embedder(stub()));
-    let mut here = bare(home, |_| {}).with_embedder(stub());
-    here.parsing = Parsing::Here;
-    let both = [("apart", apart), ("here", Arc::new(here))];
+    let separate = Arc::new(unshared_app(home, |_| {}).with_embedder(stub()));
+    let mut in_process = unshared_app(home, |_| {}).with_embedder(stub());
+    in_process.parsing = Parsing::Here;
+    let both = [("separate", separate), ("in-process", Arc::new(in_process))];
     let mut seconds = [Vec::new(), Vec::new()];
     for round in 0..ROUNDS {
         for ((name, app), seconds) in both.iter().zip(&mut seconds) {
@@ -66,15 +66,18 @@ async fn parsing(home: &Path, repository: &Path) {
             seconds.push(answer["report"]["lexicalSeconds"].as_f64().unwrap());
         }
     }
-    let [apart, here] = seconds.map(|mut seconds| {
+    let [separate, in_process] = seconds.map(|mut seconds| {
         seconds.sort_by(f64::total_cmp);
         seconds[seconds.len() / 2]
     });
-    println!("words ready {apart:.2} s parsed apart, {here:.2} s parsed here: {:.2}x", apart / here);
+    println!(
+        "words ready {separate:.2} s parsed in separate processes, {in_process:.2} s in this process: {:.2}x",
+        separate / in_process
+    );
     both[0].1.store().await.unwrap().database().close().await;
 }
 
-async fn index(app: &Arc<App>, repository: &Path) {
+async fn measure_indexing(app: &Arc<App>, repository: &Path) {
     let arguments = json!({ "repoPath": repository });
     let run = async |what: &str| -> Value {
         let started = Instant::now();
@@ -107,10 +110,10 @@ async fn index(app: &Arc<App>, repository: &Path) {
     );
 }
 
-/// Distinct questions from the files' own words: names alone, and names in sentences.
-async fn search(app: &Arc<App>, texts: &[String]) {
+/// Measures distinct queries with words from the files: single names, and names in sentences.
+async fn measure_search(app: &Arc<App>, texts: &[String]) {
     let mut times = Vec::new();
-    for at in 0..QUESTIONS + 20 {
+    for at in 0..QUERIES + 20 {
         let text = &texts[(at * 7919) % texts.len()];
         let words: Vec<&str> =
             text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|w| w.len() > 4).collect();
@@ -130,7 +133,7 @@ async fn search(app: &Arc<App>, texts: &[String]) {
     times.sort_by(f64::total_cmp);
     let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
     println!(
-        "search      p50 {:.1} ms, p95 {:.1} ms, p99 {:.1} ms ({} questions)",
+        "search      p50 {:.1} ms, p95 {:.1} ms, p99 {:.1} ms ({} queries)",
         at(0.5),
         at(0.95),
         at(0.99),

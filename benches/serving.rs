@@ -1,10 +1,10 @@
-//! What the surfaces cost and how they hold under load, as ratios within one run.
+//! The cost of the surfaces and their behaviour under load, as ratios within one run.
 //!
-//! `cargo bench --bench serving` measures a call that does nothing over stdio and over `/mcp` with sessions (the real
-//! transports: pipes to a process, sockets), then searches over HTTP by one client and by eight at once, then the time
-//! of a refusal while every place is taken. `-- --files N` takes another number of files to search.
+//! `cargo bench --bench serving` measures a call that does nothing over stdio and over `/mcp` with sessions (with the real
+//! transports: pipes to a process, and sockets), then searches over HTTP by one client and by eight at once, then the time
+//! of a refusal while the queue is full. `-- --files N` sets the number of files to search.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a measurement that cannot go on stops")]
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at the first error")]
 
 use std::path::Path;
 use std::process::Stdio;
@@ -25,12 +25,12 @@ mod corpus;
 const FILES: usize = 1_000;
 const HEAD_BYTES: usize = 2_500;
 const CALLS: usize = 2_000;
-const QUESTIONS: usize = 400;
+const QUERIES: usize = 400;
 const CLIENTS: usize = 8;
-/// How this program is told to be the server behind the pipes.
+/// The argument that makes this program the server over stdio.
 const SERVER: &str = "--stdio-server";
 
-static NOTHING: ToolSpec = ToolSpec {
+static DO_NOTHING: ToolSpec = ToolSpec {
     name: "nothing",
     title: "Nothing",
     description: "Answers at once.",
@@ -39,6 +39,8 @@ static NOTHING: ToolSpec = ToolSpec {
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
+    method: None,
+    aliases: &[],
     input: any_object,
     output: any_object,
     run: |_, _| Box::pin(async { Ok(json!({})) }),
@@ -50,7 +52,7 @@ fn any_object() -> Map<String, Value> {
 
 fn tools() -> &'static Toolbox {
     static TOOLS: OnceLock<Toolbox> = OnceLock::new();
-    TOOLS.get_or_init(|| Toolbox::with(&[&NOTHING]))
+    TOOLS.get_or_init(|| Toolbox::with(&[&DO_NOTHING]))
 }
 
 fn main() {
@@ -77,71 +79,71 @@ async fn measure(folder: &Path, repository: &Path, texts: &[String]) {
     let (serving, router) = (Arc::clone(&app), router_with(&app, tools()));
     let server = tokio::spawn(async move { listening.serve_router(&serving, router).await });
 
-    let stdio = over_stdio().await;
-    let http = over_http(&url).await;
+    let stdio = measure_stdio().await;
+    let http = measure_http(&url).await;
     println!("a call that does nothing, {CALLS} times, one after the other:");
     println!("  stdio          {stdio}");
     println!("  /mcp           {http}");
     println!("  /mcp : stdio   {:.1}x at p50", http.p50 / stdio.p50);
 
     corpus::call(&app, "build_index", json!({ "repoPath": repository })).await;
-    let questions = Arc::new(questions(texts));
-    ask(&url, &questions, 20).await;
-    let alone = Latencies::of(ask(&url, &questions, QUESTIONS).await);
-    let crowd = (0..CLIENTS).map(|_| {
-        let (url, questions) = (url.clone(), Arc::clone(&questions));
-        tokio::spawn(async move { ask(&url, &questions, QUESTIONS / 2).await })
+    let queries = Arc::new(sample_queries(texts));
+    search(&url, &queries, 20).await;
+    let one_client = Latencies::new(search(&url, &queries, QUERIES).await);
+    let clients = (0..CLIENTS).map(|_| {
+        let (url, queries) = (url.clone(), Arc::clone(&queries));
+        tokio::spawn(async move { search(&url, &queries, QUERIES / 2).await })
     });
-    let began = Instant::now();
-    let answered = futures::future::join_all(crowd).await;
-    let crowd: Vec<Duration> = answered.into_iter().flat_map(Result::unwrap).collect();
-    let rate = crowd.len() as f64 / began.elapsed().as_secs_f64();
-    let crowd = Latencies::of(crowd);
+    let started = Instant::now();
+    let answered = futures::future::join_all(clients).await;
+    let all: Vec<Duration> = answered.into_iter().flat_map(Result::unwrap).collect();
+    let rate = all.len() as f64 / started.elapsed().as_secs_f64();
+    let many_clients = Latencies::new(all);
     println!("POST /search, {files} files, hybrid, warm:", files = texts.len());
-    println!("  1 client       {alone}");
-    println!("  {CLIENTS} clients      {crowd}, {rate:.0} answers/s, none lost");
-    println!("  p95 of {CLIENTS} : p50 of 1   {:.1}x", crowd.p95 / alone.p50);
+    println!("  1 client       {one_client}");
+    println!("  {CLIENTS} clients      {many_clients}, {rate:.0} answers/s, none lost");
+    println!("  p95 of {CLIENTS} : p50 of 1   {:.1}x", many_clients.p95 / one_client.p50);
 
-    refusals(&app, &url).await;
+    measure_refusals(&app, &url).await;
     app.shutdown.cancel();
     server.await.unwrap();
     app.store().await.unwrap().database().close().await;
 }
 
-/// Milliseconds.
+/// Percentiles of durations, in milliseconds.
 struct Latencies {
     p50: f64,
     p95: f64,
     p99: f64,
-    most: f64,
+    max: f64,
 }
 
 impl Latencies {
-    fn of(mut all: Vec<Duration>) -> Self {
+    fn new(mut all: Vec<Duration>) -> Self {
         all.sort();
         let at = |share: f64| all[((all.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-        Self { p50: at(0.5), p95: at(0.95), p99: at(0.99), most: at(1.0) }
+        Self { p50: at(0.5), p95: at(0.95), p99: at(0.99), max: at(1.0) }
     }
 }
 
 impl std::fmt::Display for Latencies {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { p50, p95, p99, most } = self;
-        write!(f, "p50 {p50:7.2} ms   p95 {p95:7.2} ms   p99 {p99:7.2} ms   max {most:7.2} ms")
+        let Self { p50, p95, p99, max } = self;
+        write!(f, "p50 {p50:7.2} ms   p95 {p95:7.2} ms   p99 {p99:7.2} ms   max {max:7.2} ms")
     }
 }
 
-fn hello() -> Value {
+fn initialize_message() -> Value {
     json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" } } })
 }
 
-fn call(id: usize) -> Value {
+fn call_message(id: usize) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "nothing", "arguments": {} } })
 }
 
-/// A process of this very program, spoken to over pipes.
-async fn over_stdio() -> Latencies {
+/// The latency of calls over pipes to a process of this program.
+async fn measure_stdio() -> Latencies {
     let mut child = tokio::process::Command::new(std::env::current_exe().unwrap())
         .arg(SERVER)
         .stdin(Stdio::piped())
@@ -151,27 +153,28 @@ async fn over_stdio() -> Latencies {
         .unwrap();
     let mut input = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-    let mut ask = async |message: Value, answers: bool| {
+    let mut send = async |message: Value, answers: bool| {
         input.write_all(format!("{message}\n").as_bytes()).await.unwrap();
         if answers {
             let line = lines.next_line().await.unwrap().unwrap();
             assert!(line.contains("\"result\""), "{line}");
         }
     };
-    ask(hello(), true).await;
-    ask(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), false).await;
-    let mut took = Vec::with_capacity(CALLS);
+    send(initialize_message(), true).await;
+    send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), false).await;
+    let mut durations = Vec::with_capacity(CALLS);
     for id in 1..=CALLS {
-        let began = Instant::now();
-        ask(call(id), true).await;
-        took.push(began.elapsed());
+        let started = Instant::now();
+        send(call_message(id), true).await;
+        durations.push(started.elapsed());
     }
     drop(input);
     child.wait().await.unwrap();
-    Latencies::of(took)
+    Latencies::new(durations)
 }
 
-async fn over_http(url: &str) -> Latencies {
+/// The latency of calls over HTTP in one MCP session.
+async fn measure_http(url: &str) -> Latencies {
     let client = Client::new();
     let post = |message: Value, session: Option<String>| {
         let request =
@@ -182,48 +185,49 @@ async fn over_http(url: &str) -> Latencies {
         };
         request.json(&message).send()
     };
-    let opened = post(hello(), None).await.unwrap();
+    let opened = post(initialize_message(), None).await.unwrap();
     let session = Some(opened.headers()["mcp-session-id"].to_str().unwrap().to_owned());
     opened.text().await.unwrap();
     post(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }), session.clone()).await.unwrap();
-    let mut took = Vec::with_capacity(CALLS);
+    let mut durations = Vec::with_capacity(CALLS);
     for id in 1..=CALLS {
-        let began = Instant::now();
-        let answer = post(call(id), session.clone()).await.unwrap().text().await.unwrap();
-        took.push(began.elapsed());
+        let started = Instant::now();
+        let answer = post(call_message(id), session.clone()).await.unwrap().text().await.unwrap();
+        durations.push(started.elapsed());
         assert!(answer.contains("\"result\""), "{answer}");
     }
-    Latencies::of(took)
+    Latencies::new(durations)
 }
 
-/// Words that stand near each other in the corpus, so that every question finds something.
-fn questions(texts: &[String]) -> Vec<String> {
+/// Queries of three neighbouring words of the corpus, so that every query finds something.
+fn sample_queries(texts: &[String]) -> Vec<String> {
     let words = |text: &String| {
         let words: Vec<&str> =
             text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.len() > 4).collect();
         let middle = words.len() / 2;
         words.get(middle..middle + 3).map(|three| three.join(" "))
     };
-    texts.iter().filter_map(words).take(QUESTIONS).collect()
+    texts.iter().filter_map(words).take(QUERIES).collect()
 }
 
-async fn ask(url: &str, questions: &[String], count: usize) -> Vec<Duration> {
+/// Sends `count` searches one after the other; their durations.
+async fn search(url: &str, queries: &[String], count: usize) -> Vec<Duration> {
     let client = Client::new();
-    let mut took = Vec::with_capacity(count);
-    for question in questions.iter().cycle().take(count) {
-        let began = Instant::now();
-        let request = client.post(format!("{url}/search")).json(&json!({ "query": question }));
+    let mut durations = Vec::with_capacity(count);
+    for query in queries.iter().cycle().take(count) {
+        let started = Instant::now();
+        let request = client.post(format!("{url}/search")).json(&json!({ "query": query }));
         let answer: Value = request.send().await.unwrap().json().await.unwrap();
-        took.push(began.elapsed());
+        durations.push(started.elapsed());
         assert_eq!(answer["ok"], true, "{answer:#}");
     }
-    took
+    durations
 }
 
-/// Every place is taken and every place to wait: how long it takes to be told.
-async fn refusals(app: &Arc<App>, url: &str) {
+/// The latency of a refusal while all search slots and all waiting slots are taken.
+async fn measure_refusals(app: &Arc<App>, url: &str) {
     let taken: Vec<_> = futures::future::join_all((0..4 * CLIENTS).map(|_| async {
-        // Places that are free are taken at once; the others are not waited for.
+        // A free slot is taken at once; the timeout ends the attempts that would have to wait.
         tokio::time::timeout(
             Duration::from_millis(1),
             app.queues.admit(Bulkhead::Search, &tenancy::Principal::local()),
@@ -245,22 +249,22 @@ async fn refusals(app: &Arc<App>, url: &str) {
         .collect();
     tokio::time::sleep(Duration::from_millis(100)).await;
     let client = Client::new();
-    let mut took = Vec::new();
+    let mut durations = Vec::new();
     for _ in 0..200 {
-        let began = Instant::now();
+        let started = Instant::now();
         let answer =
             client.post(format!("{url}/search")).json(&json!({ "query": "x" })).send().await.unwrap();
         if answer.status() == 503 {
-            took.push(began.elapsed());
+            durations.push(started.elapsed());
         }
     }
     println!(
-        "refusal while {} run and {} wait, {} of 200 before places were free:",
+        "refusal while {} run and {} wait, {} of 200 refused:",
         taken.len(),
         waiting.len(),
-        took.len()
+        durations.len()
     );
-    println!("  503            {}", Latencies::of(took));
+    println!("  503            {}", Latencies::new(durations));
     drop(taken);
     futures::future::join_all(waiting).await;
 }

@@ -1,5 +1,5 @@
-//! One program for all targets: `FUZZ_TARGET` names the one that libFuzzer drives. `FUZZ_SEEDS` names a folder that its seeds
-//! are written to first.
+//! One program for all fuzz targets: `FUZZ_TARGET` names the target that libFuzzer runs. If `FUZZ_SEEDS` names a folder, the
+//! seeds of the target are written to it first.
 #![no_main]
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use pairofcleats::fuzzing::{TARGETS, Target};
 
 static TARGET: OnceLock<&'static Target> = OnceLock::new();
 
-fn begin() {
+fn init() {
     let name = std::env::var("FUZZ_TARGET").unwrap_or_default();
     let Some(target) = TARGETS.iter().find(|target| target.name == name) else {
         let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
@@ -18,14 +18,14 @@ fn begin() {
         std::process::exit(2);
     };
     if let Some(folder) = std::env::var_os("FUZZ_SEEDS") {
-        for (at, seed) in (target.seeds)().iter().enumerate() {
-            std::fs::write(Path::new(&folder).join(format!("seed-{at}")), seed).expect("a folder for seeds");
+        for (n, seed) in (target.seeds)().iter().enumerate() {
+            std::fs::write(Path::new(&folder).join(format!("seed-{n}")), seed).expect("a folder for seeds");
         }
     }
     let _ = TARGET.set(target);
 }
 
-fuzz_target!(init: begin(), |data: &[u8]| {
+fuzz_target!(init: init(), |data: &[u8]| {
     if let Some(target) = TARGET.get() {
         (target.run)(data);
     }

@@ -1,8 +1,7 @@
-//! What is built once and shared by every surface.
+//! The application state that all surfaces share.
 //!
-//! Building an [`App`] touches nothing: the database and the model are reached on first use, so a
-//! client sees a server at once, a failure is the answer of the call that needed the missing part,
-//! and the next call tries again.
+//! Creating an [`App`] opens nothing: the database and the model are opened on first use. So a server is available to clients at
+//! once, a failure is the answer of the call that needed the missing part, and the next call tries again.
 
 mod audit;
 mod dictionaries;
@@ -12,7 +11,9 @@ mod limits;
 mod models;
 mod pinning;
 mod queue;
+mod record_sources;
 pub mod upkeep_job;
+pub mod worker;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -27,6 +28,7 @@ use contract::clock::Clock;
 use contract::config::{Config, Layout};
 use contract::{ErrorCode, Fault};
 use embedding::Embedder;
+use engine::indexing::RecordSource;
 use engine::indexing::parser::Parsing;
 use platform::process;
 use platform::room::Room;
@@ -35,69 +37,72 @@ use store::Store;
 use store::postgres::Database;
 use store::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
 use tenancy::Workflow;
-use upkeep::assets::{self, Installed, Wanted};
+use upkeep::install::{AssetSelection, InstalledAssets, installed_assets};
 
 pub use audit::Audit;
 pub use dictionaries::Dictionaries;
 pub use freshness::Freshness;
 pub use limits::Limits;
+pub use platform::task::blocking;
 pub use queue::{Admission, Bulkhead, Queues, Seat};
+pub use record_sources::RECORD_SOURCES;
 
 /// The application.
 pub struct App {
-    /// What the operator chose.
+    /// The configuration.
     pub config: Config,
-    /// Where files live.
+    /// Paths in the data directory.
     pub layout: Layout,
-    /// Time.
+    /// The source of the current time.
     pub clock: Arc<dyn Clock>,
-    /// Admission of calls.
+    /// Admission queues of calls.
     pub queues: Queues,
-    /// How often a principal may call.
+    /// Rate limits of principals.
     pub limits: Limits,
-    /// Who did what.
+    /// The audit log.
     pub audit: Audit,
-    /// Knows the active project, where the operator configured it.
+    /// Looks up the active project, if workflow-mcp is configured.
     pub workflow: Option<Workflow>,
-    /// What is kept fresh without being asked.
+    /// State of automatic refreshes.
     pub freshness: Freshness,
-    /// Splits names without marks.
+    /// Word lists that split unsegmented identifiers.
     pub dictionaries: Dictionaries,
-    /// Counts for Prometheus.
+    /// Metrics for Prometheus.
     pub metrics: Metrics,
-    /// Open connections of the server.
+    /// Number of open connections.
     pub connections: AtomicUsize,
-    /// Calls that run.
+    /// Number of running calls.
     pub calls: AtomicUsize,
-    /// When this process began to serve.
+    /// When this process started.
     pub started: Instant,
     /// Fires when the process shuts down: running jobs go back to the queue.
     pub shutdown: CancellationToken,
-    /// Names this process in job leases.
+    /// Name of this process in job leases.
     pub worker: String,
     background: TaskTracker,
     program: PathBuf,
-    /// Where files of repositories are parsed.
+    /// How repository files are parsed.
     pub parsing: Parsing,
     embedder: OnceCell<Arc<dyn Embedder>>,
-    models: models::Models,
+    models: models::LoadedModels,
     storage: OnceCell<Storage>,
+    record_sources: &'static [&'static RecordSource],
 }
 
-/// Between looks whether calls still run while the server stops.
+/// During shutdown: interval of checks whether calls are still running.
 const DRAIN_POLL: Duration = Duration::from_millis(50);
-/// Between looks of a server at its embedded Postgres.
-const REVIVAL: Duration = Duration::from_secs(2);
+/// Interval of checks that the embedded Postgres is running.
+const REVIVE_INTERVAL: Duration = Duration::from_secs(2);
 
 struct Storage {
     store: Store,
-    /// Keeps the embedded cluster up while this process lives.
+    /// Keeps the embedded cluster running while this process lives.
     _server: Option<Arc<EmbeddedServer>>,
 }
 
 impl App {
-    /// An application over `config`; `program` is the `pairofcleats` executable, which the embedded
-    /// Postgres needs for its supervisor and index runs for their parsers.
+    /// `program` is the `pairofcleats` executable, which also runs as the supervisor of the embedded Postgres and as the parser
+    /// process of index runs.
     #[must_use]
     pub fn new(config: Config, layout: Layout, clock: Arc<dyn Clock>, program: PathBuf) -> Self {
         let layout = layout.with_disk_free_bytes_min(config.server.disk_free_bytes_min);
@@ -105,7 +110,7 @@ impl App {
             queues: Queues::new(&config.queue),
             limits: Limits::new(config.access.calls_per_minute),
             audit: Audit::default(),
-            workflow: Workflow::configured(&config.workflow, Arc::clone(&clock)),
+            workflow: Workflow::from_settings(&config.workflow, Arc::clone(&clock)),
             freshness: Freshness::default(),
             dictionaries: Dictionaries::new(&layout, &config.dictionaries),
             metrics: Metrics::new(),
@@ -116,45 +121,64 @@ impl App {
             shutdown: CancellationToken::new(),
             worker: format!("{}-{}", std::process::id(), clock.now().as_nanosecond()),
             parsing: Parsing::Apart {
-                program: process::own_file(&program),
+                program: process::executable_path(&program),
                 memory_bytes: config.indexing.parse_memory_bytes,
             },
             program,
             embedder: OnceCell::new(),
-            models: models::Models::default(),
+            models: models::LoadedModels::default(),
             storage: OnceCell::new(),
+            record_sources: RECORD_SOURCES,
             config,
             layout,
             clock,
         }
     }
 
-    /// The same application with a ready embedder, for tests that need no model.
+    /// Replaces the configured embedder, for tests and benchmarks.
     #[must_use]
     pub fn with_embedder(mut self, embedder: Arc<dyn Embedder>) -> Self {
         self.embedder = OnceCell::new_with(Some(embedder));
         self
     }
 
+    /// The same application with record sources of its own instead of [`RECORD_SOURCES`], for tests.
+    #[must_use]
+    pub fn with_record_sources(mut self, sources: &'static [&'static RecordSource]) -> Self {
+        self.record_sources = sources;
+        self
+    }
+
+    /// The record sources.
+    #[must_use]
+    pub fn record_sources(&self) -> &'static [&'static RecordSource] {
+        self.record_sources
+    }
+
+    /// The record source of that root.
+    #[must_use]
+    pub fn record_source(&self, root: &str) -> Option<&'static RecordSource> {
+        self.record_sources.iter().copied().find(|source| source.root == root)
+    }
+
     /// The database, started or connected on first use.
     ///
     /// # Errors
-    /// `CAPABILITY_MISSING` when runtime files are not installed, `STORAGE_UNAVAILABLE` when the
-    /// database cannot be reached; the next call tries again.
+    /// `CAPABILITY_MISSING` if runtime files are not installed, `STORAGE_UNAVAILABLE` if the database cannot be reached; the next
+    /// call tries again.
     pub async fn store(&self) -> Result<&Store, Fault> {
         let storage = self.storage.get_or_try_init(|| self.open_storage()).await?;
         Ok(&storage.store)
     }
 
-    /// The configured embedding model, loaded on first use: what a new project is pinned to. A project that is there
-    /// has its own, [`App::embedder_for`].
+    /// The configured embedding model for new projects, loaded on first use. For an existing project use [`App::embedder_for`].
     ///
     /// # Errors
-    /// `CAPABILITY_MISSING` when the model or the runtime is not installed or damaged.
+    /// `CAPABILITY_MISSING` if the model or the runtime is not installed or damaged.
     pub async fn embedder(&self) -> Result<&Arc<dyn Embedder>, Fault> {
         self.embedder
             .get_or_try_init(|| async {
-                let installed = self.installed(Wanted { postgres: false, embedding: true }).await?;
+                let installed = self.installed(AssetSelection { postgres: false, embedding: true }).await?;
                 let files = installed.embedding.ok_or_else(|| {
                     Fault::new(ErrorCode::CapabilityMissing, "The embedding model is not installed.")
                         .with_hint("Run `pairofcleats bootstrap`.")
@@ -164,48 +188,48 @@ impl App {
             .await
     }
 
-    /// Whether the embedding model was loaded already.
+    /// Whether the configured model is loaded.
     #[must_use]
     pub fn has_embedder(&self) -> bool {
         self.embedder.initialized()
     }
 
-    /// The database, if something reached it already.
+    /// The database, if it is already open.
     #[must_use]
     pub fn opened_store(&self) -> Option<&Store> {
         self.storage.get().map(|storage| &storage.store)
     }
 
-    /// The file systems that must keep room, as far as they are known yet: of an external database nothing is.
+    /// The file systems whose free space is checked. The embedded database's is known only once the database is open, an external
+    /// database's never.
     #[must_use]
     pub fn room(&self) -> Room {
         self.opened_store().map_or_else(|| Room::of_home(&self.layout), |store| store.room().clone())
     }
 
-    /// Starts what a server does beside answering: reaches the database and loads the model before the
-    /// first call needs them, and takes up index jobs that nobody does.
+    /// Starts the background tasks of a server: opens the database and the model early, works on queued jobs, restarts the
+    /// embedded database and writes the audit log.
     pub fn start_background(self: &Arc<Self>) {
         let app = Arc::clone(self);
         tokio::spawn(async move {
-            // A failure here is the answer of the first call that needs the part.
+            // A call that needs the failed part tries again and reports the error.
             let (store, model, _) = tokio::join!(app.store(), app.embedder(), app.dictionaries.current());
             for fault in [store.err(), model.err()].into_iter().flatten() {
                 tracing::warn!("not ready yet: {}", fault.message);
             }
         });
-        // Waited for at the end: a run that was taken up here is given back before the process is gone.
-        self.background.spawn(index_job::work(Arc::clone(self)));
+        // Tracked, so that a running job is given back to the queue before the process exits.
+        self.background.spawn(worker::run_worker_loops(Arc::clone(self), worker::JOB_KINDS));
         tokio::spawn(Arc::clone(self).revive_database());
-        self.background.spawn(audit::write(Arc::clone(self)));
+        self.background.spawn(audit::write_entries(Arc::clone(self)));
     }
 
-    /// Starts to keep indexes fresh as `[freshness]` says, beside what [`App::start_background`] starts.
-    pub fn keep_fresh(self: &Arc<Self>) {
-        self.background.spawn(freshness::keep(Arc::clone(self)));
+    /// Starts the automatic refreshes that `[freshness]` configures.
+    pub fn start_refreshes(self: &Arc<Self>) {
+        self.background.spawn(freshness::run_refreshes(Arc::clone(self)));
     }
 
-    /// Fires once the server stops and no call runs any more, or runs for longer than `server.drain_ms`: then
-    /// streams that carry answers end. For whoever holds streams open; before the stop it costs nothing.
+    /// A token that fires after shutdown once no call is running, or after `server.drain_ms`. Streams that carry answers end then.
     #[must_use]
     pub fn drained(self: &Arc<Self>) -> CancellationToken {
         let (app, drained) = (Arc::clone(self), CancellationToken::new());
@@ -216,28 +240,27 @@ impl App {
                 while app.calls.load(Ordering::Acquire) > 0 {
                     tokio::time::sleep(DRAIN_POLL).await;
                 }
-                // The last answer is on its way out.
+                // Leave time to send the last answer.
                 tokio::time::sleep(DRAIN_POLL).await;
             };
             let limit = Duration::from_millis(app.config.server.drain_ms).saturating_sub(DRAIN_POLL * 2);
-            // Over the limit or not, now they end.
+            // On a timeout the streams end as well.
             let _ = tokio::time::timeout(limit, quiet).await;
             fires.cancel();
         });
         drained
     }
 
-    /// Waits, for at most `server.drain_ms`, until what `start_background` started has put its work down.
-    /// For the end of a process, after `shutdown` fired.
-    pub async fn stopped(&self) {
+    /// After `shutdown` fired: waits up to `server.drain_ms` for the background tasks to stop.
+    pub async fn wait_stopped(&self) {
         self.background.close();
         let limit = Duration::from_millis(self.config.server.drain_ms);
         if tokio::time::timeout(limit, self.background.wait()).await.is_err() {
-            tracing::warn!("stopped with background work still open");
+            tracing::warn!("background tasks did not stop in time");
         }
     }
 
-    /// The counts, as Prometheus reads them.
+    /// The metrics in OpenMetrics format.
     #[must_use]
     pub fn metrics_text(&self) -> String {
         let [(search_running, search_waiting), (index_running, index_waiting)] = self.queues.load();
@@ -254,17 +277,17 @@ impl App {
         })
     }
 
-    /// Brings the embedded Postgres back when its supervisor was killed, which nobody else would notice.
+    /// Restarts the embedded Postgres if its supervisor was killed.
     async fn revive_database(self: Arc<Self>) {
         while !self.shutdown.is_cancelled() {
             if let Some(store) = self.opened_store()
-                && let Err(fault) = store.database().revive().await
+                && let Err(fault) = store.database().ensure_running().await
             {
-                tracing::warn!("the embedded Postgres could not be started again: {}", fault.message);
+                tracing::warn!("the embedded Postgres could not be restarted: {}", fault.message);
             }
             tokio::select! {
                 () = self.shutdown.cancelled() => {}
-                () = tokio::time::sleep(REVIVAL) => {}
+                () = tokio::time::sleep(REVIVE_INTERVAL) => {}
             }
         }
     }
@@ -275,7 +298,7 @@ impl App {
             let store = Store::new(database).with_room(Room::of_home(&self.layout));
             return Ok(Storage { store, _server: None });
         }
-        let installed = self.installed(Wanted { postgres: true, embedding: false }).await?;
+        let installed = self.installed(AssetSelection { postgres: true, embedding: false }).await?;
         let install = installed.postgres.ok_or_else(|| {
             Fault::new(ErrorCode::CapabilityMissing, "The embedded Postgres is not installed.")
                 .with_hint("Run `pairofcleats bootstrap`, or set DATABASE_URL to your own Postgres.")
@@ -290,30 +313,17 @@ impl App {
         let server = Arc::new(blocking(move || embedded::ensure_running(&options)).await?);
         let database = Database::connect(server.connect_options(), &self.config.database, false).await?;
         let kept = Arc::clone(&server);
-        let database = database.revived_by(Arc::new(move || {
+        let database = database.restart_with(Arc::new(move || {
             let server = Arc::clone(&kept);
-            Box::pin(blocking(move || server.revive().map(|()| server.connect_options())))
+            Box::pin(blocking(move || server.ensure_running().map(|()| server.connect_options())))
         }));
         let room = Room::of_home(&self.layout).and("the embedded database", server.directory());
         Ok(Storage { store: Store::new(database).with_room(room), _server: Some(server) })
     }
 
-    /// Installed runtime files; nothing is downloaded here.
-    async fn installed(&self, wanted: Wanted) -> Result<Installed, Fault> {
+    /// The paths of installed runtime files. Downloads nothing.
+    async fn installed(&self, wanted: AssetSelection) -> Result<InstalledAssets, Fault> {
         let (layout, settings) = (self.layout.clone(), self.config.assets.clone());
-        blocking(move || assets::installed(&layout, &settings, wanted)).await
-    }
-}
-
-/// Runs blocking work off the async threads.
-///
-/// # Errors
-/// The work's own fault; `INTERNAL` if it panicked.
-pub async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => Err(Fault::internal("A background step failed unexpectedly.", error)),
+        blocking(move || installed_assets(&layout, &settings, wanted)).await
     }
 }

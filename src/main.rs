@@ -14,7 +14,7 @@ fn main() -> ExitCode {
         .or_else(|| parser::hidden_mode(&arguments))
         .or_else(|| historian::hidden_mode(&arguments));
     hidden.unwrap_or_else(|| {
-        process::silence_runtime();
+        process::disable_ort_telemetry();
         cli::run(arguments)
     })
 }

@@ -1,6 +1,6 @@
-//! What the benchmarks share: a corpus of real files, an application over it, a call.
-#![expect(clippy::unwrap_used, reason = "a measurement that cannot go on stops")]
-#![allow(dead_code, clippy::allow_attributes, reason = "each benchmark uses a part")]
+//! Shared by the benchmarks: a corpus of real files, an application, and a tool call.
+#![expect(clippy::unwrap_used, reason = "a benchmark stops at the first error")]
+#![allow(dead_code, clippy::allow_attributes, reason = "each benchmark uses only some of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use contract::config::{self, Config, Layout, Overrides, Variant};
 use pairofcleats::app::App;
 use pairofcleats::tools::{self, Caller, Request, Surface};
 use serde_json::Value;
-use upkeep::assets::{Wanted, install_for_tests, test_home};
+use upkeep::install::{AssetSelection, install_for_tests, test_home};
 
-/// The first whole lines of a text.
+/// The first lines of a text, `bytes_max` bytes at most.
 fn head(text: &str, bytes_max: usize) -> String {
     let mut head = String::new();
     for line in text.lines().take_while(|line| line.len() < bytes_max) {
@@ -26,7 +26,8 @@ fn head(text: &str, bytes_max: usize) -> String {
     head
 }
 
-/// Copies the heads of source files of dependencies, spread evenly over what is there.
+/// Copies the first `bytes_max` bytes of `count` source files of the build's dependencies, evenly selected, below `into`;
+/// their texts.
 pub(crate) fn collect(count: usize, bytes_max: usize, into: &Path) -> Vec<String> {
     let registry = directories::BaseDirs::new().unwrap().home_dir().join(".cargo/registry/src");
     let mut found = Vec::new();
@@ -54,17 +55,17 @@ pub(crate) fn collect(count: usize, bytes_max: usize, into: &Path) -> Vec<String
     found.into_iter().step_by(step).take(count).enumerate().filter_map(copy).collect()
 }
 
-/// An application over a home of its own, with the machine's installed assets.
+/// An application with the home directory `home` and the assets that are installed on the machine.
 pub(crate) fn app(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
-    Arc::new(bare(home, change))
+    Arc::new(unshared_app(home, change))
 }
 
-/// The same before it is shared.
-pub(crate) fn bare(home: &Path, change: impl FnOnce(&mut Config)) -> App {
-    install_for_tests(Wanted { postgres: true, embedding: true }, Variant::Auto).unwrap();
+/// The same application, not yet shared.
+pub(crate) fn unshared_app(home: &Path, change: impl FnOnce(&mut Config)) -> App {
+    install_for_tests(AssetSelection { postgres: true, embedding: true }, Variant::Auto).unwrap();
     fs::create_dir_all(home).unwrap();
     for folder in ["runtime", "models"] {
-        // Several applications share a home.
+        // The link exists if another application has the same home.
         let _ = std::os::unix::fs::symlink(test_home().home().join(folder), home.join(folder));
     }
     let (mut config, _) =
@@ -82,7 +83,7 @@ pub(crate) async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value 
     envelope.result.unwrap()
 }
 
-/// The most memory this process ever held. Postgres is not in it.
+/// The peak memory of this process in MB, without Postgres.
 pub(crate) fn peak_megabytes() -> f64 {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();

@@ -10,22 +10,28 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::worker::JobKind;
 use super::{App, Seat};
 use contract::{ErrorCode, Fault, ProjectId};
-use engine::indexing::{self, Options, Run, SqliteFile};
+use engine::indexing::{self, Options, RecordSource, RunContext, SqliteFile};
 use engine::jobs::{
-    self, Enqueued, Finished, LeaseSettings, NewJob, Progress, RunningJob, Until, WhenStopped,
+    self, Enqueued, FinishedJob, LeaseSettings, NewJob, OnCancel, Progress, RunControl, RunningJob,
+    WRITER_LANE,
 };
-use engine::triage::{self, Shelf};
 use store::{self, DecidedBy, Project, Store};
 use tenancy::{self, AllowedRoots, RepositoryRoot};
-use upkeep::portable::{self, Build, Part};
+use upkeep::portable::{BuildRequest, IndexPart, build_portable, portable_file_name};
 
-/// The kind under which index jobs are queued.
-pub const KIND: &str = "index";
+/// What writes a project's index.
+pub static KIND: JobKind = JobKind {
+    name: "index",
+    lane: |_| WRITER_LANE.to_owned(),
+    execute: Some(|app, running| Box::pin(execute(app, running))),
+};
 
-/// Between looks of a server for work that nobody does.
-const SWEEP: Duration = Duration::from_secs(2);
+/// In the status of a job that waits for another process.
+const FOLDER_UNSEEN: &str = "The process that took it cannot see the repository's folder. It waits for one that can; servers that share \
+    a database must have repositories under the same paths.";
 
 /// What a worker is told.
 #[derive(Debug, Serialize, Deserialize)]
@@ -38,27 +44,31 @@ struct Request {
 enum About {
     /// A folder on this machine.
     Repository(RepositoryRoot),
-    /// The project's records.
-    Records,
+    /// Records of the project.
+    Records(&'static RecordSource),
     /// Vectors that the project lacks.
     Vectors,
 }
 
 impl About {
     fn of(request: &Request, project: &ProjectId, app: &App) -> Result<Self, Fault> {
-        Ok(match (request.options.vectors_only, request.root.as_str()) {
-            (true, _) => Self::Vectors,
-            (false, triage::ROOT) => Self::Records,
-            (false, root) => Self::Repository(
-                AllowedRoots::of_project(&app.config.indexing, project).check(Path::new(root))?,
-            ),
+        if request.options.vectors_only {
+            return Ok(Self::Vectors);
+        }
+        if let Some(source) = app.record_source(&request.root) {
+            return Ok(Self::Records(source));
+        }
+        let checked = AllowedRoots::of_project(&app.config.indexing, project).check(Path::new(&request.root));
+        checked.map(Self::Repository).map_err(|fault| match fault.code {
+            ErrorCode::NotFound | ErrorCode::Forbidden => jobs::not_runnable_here(fault, FOLDER_UNSEEN),
+            _ => fault,
         })
     }
 
     fn root(&self) -> &Path {
         match self {
             Self::Repository(root) => root.path(),
-            Self::Records => Path::new(triage::ROOT),
+            Self::Records(source) => Path::new(source.root),
             Self::Vectors => Path::new(WHOLE_PROJECT),
         }
     }
@@ -75,13 +85,9 @@ const OWN_RUN_ATTEMPTS_MAX: usize = 3;
 /// `INTERNAL` if the request cannot be written.
 fn job(project: &ProjectId, root: &str, options: &Options) -> Result<NewJob, Fault> {
     let request = Request { root: root.to_owned(), options: options.clone() };
-    Ok(NewJob {
-        project_id: project.clone(),
-        kind: KIND,
-        subject: root.to_owned(),
-        request: serde_json::to_value(request)
-            .map_err(|e| Fault::internal("The job could not be written.", e))?,
-    })
+    let request =
+        serde_json::to_value(request).map_err(|e| Fault::internal("The job could not be written.", e))?;
+    Ok(KIND.job(project.clone(), root, request))
 }
 
 /// The same, for a project that this program may write to: a worker of this program would never take it up.
@@ -124,22 +130,23 @@ pub async fn run(
     root: &RepositoryRoot,
     options: Options,
     on_progress: impl Fn(&Progress) + Send + Sync,
-) -> Result<Finished, Fault> {
+) -> Result<FinishedJob, Fault> {
     let job = writable_job(project, root.as_str(), &options)?;
     run_covering(by, &job, &options, &on_progress).await
 }
 
-/// Brings the texts of a project's records up to date and waits. What was stored before the call is in them afterwards.
+/// Brings the texts that a source has of a project up to date and waits. What was stored before the call is in them afterwards.
 ///
 /// # Errors
 /// As [`run`].
 pub async fn run_records(
     by: &By<'_>,
     project: &Project,
+    source: &RecordSource,
     options: Options,
     on_progress: impl Fn(&Progress) + Send + Sync,
-) -> Result<Finished, Fault> {
-    let job = writable_job(project, triage::ROOT, &options)?;
+) -> Result<FinishedJob, Fault> {
+    let job = writable_job(project, source.root, &options)?;
     let done = run_covering(by, &job, &options, &on_progress).await?;
     if !done.attached {
         return Ok(done);
@@ -156,7 +163,7 @@ pub async fn embed(
     by: &By<'_>,
     project: &Project,
     on_progress: impl Fn(&Progress) + Send + Sync,
-) -> Result<Finished, Fault> {
+) -> Result<FinishedJob, Fault> {
     let options = Options { vectors_only: true, ..Options::default() };
     let job = writable_job(project, WHOLE_PROJECT, &options)?;
     run_covering(by, &job, &options, &on_progress).await
@@ -168,27 +175,28 @@ async fn run_covering(
     job: &NewJob,
     options: &Options,
     on_progress: &(impl Fn(&Progress) + Send + Sync),
-) -> Result<Finished, Fault> {
+) -> Result<FinishedJob, Fault> {
     let By { app, cancel, seat } = *by;
     let store = app.store().await?;
     store.require_room().await?;
     let settings = LeaseSettings::from(&app.config.indexing);
     let mut attempt = 1;
     let elsewhere = || seat.give_up();
-    let until = Until {
+    let control = RunControl {
         cancel,
-        when_stopped: WhenStopped::Cancel,
+        on_cancel: OnCancel::Cancel,
         shutdown: Some(&app.shutdown),
-        elsewhere: Some(&elsewhere),
+        on_wait: Some(&elsewhere),
     };
     loop {
         let execute = |running| execute_seated(Arc::clone(app), seat.clone(), running);
         let asked = jobs::enqueue(store, job).await?;
         let done =
-            jobs::see_through(store, asked, &app.worker, settings, until, on_progress, execute).await?;
+            jobs::run_to_completion(store, asked, &app.worker, settings, control, on_progress, execute)
+                .await?;
         let covered = || {
             let ran = Request::deserialize(&done.request);
-            ran.is_ok_and(|ran| ran.options.cover(options))
+            ran.is_ok_and(|ran| ran.options.covers(options))
         };
         if !done.attached || attempt >= OWN_RUN_ATTEMPTS_MAX || covered() {
             return Ok(done);
@@ -213,7 +221,7 @@ pub async fn begin(
     let (running, own) = (Arc::clone(app), asked.clone());
     app.background.spawn(async move {
         // This one, and not whichever job waits longest: nobody else may be there to do it.
-        if let Err(fault) = see_through(&running, own).await {
+        if let Err(fault) = run_to_completion(&running, own).await {
             tracing::info!("an index job that nobody waits for ended: {fault}");
         }
     });
@@ -238,7 +246,7 @@ pub enum WordsReady {
         progress: Progress,
     },
     /// It is over: there was little to embed.
-    Over(Finished),
+    Over(FinishedJob),
 }
 
 /// Asks for a run and waits until what it read is found by words; then it goes on in this process until that shuts down,
@@ -260,27 +268,36 @@ pub async fn begin_with_words(
     let asked = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (sender, mut progress) = watch::channel(Progress::default());
     let stop = CancellationToken::new();
-    let (running, own, until) = (Arc::clone(app), asked.clone(), stop.clone());
+    let (running, own, control) = (Arc::clone(app), asked.clone(), stop.clone());
     let seat = seat.clone();
     let mut task = app.background.spawn(async move {
         let settings = LeaseSettings::from(&running.config.indexing);
         let execute = |job| execute_seated(Arc::clone(&running), seat.clone(), job);
         let elsewhere = || seat.give_up();
         // What another call asked for is not given up with this one.
-        let when_stopped = if own.attached { WhenStopped::GiveBack } else { WhenStopped::Cancel };
-        let until = Until {
-            cancel: &until,
-            when_stopped,
+        let on_cancel = if own.attached { OnCancel::ReturnToQueue } else { OnCancel::Cancel };
+        let control = RunControl {
+            cancel: &control,
+            on_cancel,
             shutdown: Some(&running.shutdown),
-            elsewhere: Some(&elsewhere),
+            on_wait: Some(&elsewhere),
         };
         let told = |now: &Progress| {
             sender.send_replace(now.clone());
         };
-        jobs::see_through(running.store().await?, own, &running.worker, settings, until, told, execute).await
+        jobs::run_to_completion(
+            running.store().await?,
+            own,
+            &running.worker,
+            settings,
+            control,
+            told,
+            execute,
+        )
+        .await
     });
     let broken = |error| Fault::internal("The index run broke off.", error);
-    let mut patience = None;
+    let mut deadline = None;
     loop {
         tokio::select! {
             ended = &mut task => return ended.map_err(broken)?.map(WordsReady::Over),
@@ -291,18 +308,18 @@ pub async fn begin_with_words(
                 if now.words_ready && !few {
                     return Ok(goes_on(&asked, now));
                 }
-                if now.words_ready && patience.is_none() {
-                    patience = Some(Instant::now() + FEW_TEXTS_WAIT);
+                if now.words_ready && deadline.is_none() {
+                    deadline = Some(Instant::now() + FEW_TEXTS_WAIT);
                 }
             }
-            () = over(patience) => {
+            () = over(deadline) => {
                 return Ok(goes_on(&asked, progress.borrow().clone()));
             }
             () = cancel.cancelled() => {
                 if !asked.attached {
-                    let mut door = store.control().await?;
-                    store::jobs::request_cancel(&mut door, &asked.job.id).await?;
-                    door.commit().await?;
+                    let mut control = store.control().await?;
+                    store::jobs::request_cancel(&mut control, &asked.job.id).await?;
+                    control.commit().await?;
                 }
                 stop.cancel();
                 return task.await.map_err(broken)?.map(WordsReady::Over);
@@ -315,15 +332,15 @@ fn goes_on(asked: &Enqueued, progress: Progress) -> WordsReady {
     WordsReady::GoesOn { job_id: asked.job.id.clone(), attached: asked.attached, progress }
 }
 
-/// Ends when `patience` is over; never without one.
-async fn over(patience: Option<Instant>) {
-    match patience {
+/// Ends when `deadline` is over; never without one.
+async fn over(deadline: Option<Instant>) {
+    match deadline {
         Some(end) => tokio::time::sleep_until(end).await,
         None => std::future::pending().await,
     }
 }
 
-/// Asks for an incremental run, to be seen through by [`see_through`].
+/// Asks for an incremental run, to be seen through by [`run_to_completion`].
 ///
 /// # Errors
 /// Storage faults.
@@ -350,42 +367,16 @@ pub async fn ask_if_due(
 ///
 /// # Errors
 /// The run's own fault; storage faults.
-pub async fn see_through(app: &Arc<App>, asked: Enqueued) -> Result<Finished, Fault> {
+pub async fn run_to_completion(app: &Arc<App>, asked: Enqueued) -> Result<FinishedJob, Fault> {
     let settings = LeaseSettings::from(&app.config.indexing);
     let execute = |running| execute(Arc::clone(app), running);
-    let until =
-        Until { cancel: &app.shutdown, when_stopped: WhenStopped::GiveBack, shutdown: None, elsewhere: None };
-    jobs::see_through(app.store().await?, asked, &app.worker, settings, until, |_| (), execute).await
-}
-
-/// Looks for index jobs that nobody does, until the process shuts down: those asked for without
-/// waiting, and those whose process died.
-pub async fn work(app: Arc<App>) {
-    while !app.shutdown.is_cancelled() {
-        // A server that has not needed the database yet does not start it for this.
-        let worked = match app.opened_store() {
-            Some(_) => work_once(&app).await,
-            None => Ok(false),
-        };
-        match worked {
-            Ok(true) => continue,
-            Ok(false) => {}
-            Err(fault) => tracing::debug!("no look at the job queue: {fault}"),
-        }
-        tokio::select! {
-            () = app.shutdown.cancelled() => {}
-            () = tokio::time::sleep(SWEEP) => {}
-        }
-    }
-}
-
-async fn work_once(app: &Arc<App>) -> Result<bool, Fault> {
-    let store = app.store().await?;
-    // What waits for room would only be taken up and put back.
-    store.require_room().await?;
-    let settings = LeaseSettings::from(&app.config.indexing);
-    let execute = |running| execute(Arc::clone(app), running);
-    jobs::work_once(store, KIND, &app.worker, settings, &app.shutdown, execute).await
+    let control = RunControl {
+        cancel: &app.shutdown,
+        on_cancel: OnCancel::ReturnToQueue,
+        shutdown: None,
+        on_wait: None,
+    };
+    jobs::run_to_completion(app.store().await?, asked, &app.worker, settings, control, |_| (), execute).await
 }
 
 /// Between signs of life of a run that was claimed and waits for a place.
@@ -414,7 +405,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let id = ProjectId::parse(&running.job.project_id)?;
     let about = About::of(&request, &id, &app)?;
     let progress = running.progress.clone();
-    let store = &app.store().await?.telling(move || progress.touch());
+    let store = &app.store().await?.on_activity(move || progress.touch());
     let project = tenancy::open(store, &id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
     let embedder = match app.embedder_for(project.model()).await {
         Ok(embedder) => Some(embedder),
@@ -425,7 +416,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         Err(fault) => return Err(fault),
     };
     let sqlite = request.options.sqlite;
-    let run = Run {
+    let run = RunContext {
         store,
         project: &project,
         fence: running.fence,
@@ -441,13 +432,12 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     };
     let mut report = match about {
         // A run lies deep below the call that waits for it: on the heap it takes no stack of the thread that polls it.
-        About::Vectors => Box::pin(indexing::embed(&run)).await?,
-        About::Repository(_) => Box::pin(indexing::run(&run)).await?,
-        About::Records => {
-            let now_ms = app.clock.now().as_millisecond();
-            triage::prepare(store, &project).await?;
-            let shelf = Shelf { store, project: &project, now_ms };
-            Box::pin(indexing::run_documents(&run, &shelf)).await?
+        About::Vectors => Box::pin(indexing::embed_project(&run)).await?,
+        About::Repository(_) => Box::pin(indexing::index_repository(&run)).await?,
+        About::Records(source) => {
+            (source.prepare)(store, &project).await?;
+            let documents = (source.documents)(store, &project, app.clock.now().as_millisecond());
+            Box::pin(indexing::run_documents(&run, &*documents)).await?
         }
     };
     if sqlite {
@@ -460,19 +450,19 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
 /// Brings the project's portable file up to date.
 ///
 /// # Errors
-/// As [`portable::build`].
+/// As [`build_portable`].
 pub async fn export(
     app: &App,
     store: &Store,
     project: &Project,
     cancel: &CancellationToken,
 ) -> Result<SqliteFile, Fault> {
-    let name = portable::file_name(Part::All, None);
-    let built = portable::build(&Build {
+    let name = portable_file_name(IndexPart::All, None);
+    let built = build_portable(&BuildRequest {
         store,
         project,
         root: None,
-        part: Part::All,
+        part: IndexPart::All,
         out: &app.layout.project(project.id().as_str()).join(&name),
         incremental: true,
         compact: false,

@@ -1,7 +1,7 @@
-//! How often a principal may call: never more than its limit within 60 seconds, whenever they begin (429, `RATE_LIMITED`).
+//! Rate limits: a principal may make at most its limit of calls in any 60 seconds (429, `RATE_LIMITED`).
 //!
-//! The calls that were let through are counted by slots of time, and a slot's calls count until the last moment at which one of
-//! them may lie within the past 60 seconds. So the promise is exact, and a call waits at most a slot longer than it had to.
+//! Admitted calls are counted in time slots. The calls of a slot count until all of them are older than 60 seconds, so the limit is
+//! exact, and a caller waits at most one slot longer than necessary.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
@@ -10,45 +10,45 @@ use std::time::{Duration, Instant};
 use contract::Refusal;
 use tenancy::Principal;
 
-/// Beyond this many principals, the one that called longest ago is forgotten.
+/// Maximum number of principals; beyond it, the least recent one is dropped.
 const PRINCIPALS_MAX: usize = 10_000;
-/// The time within which calls are counted.
+/// The sliding window.
 const WINDOW: Duration = Duration::from_secs(60);
-/// Calls so near to one another are counted together.
+/// The length of a time slot.
 const SLOT: Duration = Duration::from_millis(250);
 
-/// The counts of one server.
+/// The rate limits of one process.
 pub struct Limits {
     calls_per_minute: u32,
-    counted: Mutex<Counted>,
+    counted: Mutex<CallCounts>,
 }
 
 #[derive(Default)]
-struct Counted {
-    /// When the first call came; slots are counted from there.
+struct CallCounts {
+    /// Time of the first call, where slot 0 begins.
     begin: Option<Instant>,
-    calls: HashMap<String, Calls>,
+    calls: HashMap<String, PrincipalCalls>,
 }
 
-/// The calls of one principal that were let through, by slot; the oldest come first. Never more than its limit, and never more
-/// slots than a window has.
+/// The admitted calls of one principal in the window. The sum never exceeds the limit.
 #[derive(Debug, Default)]
-struct Calls {
+struct PrincipalCalls {
+    /// Slot and number of calls, oldest first.
     slots: VecDeque<(u32, u32)>,
     sum: u32,
 }
 
 impl Limits {
-    /// Limits of `calls_per_minute` where a key has none of its own; 0 means none.
+    /// `calls_per_minute` applies to principals without a limit of their own; 0 means unlimited.
     #[must_use]
     pub fn new(calls_per_minute: u32) -> Self {
         Self { calls_per_minute, counted: Mutex::default() }
     }
 
-    /// Counts one call of `principal` that comes `now`. The operator on this machine has no limit.
+    /// Counts a call of `principal` at `now`. The local operator has no limit.
     ///
     /// # Errors
-    /// [`Refusal::RateLimited`] says when the same call is let through.
+    /// [`Refusal::RateLimited`], with the time until the call would be admitted.
     pub fn admit(&self, principal: &Principal, now: Instant) -> Result<(), Refusal> {
         let limit = principal.calls_per_minute.unwrap_or(self.calls_per_minute);
         if limit == 0 || principal.is_local {
@@ -58,7 +58,7 @@ impl Limits {
         let begin = *counted.begin.get_or_insert(now);
         let at = now.saturating_duration_since(begin);
         if !counted.calls.contains_key(&principal.id) && counted.calls.len() >= PRINCIPALS_MAX {
-            counted.forget(at);
+            counted.make_room(at);
         }
         let calls = counted.calls.entry(principal.id.clone()).or_default();
         calls.admit(limit, at).map_err(|wait| Refusal::RateLimited {
@@ -68,15 +68,15 @@ impl Limits {
     }
 }
 
-impl Counted {
-    /// Makes room: whoever did not call within a window goes, and if nobody is such a one, who called longest ago.
-    fn forget(&mut self, at: Duration) {
+impl CallCounts {
+    /// Drops the principals without calls in the window, or if there are none, the one whose last call is oldest.
+    fn make_room(&mut self, at: Duration) {
         self.calls.retain(|_, calls| {
             calls.expire(at);
             calls.sum > 0
         });
         if self.calls.len() >= PRINCIPALS_MAX {
-            let last = |calls: &Calls| calls.slots.back().map(|(slot, _)| *slot);
+            let last = |calls: &PrincipalCalls| calls.slots.back().map(|(slot, _)| *slot);
             let oldest = self.calls.iter().min_by_key(|(_, calls)| last(calls)).map(|(id, _)| id.clone());
             if let Some(id) = oldest {
                 self.calls.remove(&id);
@@ -85,12 +85,12 @@ impl Counted {
     }
 }
 
-impl Calls {
-    /// Counts a call at `at`, or says how long to wait for one.
+impl PrincipalCalls {
+    /// Counts a call at `at`, or returns the time to wait.
     fn admit(&mut self, limit: u32, at: Duration) -> Result<(), Duration> {
         self.expire(at);
         if self.sum >= limit {
-            // A limit may have become lower since: as many must leave as are too many.
+            // The limit may have been lowered, so more than one slot may have to expire.
             let mut left = self.sum;
             let free = self.slots.iter().find(|(_, calls)| {
                 left -= calls;
@@ -99,7 +99,7 @@ impl Calls {
             let free = free.map_or(at + WINDOW, |(slot, _)| counts_until(*slot));
             return Err(free.saturating_sub(at));
         }
-        // Calls of several threads may come in a little out of order; they are counted with the latest.
+        // Calls of several threads may arrive slightly out of order; they are counted in the latest slot.
         let slot = slot_of(at).max(self.slots.back().map_or(0, |(slot, _)| *slot));
         match self.slots.back_mut() {
             Some((last, calls)) if *last == slot => *calls += 1,
@@ -109,7 +109,7 @@ impl Calls {
         Ok(())
     }
 
-    /// Forgets calls that lie in no window that ends at `at` or later.
+    /// Drops the slots that are outside the window at `at`.
     fn expire(&mut self, at: Duration) {
         while let Some((_, calls)) = self.slots.pop_front_if(|(slot, _)| counts_until(*slot) <= at) {
             self.sum -= calls;
@@ -121,7 +121,7 @@ fn slot_of(at: Duration) -> u32 {
     u32::try_from(at.as_millis() / SLOT.as_millis()).unwrap_or(u32::MAX)
 }
 
-/// The moment from which no window holds a call of the slot any more.
+/// The time when the slot leaves the window.
 fn counts_until(slot: u32) -> Duration {
     SLOT * slot.saturating_add(1) + WINDOW
 }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_lower_limit_counts_what_went_through_before() {
-        let mut calls = Calls::default();
+        let mut calls = PrincipalCalls::default();
         for second in 0..4 {
             calls.admit(4, Duration::from_secs(second)).unwrap();
         }
@@ -186,7 +186,7 @@ mod tests {
             pauses in prop::collection::vec(prop_oneof![0_u64..5, 0_u64..2_000, 50_000_u64..70_000], 1..400),
             patient in any::<bool>(),
         ) {
-            let mut calls = Calls::default();
+            let mut calls = PrincipalCalls::default();
             let (mut at, mut admitted) = (Duration::ZERO, Vec::new());
             for pause in pauses {
                 at += Duration::from_millis(pause);
@@ -211,7 +211,7 @@ mod tests {
 
         #[test]
         fn an_even_pace_is_never_refused(limit in 1_u64..200, start in 0_u64..100_000) {
-            let mut calls = Calls::default();
+            let mut calls = PrincipalCalls::default();
             let pace = (WINDOW + SLOT).as_millis() as u64 / limit + 1;
             for call in 0..500 {
                 let at = Duration::from_millis(start + call * pace);

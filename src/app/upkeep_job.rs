@@ -1,4 +1,4 @@
-//! Work that needs a project for itself: it takes the place of the project's one writer, or says that it is taken.
+//! Maintenance jobs, which need exclusive write access to a project.
 
 use std::sync::Arc;
 
@@ -8,18 +8,19 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::App;
+use super::worker::JobKind;
 use contract::{ErrorCode, Fault};
-use engine::jobs::{self, LeaseSettings, NewJob, RunningJob};
+use engine::jobs::{self, LeaseSettings, RunningJob, WRITER_LANE};
 use store::Project;
 
-/// The kind under which upkeep stands among a project's jobs.
-pub const KIND: &str = "upkeep";
+/// The job kind of maintenance work; the call that asks for it does it.
+pub static KIND: JobKind = JobKind { name: "upkeep", lane: |_| WRITER_LANE.to_owned(), execute: None };
 
-/// Runs `work` as the only writer of the project; index runs that are asked for meanwhile wait.
+/// Runs `work` as the only writer of the project; index jobs wait meanwhile.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` at once when another run writes, or for a project of a newer program; the work's own fault; `CANCELLED`.
-pub async fn alone<T, F, R>(
+/// `ILLEGAL_STATE` immediately if another job is writing, or for a project that a newer program wrote; the fault of `work`; `CANCELLED`.
+pub async fn run_exclusive<T, F, R>(
     app: &Arc<App>,
     project: &Project,
     subject: &'static str,
@@ -32,12 +33,7 @@ where
     R: Future<Output = Result<T, Fault>> + Send,
 {
     project.require_writable()?;
-    let job = NewJob {
-        project_id: project.id().clone(),
-        kind: KIND,
-        subject: subject.to_owned(),
-        request: Value::Null,
-    };
+    let job = KIND.job(project.id().clone(), subject, Value::Null);
     let settings = LeaseSettings::from(&app.config.indexing);
     let execute = |running| async move {
         let done = work(running).await?;
@@ -48,7 +44,7 @@ where
         Some(value) => {
             serde_json::from_value(value).map_err(|e| Fault::internal("The report could not be read.", e))
         }
-        None => Err(Fault::new(ErrorCode::IllegalState, "Another run writes to this project.")
-            .with_hint("Ask `index_status` when it is over, then call again.")),
+        None => Err(Fault::new(ErrorCode::IllegalState, "Another job is writing to this project.")
+            .with_hint("Wait until `index_status` reports that it has finished, then call again.")),
     }
 }

@@ -1,4 +1,4 @@
-//! Repositories at a pinned commit, copied out of a folder of checkouts that is only read.
+//! Copies repositories at a pinned commit out of a read-only folder of checkouts.
 
 use std::fs;
 use std::io;
@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use contract::Fault;
 use history::checkout;
 
-/// Holds the name of the state that a copy was made of, beside the copy.
-const STAMP: &str = "commit";
+/// Name of the file beside a copy that records the commit and root it was made from.
+const STAMP_FILE: &str = "commit";
 
-/// What is wanted.
-pub(super) struct Wanted<'a> {
-    /// How the benchmark calls it; a folder of this name comes first.
+/// A repository at a commit.
+pub(super) struct Checkout<'a> {
+    /// Its name in the benchmark, and the first folder name to try.
     pub(super) name: &'a str,
     /// `owner/name`.
     pub(super) repository: &'a str,
@@ -20,33 +20,37 @@ pub(super) struct Wanted<'a> {
     pub(super) root: Option<&'a str>,
 }
 
-/// Copies what is wanted below `copies` and gives the copy's folder; none where `corpus` does not have it.
+/// Copies the checkout below `copies` and returns the copy's folder; none if `corpus` does not contain it.
 ///
-/// `corpus` may hold it as `NAME`, `owner/name`, `owner__name`, `owner+name` or `name`, each as a work tree, as a bare
-/// repository (also in a folder `repo` of it), or as plain files of the right state.
+/// `corpus` may contain it as `NAME`, `owner/name`, `owner__name`, `owner+name` or `name`, each as a work tree, as a bare
+/// repository (also in a subfolder `repo`), or as plain files of that commit.
 ///
 /// # Errors
-/// What the file system says.
-pub(super) fn copy(corpus: &Path, wanted: &Wanted<'_>, copies: &Path) -> Result<Option<PathBuf>, Fault> {
+/// File system errors.
+pub(super) fn copy_checkout(
+    corpus: &Path,
+    wanted: &Checkout<'_>,
+    copies: &Path,
+) -> Result<Option<PathBuf>, Fault> {
     let into = copies.join(wanted.name);
     // An index names a repository as its folder.
     let (files, stamp) =
-        (into.join(wanted.repository.rsplit('/').next().unwrap_or_default()), into.join(STAMP));
+        (into.join(wanted.repository.rsplit('/').next().unwrap_or_default()), into.join(STAMP_FILE));
     let state = format!("{} {}", wanted.commit, wanted.root.unwrap_or("."));
     if files.is_dir() && fs::read_to_string(&stamp).is_ok_and(|made_of| made_of == state) {
         return Ok(Some(files));
     }
-    for from in places(corpus, wanted) {
-        let made = remove(&into).and_then(|()| copy_one(&from, wanted, &files));
-        if made.map_err(|error| failed(&from, error))? {
-            fs::write(&stamp, &state).map_err(|error| failed(&stamp, error))?;
+    for from in candidate_folders(corpus, wanted) {
+        let made = remove_if_exists(&into).and_then(|()| copy_one(&from, wanted, &files));
+        if made.map_err(|error| copy_failed(&from, error))? {
+            fs::write(&stamp, &state).map_err(|error| copy_failed(&stamp, error))?;
             return Ok(Some(files));
         }
     }
     Ok(None)
 }
 
-fn places(corpus: &Path, wanted: &Wanted<'_>) -> Vec<PathBuf> {
+fn candidate_folders(corpus: &Path, wanted: &Checkout<'_>) -> Vec<PathBuf> {
     let (owner, name) = wanted.repository.split_once('/').unwrap_or(("", wanted.repository));
     let names = [
         wanted.name.to_owned(),
@@ -61,7 +65,7 @@ fn places(corpus: &Path, wanted: &Wanted<'_>) -> Vec<PathBuf> {
     names.into_iter().flat_map(with).filter(|folder| folder.is_dir()).collect()
 }
 
-fn copy_one(from: &Path, wanted: &Wanted<'_>, into: &Path) -> io::Result<bool> {
+fn copy_one(from: &Path, wanted: &Checkout<'_>, into: &Path) -> io::Result<bool> {
     if from.join(".git").exists() || (from.join("HEAD").is_file() && from.join("objects").is_dir()) {
         return checkout(from, wanted.commit, wanted.root, into);
     }
@@ -87,14 +91,14 @@ fn copy_folder(from: &Path, into: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn remove(folder: &Path) -> io::Result<()> {
+fn remove_if_exists(folder: &Path) -> io::Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
 }
 
-fn failed(path: &Path, error: io::Error) -> Fault {
+fn copy_failed(path: &Path, error: io::Error) -> Fault {
     Fault::internal(format!("The checkout {} could not be copied.", path.display()), error)
 }
 
@@ -109,21 +113,21 @@ mod tests {
         fs::create_dir_all(corpus.join("lib/src")).unwrap();
         fs::write(corpus.join("lib/src/a.rs"), "a").unwrap();
         fs::write(corpus.join("lib/README"), "r").unwrap();
-        let wanted = Wanted { name: "lib", repository: "who/lib", commit: "c1", root: Some("src") };
+        let wanted = Checkout { name: "lib", repository: "who/lib", commit: "c1", root: Some("src") };
         let copies = folder.path().join("copies");
-        let copied = copy(&corpus, &wanted, &copies).unwrap().unwrap();
+        let copied = copy_checkout(&corpus, &wanted, &copies).unwrap().unwrap();
         assert!(copied.join("src/a.rs").is_file() && !copied.join("README").exists());
         fs::write(copied.join("src/b.rs"), "kept").unwrap();
-        copy(&corpus, &wanted, &copies).unwrap();
+        copy_checkout(&corpus, &wanted, &copies).unwrap();
         assert!(copied.join("src/b.rs").exists(), "the same state is not copied again");
-        copy(&corpus, &Wanted { commit: "c2", ..wanted }, &copies).unwrap();
+        copy_checkout(&corpus, &Checkout { commit: "c2", ..wanted }, &copies).unwrap();
         assert!(!copied.join("src/b.rs").exists(), "another state is");
     }
 
     #[test]
     fn what_is_not_there_is_none() {
         let folder = tempfile::tempdir().unwrap();
-        let wanted = Wanted { name: "lib", repository: "who/lib", commit: "c1", root: None };
-        assert_eq!(copy(folder.path(), &wanted, &folder.path().join("copies")).unwrap(), None);
+        let wanted = Checkout { name: "lib", repository: "who/lib", commit: "c1", root: None };
+        assert_eq!(copy_checkout(folder.path(), &wanted, &folder.path().join("copies")).unwrap(), None);
     }
 }

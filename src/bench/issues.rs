@@ -1,110 +1,132 @@
-//! Long, noisy texts: which files does the fix of an issue change? Acc@k: all of them are among the first k files.
+//! Long, noisy queries: which files does the fix of an issue change? Acc@k counts issues with all of these files among the first k.
 
 use serde::Serialize;
 
-use super::checkouts::{self, Wanted};
-use super::questions::{self, Issue};
+use super::checkouts::{self, Checkout};
+use super::queries::{self, Issue};
 use super::score::{all_within, by_file, mean, ranks, rounded};
-use super::{Lab, Options, Variant, answers};
+use super::{Experiment, Options, Variant, answers};
 use contract::Fault;
 use engine::search::SearchRequest;
 use store::Project;
 
-/// Hits asked for: enough for ten files.
+/// Number of hits requested: enough for ten files.
 const TOP: usize = 100;
 
-/// The result.
+/// The result of `bench issues`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
-    /// Issues asked.
+pub struct IssuesReport {
+    /// Number of issues measured.
     pub issues: usize,
-    /// Chunks of all their repositories.
+    /// Chunks of all measured repositories.
     pub chunks: u64,
-    /// Issues whose repository or commit the corpus does not have.
+    /// Issues whose repository or commit is missing from the corpus.
     pub missing: Vec<String>,
     /// Model that made the vectors.
     pub model: String,
-    /// A result each.
-    pub variants: Vec<Measured>,
+    /// The figures of each variant.
+    pub variants: Vec<IssuesFigures>,
 }
 
-/// What one variant reached.
+/// The figures of one variant.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Measured {
-    /// Its name.
+pub struct IssuesFigures {
+    /// Name of the variant.
     pub variant: String,
-    /// Shares of issues, in percent.
+    /// Percentage of issues with all files at rank 1.
     pub acc1: f64,
-    /// …
+    /// Percentage of issues with all files among the first 5.
     pub acc5: f64,
-    /// …
+    /// Percentage of issues with all files among the first 10.
     pub acc10: f64,
-    /// Median milliseconds of a question.
+    /// Median latency in milliseconds.
     pub p50_ms: f64,
-    /// Each issue, where asked for.
+    /// Every issue, with `--details`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub issues: Vec<Asked>,
+    pub issues: Vec<IssueResult>,
 }
 
-/// One issue and where its files stand.
+/// The result of one issue.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked {
-    /// Its id.
+pub struct IssueResult {
+    /// Id of the issue.
     pub id: String,
-    /// The files of its fix with their ranks among files.
+    /// The files of the fix with their ranks among files.
     pub targets: Vec<(String, Option<usize>)>,
     /// The first ten files.
     pub files: Vec<String>,
-    /// Time of the question.
+    /// Latency in milliseconds.
     pub ms: f64,
 }
 
-/// Indexes each repository as it was, and asks the issue.
+/// Indexes the repository of each issue at its commit and searches for the issue.
 ///
 /// # Errors
-/// `INVALID_INPUT` for issues that cannot be read; faults of runs and searches.
-pub async fn measure(lab: &Lab, options: &Options, tell: &(dyn Fn(&str) + Sync)) -> Result<Report, Fault> {
-    let mut report =
-        Report { issues: 0, chunks: 0, missing: Vec::new(), model: lab.model().await?, variants: Vec::new() };
-    let mut asked: Vec<Vec<Asked>> = vec![Vec::new(); options.variants.len()];
-    for issue in questions::issues(&options.questions, &options.only)? {
-        let Some((project, chunks)) = indexed(lab, options, &issue).await? else {
+/// `INVALID_INPUT` for an unreadable issue file; faults of index runs and searches.
+pub async fn measure(
+    experiment: &Experiment,
+    options: &Options,
+    on_progress: &(dyn Fn(&str) + Sync),
+) -> Result<IssuesReport, Fault> {
+    let mut report = IssuesReport {
+        issues: 0,
+        chunks: 0,
+        missing: Vec::new(),
+        model: experiment.model().await?,
+        variants: Vec::new(),
+    };
+    let mut asked: Vec<Vec<IssueResult>> = vec![Vec::new(); options.variants.len()];
+    for issue in queries::read_issues(&options.questions, &options.only)? {
+        let Some((project, chunks)) = index_checkout(experiment, options, &issue).await? else {
             report.missing.push(issue.id);
             continue;
         };
-        tell(&format!("{}: {chunks} chunks", issue.id));
+        on_progress(&format!("{}: {chunks} chunks", issue.id));
         report.issues += 1;
         report.chunks += chunks;
         for (variant, asked) in options.variants.iter().zip(&mut asked) {
-            asked.push(ask(lab, &project, &issue, variant).await?);
+            asked.push(run_query(experiment, &project, &issue, variant).await?);
         }
     }
     let measured = options.variants.iter().zip(asked);
-    report.variants =
-        measured.map(|(variant, asked)| Measured::of(variant, asked, options.details)).collect();
+    report.variants = measured
+        .map(|(variant, asked)| IssuesFigures::from_results(variant, asked, options.details))
+        .collect();
     Ok(report)
 }
 
-async fn indexed(lab: &Lab, options: &Options, issue: &Issue) -> Result<Option<(Project, u64)>, Fault> {
-    let wanted = Wanted { name: &issue.id, repository: &issue.repository, commit: &issue.commit, root: None };
-    let Some(files) = checkouts::copy(&options.corpus, &wanted, &lab.copies())? else { return Ok(None) };
-    let id = lab.project_id("issue", &issue.id).await?;
-    let report = lab.index(&id, &files).await?;
-    Ok(Some((lab.project(&id).await?, report.chunks)))
+async fn index_checkout(
+    experiment: &Experiment,
+    options: &Options,
+    issue: &Issue,
+) -> Result<Option<(Project, u64)>, Fault> {
+    let checkout =
+        Checkout { name: &issue.id, repository: &issue.repository, commit: &issue.commit, root: None };
+    let Some(files) = checkouts::copy_checkout(&options.corpus, &checkout, &experiment.copies())? else {
+        return Ok(None);
+    };
+    let id = experiment.project_id("issue", &issue.id).await?;
+    let report = experiment.index(&id, &files).await?;
+    Ok(Some((experiment.project(&id).await?, report.chunks)))
 }
 
-async fn ask(lab: &Lab, project: &Project, issue: &Issue, variant: &Variant) -> Result<Asked, Fault> {
-    // What is longer than a question may be is cut, as its asker would have to.
-    let query = issue.query.chars().take(lab.app.config.search.query_chars_max).collect();
+async fn run_query(
+    experiment: &Experiment,
+    project: &Project,
+    issue: &Issue,
+    variant: &Variant,
+) -> Result<IssueResult, Fault> {
+    // Cut longer texts to the longest allowed query.
+    let query = issue.query.chars().take(experiment.app.config.search.query_chars_max).collect();
     let request = SearchRequest { query, top: TOP, ..SearchRequest::default() };
-    let answer = lab.ask(project, &request, variant).await?;
-    let files = by_file(&answers::found(&answer));
+    let answer = experiment.search(project, &request, variant).await?;
+    let files = by_file(&answers::hit_locations(&answer));
     let targets = issue.targets();
     let ranks = ranks(&targets, &files);
-    Ok(Asked {
+    Ok(IssueResult {
         id: issue.id.clone(),
         targets: targets.into_iter().map(|target| target.path).zip(ranks).collect(),
         files: files.into_iter().take(10).map(|file| file.path).collect(),
@@ -112,10 +134,10 @@ async fn ask(lab: &Lab, project: &Project, issue: &Issue, variant: &Variant) -> 
     })
 }
 
-impl Measured {
-    fn of(variant: &Variant, mut asked: Vec<Asked>, details: bool) -> Self {
+impl IssuesFigures {
+    fn from_results(variant: &Variant, mut asked: Vec<IssueResult>, details: bool) -> Self {
         let acc = |k: usize| {
-            let met = |asked: &Asked| {
+            let met = |asked: &IssueResult| {
                 let ranks: Vec<_> = asked.targets.iter().map(|(_, rank)| *rank).collect();
                 f64::from(u8::from(all_within(&ranks, k)))
             };

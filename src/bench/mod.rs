@@ -1,18 +1,18 @@
-//! Measuring: questions with known answers, and the clock.
+//! Benchmarks of search quality, speed and scale.
 //!
-//! Everything works in a home of its own (`HOME/bench`) with an embedded database of its own; repositories are only
-//! read. [`quality`] and [`issues`] ask what search answers, [`variant`] changes the ranking so that one command tells
-//! what a signal is worth. [`speed`] measures time, memory and what set the limit; [`scale`] tells what size costs.
+//! Each benchmark works in its own home (`HOME/bench`) with its own embedded database; repositories are only read. [`quality`]
+//! and [`issues`] compare search results with known answers, and [`variant`] changes the ranking to measure the effect of each
+//! signal. [`speed`] measures time and memory and compares them with the hardware limits; [`scale`] measures the cost of size.
 
-mod lab;
+mod experiment;
 mod score;
 mod tokens;
 
 mod answers;
 mod checkouts;
-mod memo;
-mod questions;
+mod queries;
 pub mod variant;
+mod vector_cache;
 pub mod vectors;
 
 pub mod issues;
@@ -20,6 +20,6 @@ pub mod quality;
 pub mod scale;
 pub mod speed;
 
-pub use lab::Lab;
-pub use questions::Options;
+pub use experiment::Experiment;
+pub use queries::Options;
 pub use variant::Variant;

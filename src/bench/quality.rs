@@ -1,231 +1,238 @@
-//! Short questions with known answers: NDCG@10 of the chunk list and of the files, by category, language and
-//! repository, and how much of what should be found fits into how many tokens.
+//! Short queries with known answers: NDCG@10 of chunks and of files by category, language and repository, and the recall within
+//! token budgets.
 
 use std::collections::BTreeMap;
 
 use futures::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 
-use super::checkouts::{self, Wanted};
-use super::questions::{self, Question, Repository};
+use super::checkouts::{self, Checkout};
+use super::queries::{self, AnnotatedQuery, Repository};
 use super::score::{by_file, mean, ndcg, ranks, rounded};
-use super::{Lab, Options, Variant, answers, tokens};
+use super::{Experiment, Options, Variant, answers, tokens};
 use contract::Fault;
 use engine::search::{Confidence, Evidence, Output, SearchRequest};
 use store::Project;
 
-/// Places of a list that count.
+/// Cutoff rank of NDCG.
 const K: usize = 10;
-/// Hits asked for: enough for ten files and 4,000 tokens.
+/// Number of hits requested: enough for ten files and 4,000 tokens.
 const TOP: usize = 50;
-/// Budgets at which tokens are counted.
+/// Token budgets at which recall is measured.
 const BUDGETS: [usize; 4] = [500, 1_000, 2_000, 4_000];
-/// Questions under way at once.
-const AT_ONCE: usize = 2;
+/// Number of concurrent queries.
+const CONCURRENT_QUERIES: usize = 2;
 
-/// The result.
+/// The result of `bench quality`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
-    /// Repositories asked.
+pub struct QualityReport {
+    /// Number of repositories measured.
     pub repositories: usize,
-    /// Their chunks.
+    /// Chunks of all measured repositories.
     pub chunks: u64,
-    /// Repositories that the corpus does not have.
+    /// Repositories that are missing from the corpus.
     pub missing: Vec<String>,
     /// Model that made the vectors.
     pub model: String,
-    /// How tokens were counted.
+    /// The tokenizer of the budgets.
     pub tokenizer: &'static str,
-    /// A result each.
-    pub variants: Vec<Measured>,
+    /// The results of each variant.
+    pub variants: Vec<VariantResult>,
 }
 
-/// What one variant reached.
+/// The results of one variant.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Measured {
-    /// Its name.
+pub struct VariantResult {
+    /// Name of the variant.
     pub variant: String,
-    /// Over all questions.
-    pub all: Figures,
-    /// Shares of the targets within so many tokens: of whole chunks as listed, and of the compact answer of the tool.
+    /// QueryFigures over all queries.
+    pub all: QueryFigures,
+    /// Share of the targets within each token budget, by output: complete chunks, and the compact output of the tool.
     pub token_recall: BTreeMap<&'static str, BTreeMap<usize, f64>>,
-    /// How many questions got which confidence: those whose right hit is among the first ten of the list, the other ones, and
-    /// those that the repository does not answer.
-    pub confidence: Believed,
-    /// By category of the question.
-    pub categories: BTreeMap<String, Figures>,
+    /// Number of queries by confidence.
+    pub confidence: ConfidenceCounts,
+    /// By category of the query.
+    pub categories: BTreeMap<String, QueryFigures>,
     /// By language of the repository.
-    pub languages: BTreeMap<String, Figures>,
+    pub languages: BTreeMap<String, QueryFigures>,
     /// By repository.
-    pub by_repository: BTreeMap<String, Figures>,
-    /// Each question, where asked for.
+    pub by_repository: BTreeMap<String, QueryFigures>,
+    /// Every query, with `--details`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub questions: Vec<Asked>,
+    pub questions: Vec<QueryResult>,
 }
 
-/// Means over questions.
+/// Means over queries.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Figures {
-    /// How many questions.
+pub struct QueryFigures {
+    /// Number of queries.
     pub questions: usize,
-    /// NDCG@10 of the list as returned: two chunks of a file take two places.
+    /// NDCG@10 of the returned chunks.
     pub ndcg10: f64,
-    /// NDCG@10 of the list with each file once.
+    /// NDCG@10 of the files, each at its best rank.
     pub ndcg10_files: f64,
-    /// Share of the questions whose first hit is right.
+    /// Share of the queries whose first hit is relevant.
     pub right_first: f64,
-    /// Share of the questions with a right hit among the first three.
+    /// Share of the queries with a relevant hit among the first three.
     pub right_among_three: f64,
 }
 
-/// Questions by the confidence of their answers.
+/// Number of queries by the confidence of their answers.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Believed {
-    /// A right hit is among the first ten, or would be if it were shown.
+pub struct ConfidenceCounts {
+    /// Queries with a relevant hit among the first ten, even if low confidence suppressed it.
     pub right: BTreeMap<Confidence, usize>,
-    /// It is not.
+    /// Queries without one.
     pub wrong: BTreeMap<Confidence, usize>,
-    /// There is none.
+    /// Queries without an answer in the repository.
     pub absent: BTreeMap<Confidence, usize>,
 }
 
-/// One question and where its targets stand.
+/// The result of one query.
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Asked {
-    /// Its repository.
+pub struct QueryResult {
+    /// Name of the repository.
     pub repository: String,
     #[serde(skip)]
     language: String,
-    /// Its category.
+    /// Category of the query.
     pub category: String,
-    /// The question.
+    /// The query.
     pub query: String,
-    /// NDCG@10 of the list.
+    /// NDCG@10 of the chunks.
     pub ndcg10: f64,
-    /// … and with each file once.
+    /// NDCG@10 of the files.
     pub ndcg10_files: f64,
-    /// Rank of the first hit that is right; hits that only help do not count.
+    /// Rank of the first relevant hit; secondary targets do not count.
     pub right: Option<usize>,
-    /// The same before hits without confidence are left out.
+    /// The same rank before low confidence suppressed hits.
     #[serde(skip)]
-    kept: Option<usize>,
-    /// How far the answer can be believed.
+    unsuppressed: Option<usize>,
+    /// Confidence of the answer.
     pub confidence: Option<Confidence>,
-    /// What was measured of the answer.
+    /// The measurements behind the confidence.
     pub evidence: Option<Evidence>,
-    /// Whether the repository has nothing that answers; such questions count for the confidence alone.
+    /// Whether the repository has no answer; such queries count only for the confidence.
     pub absent: bool,
-    /// Targets with their ranks in the list.
+    /// Targets with their ranks among chunks.
     pub targets: Vec<(String, Option<usize>)>,
     /// The first ten hits.
     pub hits: Vec<String>,
-    /// By what is counted, whether each target lies within each budget, as a share.
+    /// Share of the targets within each budget, by output.
     #[serde(skip)]
     within: BTreeMap<&'static str, [f64; BUDGETS.len()]>,
 }
 
-/// Indexes what has changed, asks all questions with each variant.
+/// Indexes every repository and runs all queries with each variant.
 ///
 /// # Errors
-/// `INVALID_INPUT` for questions that cannot be read; faults of runs and searches.
-pub async fn measure(lab: &Lab, options: &Options, tell: &(dyn Fn(&str) + Sync)) -> Result<Report, Fault> {
-    let mut report = Report {
+/// `INVALID_INPUT` for an unreadable query file; faults of index runs and searches.
+pub async fn measure(
+    experiment: &Experiment,
+    options: &Options,
+    on_progress: &(dyn Fn(&str) + Sync),
+) -> Result<QualityReport, Fault> {
+    let mut report = QualityReport {
         repositories: 0,
         chunks: 0,
         missing: Vec::new(),
-        model: lab.model().await?,
+        model: experiment.model().await?,
         tokenizer: "cl100k_base",
         variants: Vec::new(),
     };
-    let mut asked: Vec<Vec<Asked>> = vec![Vec::new(); options.variants.len()];
-    for repository in questions::repositories(&options.questions, &options.only)? {
-        let questions = questions::questions(&options.questions, &repository)?;
-        let Some((project, chunks)) = indexed(lab, options, &repository).await? else {
+    let mut results: Vec<Vec<QueryResult>> = vec![Vec::new(); options.variants.len()];
+    for repository in queries::read_repositories(&options.questions, &options.only)? {
+        let questions = queries::read_queries(&options.questions, &repository)?;
+        let Some((project, chunks)) = index_checkout(experiment, options, &repository).await? else {
             report.missing.push(repository.name);
             continue;
         };
-        tell(&format!("{}: {chunks} chunks, {} questions", repository.name, questions.len()));
+        on_progress(&format!("{}: {chunks} chunks, {} questions", repository.name, questions.len()));
         report.repositories += 1;
         report.chunks += chunks;
-        for (variant, asked) in options.variants.iter().zip(&mut asked) {
+        for (variant, results) in options.variants.iter().zip(&mut results) {
             let answers = stream::iter(&questions)
-                .map(|question| ask(lab, &project, &repository, question, variant))
-                .buffered(AT_ONCE);
-            asked.extend(answers.try_collect::<Vec<_>>().await?);
+                .map(|query| run_query(experiment, &project, &repository, query, variant))
+                .buffered(CONCURRENT_QUERIES);
+            results.extend(answers.try_collect::<Vec<_>>().await?);
         }
     }
-    let measured = options.variants.iter().zip(asked);
-    report.variants =
-        measured.map(|(variant, asked)| Measured::of(variant, asked, options.details)).collect();
+    let measured = options.variants.iter().zip(results);
+    report.variants = measured
+        .map(|(variant, results)| VariantResult::from_results(variant, results, options.details))
+        .collect();
     Ok(report)
 }
 
-async fn indexed(
-    lab: &Lab,
+async fn index_checkout(
+    experiment: &Experiment,
     options: &Options,
     repository: &Repository,
 ) -> Result<Option<(Project, u64)>, Fault> {
-    let wanted = Wanted {
+    let checkout = Checkout {
         name: &repository.name,
         repository: &repository.repository,
         commit: &repository.commit,
         root: repository.root.as_deref(),
     };
-    let Some(files) = checkouts::copy(&options.corpus, &wanted, &lab.copies())? else { return Ok(None) };
-    let id = lab.project_id("quality", &repository.name).await?;
-    let report = lab.index(&id, &files).await?;
-    Ok(Some((lab.project(&id).await?, report.chunks)))
+    let Some(files) = checkouts::copy_checkout(&options.corpus, &checkout, &experiment.copies())? else {
+        return Ok(None);
+    };
+    let id = experiment.project_id("quality", &repository.name).await?;
+    let report = experiment.index(&id, &files).await?;
+    Ok(Some((experiment.project(&id).await?, report.chunks)))
 }
 
-async fn ask(
-    lab: &Lab,
+async fn run_query(
+    experiment: &Experiment,
     project: &Project,
     repository: &Repository,
-    question: &Question,
+    query: &AnnotatedQuery,
     variant: &Variant,
-) -> Result<Asked, Fault> {
+) -> Result<QueryResult, Fault> {
     let request = SearchRequest {
-        query: question.query.clone(),
+        query: query.query.clone(),
         top: TOP,
         keep_doubtful: true,
         ..SearchRequest::default()
     };
-    let mut answer = lab.ask(project, &request, variant).await?;
-    let targets = question.targets();
-    let kept = ranks(&question.right(), &answers::found(&answer)).into_iter().flatten().min();
-    // What follows counts the answer as it ships: without hits that nobody should believe.
+    let mut answer = experiment.search(project, &request, variant).await?;
+    let targets = query.targets();
+    let unsuppressed =
+        ranks(&query.relevant_targets(), &answers::hit_locations(&answer)).into_iter().flatten().min();
+    // The other figures measure the answer as the tool returns it: without hits if the confidence is `none`.
     if answer.confidence == Some(Confidence::None) {
         answer.hits.clear();
     }
-    let found = answers::found(&answer);
+    let found = answers::hit_locations(&answer);
     let in_list = ranks(&targets, &found);
     let in_files = ranks(&targets, &by_file(&found));
-    let right = ranks(&question.right(), &found).into_iter().flatten().min();
+    let right = ranks(&query.relevant_targets(), &found).into_iter().flatten().min();
     let costs = [
-        ("chunks", answer.hits.iter().map(answers::whole).map(|text| tokens::count(&text)).collect()),
+        ("chunks", answer.hits.iter().map(answers::full_text).map(|text| tokens::count(&text)).collect()),
         (
             "compact",
-            answers::shown(&answer, Output::Compact).iter().map(|text| tokens::count(text)).collect(),
+            answers::tool_hits(&answer, Output::Compact).iter().map(|text| tokens::count(text)).collect(),
         ),
     ];
     let within = costs.map(|(name, costs): (_, Vec<usize>)| (name, within_budgets(&in_list, &costs)));
-    Ok(Asked {
+    Ok(QueryResult {
         repository: repository.name.clone(),
         language: repository.language.clone(),
-        category: question.category.clone(),
-        query: question.query.clone(),
+        category: query.category.clone(),
+        query: query.query.clone(),
         ndcg10: ndcg(&in_list, K),
         ndcg10_files: ndcg(&in_files, K),
         right,
-        kept,
+        unsuppressed,
         confidence: answer.confidence,
         evidence: answer.explain.evidence,
-        absent: question.is_absent(),
+        absent: query.is_absent(),
         targets: targets.into_iter().map(|target| target.path).zip(in_list).collect(),
         hits: found
             .iter()
@@ -236,7 +243,7 @@ async fn ask(
     })
 }
 
-/// The share of targets whose hit ends within each budget, when the hits are read in order.
+/// The share of targets whose hit is complete within each budget if the hits are read in order.
 #[expect(clippy::cast_precision_loss, reason = "counts of targets")]
 fn within_budgets(ranks: &[Option<usize>], costs: &[usize]) -> [f64; BUDGETS.len()] {
     let until = |rank: usize| -> usize { costs.iter().take(rank).sum() };
@@ -247,64 +254,66 @@ fn within_budgets(ranks: &[Option<usize>], costs: &[usize]) -> [f64; BUDGETS.len
     })
 }
 
-impl Measured {
-    fn of(variant: &Variant, all: Vec<Asked>, details: bool) -> Self {
-        let asked: Vec<&Asked> = all.iter().filter(|asked| !asked.absent).collect();
-        let groups = |key: fn(&Asked) -> &String| {
-            let mut groups: BTreeMap<String, Vec<&Asked>> = BTreeMap::new();
-            asked.iter().for_each(|asked| groups.entry(key(asked).clone()).or_default().push(*asked));
-            groups.into_iter().map(|(name, asked)| (name, Figures::of(&asked))).collect()
+impl VariantResult {
+    fn from_results(variant: &Variant, all: Vec<QueryResult>, details: bool) -> Self {
+        let results: Vec<&QueryResult> = all.iter().filter(|results| !results.absent).collect();
+        let groups = |key: fn(&QueryResult) -> &String| {
+            let mut groups: BTreeMap<String, Vec<&QueryResult>> = BTreeMap::new();
+            results.iter().for_each(|results| groups.entry(key(results).clone()).or_default().push(*results));
+            groups.into_iter().map(|(name, results)| (name, QueryFigures::from_results(&results))).collect()
         };
         let recall = |name: &'static str| -> BTreeMap<usize, f64> {
-            let at =
-                |place: usize| mean(asked.iter().filter_map(|asked| Some(asked.within.get(name)?[place])));
+            let at = |place: usize| {
+                mean(results.iter().filter_map(|results| Some(results.within.get(name)?[place])))
+            };
             BUDGETS.into_iter().enumerate().map(|(place, budget)| (budget, rounded(at(place)))).collect()
         };
         Self {
             variant: variant.name.clone(),
-            all: Figures::of(&asked),
+            all: QueryFigures::from_results(&results),
             token_recall: ["chunks", "compact"].into_iter().map(|name| (name, recall(name))).collect(),
-            confidence: Believed::of(&all),
-            categories: groups(|asked| &asked.category),
-            languages: groups(|asked| &asked.language),
-            by_repository: groups(|asked| &asked.repository),
+            confidence: ConfidenceCounts::from_results(&all),
+            categories: groups(|results| &results.category),
+            languages: groups(|results| &results.language),
+            by_repository: groups(|results| &results.repository),
             questions: if details { all } else { Vec::new() },
         }
     }
 }
 
-impl Figures {
-    fn of(asked: &[&Asked]) -> Self {
+impl QueryFigures {
+    fn from_results(results: &[&QueryResult]) -> Self {
         Self {
-            questions: asked.len(),
-            ndcg10: rounded(mean(asked.iter().map(|asked| asked.ndcg10))),
-            ndcg10_files: rounded(mean(asked.iter().map(|asked| asked.ndcg10_files))),
-            right_first: share_right(asked, 1),
-            right_among_three: share_right(asked, 3),
+            questions: results.len(),
+            ndcg10: rounded(mean(results.iter().map(|results| results.ndcg10))),
+            ndcg10_files: rounded(mean(results.iter().map(|results| results.ndcg10_files))),
+            right_first: share_right(results, 1),
+            right_among_three: share_right(results, 3),
         }
     }
 }
 
-impl Believed {
-    fn of(asked: &[Asked]) -> Self {
-        let mut believed = Self::default();
-        for asked in asked {
-            let Some(confidence) = asked.confidence else { continue };
-            let counts = match asked.kept {
-                _ if asked.absent => &mut believed.absent,
-                Some(rank) if rank <= K => &mut believed.right,
-                _ => &mut believed.wrong,
+impl ConfidenceCounts {
+    fn from_results(results: &[QueryResult]) -> Self {
+        let mut counts = Self::default();
+        for results in results {
+            let Some(confidence) = results.confidence else { continue };
+            let group = match results.unsuppressed {
+                _ if results.absent => &mut counts.absent,
+                Some(rank) if rank <= K => &mut counts.right,
+                _ => &mut counts.wrong,
             };
-            *counts.entry(confidence).or_default() += 1;
+            *group.entry(confidence).or_default() += 1;
         }
-        believed
+        counts
     }
 }
 
-/// The share of questions with a right hit among the first `places`.
-fn share_right(asked: &[&Asked], places: usize) -> f64 {
-    let is_right = |asked: &&Asked| if asked.right.is_some_and(|rank| rank <= places) { 1.0 } else { 0.0 };
-    rounded(mean(asked.iter().map(is_right)))
+/// The share of queries with a relevant hit among the first `k`.
+fn share_right(results: &[&QueryResult], k: usize) -> f64 {
+    let is_right =
+        |results: &&QueryResult| if results.right.is_some_and(|rank| rank <= k) { 1.0 } else { 0.0 };
+    rounded(mean(results.iter().map(is_right)))
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! What size costs: one project grown to a million chunks, and many small projects; as curves over the size.
+//! The cost of size: one project with up to a million chunks, and many small projects.
 //!
-//! Growth is made of real files: copies of them with other words here and there, and vectors drawn near those of the
-//! originals. The rows are written by the store, the indexes made and the questions answered by the product.
+//! Large corpora are generated from real files: copies with some words replaced, and synthetic vectors near those of the
+//! originals. The rows, indexes and searches are the product's own.
 
-mod asked;
 mod copies;
 mod corpus;
-mod drawn;
 mod grow;
 mod machine;
 mod projects;
-mod questions;
+mod queries;
+mod query_figures;
 mod reindex;
 mod start;
+mod synthetic_vectors;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,103 +20,103 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-pub use self::asked::{Asked, Stages};
-pub use self::grow::Grown;
-pub use self::projects::Many;
-pub use self::reindex::Reindexed;
+pub use self::grow::GrowthFigures;
+pub use self::projects::ProjectCountFigures;
+pub use self::query_figures::{MedianStages, QueryFigures};
+pub use self::reindex::ReindexFigures;
 
 use self::corpus::Corpus;
-use self::drawn::Drawn;
-use super::Lab;
+use self::synthetic_vectors::SyntheticVectors;
+use super::Experiment;
 use contract::Fault;
 use contract::config::Config;
 use store::Project;
 
-/// What is measured.
+/// Options of `bench scale`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Folder of real files; they are only read.
+    /// Folder with the real files, which are only read.
     pub folder: PathBuf,
-    /// Sizes of one project.
+    /// Sizes of the project in chunks.
     pub chunks: Vec<usize>,
-    /// Numbers of projects.
+    /// Numbers of projects to measure.
     pub projects: Vec<usize>,
-    /// Questions asked at each size.
+    /// Queries at each size.
     pub questions: usize,
-    /// Of these, questions whose answers are compared with the exact ones.
+    /// How many of these queries to compare with exact results.
     pub recalled: usize,
 }
 
-/// The result.
+/// The result of `bench scale`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
-    /// Real chunks that growth was made of.
+pub struct ScaleReport {
+    /// Number of real chunks.
     pub corpus_chunks: usize,
     /// Model that made their vectors.
     pub model: String,
-    /// Settings of the database.
-    pub settings: Settings,
-    /// One project, size by size.
-    pub sizes: Vec<Size>,
-    /// Many projects, number by number.
-    pub projects: Vec<Many>,
+    /// PostgresSettings of the database.
+    pub settings: PostgresSettings,
+    /// Figures of one project by size.
+    pub sizes: Vec<SizeFigures>,
+    /// Figures by number of projects.
+    pub projects: Vec<ProjectCountFigures>,
     /// Each figure over the size: `[[x, y], …]` by name.
     pub curves: BTreeMap<String, Vec<(f64, f64)>>,
 }
 
-/// What the embedded server was given.
+/// Memory settings of the embedded Postgres.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Settings {
+pub struct PostgresSettings {
     /// `embedded.shared_buffers_mb`.
     pub shared_buffers_mb: u32,
     /// `embedded.maintenance_work_mem_mb`.
     pub maintenance_work_mem_mb: u32,
 }
 
-/// One project of a size.
+/// The figures of a project of one size.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Size {
-    /// What growing took.
-    pub grown: Grown,
-    /// Questions under each condition, and by words alone.
-    pub asked: Vec<Asked>,
-    /// One file changed.
-    pub reindexed: Reindexed,
-    /// What the server's processes take after all questions.
+pub struct SizeFigures {
+    /// Cost of generating the project.
+    pub grown: GrowthFigures,
+    /// Searches under each filter, and lexical only.
+    pub asked: Vec<QueryFigures>,
+    /// Cost of one changed file.
+    pub reindexed: ReindexFigures,
+    /// Memory of the Postgres processes after all searches.
     pub server_mb: u64,
-    /// What this process has taken at most.
+    /// Peak memory of this process.
     pub program_mb: u64,
 }
 
-/// Changes the configuration to what is measured: every question is embedded, and exact answers, which are only for
-/// comparison, may take their time.
+/// Adjusts the configuration: every query is embedded, and exact searches, which serve only as the reference, get a long timeout.
 pub fn configure(config: &mut Config) {
     config.embedding.query_cache_entries = 0;
     config.database.search_statement_timeout_ms = 120_000;
 }
 
-/// Grows and measures.
+/// Generates the projects and measures them.
 ///
 /// # Errors
-/// Those of reading the folder, of the model and of the storage.
+/// Faults of reading the folder, of the model and of the storage.
 pub async fn measure(
-    lab: Lab,
+    experiment: Experiment,
     options: &Options,
     program: PathBuf,
-    tell: &(dyn Fn(&str) + Sync),
-) -> Result<Report, Fault> {
-    let lab = lab.remembering("shipped", program.clone()).await?;
-    let corpus = Arc::new(Corpus::read(&lab, options.folder.clone(), tell).await?);
-    let drawn = Arc::new(Drawn::new(Arc::clone(lab.app.embedder().await?), corpus.vectors.clone()));
-    let lab = lab.with_embedder(Arc::clone(&drawn) as _, program.clone());
-    let embedded = &lab.app.config.embedded;
-    let mut report = Report {
+    on_progress: &(dyn Fn(&str) + Sync),
+) -> Result<ScaleReport, Fault> {
+    let experiment = experiment.with_vectors("shipped", program.clone()).await?;
+    let corpus = Arc::new(Corpus::read(&experiment, options.folder.clone(), on_progress).await?);
+    let synthetic =
+        Arc::new(SyntheticVectors::new(Arc::clone(experiment.app.embedder().await?), corpus.vectors.clone()));
+    let experiment = experiment.with_embedder(Arc::clone(&synthetic) as _, program.clone());
+    let embedded = &experiment.app.config.embedded;
+    let mut report = ScaleReport {
         corpus_chunks: corpus.chunks(),
-        model: lab.model().await?,
-        settings: Settings {
+        model: experiment.model().await?,
+        settings: PostgresSettings {
             shared_buffers_mb: embedded.shared_buffers_mb,
             maintenance_work_mem_mb: embedded.maintenance_work_mem_mb,
         },
@@ -124,39 +124,52 @@ pub async fn measure(
         projects: Vec::new(),
         curves: BTreeMap::new(),
     };
-    let questions = questions::questions(&corpus.files, options.questions);
+    let queries = queries::sample_queries(&corpus.files, options.questions);
     for wanted in &options.chunks {
-        let (project, grown) = grow::grow(&lab, &corpus, &drawn, *wanted, tell).await?;
-        let one = One { lab: &lab, corpus: &corpus, project: &project, questions: &questions, tell };
-        report.sizes.push(one.measure(*wanted, grown, options).await?);
+        let (project, grown) = grow::grow(&experiment, &corpus, &synthetic, *wanted, on_progress).await?;
+        let sized = SizedProject {
+            experiment: &experiment,
+            corpus: &corpus,
+            project: &project,
+            queries: &queries,
+            on_progress,
+        };
+        report.sizes.push(sized.measure(*wanted, grown, options).await?);
     }
     if !options.projects.is_empty() {
-        report.projects = projects::measure(&lab, &corpus, &questions, options, &program, tell).await?;
+        report.projects =
+            projects::measure(&experiment, &corpus, &queries, options, &program, on_progress).await?;
     }
     report.curves = curves(&report);
-    lab.close().await;
+    experiment.close().await;
     Ok(report)
 }
 
-/// A grown project.
-struct One<'a> {
-    lab: &'a Lab,
+/// A generated project.
+struct SizedProject<'a> {
+    experiment: &'a Experiment,
     corpus: &'a Corpus,
     project: &'a Project,
-    questions: &'a [String],
-    tell: &'a (dyn Fn(&str) + Sync),
+    queries: &'a [String],
+    on_progress: &'a (dyn Fn(&str) + Sync),
 }
 
-impl One<'_> {
-    async fn measure(&self, wanted: usize, grown: Grown, options: &Options) -> Result<Size, Fault> {
-        let Self { lab, corpus, project, questions, tell } = self;
+impl SizedProject<'_> {
+    async fn measure(
+        &self,
+        wanted: usize,
+        grown: GrowthFigures,
+        options: &Options,
+    ) -> Result<SizeFigures, Fault> {
+        let Self { experiment, corpus, project, queries, on_progress } = self;
         let sizes: Vec<(&str, usize)> =
             corpus.files.iter().map(|file| (file.path.as_str(), file.chunks.len())).collect();
-        let conditions = questions::conditions(&corpus.files, &copies::places(&sizes, wanted))?;
+        let filters = queries::benchmark_filters(&corpus.files, &copies::file_copies(&sizes, wanted))?;
         let mut all = Vec::new();
-        for condition in &conditions {
-            let asked = asked::ask(lab, project, questions, condition, options.recalled).await?;
-            tell(&format!(
+        for filter in &filters {
+            let asked =
+                query_figures::measure(experiment, project, queries, filter, options.recalled).await?;
+            on_progress(&format!(
                 "{wanted}, {}: p50 {:.1} ms, recall {:.3} {:.3}, {}",
                 asked.condition,
                 asked.p50_ms,
@@ -166,20 +179,26 @@ impl One<'_> {
             ));
             all.push(asked);
         }
-        all.push(asked::ask_words(lab, project, questions, &conditions[0]).await?);
-        let server_mb = grow::mb(machine::server(lab).await?);
-        let reindexed = reindex::measure(lab, &options.folder, corpus, project).await?;
-        tell(&format!("{wanted}, one file: {:.3} s", reindexed.seconds));
-        Ok(Size { grown, asked: all, reindexed, server_mb, program_mb: grow::mb(machine::own_peak()) })
+        all.push(query_figures::measure_lexical(experiment, project, queries, &filters[0]).await?);
+        let server_mb = grow::mb(machine::server_bytes(experiment).await?);
+        let reindexed = reindex::measure(experiment, &options.folder, corpus, project).await?;
+        on_progress(&format!("{wanted}, one file: {:.3} s", reindexed.seconds));
+        Ok(SizeFigures {
+            grown,
+            asked: all,
+            reindexed,
+            server_mb,
+            program_mb: grow::mb(machine::own_peak_bytes()),
+        })
     }
 }
 
-/// Every figure as a curve over chunks or projects.
+/// Every figure as a curve over the number of chunks or projects.
 #[expect(clippy::cast_precision_loss, reason = "counts and megabytes of a plot")]
-fn curves(report: &Report) -> BTreeMap<String, Vec<(f64, f64)>> {
+fn curves(report: &ScaleReport) -> BTreeMap<String, Vec<(f64, f64)>> {
     let mut curves: BTreeMap<String, Vec<(f64, f64)>> = BTreeMap::new();
     let mut add = |name: String, x: usize, y: f64| curves.entry(name).or_default().push((x as f64, y));
-    for Size { grown, asked, reindexed, server_mb, .. } in &report.sizes {
+    for SizeFigures { grown, asked, reindexed, server_mb, .. } in &report.sizes {
         let x = grown.chunks;
         for (name, y) in [
             ("rowsSeconds", grown.rows_seconds),
@@ -205,7 +224,7 @@ fn curves(report: &Report) -> BTreeMap<String, Vec<(f64, f64)>> {
         }
     }
     for many in &report.projects {
-        many.figures().into_iter().for_each(|(name, y)| add(name.to_owned(), many.projects, y));
+        many.named_figures().into_iter().for_each(|(name, y)| add(name.to_owned(), many.projects, y));
     }
     curves
 }
@@ -216,11 +235,12 @@ mod tests {
 
     #[test]
     fn curves_have_a_point_for_each_number_of_projects() {
-        let many = |projects| Many { projects, warm_p50_ms: 2.0, ..Many::default() };
-        let report = Report {
+        let many =
+            |projects| ProjectCountFigures { projects, warm_p50_ms: 2.0, ..ProjectCountFigures::default() };
+        let report = ScaleReport {
             corpus_chunks: 1,
             model: String::new(),
-            settings: Settings { shared_buffers_mb: 1, maintenance_work_mem_mb: 1 },
+            settings: PostgresSettings { shared_buffers_mb: 1, maintenance_work_mem_mb: 1 },
             sizes: Vec::new(),
             projects: vec![many(1), many(10)],
             curves: BTreeMap::new(),

@@ -1,26 +1,26 @@
-//! How well a list of results answers: pure functions over ranks.
+//! Ranking metrics.
 
 use std::collections::HashSet;
 
-/// What should be found: a file, or lines of one.
+/// A known answer: a file, or lines of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Target {
-    /// Its path, whole or the end of it.
+    /// Its path, or the end of it.
     pub(super) path: String,
-    /// First and last line, where only these count.
+    /// First and last line; none if the whole file counts.
     pub(super) lines: Option<(u32, u32)>,
 }
 
-/// What was found.
+/// The location of a hit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct HitLocation {
     pub(super) path: String,
     pub(super) lines: (u32, u32),
 }
 
 impl Target {
-    /// Whether the paths are one, or one ends with the other; and where the target has lines, whether they overlap.
-    pub(super) fn is_met_by(&self, found: &Found) -> bool {
+    /// Whether the paths match, or one is a suffix of the other, and the lines overlap if the target has lines.
+    pub(super) fn is_met_by(&self, found: &HitLocation) -> bool {
         let same = ends_with(&found.path, &self.path) || ends_with(&self.path, &found.path);
         same && self.lines.is_none_or(|(from, to)| found.lines.0 <= to && from <= found.lines.1)
     }
@@ -32,21 +32,21 @@ fn ends_with(path: &str, end: &str) -> bool {
         .is_some_and(|start| start.is_empty() || start.ends_with('/') || end.starts_with('/'))
 }
 
-/// For each target the rank (from 1) of the first result that meets it.
-pub(super) fn ranks(targets: &[Target], found: &[Found]) -> Vec<Option<usize>> {
+/// For each target the rank (from 1) of the first matching hit.
+pub(super) fn ranks(targets: &[Target], found: &[HitLocation]) -> Vec<Option<usize>> {
     targets
         .iter()
         .map(|target| found.iter().position(|found| target.is_met_by(found)).map(|at| at + 1))
         .collect()
 }
 
-/// The best result of each file, in order.
-pub(super) fn by_file(found: &[Found]) -> Vec<Found> {
+/// The best hit of each file, in order.
+pub(super) fn by_file(found: &[HitLocation]) -> Vec<HitLocation> {
     let mut seen = HashSet::new();
     found.iter().filter(|found| seen.insert(found.path.as_str())).cloned().collect()
 }
 
-/// Binary NDCG at `k`: each target counts by the rank of its first result; the best possible is targets at the top.
+/// Binary NDCG at `k`, with the rank of the first matching hit for each target.
 #[expect(clippy::cast_precision_loss, reason = "ranks are small")]
 pub(super) fn ndcg(ranks: &[Option<usize>], k: usize) -> f64 {
     let gain = |rank: usize| 1.0 / ((rank + 1) as f64).log2();
@@ -55,18 +55,18 @@ pub(super) fn ndcg(ranks: &[Option<usize>], k: usize) -> f64 {
     if best > 0.0 { got / best } else { 0.0 }
 }
 
-/// Whether every target is among the first `k`.
+/// Whether every target has rank `k` or better.
 pub(super) fn all_within(ranks: &[Option<usize>], k: usize) -> bool {
     ranks.iter().all(|rank| rank.is_some_and(|rank| rank <= k))
 }
 
-/// The mean; 0 of nothing.
+/// The mean; 0 for an empty list.
 pub(super) fn mean(numbers: impl IntoIterator<Item = f64>) -> f64 {
     let (sum, count) = numbers.into_iter().fold((0.0, 0), |(sum, count), number| (sum + number, count + 1));
     if count == 0 { 0.0 } else { sum / f64::from(count) }
 }
 
-/// Rounded to four places, as figures are read.
+/// Rounds to four decimal places.
 pub(super) fn rounded(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
 }
@@ -75,8 +75,8 @@ pub(super) fn rounded(number: f64) -> f64 {
 mod tests {
     use super::*;
 
-    fn found(path: &str, from: u32, to: u32) -> Found {
-        Found { path: path.to_owned(), lines: (from, to) }
+    fn found(path: &str, from: u32, to: u32) -> HitLocation {
+        HitLocation { path: path.to_owned(), lines: (from, to) }
     }
 
     fn target(path: &str, lines: Option<(u32, u32)>) -> Target {

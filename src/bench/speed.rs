@@ -1,15 +1,15 @@
-//! Speed and memory of one project in one run: index it, index it again, edit a file, ask, and say what set each limit.
+//! Speed and memory of one project: the first index run, an unchanged run, edits of single files, and searches.
 //!
-//! Every phase comes with a profile (cores at work, bytes read and written), the dense leg and the embedding also with
-//! what this machine does at most, measured in the same run. A run beside other work is no measurement.
+//! Every phase is profiled (cores, bytes read and written). Vector search and embedding are also compared with the limits of the
+//! hardware, measured in the same run. The results are valid only on an otherwise idle machine.
 
-mod asking;
 mod corpus;
 mod indexing;
 mod latency;
 mod limits;
 mod profile;
-mod wording;
+mod queries;
+mod searching;
 
 use std::path::PathBuf;
 
@@ -17,101 +17,107 @@ use futures::future::BoxFuture;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Lab;
+use super::Experiment;
 use contract::{Fault, ProjectId};
 use store::{Access, Project, ProjectTx, sizes};
-use upkeep::deletion;
+use upkeep::retention::delete_project;
 
-pub use asking::{Asked, Stages};
-pub use indexing::{Edited, Indexed};
+pub use indexing::{EditFigures, IndexFigures};
 pub use latency::Latency;
 pub use limits::Limits;
-pub use profile::{Memory, Profile};
+pub use profile::{PeakMemory, Profile};
+pub use searching::{MeanStages, QueryKindResult};
 
-/// The project that is measured; what it held before goes.
+/// The measured project, which is deleted first.
 const PROJECT: &str = "speed";
 
-/// What is measured.
+/// Options of `bench speed`.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// The files; they are copied and only read.
+    /// The folder to index, which is only read.
     pub folder: PathBuf,
-    /// Questions of each kind.
+    /// Queries of each kind.
     pub questions: usize,
-    /// At most so many files, spread evenly; none: all.
+    /// Maximum number of files, spread evenly over the folder; none means all.
     pub files_max: Option<usize>,
-    /// Edits of one file.
+    /// Number of single-file edits.
     pub edits: usize,
 }
 
-/// Asks `search` over HTTP: arguments to answer.
-pub type OverHttp = dyn Fn(Value) -> BoxFuture<'static, Result<Value, Fault>> + Send + Sync;
+/// Calls `search` over HTTP: takes the arguments, returns the result.
+pub type HttpSearch = dyn Fn(Value) -> BoxFuture<'static, Result<Value, Fault>> + Send + Sync;
 
-/// The result.
+/// The result of `bench speed`.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct SpeedReport {
     /// Model that made the vectors.
     pub model: String,
-    /// Cores that the machine offers.
+    /// Available cores.
     pub cores: usize,
-    /// Bytes of the files.
+    /// Size of the files in bytes.
     pub bytes: u64,
-    /// The first run, the one with nothing to do and the edits.
-    pub indexed: Indexed,
-    /// One file edited.
-    pub edited: Edited,
-    /// Questions by kind, each warm and distinct.
-    pub asked: Vec<Asked>,
-    /// Where the time of a hybrid question goes.
-    pub stages: Stages,
-    /// How near to what the machine does.
+    /// The first and the unchanged index run.
+    pub indexed: IndexFigures,
+    /// The edits of single files.
+    pub edited: EditFigures,
+    /// Search latency by kind of query; all queries are distinct and run after a warm-up.
+    pub asked: Vec<QueryKindResult>,
+    /// Mean times of the stages of a hybrid search.
+    pub stages: MeanStages,
+    /// Comparison with the hardware limits.
     pub limits: Limits,
-    /// Most memory.
-    pub memory: Memory,
-    /// Bytes of the project's tables and indexes.
+    /// Peak memory.
+    pub memory: PeakMemory,
+    /// Size of the project's tables and indexes in bytes.
     pub project_bytes: u64,
-    /// … by table, its indexes apart.
-    pub tables: Vec<Table>,
+    /// The same by table.
+    pub tables: Vec<TableSize>,
 }
 
-/// A table of the project.
+/// The size of a table.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Table {
-    /// Its name.
+pub struct TableSize {
+    /// Name of the table.
     pub table: String,
-    /// Bytes of rows.
+    /// Size of the rows in bytes.
     pub bytes: u64,
-    /// Bytes of indexes.
+    /// Size of its indexes in bytes.
     pub index_bytes: u64,
 }
 
-/// Measures everything once.
+/// Runs the benchmark.
 ///
 /// # Errors
-/// What the file system says; faults of runs and searches.
+/// File system errors; faults of index runs and searches.
 pub async fn measure(
-    lab: &Lab,
+    experiment: &Experiment,
     options: &Options,
-    over_http: &OverHttp,
-    tell: &(dyn Fn(&str) + Sync),
-) -> Result<Report, Fault> {
-    let corpus = corpus::copy(&options.folder, &lab.copies().join(PROJECT), options.files_max)?;
-    begin_anew(lab).await?;
-    let server = profile::Server::find(lab).await?;
+    http_search: &HttpSearch,
+    on_progress: &(dyn Fn(&str) + Sync),
+) -> Result<SpeedReport, Fault> {
+    let corpus = corpus::copy_corpus(&options.folder, &experiment.copies().join(PROJECT), options.files_max)?;
+    delete_earlier(experiment).await?;
+    let server = profile::PostgresServer::find(experiment).await?;
     let watched = server.watch_memory();
-    tell(&format!("{} files, {:.1} MB", corpus.files.len(), profile::megabytes(corpus.bytes)));
+    on_progress(&format!("{} files, {:.1} MB", corpus.files.len(), profile::megabytes(corpus.bytes)));
 
-    let indexed = indexing::index(lab, &corpus, &server, tell).await?;
-    let project = lab.project(PROJECT).await?;
-    let edited = indexing::edit(lab, &corpus, options.edits, tell).await?;
-    let asking = asking::Asking { lab, project: &project, server: &server, over_http, tell };
-    let (asked, stages) = asking.all(&corpus, options.questions).await?;
-    let limits = limits::measure(lab, &project, &corpus, &indexed, tell).await?;
-    let (project_bytes, tables) = sizes(lab, &project).await?;
-    Ok(Report {
-        model: lab.model().await?,
+    let indexed = indexing::measure_runs(experiment, &corpus, &server, on_progress).await?;
+    let project = experiment.project(PROJECT).await?;
+    let edited = indexing::measure_edits(experiment, &corpus, options.edits, on_progress).await?;
+    let searching = searching::SearchBenchmark {
+        experiment,
+        project: &project,
+        server: &server,
+        http_search,
+        on_progress,
+    };
+    let (asked, stages) = searching.run_all_kinds(&corpus, options.questions).await?;
+    let limits = limits::measure(experiment, &project, &corpus, &indexed, on_progress).await?;
+    let (project_bytes, tables) = table_sizes(experiment, &project).await?;
+    Ok(SpeedReport {
+        model: experiment.model().await?,
         cores: profile::cores(),
         bytes: corpus.bytes,
         indexed,
@@ -119,30 +125,30 @@ pub async fn measure(
         asked,
         stages,
         limits,
-        memory: watched.most(),
+        memory: watched.peak(),
         project_bytes,
         tables,
     })
 }
 
-/// The first run is one only where nothing is left of another.
-async fn begin_anew(lab: &Lab) -> Result<(), Fault> {
-    let (store, id) = (lab.app.store().await?, ProjectId::parse(PROJECT)?);
-    if lab.project(PROJECT).await.is_ok() {
-        deletion::delete(store, &lab.app.layout, &lab.app.config.upkeep, &id, true).await?;
+/// Deletes the project of an earlier benchmark, so that the first run indexes everything.
+async fn delete_earlier(experiment: &Experiment) -> Result<(), Fault> {
+    let (store, id) = (experiment.app.store().await?, ProjectId::parse(PROJECT)?);
+    if experiment.project(PROJECT).await.is_ok() {
+        delete_project(store, &experiment.app.layout, &experiment.app.config.upkeep, &id, true).await?;
     }
     Ok(())
 }
 
-async fn sizes(lab: &Lab, project: &Project) -> Result<(u64, Vec<Table>), Fault> {
-    let mut tx = ProjectTx::begin(lab.app.store().await?, project, Access::Search).await?;
+async fn table_sizes(experiment: &Experiment, project: &Project) -> Result<(u64, Vec<TableSize>), Fault> {
+    let mut tx = ProjectTx::begin(experiment.app.store().await?, project, Access::Search).await?;
     let tables = sizes::tables(&mut tx).await?;
     tx.commit().await?;
     let sum = tables.iter().map(|table| table.bytes + table.index_bytes).sum();
-    let shown = tables.into_iter().map(|one| Table {
+    let tables = tables.into_iter().map(|one| TableSize {
         table: one.table,
         bytes: one.bytes,
         index_bytes: one.index_bytes,
     });
-    Ok((sum, shown.collect()))
+    Ok((sum, tables.collect()))
 }

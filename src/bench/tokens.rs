@@ -1,3 +1,3 @@
-//! How many tokens a text costs its reader.
+//! Counts tokens.
 
 pub(super) use engine::search::tokens::count;

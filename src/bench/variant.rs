@@ -1,23 +1,23 @@
-//! Another ranking than the shipped one, to tell what a signal is worth.
+//! Variants of the ranking, to measure the effect of each signal.
 
 use serde_json::{Map, Value};
 
 use contract::{ErrorCode, Fault};
 use engine::search::{Ranking, Vectors};
 
-/// What is asked with.
+/// A ranking to measure.
 #[derive(Debug, Clone)]
 pub struct Variant {
-    /// How it is called in results.
+    /// Its name in reports.
     pub name: String,
     /// The ranking.
     pub ranking: Ranking,
-    /// Whether vectors take part.
+    /// Whether vectors are used.
     pub vectors: Vectors,
 }
 
-/// Settings of the ranking at which a signal says nothing: what an ablation leaves out, one after the other.
-const WITHOUT: &[(&str, &str)] = &[
+/// Names of the ranking's signals with the settings that disable each.
+const DISABLED_SIGNALS: &[(&str, &str)] = &[
     ("definitions", "definition_boost=0,embedded_name_boost=0"),
     ("file named after the symbol", "definition_stem_factor=1"),
     ("names in a sentence", "embedded_name_boost=0"),
@@ -35,46 +35,47 @@ const WITHOUT: &[(&str, &str)] = &[
 ];
 
 impl Variant {
-    /// What ships.
+    /// The default ranking.
     #[must_use]
     pub fn shipped() -> Self {
         Self { name: "shipped".to_owned(), ranking: Ranking::default(), vectors: Vectors::Auto }
     }
 
-    /// What ships, words alone.
+    /// The default ranking without vectors.
     #[must_use]
-    pub fn words() -> Self {
+    pub fn lexical_only() -> Self {
         Self { name: "words".to_owned(), vectors: Vectors::Off, ..Self::shipped() }
     }
 
-    /// Reads `NAME:field=value,…`, or `field=value,…`, whose name is itself. `vectors=off` is a field like others.
+    /// Parses `NAME:field=value,…`, or `field=value,…`, which is then also the name. `vectors=off` is accepted like a field.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` for a field that the ranking does not have, or a value of another type.
+    /// `INVALID_REQUEST` for an unknown field or a value of the wrong type.
     pub fn parse(text: &str) -> Result<Self, Fault> {
         let (name, fields) = text.split_once(':').unwrap_or((text, text));
-        let mut given = Map::new();
+        let mut settings = Map::new();
         let mut vectors = Vectors::Auto;
         for field in fields.split(',').filter(|field| !field.trim().is_empty()) {
-            let (key, value) = field.split_once('=').ok_or_else(|| unreadable(field, "it has no `=`"))?;
+            let (key, value) =
+                field.split_once('=').ok_or_else(|| invalid_variant(field, "it has no `=`"))?;
             match (key.trim(), value.trim()) {
                 ("vectors", "off") => vectors = Vectors::Off,
                 (key, value) => {
-                    let number =
-                        serde_json::from_str::<Value>(value).map_err(|error| unreadable(field, error))?;
-                    given.insert(key.to_owned(), number);
+                    let number = serde_json::from_str::<Value>(value)
+                        .map_err(|error| invalid_variant(field, error))?;
+                    settings.insert(key.to_owned(), number);
                 }
             }
         }
-        let ranking =
-            serde_json::from_value(Value::Object(given)).map_err(|error| unreadable(fields, error))?;
+        let ranking = serde_json::from_value(Value::Object(settings))
+            .map_err(|error| invalid_variant(fields, error))?;
         Ok(Self { name: name.to_owned(), ranking, vectors })
     }
 
-    /// One variant for each signal of the ranking, without it.
+    /// One variant without each signal, and variants with the retrieval scores only.
     ///
     /// # Errors
-    /// Never, unless the list above names a field that is gone.
+    /// Only if `DISABLED_SIGNALS` names a field that the ranking no longer has.
     pub fn ablation() -> Result<Vec<Self>, Fault> {
         let one = |(name, fields): &(&str, &str)| Self::parse(&format!("without {name}:{fields}"));
         let flat = "definition_boost=0,embedded_name_boost=0,stem_boost=0,stem_boost_meant=0,parent_boost=0,coherence_boost=0,\
@@ -85,13 +86,13 @@ impl Variant {
             Self::parse(&format!("BM25 alone:{flat},vectors=off"))?,
             Self::parse("vectors with the ranking, no words:dense_weight=1,dense_weight_symbol=1")?,
         ];
-        Ok(WITHOUT.iter().map(one).collect::<Result<Vec<_>, _>>()?.into_iter().chain(bare).collect())
+        Ok(DISABLED_SIGNALS.iter().map(one).collect::<Result<Vec<_>, _>>()?.into_iter().chain(bare).collect())
     }
 }
 
-fn unreadable(what: &str, why: impl std::fmt::Display) -> Fault {
-    Fault::new(ErrorCode::InvalidRequest, format!("The variant `{what}` cannot be read: {why}.")).with_hint(
-        "Write it as name:field=value,field=value with fields of the ranking, such as stem_boost=0.",
+fn invalid_variant(text: &str, reason: impl std::fmt::Display) -> Fault {
+    Fault::new(ErrorCode::InvalidRequest, format!("The variant `{text}` is not valid: {reason}.")).with_hint(
+        "Write it as name:field=value,field=value with settings of the ranking, for example stem_boost=0.",
     )
 }
 

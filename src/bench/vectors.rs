@@ -1,4 +1,4 @@
-//! Other vectors than the shipped ones, to tell what they are worth: other headers, other models, mixtures.
+//! Alternative embedders for comparison: shorter headers, static tables and mixtures.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,40 +8,40 @@ use contract::{ErrorCode, Fault};
 use embedding::{Embedder, StaticTable, StubEmbedder};
 use engine::indexing::HEADER_SEPARATOR;
 
-/// The vectors that `text` names: `shipped`; `none`, `path`, `path-name` (the shipped model with that much of the
-/// header); `stub` (word hashes: where only words are asked, nothing need be embedded); `static:DIR` (a table of token
-/// vectors); `mixed:DIR` (the shipped and such a table side by side).
+/// The embedder named `text`: `shipped`; `none`, `path` or `path-name` (the shipped model with only that part of the header);
+/// `stub` (word hashes, for measurements of lexical search only); `static:DIR` (a table of token vectors); `mixed:DIR` (the
+/// shipped vectors concatenated with those of such a table).
 ///
 /// # Errors
-/// `INVALID_REQUEST` for another name; `CAPABILITY_MISSING` for a table that cannot be read.
-pub fn named(text: &str, shipped: Arc<dyn Embedder>) -> Result<Arc<dyn Embedder>, Fault> {
+/// `INVALID_REQUEST` for an unknown name; `CAPABILITY_MISSING` for an unreadable table.
+pub fn embedder_named(text: &str, shipped: Arc<dyn Embedder>) -> Result<Arc<dyn Embedder>, Fault> {
     Ok(match text.split_once(':') {
         None if text == "shipped" => shipped,
         None if text == "stub" => Arc::new(StubEmbedder::default()),
-        None if text == "none" => Arc::new(Headed::new(shipped, text, 0)),
-        None if text == "path" => Arc::new(Headed::new(shipped, text, 1)),
-        None if text == "path-name" => Arc::new(Headed::new(shipped, text, 2)),
+        None if text == "none" => Arc::new(ShortHeaderEmbedder::new(shipped, text, 0)),
+        None if text == "path" => Arc::new(ShortHeaderEmbedder::new(shipped, text, 1)),
+        None if text == "path-name" => Arc::new(ShortHeaderEmbedder::new(shipped, text, 2)),
         Some(("static", folder)) => Arc::new(StaticTable::open(Path::new(folder))?),
         Some(("mixed", folder)) => {
-            Arc::new(Mixed::new(shipped, Arc::new(StaticTable::open(Path::new(folder))?)))
+            Arc::new(ConcatenatedEmbedder::new(shipped, Arc::new(StaticTable::open(Path::new(folder))?)))
         }
         _ => {
-            return Err(Fault::new(ErrorCode::InvalidRequest, format!("There are no vectors `{text}`."))
+            return Err(Fault::new(ErrorCode::InvalidRequest, format!("The vectors `{text}` are unknown."))
                 .with_hint("Vectors: shipped, none, path, path-name, stub, static:DIR, mixed:DIR."));
         }
     })
 }
 
-/// The shipped model with less of the header.
-struct Headed {
+/// An embedder that keeps only the first `parts` parts of each header.
+struct ShortHeaderEmbedder {
     inner: Arc<dyn Embedder>,
     model: ModelIdentity,
     parts: usize,
 }
 
-impl Headed {
+impl ShortHeaderEmbedder {
     fn new(inner: Arc<dyn Embedder>, name: &str, parts: usize) -> Self {
-        let model = derived(inner.model(), &format!("header-{name}"), inner.model().dimensions);
+        let model = derived_identity(inner.model(), &format!("header-{name}"), inner.model().dimensions);
         Self { inner, model, parts }
     }
 
@@ -52,7 +52,7 @@ impl Headed {
     }
 }
 
-impl Embedder for Headed {
+impl Embedder for ShortHeaderEmbedder {
     fn model(&self) -> &ModelIdentity {
         &self.model
     }
@@ -67,28 +67,28 @@ impl Embedder for Headed {
     }
 }
 
-/// Two vectors side by side: their similarity is the mean of both.
-struct Mixed {
+/// Concatenates the vectors of two embedders; the similarity is the mean of both.
+struct ConcatenatedEmbedder {
     one: Arc<dyn Embedder>,
     other: Arc<dyn Embedder>,
     model: ModelIdentity,
 }
 
-impl Mixed {
+impl ConcatenatedEmbedder {
     fn new(one: Arc<dyn Embedder>, other: Arc<dyn Embedder>) -> Self {
         let dimensions = one.model().dimensions + other.model().dimensions;
         let name = format!("mixed-{}", blake3::Hash::from(other.model().hash).to_hex());
-        let model = derived(one.model(), &name, dimensions);
+        let model = derived_identity(one.model(), &name, dimensions);
         Self { one, other, model }
     }
 }
 
-fn beside(one: Vec<f32>, other: Vec<f32>) -> Vec<f32> {
+fn concatenated(one: Vec<f32>, other: Vec<f32>) -> Vec<f32> {
     let half = std::f32::consts::FRAC_1_SQRT_2;
     one.into_iter().chain(other).map(|number| number * half).collect()
 }
 
-impl Embedder for Mixed {
+impl Embedder for ConcatenatedEmbedder {
     fn model(&self) -> &ModelIdentity {
         &self.model
     }
@@ -96,16 +96,16 @@ impl Embedder for Mixed {
     fn embed_passages(&self, texts: &[String], cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, Fault> {
         let one = self.one.embed_passages(texts, cancelled)?;
         let other = self.other.embed_passages(texts, cancelled)?;
-        Ok(one.into_iter().zip(other).map(|(one, other)| beside(one, other)).collect())
+        Ok(one.into_iter().zip(other).map(|(one, other)| concatenated(one, other)).collect())
     }
 
     fn embed_query(&self, text: &str) -> Result<Vec<f32>, Fault> {
-        Ok(beside(self.one.embed_query(text)?, self.other.embed_query(text)?))
+        Ok(concatenated(self.one.embed_query(text)?, self.other.embed_query(text)?))
     }
 }
 
-/// An identity of its own, so that such vectors are never compared with shipped ones.
-fn derived(model: &ModelIdentity, variant: &str, dimensions: usize) -> ModelIdentity {
+/// A distinct model identity, so that these vectors are never compared with shipped ones.
+fn derived_identity(model: &ModelIdentity, variant: &str, dimensions: usize) -> ModelIdentity {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&model.hash);
     hasher.update(variant.as_bytes());
@@ -124,8 +124,9 @@ mod tests {
     #[test]
     fn a_header_is_cut_part_by_part() {
         let stub: Arc<dyn Embedder> = Arc::new(StubEmbedder::default());
-        let text =
-            |parts| Headed::new(Arc::clone(&stub), "x", parts).text("a.rs · f · fn f() · x\nbody\nmore");
+        let text = |parts| {
+            ShortHeaderEmbedder::new(Arc::clone(&stub), "x", parts).text("a.rs · f · fn f() · x\nbody\nmore")
+        };
         assert_eq!(text(0), "body\nmore");
         assert_eq!(text(1), "a.rs\nbody\nmore");
         assert_eq!(text(2), "a.rs · f\nbody\nmore");
@@ -134,7 +135,7 @@ mod tests {
     #[test]
     fn side_by_side_keeps_unit_length() {
         let stub: Arc<dyn Embedder> = Arc::new(StubEmbedder::default());
-        let mixed = Mixed::new(Arc::clone(&stub), Arc::clone(&stub));
+        let mixed = ConcatenatedEmbedder::new(Arc::clone(&stub), Arc::clone(&stub));
         let vector = mixed.embed_query("some words").unwrap();
         assert_eq!(vector.len(), mixed.model().dimensions);
         assert!((vector.iter().map(|number| number * number).sum::<f32>() - 1.0).abs() < 1e-4);
@@ -144,6 +145,9 @@ mod tests {
     #[test]
     fn unknown_vectors_are_refused() {
         let stub: Arc<dyn Embedder> = Arc::new(StubEmbedder::default());
-        assert_eq!(named("other", stub).err().map(|fault| fault.code), Some(ErrorCode::InvalidRequest));
+        assert_eq!(
+            embedder_named("other", stub).err().map(|fault| fault.code),
+            Some(ErrorCode::InvalidRequest)
+        );
     }
 }

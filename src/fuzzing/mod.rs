@@ -1,8 +1,8 @@
-//! What fuzzing drives: everything that reads what strangers wrote, each as one function over bytes.
+//! The fuzz targets: every reader of untrusted input, each as a function over bytes.
 //!
-//! Only tests and the fuzzer in `fuzz/` have this module. A target fails by panicking: also where a property does not hold
-//! that is cheap to check, such as that what is printed reads back. `cargo test` runs every target over its seeds, over the
-//! committed corpus, in which each input stays that once made a target fail, and over a few thousand mutations of both.
+//! Compiled only for tests and for the fuzzer in `fuzz/`. A target fails by panicking; it also checks cheap properties, such as that
+//! printed output parses again. `cargo test` runs every target on its seeds, on the committed corpus, which contains every input
+//! that ever made a target fail, and on a thousand mutations of both.
 
 mod edits;
 mod scratch;
@@ -25,14 +25,14 @@ use store::portable::fuzzing as portable;
 use tenancy::fuzzing as tenancy;
 use upkeep::archive::fuzzing as archive;
 
-/// One target.
+/// A fuzz target.
 #[derive(Debug, Clone, Copy)]
 pub struct Target {
-    /// Its name, which is that of its folder in `fuzz/corpus/`.
+    /// Its name, and that of its folder in `fuzz/corpus/`.
     pub name: &'static str,
-    /// Inputs to begin with.
+    /// The seed corpus.
     pub seeds: fn() -> Vec<Vec<u8>>,
-    /// Runs it on one input.
+    /// Runs the target on one input.
     pub run: fn(&[u8]),
 }
 
@@ -42,20 +42,22 @@ const fn target(name: &'static str, seeds: fn() -> Vec<Vec<u8>>, run: fn(&[u8]))
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
-    target("question", search::questions, search::question),
-    target("filters", search::given_filters, search::filter),
-    target("arguments", tools::calls, tools::arguments),
+    target("question", search::query_seeds, search::query),
+    target("filters", search::filter_seeds, search::filter),
+    target("arguments", tools::call_seeds, tools::fuzz_arguments),
     target("frames", surfaces::streams, surfaces::frames),
     target("uri", surfaces::uris, surfaces::uri),
-    target("request", surfaces::requests, surfaces::request),
+    target("request", surfaces::seed_requests, surfaces::fuzz_request),
     target("token", tenancy::tokens, tenancy::token),
     target("session", tenancy::sessions, tenancy::session),
     target("config", config::files, config::file),
-    target("archive", nothing, |data| in_file(&edits::apply(archive::base(), data), archive::read)),
+    target("archive", edit_seeds, |data| in_file(&edits::apply_edits(archive::base(), data), archive::read)),
     target("archive_bytes", || vec![archive::base().to_vec()], |data| in_file(data, archive::read)),
-    target("portable", nothing, |data| in_file(&edits::apply(portable::base(), data), portable::read)),
+    target("portable", edit_seeds, |data| {
+        in_file(&edits::apply_edits(portable::base(), data), portable::read)
+    }),
     target("git", history::repositories, |data| in_folder(|root| history::repository(root, data))),
-    target("report", triage::reports, triage::report),
+    target("report", triage::report_seeds, triage::fuzz_report),
     target("file", indexing::files, indexing::file),
     target("parsed", indexing::answers, indexing::parsed),
     target("redaction", indexing::secrets, indexing::redaction),
@@ -65,7 +67,7 @@ pub const TARGETS: &[Target] = &[
     target("chunks", languages::samples, languages::chunks),
 ];
 
-/// Of a target whose input edits what it makes itself: without an edit.
-fn nothing() -> Vec<Vec<u8>> {
+/// Seeds of targets whose input is a list of edits: no edit, and one edit.
+fn edit_seeds() -> Vec<Vec<u8>> {
     vec![Vec::new(), vec![0, 0, 16, 1, 0xff]]
 }

@@ -1,10 +1,10 @@
-//! Mutations of inputs without a guide: what a fuzzer does, for a second and always the same.
+//! Deterministic mutations of inputs, without coverage guidance.
 
-/// A generator of numbers that are random enough for this (xorshift64*).
+/// A pseudo-random number generator (xorshift64*).
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The same seed, the same numbers.
+    /// Equal seeds produce equal numbers.
     pub(super) fn new(seed: u64) -> Self {
         Self(seed | 1)
     }
@@ -16,14 +16,14 @@ impl Random {
         self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
     }
 
-    /// Below `bound`, which is more than 0.
+    /// A number below `bound`, which must be positive.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() >> 33).unwrap_or(0) % bound
     }
 }
 
-/// Bytes at which readers decide.
-const TELLING: &[&[u8]] = &[
+/// Bytes that parsers treat specially.
+const SPECIAL_BYTES: &[&[u8]] = &[
     b"\0",
     b"\n",
     b"\r\n",
@@ -63,7 +63,7 @@ const TELLING: &[&[u8]] = &[
     b"NOT ",
 ];
 
-/// An input made of `inputs`, of at most `bytes_max` bytes: one of them after one to six changes.
+/// One of `inputs` after one to six random changes, truncated to `bytes_max` bytes.
 pub(super) fn mutated(inputs: &[Vec<u8>], random: &mut Random, bytes_max: usize) -> Vec<u8> {
     let mut bytes = inputs[random.below(inputs.len())].clone();
     for _ in 0..=random.below(6) {
@@ -71,7 +71,7 @@ pub(super) fn mutated(inputs: &[Vec<u8>], random: &mut Random, bytes_max: usize)
         match random.below(7) {
             0 if at < bytes.len() => bytes[at] ^= 1 << random.below(8),
             1 if at < bytes.len() => bytes[at] = u8::try_from(random.below(256)).unwrap_or(0),
-            2 => drop(bytes.splice(at..at, TELLING[random.below(TELLING.len())].iter().copied())),
+            2 => drop(bytes.splice(at..at, SPECIAL_BYTES[random.below(SPECIAL_BYTES.len())].iter().copied())),
             3 => {
                 let end = at + random.below(bytes.len() - at + 1).min(64);
                 drop(bytes.drain(at..end));

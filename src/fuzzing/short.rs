@@ -1,4 +1,4 @@
-//! The short form of fuzzing, within `cargo test`: no guide, the same inputs each time, each target for a moment.
+//! Runs every target within `cargo test`, on the same inputs each time.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,12 +7,12 @@ use std::path::Path;
 use super::mutate::{Random, mutated};
 use super::{TARGETS, Target};
 
-/// Mutations of a target.
+/// Number of mutations for each target.
 const MUTATIONS: usize = 1000;
-/// Longest mutation.
+/// Longest mutated input.
 const BYTES_MAX: usize = 8192;
 
-/// Seeds, and inputs of the committed corpus by name.
+/// The seeds and the committed corpus, with names.
 fn inputs(target: &Target) -> Vec<(String, Vec<u8>)> {
     let seeds = (target.seeds)().into_iter().enumerate().map(|(at, seed)| (format!("seed {at}"), seed));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target.name);
@@ -26,8 +26,8 @@ fn inputs(target: &Target) -> Vec<(String, Vec<u8>)> {
     seeds.chain(corpus).collect()
 }
 
-/// Runs a target; the input is shown if it fails, so that it can be kept.
-fn holds(target: &Target, name: &str, input: &[u8]) {
+/// Runs a target; prints the input if it fails, so that it can be added to the corpus.
+fn assert_target_holds(target: &Target, name: &str, input: &[u8]) {
     let outcome = catch_unwind(AssertUnwindSafe(|| (target.run)(input)));
     assert!(
         outcome.is_ok(),
@@ -46,13 +46,13 @@ fn every_target_holds_on_its_corpus_and_on_mutations_of_it() {
                 let known = inputs(target);
                 assert!(!known.is_empty(), "{} has no seeds", target.name);
                 for (name, input) in &known {
-                    holds(target, name, input);
+                    assert_target_holds(target, name, input);
                 }
                 let known: Vec<Vec<u8>> = known.into_iter().map(|(_, input)| input).collect();
                 let seed = blake3::hash(target.name.as_bytes());
                 let mut random = Random::new(u64::from_le_bytes(*seed.as_bytes().first_chunk().unwrap()));
                 for _ in 0..MUTATIONS {
-                    holds(target, "a mutation", &mutated(&known, &mut random, BYTES_MAX));
+                    assert_target_holds(target, "a mutation", &mutated(&known, &mut random, BYTES_MAX));
                 }
             });
         }
@@ -60,7 +60,7 @@ fn every_target_holds_on_its_corpus_and_on_mutations_of_it() {
 }
 
 #[test]
-fn the_corpus_has_a_folder_for_no_other_target() {
+fn every_folder_of_the_corpus_belongs_to_a_target() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
     for entry in fs::read_dir(corpus).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();

@@ -1,4 +1,4 @@
-//! Envelopes for what never reached a tool: refusals, and requests that a surface cannot read.
+//! Envelopes for answers that do not come from a tool: refusals, unreadable requests, and operations of the surfaces.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -18,7 +18,7 @@ pub(super) fn failed(app: &App, fault: &Fault, request_id: Option<String>) -> En
     Envelope::failure(fault, meta(app, request_id))
 }
 
-/// The envelope of an answer that no tool gave.
+/// The envelope of a successful answer outside any tool.
 pub(super) fn succeeded(app: &App, result: Value, request_id: Option<String>) -> Envelope {
     Envelope::success(result, meta(app, request_id))
 }
@@ -34,18 +34,18 @@ pub(super) fn json(envelope: &Envelope) -> Value {
     serde_json::to_value(envelope).unwrap_or_default()
 }
 
-/// An id that nobody can guess: 128 random bits in hexadecimal.
+/// An unguessable id: 128 random bits in hexadecimal.
 ///
 /// # Errors
-/// When the system gives no random bytes.
+/// If the system provides no random bytes.
 pub(super) fn unguessable_id() -> Result<String, getrandom::Error> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(platform::sha256::to_hex(&bytes))
 }
 
-/// A correlation id for a request that came without one: unique in this process, and told apart
-/// from other processes by the worker's name.
+/// A correlation id for a request without one. It is unique in this process, and the hashed worker name makes it differ from those
+/// of other processes.
 pub(super) fn fresh_request_id(app: &App) -> String {
     static COUNT: AtomicU64 = AtomicU64::new(1);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The public promise as documents: what `contracts/` holds, derived from the list and the types.
+//! Generates the documents of `contracts/` from the list of tools and the types.
 
 use serde_json::{Value, json};
 
@@ -6,19 +6,19 @@ use super::http;
 use crate::tools::{published, schema};
 use contract::{Envelope, SCHEMA_VERSION, error_table};
 
-/// The files of `contracts/`, but for `versions.json`, which is their history.
+/// The files of `contracts/` by name, except `versions.json`, which holds their history.
 #[must_use]
 pub fn documents() -> Vec<(&'static str, Value)> {
     vec![
         ("mcp-tools.schema.json", json!({ "schemaVersion": SCHEMA_VERSION, "tools": published::tools() })),
-        ("envelope.schema.json", Value::Object(schema::of::<Envelope>())),
+        ("envelope.schema.json", Value::Object(schema::generate_schema::<Envelope>())),
         ("errors.json", serde_json::to_value(error_table()).unwrap_or_default()),
         ("openapi.json", http::openapi()),
     ]
 }
 
-/// A digest of the whole surface. `versions.json` pins each schema version to one, so that the
-/// surface cannot change under an old version.
+/// A digest of all documents. `versions.json` pins it for each schema version, so that the public surface cannot change without a
+/// new version.
 #[must_use]
 pub fn digest() -> String {
     let mut hasher = blake3::Hasher::new();

@@ -1,4 +1,4 @@
-//! What fuzzing drives here: what arrives on a socket or on stdin, before anything is known of who sent it.
+//! The fuzz targets of the surfaces: unauthenticated input from a socket or stdin.
 
-pub(crate) use super::http::fuzzing::{request, requests};
+pub(crate) use super::http::fuzzing::{fuzz_request, seed_requests};
 pub(crate) use super::mcp::fuzzing::{frames, streams, uri, uris};

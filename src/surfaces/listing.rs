@@ -1,19 +1,20 @@
-//! The tool list as HTTP and the command line show it.
+//! The tool list of HTTP and the command line.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::tools::{Caller, ToolSpec, Toolbox, published};
+use contract::config::Config;
 use contract::{SCHEMA_MAJOR, TOOLING_VERSION};
 
-/// All tools, as `GET /tools` and `pairofcleats tools --json` answer them.
+/// The result of `GET /tools` and `pairofcleats tools --json`.
 #[derive(Debug, Serialize)]
 pub(super) struct ToolList {
-    /// In the order of the list, most used first.
+    /// Ordered by use, most used first.
     tools: Vec<ListedTool>,
 }
 
-/// One tool: what `contracts/` publishes of it, and the versions.
+/// A tool as published in `contracts/`, with the schema versions.
 #[derive(Debug, Serialize)]
 struct ListedTool {
     #[serde(flatten)]
@@ -22,11 +23,11 @@ struct ListedTool {
     meta: Map<String, Value>,
 }
 
-/// The tools that `caller` may call, described.
-pub(super) fn visible(caller: &Caller) -> ToolList {
+/// The tools that `caller` is shown.
+pub(super) fn visible_tools(config: &Config, caller: &Caller) -> ToolList {
     let listed =
         |spec: &'static ToolSpec| ListedTool { published: published::describe(spec), meta: versions() };
-    ToolList { tools: Toolbox::standard().visible(caller).map(listed).collect() }
+    ToolList { tools: Toolbox::standard().listed(config, caller).map(listed).collect() }
 }
 
 /// The versions in each tool's `_meta`.

@@ -1,7 +1,7 @@
-//! How clients reach us: decode, call [`crate::tools::call`], encode. No rule, default or SQL lives here.
+//! The surfaces for clients: they decode requests, call [`crate::tools::call`] and encode answers. Rules, defaults and SQL belong
+//! elsewhere.
 //!
-//! Every surface shows the same tools ([`listing`]) and the same envelope ([`answer`]); they differ
-//! only in how a request is read and how an answer is written.
+//! Every surface offers the same tools ([`listing`]) and the same envelope ([`answer`]).
 
 mod answer;
 pub mod contracts;

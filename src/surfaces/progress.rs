@@ -1,4 +1,4 @@
-//! Passes the progress of one call on: the latest step, at most once an interval, nothing after its end or its cancel.
+//! Forwards the progress of one call: the latest step, at most once per interval, and nothing after its end or cancellation.
 
 use std::time::Duration;
 
@@ -7,24 +7,23 @@ use tokio_util::sync::CancellationToken;
 
 use crate::tools::{Progress, ProgressUpdate};
 
-/// How often progress is told.
-pub(super) struct Pace {
-    /// Shortest time between two steps; of those that arrive within it only the latest is kept.
+/// How often progress is forwarded.
+pub(super) struct ProgressTiming {
+    /// Shortest time between two steps; of those within it only the latest is kept.
     pub(super) interval: Duration,
-    /// A call that tells nothing shows this often that it lives; none where the transport does that.
+    /// Interval of heartbeats for a call without progress; none if the transport has its own.
     pub(super) heartbeat: Option<Duration>,
 }
 
-/// Runs `work` and hands its progress to `tell`; None is a sign of life without a new step.
+/// Runs `work` and forwards its progress to `send`; none is a heartbeat.
 ///
-/// `tell` is finished before this comes back, so that no step follows the answer. Once `cancel` fires nothing more is
-/// told, although the work may take a while to be put down. A call that is over before its first step could be told
-/// still tells its latest one.
-pub(super) async fn relay<T, F, S>(
-    pace: Pace,
+/// `send` completes before this returns, so that no step follows the answer. After `cancel` nothing more is sent, although the
+/// work may take a while to stop. If the work ends before its first step was sent, its latest step is still sent.
+pub(super) async fn relay_progress<T, F, S>(
+    timing: ProgressTiming,
     cancel: &CancellationToken,
     work: impl FnOnce(Progress) -> F,
-    mut tell: impl FnMut(Option<ProgressUpdate>) -> S,
+    mut send: impl FnMut(Option<ProgressUpdate>) -> S,
 ) -> T
 where
     F: Future<Output = T>,
@@ -33,11 +32,11 @@ where
     let (sender, mut updates) = watch::channel(None);
     let work = work(Progress::to(move |update| drop(sender.send(Some(update)))));
     tokio::pin!(work);
-    let mut told = false;
+    let mut sent_any = false;
     let mut open = true;
     loop {
-        let quiet = async {
-            match pace.heartbeat {
+        let heartbeat = async {
+            match timing.heartbeat {
                 Some(heartbeat) => tokio::time::sleep(heartbeat).await,
                 None => std::future::pending().await,
             }
@@ -46,30 +45,30 @@ where
             biased;
             outcome = &mut work => {
                 let unseen = updates.borrow_and_update().clone();
-                if !told && !cancel.is_cancelled() && unseen.is_some() {
-                    tell(unseen).await;
+                if !sent_any && !cancel.is_cancelled() && unseen.is_some() {
+                    send(unseen).await;
                 }
                 return outcome;
             }
             () = cancel.cancelled() => return work.await,
             changed = updates.changed(), if open => match changed {
                 Ok(()) => updates.borrow_and_update().clone(),
-                // The work holds no sender any more; it may still take its time.
+                // The work dropped its sender but may still be running.
                 Err(_) => {
                     open = false;
                     continue;
                 }
             },
-            () = quiet => None,
+            () = heartbeat => None,
         };
-        told = true;
-        tell(update).await;
-        // The pause: only the end of the work, or a cancel, cuts it short.
+        sent_any = true;
+        send(update).await;
+        // Only the end of the work or a cancellation shortens the interval.
         tokio::select! {
             biased;
             outcome = &mut work => return outcome,
             () = cancel.cancelled() => return work.await,
-            () = tokio::time::sleep(pace.interval) => {}
+            () = tokio::time::sleep(timing.interval) => {}
         }
     }
 }
@@ -90,19 +89,19 @@ mod tests {
         }
     }
 
-    /// What is told of `work`, which may look at it.
+    /// The progress values sent during `work`, which can read them while it runs.
     async fn told_by<F: Future<Output = ()>>(
-        pace: Pace,
+        timing: ProgressTiming,
         cancel: &CancellationToken,
         work: impl FnOnce(Progress, Told) -> F,
     ) -> Vec<Option<f64>> {
         let told = Told::default();
         let (heard, seen) = (Arc::clone(&told), Arc::clone(&told));
-        let tell = move |update: Option<ProgressUpdate>| {
+        let send = move |update: Option<ProgressUpdate>| {
             heard.lock().unwrap().push(update.map(|update| update.done));
             std::future::ready(())
         };
-        relay(pace, cancel, |progress| work(progress, seen), tell).await;
+        relay_progress(timing, cancel, |progress| work(progress, seen), send).await;
         let told = told.lock().unwrap();
         told.clone()
     }
@@ -121,8 +120,8 @@ mod tests {
     #[tokio::test]
     async fn within_an_interval_one_step_is_told_and_a_short_call_tells_its_last() {
         let never = CancellationToken::new();
-        let pace = Pace { interval: HOUR, heartbeat: None };
-        let told = told_by(pace, &never, async |progress: Progress, told| {
+        let timing = ProgressTiming { interval: HOUR, heartbeat: None };
+        let told = told_by(timing, &never, async |progress: Progress, told| {
             progress.report(step(0));
             until(&told, 1).await;
             for done in 1..50 {
@@ -131,8 +130,8 @@ mod tests {
             }
         });
         assert_eq!(told.await, [Some(0.0)]);
-        let pace = Pace { interval: HOUR, heartbeat: None };
-        let told = told_by(pace, &never, async |progress: Progress, _| {
+        let timing = ProgressTiming { interval: HOUR, heartbeat: None };
+        let told = told_by(timing, &never, async |progress: Progress, _| {
             progress.report(step(6));
             progress.report(step(7));
         });
@@ -142,16 +141,16 @@ mod tests {
     #[tokio::test]
     async fn a_silent_call_gives_signs_of_life() {
         let never = CancellationToken::new();
-        let pace = Pace { interval: MILLISECOND, heartbeat: Some(MILLISECOND) };
-        let told = told_by(pace, &never, async |_, told| until(&told, 3).await);
+        let timing = ProgressTiming { interval: MILLISECOND, heartbeat: Some(MILLISECOND) };
+        let told = told_by(timing, &never, async |_, told| until(&told, 3).await);
         assert!(told.await.iter().all(Option::is_none));
     }
 
     #[tokio::test]
     async fn nothing_is_told_after_a_cancel() {
         let cancel = CancellationToken::new();
-        let pace = Pace { interval: MILLISECOND, heartbeat: Some(MILLISECOND) };
-        let told = told_by(pace, &cancel, async |progress: Progress, told| {
+        let timing = ProgressTiming { interval: MILLISECOND, heartbeat: Some(MILLISECOND) };
+        let told = told_by(timing, &cancel, async |progress: Progress, told| {
             progress.report(step(1));
             until(&told, 1).await;
             let before = told.lock().unwrap().len();

@@ -1,38 +1,44 @@
-//! The one gate for every surface: known? enabled? shape? then wait for a place, run, time, catch, wrap.
+//! The gate that every call passes, whatever its surface: rate limit, tool, scope, arguments; then a slot in the queue, the tool
+//! under a time limit, the envelope, and the log.
 
+use std::any::Any;
+use std::error::Error;
+use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt as _;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::context::{Call, Caller, Progress, ProgressUpdate};
 use super::list::Toolbox;
 use super::long_texts::LongTexts;
-use super::next::Asked;
+use super::next::AnsweredCall;
 use super::spec::{ToolSpec, Toolset};
 use super::violation;
 use crate::app::{Admission, App, Bulkhead, Seat};
 use contract::{ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal};
 use store::AuditEntry;
 
-/// One call as a surface hands it over.
+/// One call as a surface receives it.
 pub struct Request {
-    /// The tool's name.
+    /// The tool's name or alias.
     pub tool: String,
-    /// Its arguments: an object; null counts as the empty object.
+    /// Its arguments: an object; null means an empty object.
     pub arguments: Value,
-    /// Who asks and from where.
+    /// Who calls and from where.
     pub caller: Caller,
-    /// Fires when the client cancels or leaves.
+    /// Fires when the client cancels the call or disconnects.
     pub cancel: CancellationToken,
-    /// Where progress goes.
+    /// Receives progress updates.
     pub progress: Progress,
 }
 
 impl Request {
-    /// A call by `caller` that nobody cancels and whose progress nobody wants.
+    /// A call that cannot be cancelled and does not report progress.
     #[must_use]
     pub fn new(tool: impl Into<String>, arguments: Value, caller: Caller) -> Self {
         Self {
@@ -45,7 +51,7 @@ impl Request {
     }
 }
 
-/// Runs one call. Success and failure are both an envelope; only a call that was not run is `Err`.
+/// Runs one call of a standard tool. Success and failure are both an envelope; `Err` means that the tool was not run.
 ///
 /// # Errors
 /// The [`Refusal`] says why the call was not run.
@@ -54,7 +60,7 @@ pub async fn call(app: &Arc<App>, request: Request) -> Result<Envelope, Refusal>
 }
 
 impl Toolbox {
-    /// Runs one call of a tool of this box; see [`call`].
+    /// Runs one call of a tool in this toolbox; see [`call`].
     ///
     /// # Errors
     /// As [`call`].
@@ -63,84 +69,94 @@ impl Toolbox {
         let Request { tool, arguments, caller, cancel, progress } = request;
         let query = arguments.get("query").and_then(Value::as_str).filter(|_| app.config.audit.queries);
         let query = query.map(|query| query.chars().take(QUERY_CHARS_MAX).collect());
-        let mut record = Record { tool, query, caller: caller.clone(), started };
+        let mut record = CallRecord { tool, query, caller: caller.clone(), started };
         let accepted = || {
             app.limits.admit(&caller.principal, started)?;
-            let spec = self.enabled(&record.tool, &caller)?;
-            Ok((spec, self.shaped(spec, arguments)?))
+            let spec = self.find_callable(&record.tool, &app.config, &caller)?;
+            Ok((spec, self.checked_arguments(spec, arguments)?))
         };
-        let (spec, arguments) = accepted().inspect_err(|refusal| record.refused(app, refusal))?;
-        record.tool = spec.name.to_owned();
-        let asked = Asked::of(spec, &arguments, &caller);
+        let (spec, arguments) = accepted().inspect_err(|refusal| record.record_refusal(app, refusal))?;
+        let alias =
+            (record.tool != spec.name).then(|| std::mem::replace(&mut record.tool, spec.name.to_owned()));
+        let answered = AnsweredCall::new(spec, &arguments, &caller);
 
-        let limit = Limit::from_now(spec.timeout.millis(&app.config));
-        let running = Running::new(app);
-        // A child token: the client's cancel reaches the tool, a timeout does not reach the client's.
+        let deadline = CallDeadline::from_now(spec.timeout.millis(&app.config));
+        let running = RunningCall::new(app);
+        // A child token: cancelling the client's token cancels the tool, but a timeout does not cancel the client's token.
         let cancel = cancel.child_token();
-        let progress = progress.until(cancel.clone());
+        let progress = progress.until_cancelled(cancel.clone());
         let call = Call::new(Arc::clone(app), caller, cancel, progress, !spec.effects.read_only);
-        // A client that leaves drops this future. The task goes on for as long as it takes to put the work down
-        // and to write the call down; only then is its place free.
+        if let Some(alias) = alias {
+            let message = format!("`{alias}` is a deprecated name: use `{}` instead.", spec.name);
+            call.warn(Warning::new("deprecated_alias", message));
+        }
+        // If the client disconnects, this future is dropped. The task runs on until the tool has stopped and the call is
+        // logged; only then is its slot free.
         let _cancel_if_dropped = call.cancel.clone().drop_guard();
-        let (app, mut ending) = (Arc::clone(app), call.clone());
+        let (app, mut task_call) = (Arc::clone(app), call.clone());
         let ended = tokio::spawn(async move {
             let _running = running;
-            let long_texts = LongTexts::of(&arguments);
-            let mut outcome = match turn(spec, &ending, limit).await {
-                Turn::Come(admission) => {
-                    ending.seat = Seat::of(admission);
-                    let outcome = run(spec, ending.clone(), arguments, limit).await;
-                    ending.seat.leave();
+            let long_texts = LongTexts::collect(&arguments);
+            let mut outcome = match wait_in_queue(spec, &task_call, deadline).await {
+                QueueOutcome::Admitted(admission) => {
+                    task_call.seat = Seat::of(admission);
+                    let tool = (spec.run)(task_call.clone(), arguments);
+                    let outcome = supervise(spec, &task_call.cancel, tool, deadline).await;
+                    task_call.seat.leave();
                     outcome
                 }
-                Turn::Stopped(fault) => Err(fault),
-                Turn::Refused(refusal) => {
-                    record.refused(&app, &refusal);
+                QueueOutcome::Stopped(fault) => Err(fault),
+                QueueOutcome::Refused(refusal) => {
+                    record.record_refusal(&app, &refusal);
                     return Err(refusal);
                 }
             };
             if outcome.as_mut().is_ok_and(reveal) {
-                let message = "The repository holds invisible characters here; they are shown as \\u{…}.";
-                ending.warn(Warning::new("invisible_characters", message));
+                let message = "The text contains invisible characters; they are shown as \\u{…}.";
+                task_call.warn(Warning::new("invisible_characters", message));
             }
-            let mut meta = ending.meta(started);
-            if ending.caller.surface.is_local() {
+            let mut meta = task_call.meta(started);
+            if task_call.caller.surface.is_local() {
                 outcome = outcome.map_err(Fault::told_locally);
             }
             if let Err(fault) = &mut outcome {
                 fault.reveal();
                 long_texts.shorten(fault);
-                // A long one stands in the message already.
+                // The message already quotes a long one.
                 meta.repo = meta.repo.filter(|repo| repo.chars().nth(ECHO_CHARS_MAX).is_none());
             }
-            record.ran(&app, spec, outcome.as_ref().err(), &meta);
-            let next = asked.next(outcome.as_ref(), &meta, ending.suggested().as_deref());
+            record.record_result(&app, spec, outcome.as_ref().err(), &meta);
+            let next =
+                answered.next(&app.config, outcome.as_ref(), &meta, task_call.callers_query().as_deref());
             let envelope = match outcome {
                 Ok(result) => Envelope::success(result, meta),
                 Err(fault) => Envelope::failure(&fault, meta),
             };
-            Ok(asked.finished(envelope, next))
+            Ok(answered.with_next(envelope.with_run_id(task_call.run_id()), next))
         });
-        ended.await.unwrap_or_else(|error| Ok(Envelope::failure(&panicked(spec, error), call.meta(started))))
+        ended.await.unwrap_or_else(|error| {
+            let envelope = Envelope::failure(&panic_fault(spec, error), call.meta(started));
+            Ok(envelope.with_run_id(call.run_id()))
+        })
     }
 
-    /// The arguments, checked against the input schema. A null field counts as absent, because many
-    /// clients fill optional fields that way, and `27.0` as `27`, as JSON Schema has it.
-    pub(super) fn shaped(&self, spec: &ToolSpec, arguments: Value) -> Result<Value, Refusal> {
+    /// Checks the arguments against the input schema and normalises them: a null field counts as absent, because many
+    /// clients fill optional fields with null, and `27.0` counts as the integer 27, as in JSON Schema.
+    pub(super) fn checked_arguments(&self, spec: &ToolSpec, arguments: Value) -> Result<Value, Refusal> {
         let arguments = match arguments {
             Value::Null => Value::Object(Map::new()),
             Value::Object(fields) => {
-                let given = fields.into_iter().filter(|(_, value)| !value.is_null());
-                Value::Object(given.map(|(name, value)| (name, whole(value))).collect())
+                let present = fields.into_iter().filter(|(_, value)| !value.is_null());
+                Value::Object(present.map(|(name, value)| (name, integral_as_integer(value))).collect())
             }
             other => other,
         };
         let violations = match self.schema(spec) {
             Ok(schema) => {
                 let mut violations = schema.violations(&arguments);
-                // What scanners report is cleaned where it is taken in.
+                // Triage tools accept NUL: reports of scanners are cleaned when they are ingested.
                 if violations.is_empty() && spec.toolset != Toolset::Triage {
-                    violations.extend(violation::nul(&arguments));
+                    violations.extend(violation::nul_violation(&arguments));
                 }
                 violations
             }
@@ -157,10 +173,10 @@ impl Toolbox {
     }
 }
 
-/// A number without a fraction as an integer, which is what readers of integers expect.
-fn whole(value: Value) -> Value {
+/// Converts a float without a fraction to an integer, because serde does not read `27.0` into an integer field.
+fn integral_as_integer(value: Value) -> Value {
     match value.as_f64() {
-        Some(number) if value.is_f64() && number.fract() == 0.0 && number.abs() < WHOLE_MAX => {
+        Some(number) if value.is_f64() && number.fract() == 0.0 && number.abs() < I64_FLOAT_LIMIT => {
             #[expect(clippy::cast_possible_truncation, reason = "it is whole and within range")]
             let number = number as i64;
             number.into()
@@ -169,157 +185,161 @@ fn whole(value: Value) -> Value {
     }
 }
 
-/// 2^63: below it, a float without a fraction is an `i64`.
-const WHOLE_MAX: f64 = 9_223_372_036_854_775_808.0;
+/// 2^63: smaller floats without a fraction fit an `i64`.
+const I64_FLOAT_LIMIT: f64 = 9_223_372_036_854_775_808.0;
 
-/// Counts a call as running for as long as it does.
-struct Running(Arc<App>);
+/// Counts a running call until it is dropped.
+struct RunningCall(Arc<App>);
 
-impl Running {
+impl RunningCall {
     fn new(app: &Arc<App>) -> Self {
         app.calls.fetch_add(1, Ordering::AcqRel);
         Self(Arc::clone(app))
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCall {
     fn drop(&mut self) {
         self.0.calls.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-/// How long a call may take, waiting for its turn included.
+/// Time limit of a call, including its time in the queue.
 #[derive(Clone, Copy)]
-struct Limit {
-    /// None where there is no limit.
+struct CallDeadline {
+    /// `None`: no limit.
     ms: Option<u64>,
     since: tokio::time::Instant,
 }
 
-impl Limit {
+impl CallDeadline {
     fn from_now(ms: Option<u64>) -> Self {
         Self { ms, since: tokio::time::Instant::now() }
     }
 
-    /// Comes back once the time is over.
-    async fn over(self) {
+    /// Completes when the time limit has passed; never without one.
+    async fn passed(self) {
         match self.ms {
             Some(ms) => tokio::time::sleep_until(self.since + Duration::from_millis(ms)).await,
             None => std::future::pending().await,
         }
     }
 
-    fn fault(self, message: String) -> Fault {
+    fn timeout_fault(self, message: String) -> Fault {
         Fault::new(ErrorCode::ToolTimeout, message).with_details(serde_json::json!({ "timeoutMs": self.ms }))
     }
 }
 
-/// What became of the wait for a place in the queue.
-enum Turn {
-    /// The call may run.
-    Come(Admission),
-    /// It was cancelled, or its time was over, before it could.
+/// Result of waiting for a slot in the queue.
+enum QueueOutcome {
+    /// The call got a slot.
+    Admitted(Admission),
+    /// The call was cancelled or timed out in the queue.
     Stopped(Fault),
     /// The queue is full.
     Refused(Refusal),
 }
 
-/// Waits for the call's turn; a cancel or the end of the call's time ends the wait at once.
-async fn turn(spec: &ToolSpec, call: &Call, limit: Limit) -> Turn {
-    let waits = |before: usize| {
+/// Waits for a slot in the queue until the call is cancelled or times out.
+async fn wait_in_queue(spec: &ToolSpec, call: &Call, deadline: CallDeadline) -> QueueOutcome {
+    let on_wait = |before: usize| {
         call.progress.report(ProgressUpdate {
             phase: "queued",
             done: 0.0,
             total: None,
-            message: format!("Waiting for a free place; {before} other calls wait."),
+            message: format!("Waiting for a free slot; {before} other calls are waiting."),
             detail: None,
         });
     };
     tokio::select! {
         biased;
-        () = call.cancel.cancelled() => Turn::Stopped(cancelled()),
-        admitted = call.app.queues.admit_telling(spec.bulkhead, &call.caller.principal, waits) => match admitted {
-            Ok(admission) => Turn::Come(admission),
-            Err(refusal) => Turn::Refused(refusal),
+        () = call.cancel.cancelled() => QueueOutcome::Stopped(cancelled_fault()),
+        admitted = call.app.queues.admit_telling(spec.bulkhead, &call.caller.principal, on_wait) => match admitted {
+            Ok(admission) => QueueOutcome::Admitted(admission),
+            Err(refusal) => QueueOutcome::Refused(refusal),
         },
-        () = limit.over() => Turn::Stopped(
-            limit
-                .fault(format!("`{}` waited for a free place until its time was over.", spec.name))
-                .with_hint("The server is busy: try again later, with fewer calls at a time."),
+        () = deadline.passed() => QueueOutcome::Stopped(
+            deadline
+                .timeout_fault(format!("`{}` timed out while waiting for a free slot.", spec.name))
+                .with_hint("The server is busy: try again later, with fewer concurrent calls."),
         ),
     }
 }
 
-fn cancelled() -> Fault {
+fn cancelled_fault() -> Fault {
     Fault::new(ErrorCode::Cancelled, "The call was cancelled.")
 }
 
-/// Runs the tool in a task of its own, so that a panic is an answer, until it ends, is cancelled or takes too long.
-async fn run(spec: &ToolSpec, call: Call, arguments: Value, limit: Limit) -> Result<Value, Fault> {
-    let cancel = call.cancel.clone();
-    let mut task = tokio::spawn((spec.run)(call, arguments));
+/// Polls the tool until it ends, is cancelled or exceeds its time limit. A panic becomes a fault.
+async fn supervise(
+    spec: &ToolSpec,
+    cancel: &CancellationToken,
+    tool: impl Future<Output = Result<Value, Fault>> + Send,
+    deadline: CallDeadline,
+) -> Result<Value, Fault> {
+    // A tool that panicked is not polled again, so its broken invariants cannot be observed.
+    let mut tool = pin!(AssertUnwindSafe(tool).catch_unwind());
     tokio::select! {
         biased;
-        // First, because a cancelled call is not answered with a success.
-        () = cancel.cancelled() => match stop(task).await {
-            // The tool's own words say what it leaves behind.
-            Some(Ok(Err(fault))) if fault.code == ErrorCode::Cancelled => Err(fault),
-            _ => Err(cancelled()),
+        // First, so that a cancelled call never succeeds.
+        () = cancel.cancelled() => match tokio::time::timeout(CLEANUP_TIMEOUT, tool).await {
+            // The tool's own message says what it leaves behind.
+            Ok(Ok(Err(fault))) if fault.code == ErrorCode::Cancelled => Err(fault),
+            _ => Err(cancelled_fault()),
         },
-        finished = &mut task => finished.unwrap_or_else(|error| Err(panicked(spec, error))),
-        () = limit.over() => {
+        finished = &mut tool => finished.unwrap_or_else(|panic| Err(panic_fault(spec, panic_message(panic.as_ref())))),
+        () = deadline.passed() => {
             cancel.cancel();
-            let left = match stop(task).await {
-                // A defect that takes its time to come to light is told as what it is.
-                Some(Err(error)) if error.is_panic() => return Err(panicked(spec, error)),
-                // The tool's own words say what it leaves behind.
-                Some(Ok(Err(fault))) if fault.code == ErrorCode::Cancelled => format!(" {}", fault.message),
+            let left = match tokio::time::timeout(CLEANUP_TIMEOUT, tool).await {
+                // A panic during cleanup is reported as a panic.
+                Ok(Err(panic)) => return Err(panic_fault(spec, panic_message(panic.as_ref()))),
+                // The tool's own message says what it leaves behind.
+                Ok(Ok(Err(fault))) if fault.code == ErrorCode::Cancelled => format!(" {}", fault.message),
                 _ => String::new(),
             };
-            Err(limit
-                .fault(format!("`{}` took longer than it may.{left}", spec.name))
-                .with_hint("Narrow the call, or raise its limit in the `[timeouts]` section of the configuration."))
+            Err(deadline
+                .timeout_fault(format!("`{}` timed out.{left}", spec.name))
+                .with_hint("Narrow the call, or raise its time limit in the `[timeouts]` section of the configuration."))
         }
     }
 }
 
-/// Gives a cancelled tool a moment to put its work down, then aborts it; how it ended in that time.
-async fn stop(
-    mut task: tokio::task::JoinHandle<Result<Value, Fault>>,
-) -> Option<Result<Result<Value, Fault>, tokio::task::JoinError>> {
-    let ended = tokio::time::timeout(Duration::from_secs(2), &mut task).await.ok();
-    if ended.is_none() {
-        task.abort();
-    }
-    ended
+/// How long a cancelled tool may clean up before its future is dropped. Clients wait this long after a timeout, so it is
+/// short.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(2);
+
+fn panic_message(panic: &(dyn Any + Send)) -> String {
+    let text =
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    text.unwrap_or("the panic has no message").to_owned()
 }
 
-fn panicked(spec: &ToolSpec, error: tokio::task::JoinError) -> Fault {
-    Fault::internal(format!("`{}` failed unexpectedly.", spec.name), error)
+fn panic_fault(spec: &ToolSpec, cause: impl Into<Box<dyn Error + Send + Sync>>) -> Fault {
+    Fault::internal(format!("`{}` failed unexpectedly.", spec.name), cause)
         .with_details(serde_json::json!({ "cause_class": "panic" }))
 }
 
-/// What is written down of a call: one log line, the counts, the audit table. Nowhere else is a failure logged.
-struct Record {
+/// Records a call in the log, the metrics and the audit table. Failures are logged only here, so that each appears once.
+struct CallRecord {
     tool: String,
     query: Option<String>,
     caller: Caller,
     started: Instant,
 }
 
-impl Record {
-    /// A call that was not run.
-    fn refused(&self, app: &App, refusal: &Refusal) {
+impl CallRecord {
+    /// Records a call that was not run.
+    fn record_refusal(&self, app: &App, refusal: &Refusal) {
         let code = refusal.code();
         tracing::debug!(tool = echo(&self.tool), %code, "a call was refused");
         app.metrics.refused(code.as_str());
         self.audit(app, code.as_str(), None);
     }
 
-    /// A call that ran.
-    fn ran(&self, app: &App, spec: &ToolSpec, fault: Option<&Fault>, meta: &Meta) {
+    /// Records a call that ran.
+    fn record_result(&self, app: &App, spec: &ToolSpec, fault: Option<&Fault>, meta: &Meta) {
         let took = app.clock.instant().duration_since(self.started);
-        log(spec, took.as_millis(), fault);
+        log_result(spec, took.as_millis(), fault);
         let outcome = fault.map_or("ok", |fault| fault.code.as_str());
         app.metrics.called(spec.name, self.caller.surface.as_str(), outcome, took);
         match spec.bulkhead {
@@ -345,18 +365,18 @@ impl Record {
             request_id: self.caller.request_id.clone(),
             query: self.query.clone(),
         };
-        if !app.audit.note(entry) {
+        if !app.audit.record(entry) {
             app.metrics.lost_audit(1);
         }
     }
 }
 
-/// Longer queries are kept by their beginning.
+/// The audit table stores at most this much of a query.
 const QUERY_CHARS_MAX: usize = 4096;
-/// Longer names are of no tool; the audit table keeps their beginning.
+/// The audit table stores at most this much of a tool's name; no tool has a longer one.
 const TOOL_NAME_CHARS_MAX: usize = 64;
 
-fn log(spec: &ToolSpec, ms: u128, fault: Option<&Fault>) {
+fn log_result(spec: &ToolSpec, ms: u128, fault: Option<&Fault>) {
     match fault {
         None => tracing::debug!(tool = spec.name, ms, "{} answered", spec.name),
         Some(fault) => {

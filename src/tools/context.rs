@@ -1,4 +1,4 @@
-//! What a running tool may use: the app, its caller, cancellation, progress and the answer's metadata.
+//! What a running tool uses: the app, its caller, cancellation, progress and the answer's metadata.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,58 +8,68 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, Seat};
-use crate::tools::view::View;
+use crate::app::{App, Seat, blocking};
+use crate::tools::visibility::ToolVisibility;
 use contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, SearchScope, Warning};
 use embedding::ModelName;
 use engine::search::{as_shown, tokens};
 use store::{DecidedBy, ModelFacts, Project};
 use tenancy::{self, Principal, Session, Trust};
 
-/// Tokens of the envelope that come after the tool is done: the duration's digits and the code of one more warning.
-const ENVELOPE_LATER_TOKENS: usize = 20;
+/// Tokens reserved for the parts of the envelope that are known only after the tool ends: the digits of the duration and the
+/// code of one more warning.
+const ENVELOPE_RESERVE_TOKENS: usize = 20;
 
-/// One call, in the hands of the tool that runs it. Cheap to clone.
+/// The context of one call, for the tool that runs it. Cheap to clone.
 #[derive(Clone)]
 pub struct Call {
     /// The application.
     pub app: Arc<App>,
-    /// Who asks and from where.
+    /// Who calls and from where.
     pub caller: Caller,
-    /// Fires when the client cancelled or left, or the time is over.
+    /// Fires when the client cancels the call or disconnects, or the call times out.
     pub cancel: CancellationToken,
-    /// Where progress goes.
+    /// Receives progress updates.
     pub progress: Progress,
-    /// The place in the queue that it runs in.
+    /// The slot in the queue that the call occupies.
     pub seat: Seat,
-    /// Whether the tool changes something, so that no unconfirmed file may choose its project.
+    /// Whether the tool writes: then a session configuration that the user has not confirmed must not choose its project.
     writes: bool,
-    notes: Arc<Mutex<Notes>>,
-    /// What workflow-mcp said to this call, so that all its steps mean the same project.
-    active: Arc<OnceCell<Option<ProjectId>>>,
+    notes: Arc<Mutex<AnswerNotes>>,
+    /// The project of the call; cached, so that all its steps use the same one.
+    target: Arc<OnceCell<ResolvedProject>>,
 }
 
-/// Who asks and from where; made by the surface for each request.
+/// The project that a call is about. Its workspace may not exist.
+#[derive(Debug, Clone)]
+struct ResolvedProject {
+    /// The `project_id` argument it was resolved from.
+    argument: Option<String>,
+    id: ProjectId,
+    decided_by: DecidedBy,
+}
+
+/// Who calls and from where; the surface creates it for each request.
 #[derive(Debug, Clone)]
 pub struct Caller {
-    /// Who it is, and what it may do.
+    /// Identity and scopes.
     pub principal: Arc<Principal>,
-    /// How it reached us; the audit table says so.
+    /// How the call reached the server; recorded in the audit table.
     pub surface: Surface,
-    /// Where the caller works: the default of `repoPath` and the start of the search for
-    /// `.pairofcleats.json`. None on HTTP, where a caller has no directory here.
+    /// The caller's working directory: the default of `repoPath` and the start of the search for `.pairofcleats.json`.
+    /// `None` on HTTP, where a caller has no directory on this machine.
     pub directory: Option<PathBuf>,
-    /// The folders that an MCP client on this machine has open (its roots); empty where it tells of none.
+    /// The folders that an MCP client on this machine has open (its roots); empty if it does not report any.
     pub roots: Vec<PathBuf>,
-    /// The project its session is configured for; a call's own `project_id` beats it.
+    /// The project of the caller's session; the `project_id` of a call takes precedence.
     pub project: Option<String>,
     /// Correlation id, echoed in `_meta.requestId`.
     pub request_id: Option<String>,
-    /// Which tools it sees.
-    pub view: View,
+    /// Which tools it may see and call.
+    pub visibility: ToolVisibility,
 }
 
-/// How a call reached us.
+/// How a call reached the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Surface {
     /// The command line.
@@ -70,18 +80,18 @@ pub enum Surface {
     Mcp,
     /// MCP over the older HTTP with server-sent events.
     Sse,
-    /// A route.
+    /// An HTTP route.
     Http,
 }
 
 impl Surface {
-    /// Whether whoever calls sits at this machine, as its own user.
+    /// Whether the caller is the local user of this machine.
     #[must_use]
     pub fn is_local(self) -> bool {
         matches!(self, Self::Cli | Self::Stdio)
     }
 
-    /// As the audit table has it.
+    /// The value in the audit table.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -95,7 +105,7 @@ impl Surface {
 }
 
 impl Caller {
-    /// The operator on this machine, in no directory, who sees every tool.
+    /// The operator on this machine, without a working directory, who sees every tool.
     #[must_use]
     pub fn local(surface: Surface) -> Self {
         Self {
@@ -105,7 +115,7 @@ impl Caller {
             roots: Vec::new(),
             project: None,
             request_id: None,
-            view: View::default(),
+            visibility: ToolVisibility::default(),
         }
     }
 }
@@ -113,19 +123,19 @@ impl Caller {
 /// One step of a running call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProgressUpdate {
-    /// What is being done: walk, chunk, embed …
+    /// Name of the phase: walk, chunk, embed …
     pub phase: &'static str,
-    /// Monotonic over the whole call.
+    /// Amount done; never decreases within a call.
     pub done: f64,
-    /// Where `done` ends, if that is known.
+    /// Final value of `done`, if known.
     pub total: Option<f64>,
-    /// For people.
+    /// Message for people.
     pub message: String,
-    /// The job's own snapshot, for surfaces that draw more than a line.
+    /// Snapshot of the job, for surfaces that show more than a message.
     pub detail: Option<Value>,
 }
 
-/// Where progress goes; does nothing when nobody asked for it.
+/// Receives progress updates; drops them if the client did not ask for progress.
 #[derive(Clone, Default)]
 pub struct Progress(Option<Arc<dyn Fn(ProgressUpdate) + Send + Sync>>);
 
@@ -135,20 +145,20 @@ impl Progress {
         Self(Some(Arc::new(sink)))
     }
 
-    /// The same until `over` fires; what is reported from then on goes nowhere.
+    /// A receiver that drops all updates after `cancel` fires.
     #[must_use]
-    pub fn until(self, over: CancellationToken) -> Self {
+    pub fn until_cancelled(self, cancel: CancellationToken) -> Self {
         match self.0 {
             None => Self(None),
             Some(sink) => Self::to(move |update| {
-                if !over.is_cancelled() {
+                if !cancel.is_cancelled() {
                     sink(update);
                 }
             }),
         }
     }
 
-    /// Reports a step.
+    /// Sends an update to the receiver, if there is one.
     pub fn report(&self, update: ProgressUpdate) {
         if let Some(sink) = &self.0 {
             sink(update);
@@ -157,16 +167,17 @@ impl Progress {
 }
 
 #[derive(Debug, Default)]
-struct Notes {
+struct AnswerNotes {
     repo: Option<String>,
     project: Option<(Option<String>, &'static str)>,
     scope: Option<SearchScope>,
     warnings: Vec<Warning>,
     callers_of: Option<String>,
+    run_id: Option<String>,
 }
 
 impl Call {
-    /// A call that has not run yet.
+    /// The context of a call that has not run yet.
     pub(super) fn new(
         app: Arc<App>,
         caller: Caller,
@@ -182,112 +193,149 @@ impl Call {
             seat: Seat::default(),
             writes,
             notes: Arc::default(),
-            active: Arc::default(),
+            target: Arc::default(),
         }
     }
 
-    /// The same call where it only looks at a project.
+    /// A copy of the call that only reads a project. It resolves the project again, because here a session configuration may
+    /// choose it that the user has not confirmed.
     #[must_use]
-    pub(super) fn reading(&self) -> Self {
-        Self { writes: false, ..self.clone() }
+    pub(super) fn for_reading(&self) -> Self {
+        Self { writes: false, target: Arc::default(), ..self.clone() }
     }
 
     /// Adds a warning to the answer.
     pub fn warn(&self, warning: Warning) {
-        self.noting(|notes| notes.warnings.push(warning));
+        self.with_notes(|notes| notes.warnings.push(warning));
     }
 
-    /// Notes a question for the callers of what the answer shows, for the call that is named next.
-    pub(super) fn suggest(&self, query: Option<String>) {
-        self.noting(|notes| notes.callers_of = query);
+    /// Sets a query for the callers of the shown definition, which `_meta.next` may propose.
+    pub(super) fn set_callers_query(&self, query: Option<String>) {
+        self.with_notes(|notes| notes.callers_of = query);
     }
 
-    /// The question that was noted.
-    pub(super) fn suggested(&self) -> Option<String> {
-        self.noting(|notes| notes.callers_of.clone())
+    /// The query from [`Call::set_callers_query`].
+    pub(super) fn callers_query(&self) -> Option<String> {
+        self.with_notes(|notes| notes.callers_of.clone())
     }
 
-    /// Notes the repository the answer is about, as the caller named it.
-    pub fn about_repo(&self, repo: impl Into<String>) {
-        self.noting(|notes| notes.repo = Some(repo.into()));
+    /// Sets the `run_id` of the envelope, also if the call fails afterwards.
+    pub fn set_run_id(&self, run_id: impl Into<String>) {
+        self.with_notes(|notes| notes.run_id = Some(run_id.into()));
     }
 
-    /// Notes the repositories that are searched, and the rule that chose them.
-    pub(super) fn searched(&self, repositories: Vec<String>, decided_by: &str) {
+    /// The id from [`Call::set_run_id`].
+    pub(super) fn run_id(&self) -> Option<String> {
+        self.with_notes(|notes| notes.run_id.clone())
+    }
+
+    /// Sets `_meta.repo`: the repository that the answer is about, as the caller named it.
+    pub fn set_repository(&self, repo: impl Into<String>) {
+        self.with_notes(|notes| notes.repo = Some(repo.into()));
+    }
+
+    /// Sets `_meta.scope`: the searched repositories and the rule that chose them.
+    pub(super) fn set_search_scope(&self, repositories: Vec<String>, decided_by: &str) {
         let scope = SearchScope { repositories, decided_by: decided_by.to_owned() };
-        self.noting(|notes| notes.scope = Some(scope));
+        self.with_notes(|notes| notes.scope = Some(scope));
     }
 
-    /// The project the call is about, if its workspace exists; never creates one.
+    /// Opens the project of the call if its workspace exists; never creates one.
     ///
     /// # Errors
     /// `VALIDATION_ERROR` for a malformed id; storage faults.
     pub async fn project_if_any(&self, project_id: Option<&str>) -> Result<Option<Project>, Fault> {
-        let (id, decided_by) = self.chosen(project_id).await?;
-        // Asked before the database is, so that a forbidden project and one that does not exist answer alike.
+        let ResolvedProject { id, decided_by, .. } = self.target(project_id).await?;
+        // Checked before the database is read, so that a forbidden project and a missing one get the same answer.
         if !self.caller.principal.may_use(&id) {
             return Ok(None);
         }
         tenancy::open(self.app.store().await?, &id, decided_by).await
     }
 
-    /// Whether the call, its session or its folder names a project; else the default workspace is meant.
+    /// Whether the call, its session or its working directory names a project. Otherwise it uses the default workspace.
     ///
     /// # Errors
     /// `VALIDATION_ERROR` for a malformed id.
-    pub async fn names_a_project(&self, project_id: Option<&str>) -> Result<bool, Fault> {
-        Ok(self.chosen(project_id).await?.1 != DecidedBy::Default)
+    pub async fn names_project(&self, project_id: Option<&str>) -> Result<bool, Fault> {
+        Ok(self.target(project_id).await?.decided_by != DecidedBy::Default)
     }
 
-    /// Which project is meant; refuses a caller who may not use it, before anything else is looked at.
+    /// The id of the call's project. Refuses a caller who may not use it, before anything else is read.
     ///
     /// # Errors
     /// `FORBIDDEN`, the same whether the project exists or not; `VALIDATION_ERROR` for a malformed id.
     pub async fn allowed_project(&self, project_id: Option<&str>) -> Result<ProjectId, Fault> {
-        let (id, _) = self.chosen(project_id).await?;
+        let ResolvedProject { id, .. } = self.target(project_id).await?;
         if self.caller.principal.may_use(&id) { Ok(id) } else { Err(self.caller.principal.refused(&id)) }
     }
 
-    /// Refuses a caller who does not speak for the whole installation.
+    /// Refuses a caller who is not the operator.
     ///
     /// # Errors
-    /// `FORBIDDEN`.
+    /// `FORBIDDEN` for a key without the scope `admin` or not for all projects.
     pub fn require_operator(&self) -> Result<(), Fault> {
         if self.caller.principal.is_operator() {
             return Ok(());
         }
-        let message = "This changes what all projects share, and your key is for some of them.";
+        let message = "This affects all projects, but your key is limited to some of them.";
         Err(Fault::new(ErrorCode::Forbidden, message)
             .with_hint("Ask the operator, or use a key with the scope `admin` and all projects."))
     }
 
-    /// Which project is meant, and by which rule.
+    /// The project of the call and the rule that chose it. Resolved on first use; later steps get the cached result
+    /// without reading files or asking workflow-mcp again.
     ///
     /// # Errors
-    /// `FORBIDDEN` where the call writes, and a file chose the project that the user did not confirm.
-    async fn chosen(&self, project_id: Option<&str>) -> Result<(ProjectId, DecidedBy), Fault> {
-        let (project, directory) = (self.caller.project.as_deref(), self.caller.directory.as_deref());
-        let chosen = tenancy::resolve(project_id, Session { project, directory })?;
-        if project_id.or(project).is_some_and(|named| named != chosen.id.as_str()) {
-            return Err(tenancy::mistaken());
-        }
-        if let (true, Some(file)) = (self.writes, &chosen.file) {
-            Trust::new(&self.app.layout).require(file)?;
-        }
-        let (mut id, mut decided_by) = (chosen.id, chosen.decided_by);
-        if let (DecidedBy::Default, Some(workflow)) = (decided_by, &self.app.workflow)
-            && let Some(active) = self.active.get_or_init(|| workflow.active()).await
-        {
-            (id, decided_by) = (active.clone(), DecidedBy::Workflow);
-        }
-        self.noting(|notes| notes.project = Some((id.public().map(str::to_owned), decided_by.as_str())));
-        Ok((id, decided_by))
+    /// `VALIDATION_ERROR` for a malformed id; `FORBIDDEN` where the call writes and the project comes from a session
+    /// configuration that the user has not confirmed.
+    async fn target(&self, project_id: Option<&str>) -> Result<ResolvedProject, Fault> {
+        let target = self.target.get_or_try_init(|| self.resolve(project_id)).await?;
+        let target = match target.argument.as_deref() == project_id {
+            true => target.clone(),
+            // A tool may pass another argument, although none does today; the cached project would be wrong then.
+            false => self.resolve(project_id).await?,
+        };
+        let public = target.id.public().map(str::to_owned);
+        self.with_notes(|notes| notes.project = Some((public, target.decided_by.as_str())));
+        Ok(target)
     }
 
-    /// The project the call is about.
+    async fn resolve(&self, project_id: Option<&str>) -> Result<ResolvedProject, Fault> {
+        let argument = project_id.map(str::to_owned);
+        let (named, directory) = (self.caller.project.clone(), self.caller.directory.clone());
+        let trust = self.writes.then(|| Trust::new(&self.app.layout));
+        // Walks up the directories and reads files.
+        let (argument, chosen) = blocking(move || {
+            let session = Session { project: named.as_deref(), directory: directory.as_deref() };
+            let chosen = tenancy::resolve(argument.as_deref(), session)?;
+            if argument.as_deref().or(session.project).is_some_and(|named| named != chosen.id.as_str()) {
+                return Err(tenancy::wrong_project());
+            }
+            if let (Some(trust), Some(file)) = (trust, &chosen.file) {
+                trust.require(file)?;
+            }
+            Ok((argument, chosen))
+        })
+        .await?;
+        let (mut id, mut decided_by) = (chosen.id, chosen.decided_by);
+        if let (DecidedBy::Default, Some(workflow)) = (decided_by, &self.app.workflow)
+            && let Some(active) = workflow.active().await
+        {
+            (id, decided_by) = (active, DecidedBy::Workflow);
+        }
+        tracing::debug!(
+            project = id.as_str(),
+            decided_by = decided_by.as_str(),
+            "resolved the project of a call"
+        );
+        Ok(ResolvedProject { argument, id, decided_by })
+    }
+
+    /// Opens the project of the call.
     ///
     /// # Errors
-    /// `NO_INDEX` when the workspace does not exist; else as [`Call::project_if_any`].
+    /// `NO_INDEX` if the workspace does not exist; otherwise as [`Call::project_if_any`].
     pub async fn project(&self, project_id: Option<&str>) -> Result<Project, Fault> {
         match self.project_if_any(project_id).await? {
             Some(project) => Ok(project),
@@ -295,18 +343,18 @@ impl Call {
         }
     }
 
-    /// The project the call is about, made on first use.
+    /// Opens the project of the call, and creates it on first use.
     ///
     /// # Errors
-    /// `PERMISSION_DENIED` when the database login may not create it; else as [`Call::project_if_any`].
+    /// `PERMISSION_DENIED` if the database login may not create it; otherwise as [`Call::project_if_any`].
     pub async fn project_for_writing(&self, project_id: Option<&str>) -> Result<Project, Fault> {
         self.project_with_model(project_id, None).await
     }
 
-    /// The same; a project that is made is pinned to this model instead of the configured one.
+    /// As [`Call::project_for_writing`], but a new project is pinned to `model` instead of the configured one.
     ///
     /// # Errors
-    /// `CAPABILITY_MISSING` when a project must be made and the model is not installed; else as
+    /// `CAPABILITY_MISSING` if the project must be created and the model is not installed; otherwise as
     /// [`Call::project_for_writing`].
     pub async fn project_with_model(
         &self,
@@ -317,28 +365,30 @@ impl Call {
         if let Some(project) = self.project_if_any(project_id).await? {
             return Ok(project);
         }
-        let (id, decided_by) = self.chosen(project_id).await?;
+        let ResolvedProject { id, decided_by, .. } = self.target(project_id).await?;
         let embedder = match model {
             Some(name) => self.app.model(name).await?,
             None => Arc::clone(self.app.embedder().await?),
         };
-        tenancy::provision(self.app.store().await?, &id, decided_by, &ModelFacts::of(embedder.model())).await
+        tenancy::provision(self.app.store().await?, &id, decided_by, &ModelFacts::from(embedder.model()))
+            .await
     }
 
-    /// Tokens of the envelope around the answer as far as it is known, and room for what is known only at the end.
+    /// Tokens of the envelope around the result, including a reserve for the parts that are known only at the end.
     #[must_use]
     pub fn envelope_tokens(&self) -> usize {
         let meta = self.meta(self.app.clock.instant());
-        tokens::count(&as_shown(&Envelope::success(Value::Null, meta))) + ENVELOPE_LATER_TOKENS
+        tokens::count(&as_shown(&Envelope::success(Value::Null, meta).with_run_id(self.run_id())))
+            + ENVELOPE_RESERVE_TOKENS
     }
 
-    /// The answer's metadata: time, duration and what was noted on the way.
+    /// The answer's `_meta`: time, duration and the notes that the tool made.
     pub(super) fn meta(&self, started: Instant) -> Meta {
         let mut meta = Meta::at(contract::clock::iso_millis(self.app.clock.now()));
         meta.request_id.clone_from(&self.caller.request_id);
         let elapsed = self.app.clock.instant().duration_since(started);
         meta.duration_ms = Some((elapsed.as_secs_f64() * 1e6).round() / 1e3);
-        self.noting(|notes| {
+        self.with_notes(|notes| {
             meta.repo.clone_from(&notes.repo);
             if let Some((id, decided_by)) = &notes.project {
                 meta.project_id = Some(id.clone().map_or(Value::Null, Value::String));
@@ -350,7 +400,7 @@ impl Call {
         meta
     }
 
-    fn noting<T>(&self, note: impl FnOnce(&mut Notes) -> T) -> T {
+    fn with_notes<T>(&self, note: impl FnOnce(&mut AnswerNotes) -> T) -> T {
         note(&mut self.notes.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -1,15 +1,16 @@
-//! The list of tools, most used first; this is the order clients see.
+//! The list of all tools, most used first; clients see them in this order.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
 use super::context::Caller;
-use super::schema::{InputSchema, nearest};
-use super::spec::ToolSpec;
+use super::schema::{InputSchema, nearest_name};
+use super::spec::{OPT_IN_TOOLSETS, OptInToolset, ToolSpec, Toolset};
 use super::{admin, artifacts, index, search, status, triage};
 use contract::Refusal;
+use contract::config::Config;
 
-/// Every operation of the product.
+/// Every tool.
 pub static LIST: &[&ToolSpec] = &[
     &search::search::TOOL,
     &search::search_code::TOOL,
@@ -33,63 +34,102 @@ pub static LIST: &[&ToolSpec] = &[
     &artifacts::download_dictionaries::TOOL,
     &artifacts::download_extensions::TOOL,
     &artifacts::verify_extensions::TOOL,
-    &index::build_index::OLDER_NAME,
+    &index::build_index::INDEX_BUILD,
 ];
 
-/// Older names of other tools. Whoever narrows the list pays for no tool twice: these are called, and not listed.
-const OLDER_NAMES: [&str; 1] = [index::build_index::OLDER_NAME.name];
+/// Deprecated names with an entry of their own instead of a place in [`ToolSpec::aliases`]: the contract counts `index_build`
+/// among the names that lists show, so removing it from the default list would break the contract. A narrowed list leaves it
+/// out, because each listed tool costs the model tokens; it can still be called.
+const DEPRECATED_NAMES: [&str; 1] = [index::build_index::INDEX_BUILD.name];
 
-/// The tool called `name`.
+/// The tool of [`LIST`] with this name.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static ToolSpec> {
+pub fn find_tool(name: &str) -> Option<&'static ToolSpec> {
     LIST.iter().copied().find(|tool| tool.name == name)
 }
 
-/// Tools with their compiled schemas: what a server mounts.
+/// Tools with their compiled input schemas; a server offers one toolbox.
 pub struct Toolbox {
     tools: Vec<&'static ToolSpec>,
     schemas: HashMap<&'static str, Result<InputSchema, String>>,
+    opt_in: &'static [OptInToolset],
 }
 
 impl Toolbox {
-    /// [`LIST`]; compiled once a process.
+    /// The tools of [`LIST`]; compiled once per process.
     #[must_use]
     pub fn standard() -> &'static Self {
         static STANDARD: OnceLock<Toolbox> = OnceLock::new();
         STANDARD.get_or_init(|| Self::with(&[]))
     }
 
-    /// [`LIST`] and more tools after it, for a server of one's own; conformance tests mount their fixtures so.
+    /// The tools of [`LIST`], followed by others, such as the fixtures of conformance tests.
     #[must_use]
     pub fn with(more: &[&'static ToolSpec]) -> Self {
-        Self::of(LIST.iter().chain(more).copied().collect())
+        Self::new(LIST.iter().chain(more).copied().collect())
     }
 
-    /// Only these.
-    pub(super) fn of(tools: Vec<&'static ToolSpec>) -> Self {
+    /// Replaces [`OPT_IN_TOOLSETS`], for tests.
+    #[must_use]
+    pub fn with_opt_in(self, opt_in: &'static [OptInToolset]) -> Self {
+        Self { opt_in, ..self }
+    }
+
+    /// Compiles the schemas of these tools.
+    pub(super) fn new(tools: Vec<&'static ToolSpec>) -> Self {
         let schemas = tools.iter().map(|tool| (tool.name, InputSchema::compile((tool.input)()))).collect();
-        Self { tools, schemas }
+        Self { tools, schemas, opt_in: OPT_IN_TOOLSETS }
     }
 
-    /// The tools that `caller` may call, in order; without older names where the caller's list is narrowed.
-    pub fn visible<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'static ToolSpec> + 'a {
-        let twice = |tool: &ToolSpec| caller.view.is_narrowed() && OLDER_NAMES.contains(&tool.name);
-        self.tools.iter().copied().filter(move |tool| allowed(tool, caller).is_ok() && !twice(tool))
+    /// The tools in the list of `caller`, in order: those that it may call from the toolsets that it names or, if it names
+    /// none, from those that are listed by default. A narrowed list omits deprecated names.
+    pub fn listed<'a>(
+        &'a self,
+        config: &'a Config,
+        caller: &'a Caller,
+    ) -> impl Iterator<Item = &'static ToolSpec> + 'a {
+        let is_duplicate =
+            |tool: &ToolSpec| caller.visibility.is_narrowed() && DEPRECATED_NAMES.contains(&tool.name);
+        let is_listed =
+            |tool: &ToolSpec| caller.visibility.lists(tool.toolset, self.opt_in(tool.toolset).is_none());
+        self.tools.iter().copied().filter(move |tool| {
+            is_listed(tool) && self.require_callable(tool, config, caller).is_ok() && !is_duplicate(tool)
+        })
     }
 
-    /// The tool called `name`, whoever asks.
+    /// The tool with this name or alias, whether the caller may call it or not.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<&'static ToolSpec> {
-        self.tools.iter().copied().find(|tool| tool.name == name)
+        self.tools.iter().copied().find(|tool| tool.name == name || tool.aliases.contains(&name))
     }
 
-    /// The tool called `name`, if it exists and `caller` may call it.
-    pub(super) fn enabled(&self, name: &str, caller: &Caller) -> Result<&'static ToolSpec, Refusal> {
+    /// The tool that a JSON-RPC method calls, whether the caller may call it or not.
+    #[must_use]
+    pub fn find_method(&self, method: &str) -> Option<&'static ToolSpec> {
+        self.tools.iter().copied().find(|tool| tool.method == Some(method))
+    }
+
+    /// Whether another method has the same prefix as an unknown one, such as `instructions/get` for `instructions/nope`.
+    #[must_use]
+    pub fn has_methods_beside(&self, method: &str) -> bool {
+        let prefix = |method: &str| method.split_once('/').map(|(prefix, _)| prefix.to_owned());
+        let wanted_prefix = prefix(method);
+        wanted_prefix.is_some()
+            && self.tools.iter().filter_map(|tool| tool.method).any(|known| prefix(known) == wanted_prefix)
+    }
+
+    /// The tool with this name or alias, if `caller` may call it.
+    pub(super) fn find_callable(
+        &self,
+        name: &str,
+        config: &Config,
+        caller: &Caller,
+    ) -> Result<&'static ToolSpec, Refusal> {
         let Some(tool) = self.find(name) else {
-            let nearest = nearest(name, self.visible(caller).map(|tool| tool.name));
+            let nearest = nearest_name(name, self.listed(config, caller).map(|tool| tool.name));
             return Err(Refusal::UnknownTool { name: name.to_owned(), nearest });
         };
-        allowed(tool, caller).map(|()| tool)
+        self.require_callable(tool, config, caller).map(|()| tool)
     }
 
     /// The compiled input schema of a tool.
@@ -100,14 +140,26 @@ impl Toolbox {
             None => Err("the tool is not in the list"),
         }
     }
-}
 
-fn allowed(tool: &ToolSpec, caller: &Caller) -> Result<(), Refusal> {
-    if let Some(reason) = caller.view.refuses(tool) {
-        return Err(Refusal::Disabled(reason));
+    fn opt_in(&self, toolset: Toolset) -> Option<&'static OptInToolset> {
+        self.opt_in.iter().find(|row| row.toolset == toolset)
     }
-    if caller.principal.may(tool.scope) {
-        return Ok(());
+
+    /// Whether `caller` may call a tool, listed or not.
+    fn require_callable(&self, tool: &ToolSpec, config: &Config, caller: &Caller) -> Result<(), Refusal> {
+        if self.opt_in(tool.toolset).is_some_and(|row| !(row.is_enabled)(config)) {
+            let toolset = tool.toolset.as_str();
+            return Err(Refusal::Disabled(format!(
+                "`{}` belongs to the toolset `{toolset}`, which the operator has not enabled.",
+                tool.name
+            )));
+        }
+        if let Some(reason) = caller.visibility.refusal_reason(tool) {
+            return Err(Refusal::Disabled(reason));
+        }
+        if caller.principal.may(tool.scope) {
+            return Ok(());
+        }
+        Err(Refusal::Forbidden(format!("`{}` needs a key with the scope `{}`.", tool.name, tool.scope)))
     }
-    Err(Refusal::Forbidden(format!("`{}` needs a key with the scope `{}`.", tool.name, tool.scope)))
 }

@@ -1,49 +1,49 @@
-//! Long texts among the arguments of a call, which the report of its failure must not repeat.
+//! Shortens long arguments that an error message quotes.
 //!
-//! A tool's failure names what was wrong, and so quotes what was sent. The gate shortens those quotes for all tools: the first one
-//! is cut, the others are left out.
+//! The fault of a tool may quote its arguments in several places. The gate shortens the quotes for all tools: it truncates the
+//! first quote of a long text and replaces the others by an ellipsis.
 
 use serde_json::Value;
 
 use contract::{ECHO_CHARS_MAX, Fault, echo, visible_line};
 
-/// More texts than these are not looked for.
+/// Most texts of one call that are shortened.
 const TEXTS_MAX: usize = 32;
-/// What stands where a text is left out.
-const LEFT_OUT: &str = "…";
+/// Replaces every quote but the first.
+const ELLIPSIS: &str = "…";
 
-/// The texts of more than [`ECHO_CHARS_MAX`] characters.
+/// Arguments that are longer than [`ECHO_CHARS_MAX`] characters.
 pub(super) struct LongTexts(Vec<String>);
 
 impl LongTexts {
-    /// Those among `arguments`, names of fields included.
-    pub(super) fn of(arguments: &Value) -> Self {
+    /// Collects long strings of `arguments`, including names of fields.
+    pub(super) fn collect(arguments: &Value) -> Self {
         let mut texts = Vec::new();
-        collect(arguments, &mut texts);
+        collect_long_texts(arguments, &mut texts);
         texts.truncate(TEXTS_MAX);
         Self(texts)
     }
 
-    /// Shortens what `fault` quotes of them.
+    /// Shortens the quotes in message, hint and details of `fault`, also in trimmed and escaped form.
     pub(super) fn shorten(&self, fault: &mut Fault) {
         for text in &self.0 {
-            let mut shown = false;
+            let mut quoted = false;
             for form in
                 [text.clone(), text.trim().to_owned(), visible_line(text), text.escape_debug().to_string()]
             {
-                replace(&mut fault.message, &form, &mut shown);
+                shorten_text(&mut fault.message, &form, &mut quoted);
                 if let Some(hint) = &mut fault.hint {
-                    replace(hint, &form, &mut shown);
+                    shorten_text(hint, &form, &mut quoted);
                 }
                 if let Some(details) = &mut fault.details {
-                    replace_within(details, &form, &mut shown);
+                    shorten_value(details, &form, &mut quoted);
                 }
             }
         }
     }
 }
 
-fn collect(value: &Value, texts: &mut Vec<String>) {
+fn collect_long_texts(value: &Value, texts: &mut Vec<String>) {
     let mut keep = |text: &String| {
         if text.chars().nth(ECHO_CHARS_MAX).is_some() && texts.len() < TEXTS_MAX {
             texts.push(text.clone());
@@ -51,31 +51,31 @@ fn collect(value: &Value, texts: &mut Vec<String>) {
     };
     match value {
         Value::String(text) => keep(text),
-        Value::Array(items) => items.iter().for_each(|item| collect(item, texts)),
+        Value::Array(items) => items.iter().for_each(|item| collect_long_texts(item, texts)),
         Value::Object(fields) => {
             fields.keys().for_each(&mut keep);
-            fields.values().for_each(|field| collect(field, texts));
+            fields.values().for_each(|field| collect_long_texts(field, texts));
         }
         _ => {}
     }
 }
 
-fn replace(text: &mut String, form: &str, shown: &mut bool) {
+fn shorten_text(text: &mut String, form: &str, quoted: &mut bool) {
     if form.is_empty() || !text.contains(form) {
         return;
     }
-    if !*shown {
+    if !*quoted {
         *text = text.replacen(form, &echo(form), 1);
-        *shown = true;
+        *quoted = true;
     }
-    *text = text.replace(form, LEFT_OUT);
+    *text = text.replace(form, ELLIPSIS);
 }
 
-fn replace_within(value: &mut Value, form: &str, shown: &mut bool) {
+fn shorten_value(value: &mut Value, form: &str, quoted: &mut bool) {
     match value {
-        Value::String(text) => replace(text, form, shown),
-        Value::Array(items) => items.iter_mut().for_each(|item| replace_within(item, form, shown)),
-        Value::Object(fields) => fields.values_mut().for_each(|field| replace_within(field, form, shown)),
+        Value::String(text) => shorten_text(text, form, quoted),
+        Value::Array(items) => items.iter_mut().for_each(|item| shorten_value(item, form, quoted)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| shorten_value(field, form, quoted)),
         _ => {}
     }
 }
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn a_long_text_is_quoted_once_and_short() {
         let long = "y".repeat(100_000);
-        let texts = LongTexts::of(&json!({ "a": "short", "b": [{ "c": long }] }));
+        let texts = LongTexts::collect(&json!({ "a": "short", "b": [{ "c": long }] }));
         let mut fault = Fault::new(ErrorCode::NotFound, format!("No file `{long}` beside short."))
             .with_hint(format!("Is `{long}` right?"))
             .with_details(json!({ "path": long, "also": ["short"] }));

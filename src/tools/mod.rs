@@ -1,8 +1,8 @@
-//! What clients can do: one list, from which schemas, routes, documents and tests are derived.
+//! The tools that clients call: one list, from which schemas, routes, documents and tests are derived.
 //!
 //! A tool is one entry of [`LIST`] and one file; [`call()`] is the only way to run one. To add a tool:
 //! write `tools/<family>/<tool>.rs` like its neighbours, add it to the list, refresh `contracts/`.
-//! [`browse`] holds the operations that are reached otherwise than by a tool's name.
+//! [`browse`] contains the operations behind MCP prompts, resources and completion, which are not tools.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzzing;
@@ -18,10 +18,10 @@ mod next;
 pub mod published;
 mod repository;
 pub mod schema;
-mod standing;
-mod unindexed;
-mod view;
+mod search_scope;
+mod unindexed_directory;
 mod violation;
+mod visibility;
 
 mod admin;
 mod artifacts;
@@ -33,6 +33,6 @@ mod triage;
 
 pub use call::{Request, call};
 pub use context::{Call, Caller, Progress, ProgressUpdate, Surface};
-pub use list::{LIST, Toolbox, find};
-pub use spec::{Effects, TimeoutClass, ToolSpec, Toolset};
-pub use view::{EVERY_TOOLSET, View};
+pub use list::{LIST, Toolbox, find_tool};
+pub use spec::{Effects, OPT_IN_TOOLSETS, OptInToolset, TimeoutClass, ToolSpec, Toolset};
+pub use visibility::{DEFAULT_TOOLSETS, EVERY_TOOLSET, ToolVisibility};

@@ -1,4 +1,4 @@
-//! Which call helps most after an answer, so that an agent need not work it out: `_meta.next`.
+//! Proposes the next call: `_meta.next` of an answer.
 
 use std::collections::BTreeMap;
 
@@ -6,36 +6,37 @@ use serde_json::{Map, Value, json};
 
 use super::context::Caller;
 use super::list::Toolbox;
+use super::search_scope::ALL_REPOSITORIES;
 use super::spec::ToolSpec;
-use super::standing::EVERYTHING;
-use super::unindexed::{IN_OTHER_PROJECT, NOT_INDEXED};
+use super::unindexed_directory::{IN_OTHER_PROJECT, NOT_INDEXED};
+use contract::config::Config;
 use contract::{Envelope, ErrorCode, Fault, Meta, Next};
 use engine::search::{as_shown, tokens};
 use languages::terms::squash;
 
-/// Asked where nothing else is known of a repository.
-const FIRST_QUESTION: &str = "where does the program start";
-/// Longer arguments are not repeated.
+/// The query of a proposed search if nothing is known about the repository.
+const FIRST_QUERY: &str = "where does the program start";
+/// Longer arguments are not copied to the next call; bytes.
 const ARGUMENT_BYTES_MAX: usize = 1024;
 
-/// Arguments that say how much is shown and not what.
-const OF_THE_SHAPE: &[&str] = &["maxTokens", "output", "explain", "context", "top", "limit"];
+/// Arguments that change the format of an answer, not its content.
+const FORMAT_ARGUMENTS: &[&str] = &["maxTokens", "output", "explain", "context", "top", "limit"];
 
-/// What of a call decides the next one.
-pub(super) struct Asked {
+/// A call that was answered, as far as the proposal depends on it.
+pub(super) struct AnsweredCall {
     tool: &'static str,
-    /// The arguments that a next call takes over.
+    /// Arguments that are copied to the next call.
     project: Option<String>,
     repository: Option<String>,
     extension: Option<String>,
-    /// All of them, for a call that would say the same again.
+    /// All arguments, to detect a proposal that would repeat the call.
     arguments: Map<String, Value>,
     max_tokens: Option<usize>,
     caller: Caller,
 }
 
-impl Asked {
-    pub(super) fn of(spec: &ToolSpec, arguments: &Value, caller: &Caller) -> Self {
+impl AnsweredCall {
+    pub(super) fn new(spec: &ToolSpec, arguments: &Value, caller: &Caller) -> Self {
         let text = |names: &[&str]| {
             let found = names.iter().find_map(|name| arguments.get(*name)?.as_str());
             found.filter(|text| text.len() <= ARGUMENT_BYTES_MAX).map(str::to_owned)
@@ -52,44 +53,49 @@ impl Asked {
         }
     }
 
-    /// The first call that helps, that the caller may make, and that is not the one that was just made. `suggested` is the
-    /// question that the tool itself had in mind.
+    /// The most helpful call that the caller may make and that would not repeat this one. `suggested` is the query that the
+    /// tool itself proposes.
     pub(super) fn next(
         &self,
+        config: &Config,
         outcome: Result<&Value, &Fault>,
         meta: &Meta,
         suggested: Option<&str>,
     ) -> Option<Next> {
         let calls = match outcome {
-            Ok(result) => {
-                self.where_it_works(meta).into_iter().chain(self.after(result, meta, suggested)).collect()
-            }
+            Ok(result) => self
+                .about_working_directory(meta)
+                .into_iter()
+                .chain(self.after(result, meta, suggested))
+                .collect(),
             Err(fault) => self.after_failure(fault),
         };
-        let visible = |next: &Next| Toolbox::standard().enabled(&next.tool, &self.caller).is_ok();
+        let visible =
+            |next: &Next| Toolbox::standard().find_callable(&next.tool, config, &self.caller).is_ok();
         calls.into_iter().find(|next| visible(next) && !self.repeats(next))
     }
 
-    /// Whether a call would say again what was just said. Asking anew how far a run is tells something new.
+    /// Whether a call would give the same answer again. `index_status` would not: a run makes progress.
     fn repeats(&self, next: &Next) -> bool {
         if next.tool != self.tool || self.tool == "index_status" {
             return false;
         }
-        let asks = |arguments: &Map<String, Value>| -> BTreeMap<String, String> {
-            let asked = arguments
+        let comparable = |arguments: &Map<String, Value>| -> BTreeMap<String, String> {
+            let relevant = arguments
                 .iter()
-                .filter(|(name, value)| !value.is_null() && !OF_THE_SHAPE.contains(&name.as_str()));
+                .filter(|(name, value)| !value.is_null() && !FORMAT_ARGUMENTS.contains(&name.as_str()));
             let plain = |(name, value): (&String, &Value)| match (name.as_str(), value) {
                 ("query", Value::String(text)) => (name.clone(), squash(text)),
                 _ => (name.clone(), value.to_string()),
             };
-            asked.map(plain).collect()
+            relevant.map(plain).collect()
         };
-        asks(&next.arguments) == asks(&self.arguments)
+        comparable(&next.arguments) == comparable(&self.arguments)
     }
 
-    /// The answer with the next call, where that keeps within the tokens that the caller allows.
-    pub(super) fn finished(&self, mut envelope: Envelope, next: Option<Next>) -> Envelope {
+    /// Adds the proposed call to the envelope if the token limit allows. If the envelope exceeds the limit even without it,
+    /// drops the texts of the warnings.
+    pub(super) fn with_next(&self, mut envelope: Envelope, next: Option<Next>) -> Envelope {
         envelope.meta.next = next;
         let Some(most) = self.max_tokens else { return envelope };
         let fits = |envelope: &Envelope| tokens::within(&as_shown(envelope), most).is_some();
@@ -97,7 +103,7 @@ impl Asked {
             envelope.meta.next = None;
         }
         if !fits(&envelope) {
-            // Their codes say what they are about.
+            // The codes of the warnings remain.
             for warning in &mut envelope.meta.warnings {
                 warning.details = None;
                 warning.message.clear();
@@ -121,7 +127,7 @@ impl Asked {
         Next { tool: tool.to_owned(), arguments }
     }
 
-    /// The same, about the same repository.
+    /// A call of `tool` in the same project and repository.
     fn call_here(&self, tool: &str, mut arguments: Value) -> Next {
         if let Some(repository) = &self.repository {
             arguments["repoPath"] = Value::from(repository.as_str());
@@ -129,7 +135,7 @@ impl Asked {
         self.call(tool, arguments)
     }
 
-    /// An index run of the repository that was named, or of the one that the caller works in.
+    /// An index run of the named repository, or of the caller's directory.
     fn index(&self) -> Option<Next> {
         let named = self.repository.clone().filter(|named| named.starts_with('/'));
         let here = self.caller.directory.as_ref().map(|directory| directory.to_string_lossy().into_owned());
@@ -137,14 +143,15 @@ impl Asked {
         Some(self.call("build_index", json!({ "repoPath": path, "wait": false })))
     }
 
-    /// What gives the caller answers from its own directory, after a search that had only others to ask.
-    fn where_it_works(&self, meta: &Meta) -> Option<Next> {
-        let of = |code: &str| meta.warnings.iter().find(|warning| warning.code == code)?.details.as_ref();
-        if let Some(details) = of(IN_OTHER_PROJECT) {
+    /// After a search that did not cover the caller's working directory: the call that indexes or searches that directory.
+    fn about_working_directory(&self, meta: &Meta) -> Option<Next> {
+        let details_of =
+            |code: &str| meta.warnings.iter().find(|warning| warning.code == code)?.details.as_ref();
+        if let Some(details) = details_of(IN_OTHER_PROJECT) {
             let arguments = json!({ "query": self.arguments.get("query")?.as_str()?, "project_id": details["project_id"] });
             return Some(self.call(self.tool, arguments));
         }
-        let details = of(NOT_INDEXED)?;
+        let details = details_of(NOT_INDEXED)?;
         let path = &details["repoPath"];
         Some(match details["indexing"] == true {
             true => self.call("index_status", json!({ "repoPath": path })),
@@ -157,13 +164,13 @@ impl Asked {
         let number = |pointer: &str| at(pointer).and_then(Value::as_u64).unwrap_or(0);
         let some = |next: Option<Next>| next.into_iter().collect::<Vec<_>>();
         match self.tool {
-            // Names are proposed only where the hits are doubtful: what was meant helps more than the first of them.
+            // Suggestions come only with doubtful hits: a search for the suggested name helps more than the first hit.
             "search" if at("/didYouMean/0").is_some() && !is_filtered_out(meta) => {
                 vec![self.call_here("search", json!({ "query": result["didYouMean"][0] }))]
             }
             "search" => match at("/hits/0") {
-                // The ids of a portable file are its own.
-                Some(hit) if result["backend"] != "postgres" => vec![self.by_place(hit)],
+                // `show_file` knows only the ids of Postgres, not those of a portable file.
+                Some(hit) if result["backend"] != "postgres" => vec![self.show_lines(hit)],
                 Some(hit) => vec![self.call("show_file", json!({ "id": hit["id"] }))],
                 None => self.after_nothing(result, meta),
             },
@@ -179,27 +186,27 @@ impl Asked {
                 None => self.after_nothing(result, meta),
             },
             "show_file" => self.after_file(result, suggested),
-            "index_repository" => vec![self.call_here("search", json!({ "query": FIRST_QUESTION }))],
+            "index_repository" => vec![self.call_here("search", json!({ "query": FIRST_QUERY }))],
             "build_index" | "index_build" if result["state"] == "succeeded" => {
-                vec![self.call_here("search", json!({ "query": FIRST_QUESTION }))]
+                vec![self.call_here("search", json!({ "query": FIRST_QUERY }))]
             }
             "build_index" | "index_build" => vec![self.call("index_status", json!({}))],
-            "index_status" if under_way(result) => vec![self.call_here("index_status", json!({}))],
+            "index_status" if has_live_job(result) => vec![self.call_here("index_status", json!({}))],
             "index_status" if at("/repositories/0").is_none() => some(self.index()),
-            "index_status" => vec![self.call_here("search", json!({ "query": FIRST_QUESTION }))],
+            "index_status" => vec![self.call_here("search", json!({ "query": FIRST_QUERY }))],
             "check_status" if result["healthy"] == false => vec![self.call("config_status", json!({}))],
-            "check_status" => vec![everywhere()],
+            "check_status" => vec![list_workspaces()],
             "workspace_status" => some(self.first_search(result)),
             "triage_ingest" => {
                 some(at("/recordIds/0").map(|id| self.call("triage_context_pack", json!({ "recordId": id }))))
             }
             "triage_decision" => {
-                let place = json!({ "file": result["path"], "repoPath": result["repo"] });
-                vec![self.call("show_file", place)]
+                let arguments = json!({ "file": result["path"], "repoPath": result["repo"] });
+                vec![self.call("show_file", arguments)]
             }
             "triage_context_pack" => some(self.first_evidence(result)),
             "build_sqlite_index" | "compact_sqlite_index" => {
-                vec![self.call("search", json!({ "query": FIRST_QUESTION, "backend": "sqlite" }))]
+                vec![self.call("search", json!({ "query": FIRST_QUERY, "backend": "sqlite" }))]
             }
             "report_artifacts" if number("/vectorsOrphaned") > 0 => {
                 vec![self.call("cache_gc", json!({ "dryRun": true })), self.call("index_status", json!({}))]
@@ -221,44 +228,45 @@ impl Asked {
         }
     }
 
-    /// The file of a hit that is known by its place alone.
-    fn by_place(&self, hit: &Value) -> Next {
-        let mut place =
+    /// Shows the file of a hit by path and lines.
+    fn show_lines(&self, hit: &Value) -> Next {
+        let mut arguments =
             json!({ "file": hit["file"], "startLine": hit["startLine"], "endLine": hit["endLine"] });
         if !hit["repo"].is_string() {
-            return self.call_here("show_file", place);
+            return self.call_here("show_file", arguments);
         }
-        place["repoPath"] = hit["repo"].clone();
-        self.call("show_file", place)
+        arguments["repoPath"] = hit["repo"].clone();
+        self.call("show_file", arguments)
     }
 
-    /// What else there is to search, where one repository was asked that lacks nothing; else how far what was asked is indexed.
+    /// After a search without hits: first the list of workspaces if a part of the project was searched and fully indexed, else
+    /// the status of the index.
     fn after_nothing(&self, result: &Value, meta: &Meta) -> Vec<Next> {
         let status = match self.tool {
             "search" => self.call_here("index_status", json!({})),
             _ => self.call("index_status", json!({})),
         };
-        let is_part = meta.scope.as_ref().is_some_and(|scope| scope.repositories != [EVERYTHING]);
+        let is_part = meta.scope.as_ref().is_some_and(|scope| scope.repositories != [ALL_REPOSITORIES]);
         if result["confidence"] == "none" && is_part && meta.warnings.is_empty() {
-            vec![everywhere(), status]
+            vec![list_workspaces(), status]
         } else {
-            vec![status, everywhere()]
+            vec![status, list_workspaces()]
         }
     }
 
-    /// The rest of the file where it was cut; else who calls what was shown.
+    /// The rest of a truncated file, else the callers of what is shown.
     fn after_file(&self, result: &Value, suggested: Option<&str>) -> Vec<Next> {
         let repo = &result["repo"];
         if result.pointer("/omitted/lines").and_then(Value::as_u64).is_some_and(|lines| lines > 0) {
             let line = |field: &str| result[field].as_u64().unwrap_or(0);
-            let mut place = json!({ "file": result["path"], "repoPath": repo });
-            // What is cut stands before the line that was asked for, where the file is shown to its end.
+            let mut arguments = json!({ "file": result["path"], "repoPath": repo });
+            // The end of the file was shown, so the missing lines are before it.
             if line("endLine") < line("totalLines") {
-                place["startLine"] = Value::from(line("endLine") + 1);
+                arguments["startLine"] = Value::from(line("endLine") + 1);
             } else if line("startLine") > 1 {
-                place["endLine"] = Value::from(line("startLine") - 1);
+                arguments["endLine"] = Value::from(line("startLine") - 1);
             }
-            return vec![self.call("show_file", place)];
+            return vec![self.call("show_file", arguments)];
         }
         if result["changedSinceIndexed"] == true {
             return vec![self.call("index_status", json!({ "repoPath": repo }))];
@@ -270,34 +278,34 @@ impl Asked {
     /// A search in the first project that has a repository.
     fn first_search(&self, result: &Value) -> Option<Next> {
         let projects = result["projects"].as_array()?;
-        let filled = projects.iter().find(|project| project.pointer("/repositories/0").is_some());
-        match filled {
+        let with_repository = projects.iter().find(|project| project.pointer("/repositories/0").is_some());
+        match with_repository {
             Some(project) => {
-                let arguments = json!({ "query": FIRST_QUESTION, "project_id": project["project_id"] });
+                let arguments = json!({ "query": FIRST_QUERY, "project_id": project["project_id"] });
                 Some(self.call("search", arguments))
             }
             None => self.index(),
         }
     }
 
-    /// The place of the first evidence that a pack holds.
+    /// Shows the first hit among the evidence of a context pack.
     fn first_evidence(&self, result: &Value) -> Option<Next> {
         let queries = result.pointer("/pack/repoEvidence/queries")?.as_array()?;
         let hit = queries.iter().find_map(|query| query.pointer("/hits/0"))?;
-        let place = json!({ "file": hit["file"], "repoPath": hit["repo"], "startLine": hit["startLine"],
+        let arguments = json!({ "file": hit["file"], "repoPath": hit["repo"], "startLine": hit["startLine"],
             "endLine": hit["endLine"] });
-        Some(self.call("show_file", place))
+        Some(self.call("show_file", arguments))
     }
 
     fn after_failure(&self, fault: &Fault) -> Vec<Next> {
         match fault.code {
-            ErrorCode::NoIndex => self.index().into_iter().chain([everywhere()]).collect(),
+            ErrorCode::NoIndex => self.index().into_iter().chain([list_workspaces()]).collect(),
             ErrorCode::NotFound if self.tool == "show_file" => {
-                let told =
+                let detail =
                     |pointer: &str| fault.details.as_ref().and_then(|details| details.pointer(pointer));
-                match (told("/nearest/0"), told("/reason")) {
+                match (detail("/nearest/0"), detail("/reason")) {
                     (Some(path), _) => vec![self.call_here("show_file", json!({ "file": path }))],
-                    // What was left out is found by nothing.
+                    // The file was skipped when its repository was indexed; no call can show it.
                     (None, Some(_)) => Vec::new(),
                     (None, None) => vec![self.call("index_status", json!({}))],
                 }
@@ -310,18 +318,18 @@ impl Asked {
     }
 }
 
-/// Whether nothing passed what was demanded of hits: another word would not help.
+/// Whether no chunk passes the filters, so that another query would not help.
 fn is_filtered_out(meta: &Meta) -> bool {
     meta.warnings.iter().any(|warning| warning.code == "filter_matches_nothing")
 }
 
-/// What there is to search, in all projects.
-fn everywhere() -> Next {
+/// Lists the repositories of all projects.
+fn list_workspaces() -> Next {
     Next { tool: "workspace_status".to_owned(), arguments: Map::new() }
 }
 
 /// Whether a run is queued or running.
-fn under_way(result: &Value) -> bool {
+fn has_live_job(result: &Value) -> bool {
     let jobs = result["jobs"].as_array().map(Vec::as_slice).unwrap_or_default();
     jobs.iter().any(|job| matches!(job["state"].as_str(), Some("queued" | "running")))
 }

@@ -1,4 +1,4 @@
-//! The argument `project_id`, with the rule that its schema states.
+//! The argument `project_id` and its schema.
 
 use std::borrow::Cow;
 use std::ops::Deref;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use contract::{PROJECT_ID_CHARS_MAX, PROJECT_ID_PATTERN};
 
-/// A project id as a client wrote it. The gate has checked it against the schema; [`contract::ProjectId`] parses it.
+/// A project id as the client sent it, not yet validated: [`contract::ProjectId`] parses it and reports `VALIDATION_ERROR`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ProjectIdArg(String);
@@ -32,7 +32,7 @@ impl JsonSchema for ProjectIdArg {
         "ProjectId".into()
     }
 
-    // Each tool says in its own words what happens without one, so the rule stands at each field.
+    // Inlined into each field, because each tool describes the field differently.
     fn inline_schema() -> bool {
         true
     }

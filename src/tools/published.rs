@@ -1,4 +1,4 @@
-//! The tools as clients see them, derived from the list and the types.
+//! The tools as lists and `contracts/` publish them, derived from [`LIST`] and the types.
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +12,7 @@ pub fn tools() -> Vec<Value> {
     LIST.iter().map(|tool| Value::Object(describe(tool))).collect()
 }
 
-/// One tool as clients see it.
+/// One tool with its full schemas.
 #[must_use]
 pub fn describe(tool: &ToolSpec) -> Map<String, Value> {
     let described = json!({
@@ -27,7 +27,7 @@ pub fn describe(tool: &ToolSpec) -> Map<String, Value> {
             "openWorldHint": tool.effects.open_world,
         },
         "inputSchema": (tool.input)(),
-        "outputSchema": schema::envelope((tool.output)()),
+        "outputSchema": schema::envelope_schema((tool.output)()),
     });
     match described {
         Value::Object(object) => object,
@@ -35,30 +35,29 @@ pub fn describe(tool: &ToolSpec) -> Map<String, Value> {
     }
 }
 
-/// The one tool whose output schema is worth its words in every list: other calls are built upon its hits. The schemas of
-/// all tools stand in `contracts/`, and `GET /tools` answers them.
-const WITH_OUTPUT: &str = "search";
-/// What lists show of it: the fields that every answer has, or that lead on.
-const SHOWN: [&str; 11] =
+/// The only tool whose output schema MCP lists show, because other calls use its hits. A schema costs the model tokens; those of
+/// all tools are in `contracts/` and in the answer of `GET /tools`.
+const TOOL_WITH_OUTPUT_SCHEMA: &str = "search";
+/// The fields of that schema in lists: those that every answer has or that the next call needs.
+const LISTED_OUTPUT_FIELDS: [&str; 11] =
     ["hits", "total", "nextOffset", "id", "file", "startLine", "endLine", "kind", "name", "score", "snippet"];
 
-/// The input schema as lists of tools show it.
+/// The input schema in MCP lists.
 #[must_use]
 pub fn listed_input(tool: &ToolSpec) -> Map<String, Value> {
-    schema::listed((tool.input)())
+    schema::without_length_rules((tool.input)())
 }
 
-/// The output schema as lists of tools show it: the whole envelope, failures included, because some clients hold error
-/// results against it as well.
+/// The output schema in MCP lists: the envelope with success and failure, because some clients also validate error results.
 #[must_use]
 pub fn listed_output(tool: &ToolSpec) -> Option<Map<String, Value>> {
-    if tool.name != WITH_OUTPUT {
+    if tool.name != TOOL_WITH_OUTPUT_SCHEMA {
         return None;
     }
-    let mut schema = Value::Object(schema::terse(schema::envelope((tool.output)())));
+    let mut schema = Value::Object(schema::without_descriptions(schema::envelope_schema((tool.output)())));
     for fields in ["/properties/result/properties", "/properties/result/properties/hits/items/properties"] {
         if let Some(Value::Object(fields)) = schema.pointer_mut(fields) {
-            fields.retain(|field, _| SHOWN.contains(&field.as_str()));
+            fields.retain(|field, _| LISTED_OUTPUT_FIELDS.contains(&field.as_str()));
         }
     }
     match schema {

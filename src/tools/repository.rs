@@ -1,40 +1,45 @@
-//! Which indexed repository a call means.
+//! Looks up indexed repositories of a project.
 
+use std::path::PathBuf;
+
+use crate::app::blocking;
 use crate::tools::Call;
 use contract::{ErrorCode, Fault};
 use store::{Access, Project, ProjectTx, RepositoryRow, repositories};
 use tenancy::AllowedRoots;
 
-/// The project's repositories. No two of them have one name.
-pub(super) async fn all(call: &Call, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
+/// The project's repositories; their names are unique.
+pub(super) async fn list_repositories(call: &Call, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
-    let known = repositories::list(&mut tx).await?;
+    let rows = repositories::list(&mut tx).await?;
     tx.commit().await?;
-    Ok(known)
+    Ok(rows)
 }
 
-/// The root of an indexed repository, by path or by name.
-pub(super) async fn repository(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
-    call.about_repo(named);
-    let known = all(call, project).await?;
-    let path = std::path::Path::new(named);
+/// The root of an indexed repository, by path or by name. Sets `_meta.repo` of the answer.
+///
+/// # Errors
+/// `NO_INDEX` with the names of the indexed repositories; the faults of [`AllowedRoots::check`]; storage faults.
+pub(super) async fn repository_root(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
+    call.set_repository(named);
+    let rows = list_repositories(call, project).await?;
+    let path = PathBuf::from(named);
     let root = match (path.is_absolute(), call.caller.principal.is_local) {
         (true, true) => {
-            AllowedRoots::of_project(&call.app.config.indexing, project.id()).check(path)?.as_str().to_owned()
+            let allowed = AllowedRoots::of_project(&call.app.config.indexing, project.id());
+            blocking(move || Ok(allowed.check(&path)?.as_str().to_owned())).await?
         }
-        // From elsewhere, nobody learns what else there is on this machine.
+        // Not canonicalized: that would reveal to a caller on another machine which paths exist here.
         (true, false) => named.trim_end_matches('/').to_owned(),
         (false, _) => String::new(),
     };
-    let found = known.iter().find(|row| row.root == root || row.name == named);
-    match found {
+    let matching = rows.iter().find(|row| row.root == root || row.name == named);
+    match matching {
         Some(row) => Ok(row.root.clone()),
         None => Err(Fault::new(ErrorCode::NoIndex, format!("The project has no index of `{named}`."))
             .with_details(
-                serde_json::json!({ "repositories": known.iter().map(|row| &row.name).collect::<Vec<_>>() }),
+                serde_json::json!({ "repositories": rows.iter().map(|row| &row.name).collect::<Vec<_>>() }),
             )
-            .with_hint(
-                "Index it with `build_index` (CLI: `pairofcleats index PATH`), or ask without repoPath.",
-            )),
+            .with_hint("Index it with `build_index` (CLI: `pairofcleats index PATH`), or omit repoPath.")),
     }
 }

@@ -1,4 +1,4 @@
-//! JSON Schemas of inputs and outputs, in the plain form every client accepts, and validation by them.
+//! Generates the JSON Schemas of tool inputs and outputs, in a form that all clients accept, and validates arguments.
 
 use jsonschema::Validator;
 use schemars::JsonSchema;
@@ -8,23 +8,23 @@ use serde_json::{Map, Value, json};
 use super::violation;
 use contract::Violation;
 
-/// Schema of `T`: no `$ref`, no titles, no `null` among the types, no number formats.
+/// Generates the schema of `T` without `$ref`, titles, `null` types and number formats.
 ///
-/// Clients differ in what they accept; this is the common part (`type: object` at the root and no
-/// root combinators follow from `T` being a struct).
+/// Clients support different parts of JSON Schema; this is the common part. `T` must be a struct, so that the root is
+/// `type: object` without combinators.
 #[must_use]
-pub fn of<T: JsonSchema>() -> Map<String, Value> {
-    generated::<T>(SchemaSettings::draft2020_12(), Nulls::Absent)
+pub fn generate_schema<T: JsonSchema>() -> Map<String, Value> {
+    generate::<T>(SchemaSettings::draft2020_12(), NullTypes::Removed)
 }
 
-/// Schema of what is answered: as [`of`], but a field that always stands there and may be null says so, because clients hold
-/// answers against it.
+/// Generates the schema of an answer: as [`generate_schema`], but a required field that may be null keeps its `null` type,
+/// because clients validate answers.
 #[must_use]
-pub fn of_answer<T: JsonSchema>() -> Map<String, Value> {
-    generated::<T>(SchemaSettings::draft2020_12().for_serialize(), Nulls::Kept)
+pub fn generate_output_schema<T: JsonSchema>() -> Map<String, Value> {
+    generate::<T>(SchemaSettings::draft2020_12().for_serialize(), NullTypes::KeptWhereRequired)
 }
 
-fn generated<T: JsonSchema>(settings: SchemaSettings, nulls: Nulls) -> Map<String, Value> {
+fn generate<T: JsonSchema>(settings: SchemaSettings, nulls: NullTypes) -> Map<String, Value> {
     let settings = settings.with(|s| {
         s.inline_subschemas = true;
         s.meta_schema = None;
@@ -37,21 +37,21 @@ fn generated<T: JsonSchema>(settings: SchemaSettings, nulls: Nulls) -> Map<Strin
     }
 }
 
-/// What becomes of `null` among the types of a schema.
+/// Whether `null` types stay in a schema.
 #[derive(Clone, Copy, PartialEq)]
-enum Nulls {
-    /// A field without a value is left out.
-    Absent,
-    /// So it is only where the field is not required.
-    Kept,
+enum NullTypes {
+    /// Remove them from every field, because callers omit a field without a value.
+    Removed,
+    /// Keep them in required fields, which answers always contain.
+    KeptWhereRequired,
 }
 
-fn simplify(schema: &mut Value, nulls: Nulls) {
+fn simplify(schema: &mut Value, nulls: NullTypes) {
     match schema {
         Value::Object(object) => {
             object.shift_remove("title");
-            if nulls == Nulls::Absent {
-                bounded(object);
+            if nulls == NullTypes::Removed {
+                add_integer_bounds(object);
             }
             if object
                 .get("format")
@@ -63,12 +63,12 @@ fn simplify(schema: &mut Value, nulls: Nulls) {
             if object.get("default").is_some_and(Value::is_null) {
                 object.shift_remove("default");
             }
-            if nulls == Nulls::Absent {
-                without_null(object);
+            if nulls == NullTypes::Removed {
+                remove_null(object);
             }
             constants_to_enum(object);
-            if nulls == Nulls::Kept {
-                optional_fields_without_null(object);
+            if nulls == NullTypes::KeptWhereRequired {
+                remove_null_from_optional_fields(object);
             }
             for (key, value) in object.iter_mut() {
                 if key != "default" && key != "const" && key != "enum" {
@@ -81,8 +81,9 @@ fn simplify(schema: &mut Value, nulls: Nulls) {
     }
 }
 
-/// Integers say what they hold at most, so that a larger one is told the bound rather than that it could not be read.
-fn bounded(object: &mut Map<String, Value>) {
+/// Adds the bounds of the Rust type to integers, so that a violation names the bound. Otherwise serde would reject the number
+/// with a less helpful message.
+fn add_integer_bounds(object: &mut Map<String, Value>) {
     let (least, most): (i64, i64) = match object.get("format").and_then(Value::as_str) {
         Some("int64" | "int") => (i64::MIN, i64::MAX),
         Some("uint64" | "uint") => (0, i64::MAX),
@@ -94,20 +95,21 @@ fn bounded(object: &mut Map<String, Value>) {
     object.entry("maximum").or_insert_with(|| most.into());
 }
 
-/// Fields that are left out when they have no value are never null.
-fn optional_fields_without_null(object: &mut Map<String, Value>) {
+/// Removes `null` from optional fields: answers omit a field without a value.
+fn remove_null_from_optional_fields(object: &mut Map<String, Value>) {
     let required = object.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
     let Some(Value::Object(fields)) = object.get_mut("properties") else { return };
     for (name, field) in fields.iter_mut() {
         if let Value::Object(field) = field
             && required.iter().all(|required| required != name)
         {
-            without_null(field);
+            remove_null(field);
         }
     }
 }
 
-/// A choice of described constants is an enum for clients; the field's own description says what they mean.
+/// Replaces a `oneOf` of constants by an `enum`, which more clients support. Every variant of the Rust enum needs a doc comment:
+/// schemars puts those without one into an `enum` of their own inside the `oneOf`, which this function leaves alone.
 fn constants_to_enum(object: &mut Map<String, Value>) {
     let Some(Value::Array(options)) = object.get("oneOf") else { return };
     let constants: Option<Vec<Value>> =
@@ -119,8 +121,8 @@ fn constants_to_enum(object: &mut Map<String, Value>) {
     }
 }
 
-/// Optional fields are simply absent; `null` is accepted by dropping it before validation.
-fn without_null(object: &mut Map<String, Value>) {
+/// Removes `null` from the types of a field. Callers may still send null, because the gate drops it before validation.
+fn remove_null(object: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = object.get_mut("type") {
         types.retain(|t| t != "null");
         if let [only] = types.as_slice() {
@@ -144,15 +146,15 @@ fn without_null(object: &mut Map<String, Value>) {
     }
 }
 
-/// An object whose fields another tool's schema describes, so that the list does not say it twice.
-pub(super) fn object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+/// The schema of an object without its fields, which another tool's schema describes.
+pub(super) fn any_object(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": "object" })
 }
 
-/// The envelope around `result`, as an output schema: it admits the failure envelope too, because
-/// some clients validate error results as well.
+/// The output schema of a tool whose result has the schema `result`: the envelope. It also accepts the envelope of a failure,
+/// because some clients validate error results as well.
 #[must_use]
-pub fn envelope(result: Map<String, Value>) -> Map<String, Value> {
+pub fn envelope_schema(result: Map<String, Value>) -> Map<String, Value> {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -176,21 +178,20 @@ pub fn envelope(result: Map<String, Value>) -> Map<String, Value> {
     }
 }
 
-/// Rules of values that a model needs no schema for: a description says what they come to, and calls are checked against
-/// the whole schema in any case.
-const LENGTHS: [&str; 5] = ["minLength", "maxLength", "pattern", "minItems", "maxItems"];
+/// Keywords that lists omit: they cost the model tokens, and calls are validated against the full schema in any case.
+const LENGTH_RULES: [&str; 5] = ["minLength", "maxLength", "pattern", "minItems", "maxItems"];
 
-/// An input schema as lists of tools show it: every field with its type and its words, without rules of length and
-/// patterns. Clients put the whole list before a model, which pays for each word.
+/// Shortens an input schema for lists: keeps every field with its type and description, removes length limits and patterns.
+/// Clients send the whole list to a model, where each word costs tokens.
 #[must_use]
-pub fn listed(mut schema: Map<String, Value>) -> Map<String, Value> {
+pub fn without_length_rules(mut schema: Map<String, Value>) -> Map<String, Value> {
     fn strip(field: &mut Value) {
         let Value::Object(rules) = field else { return };
         rules.retain(|word, value| {
             let anything = word == "additionalProperties" && *value == true;
             let least = word == "minimum" && value.as_f64().is_some_and(|least| least <= 1.0);
             let most = word == "maximum" && value.as_f64().is_some_and(|most| most >= f64::from(i32::MAX));
-            let length = LENGTHS.contains(&word.as_str());
+            let length = LENGTH_RULES.contains(&word.as_str());
             !(anything || least || most || length)
         });
         if let Some(items) = rules.get_mut("items") {
@@ -203,21 +204,21 @@ pub fn listed(mut schema: Map<String, Value>) -> Map<String, Value> {
     schema
 }
 
-/// Fields inside fields that a listed output schema still shows: the envelope's, the result's, those of its lists.
-const TERSE_DEPTH_MAX: usize = 2;
+/// Depth of nested fields in a listed output schema: those of the envelope, of the result and of the elements of its lists.
+const LISTED_DEPTH_MAX: usize = 2;
 
-/// The same output schema without descriptions and details. Clients put the whole tool list before a
-/// model, and the fields of an answer explain themselves there; `contracts/` and `GET /tools` keep them.
+/// Shortens an output schema for lists: removes descriptions and deeper fields, since the names of the fields explain
+/// themselves. `contracts/` and `GET /tools` have the full schema.
 #[must_use]
-pub fn terse(mut schema: Map<String, Value>) -> Map<String, Value> {
+pub fn without_descriptions(mut schema: Map<String, Value>) -> Map<String, Value> {
     fn strip(value: &mut Value, depth: usize) {
         match value {
             Value::Object(object) => {
-                if depth >= TERSE_DEPTH_MAX && object.get("type").is_some_and(|kind| kind == "object") {
+                if depth >= LISTED_DEPTH_MAX && object.get("type").is_some_and(|kind| kind == "object") {
                     object.retain(|word, _| word == "type");
                 }
                 for word in ["description", "required", "minimum", "enum"] {
-                    // Under `properties` these are names of fields, whose schemas are objects.
+                    // Below `properties` such a key is the name of a field, whose schema is an object: keep it.
                     if object.get(word).is_some_and(|value| !value.is_object()) {
                         object.shift_remove(word);
                     }
@@ -227,7 +228,7 @@ pub fn terse(mut schema: Map<String, Value>) -> Map<String, Value> {
                         Value::Object(fields) if word == "properties" => {
                             fields.values_mut().for_each(|field| strip(field, depth + 1));
                         }
-                        // A list's elements count as its fields: they are what the list is for.
+                        // The elements of a list do not count as a level.
                         inner => strip(inner, if word == "items" { depth.saturating_sub(1) } else { depth }),
                     }
                 }
@@ -236,7 +237,7 @@ pub fn terse(mut schema: Map<String, Value>) -> Map<String, Value> {
             _ => {}
         }
     }
-    // The error is the same for every tool, and says what it is.
+    // The error is the same for every tool.
     if let Some(error) = schema.get_mut("properties").and_then(|fields| fields.get_mut("error")) {
         *error = json!({ "type": "object" });
     }
@@ -248,18 +249,18 @@ pub fn terse(mut schema: Map<String, Value>) -> Map<String, Value> {
     }
 }
 
-/// An input schema compiled for checking.
+/// A compiled input schema.
 pub struct InputSchema {
     validator: Validator,
     fields: Vec<String>,
 }
 
 impl InputSchema {
-    /// Compiles `schema`. The rule of `project_id` is left out: it has an error code of its own
-    /// (M: `VALIDATION_ERROR`), given where the id is parsed.
+    /// Compiles `schema` without the rules of `project_id`: a malformed id has an error code of its own, `VALIDATION_ERROR`,
+    /// which is raised where the id is parsed.
     ///
     /// # Errors
-    /// The schema itself is malformed, which is a defect of the list.
+    /// The schema itself is malformed.
     pub fn compile(mut schema: Map<String, Value>) -> Result<Self, String> {
         let mut fields = Vec::new();
         if let Some(Value::Object(properties)) = schema.get_mut("properties") {
@@ -274,21 +275,23 @@ impl InputSchema {
         Ok(Self { validator, fields })
     }
 
-    /// All broken rules; empty when the arguments fit.
+    /// All violations; empty if the arguments are valid.
     #[must_use]
     pub fn violations(&self, arguments: &Value) -> Vec<Violation> {
         self.validator
             .iter_errors(arguments)
-            .flat_map(|error| violation::explain(&error, &self.fields))
+            .flat_map(|error| violation::violations_of(&error, &self.fields))
             .collect()
     }
 }
 
-/// Longer words are near to none: comparing takes time in their length.
+/// Longer words have no nearest name, because the comparison takes time in proportion to their length.
 const NEAREST_BYTES_MAX: usize = 256;
+/// Jaro-Winkler similarity, 0 to 1, from which a name is suggested: admits a typing error or two, but no other words.
+const SIMILARITY_MIN: f64 = 0.82;
 
-/// The known word nearest to `word`, if one is near enough to be what was meant.
-pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// The known name most similar to `word`, if one is similar enough to be what the caller meant.
+pub fn nearest_name<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-'], "");
     if word.len() > NEAREST_BYTES_MAX {
         return None;
@@ -296,7 +299,7 @@ pub fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     let word = plain(word);
     known
         .map(|candidate| (strsim::jaro_winkler(&word, &plain(candidate)), candidate))
-        .filter(|(similarity, _)| *similarity >= 0.82)
+        .filter(|(similarity, _)| *similarity >= SIMILARITY_MIN)
         .max_by(|a, b| a.0.total_cmp(&b.0))
         .map(|(_, candidate)| candidate)
 }
@@ -322,7 +325,7 @@ mod tests {
 
     #[test]
     fn schemas_are_plain() {
-        let schema = Value::Object(of::<Sample>());
+        let schema = Value::Object(generate_schema::<Sample>());
         assert_eq!(schema["type"], "object");
         assert_eq!(schema["additionalProperties"], false);
         assert_eq!(schema["properties"]["repo_path"], json!({ "type": "string" }));
@@ -334,8 +337,8 @@ mod tests {
     }
 
     #[test]
-    fn a_list_shows_fields_without_rules_of_length() {
-        let shown = Value::Object(listed(of::<Sample>()));
+    fn listed_schemas_have_no_length_rules() {
+        let shown = Value::Object(without_length_rules(generate_schema::<Sample>()));
         assert_eq!(shown["properties"]["project_id"], json!({ "type": "string" }));
         assert_eq!(shown["properties"]["id"], json!({ "type": "integer" }));
         assert_eq!(shown["properties"]["limit"], json!({ "type": "integer", "maximum": 50 }));
@@ -345,7 +348,7 @@ mod tests {
 
     #[test]
     fn violations_name_the_nearest_field() {
-        let schema = InputSchema::compile(of::<Sample>()).unwrap();
+        let schema = InputSchema::compile(generate_schema::<Sample>()).unwrap();
         let broken = schema.violations(&json!({ "query": "x", "repoPath": "/x", "zzz": 1, "limit": 51 }));
         let messages: Vec<&str> = broken.iter().map(|v| v.message.as_str()).collect();
         assert_eq!(broken.len(), 3, "{messages:?}");

@@ -1,4 +1,4 @@
-//! What one entry of the tool list is made of.
+//! The specification of a tool: one entry of the tool list.
 
 use futures::future::BoxFuture;
 use serde::Serialize;
@@ -11,29 +11,33 @@ use contract::Fault;
 use contract::config::{Config, Timeouts};
 use tenancy::Scope;
 
-/// One operation: everything that schemas, routes, documents and tests are derived from.
+/// One tool. Schemas, routes, documents and tests are derived from it.
 pub struct ToolSpec {
-    /// Stable name, snake case.
+    /// Stable name in snake case, at most 40 characters: clients add a prefix and truncate names longer than 64 characters.
     pub name: &'static str,
-    /// For people.
+    /// Title for people.
     pub title: &'static str,
-    /// For models: trigger words first, under 2 KB.
+    /// Description for models: the words that make a model choose the tool come first; under 2 KB.
     pub description: &'static str,
-    /// The family it belongs to; operators and clients narrow the list by it.
+    /// The family it belongs to; operators and clients select tools by toolset.
     pub toolset: Toolset,
-    /// What it does to the world.
+    /// What it changes and accesses.
     pub effects: Effects,
-    /// What a key must allow for it.
+    /// The scope that a key needs.
     pub scope: Scope,
-    /// Which queue admits it.
+    /// The queue in which its calls wait for a slot.
     pub bulkhead: Bulkhead,
-    /// Which limit of `[timeouts]` holds.
+    /// The time limit of `[timeouts]` that applies.
     pub timeout: TimeoutClass,
+    /// A JSON-RPC method that also calls it and returns the result without an envelope: its name with `/` for one or more `_`.
+    pub method: Option<&'static str>,
+    /// Deprecated names. They can be called, with the warning `deprecated_alias`, and are never listed.
+    pub aliases: &'static [&'static str],
     /// JSON Schema of the arguments.
     pub input: fn() -> Map<String, Value>,
     /// JSON Schema of the `result`.
     pub output: fn() -> Map<String, Value>,
-    /// Runs it on arguments that fit `input`.
+    /// Runs the tool on arguments that are valid for `input`.
     pub run: fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>,
 }
 
@@ -41,23 +45,23 @@ pub struct ToolSpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Toolset {
-    /// Questions about code.
+    /// Searching and reading code.
     Search,
-    /// Building and watching indexes.
+    /// Building indexes and showing their status.
     Index,
     /// Models, dictionaries, extensions and portable index files.
     Artifacts,
     /// Security findings and decisions.
     Triage,
-    /// Keeping an installation.
+    /// Setting up, inspecting and cleaning an installation.
     Admin,
 }
 
 impl Toolset {
-    /// All of them.
+    /// All toolsets.
     pub const ALL: [Self; 5] = [Self::Search, Self::Index, Self::Artifacts, Self::Triage, Self::Admin];
 
-    /// As settings, headers and URLs name it.
+    /// Its name in settings, headers and URLs.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -68,35 +72,54 @@ impl Toolset {
             Self::Admin => "admin",
         }
     }
+
+    /// Whether lists show it to a caller who does not select toolsets.
+    #[must_use]
+    pub fn listed_by_default(self) -> bool {
+        OPT_IN_TOOLSETS.iter().all(|row| row.toolset != self)
+    }
 }
+
+/// A toolset that lists show only to a caller who selects it. Its tools can be called, listed or not, while the operator has it
+/// enabled.
+#[derive(Debug, Clone, Copy)]
+pub struct OptInToolset {
+    /// The toolset.
+    pub toolset: Toolset,
+    /// Whether the operator has it enabled.
+    pub is_enabled: fn(&Config) -> bool,
+}
+
+/// All opt-in toolsets; there is none yet.
+pub static OPT_IN_TOOLSETS: &[OptInToolset] = &[];
 
 /// The four annotation hints of MCP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effects {
-    /// Changes nothing.
+    /// Does not change anything.
     pub read_only: bool,
-    /// May destroy something.
+    /// May delete data.
     pub destructive: bool,
-    /// A second equal call changes nothing more.
+    /// Repeating the call with the same arguments changes nothing more.
     pub idempotent: bool,
-    /// Talks to the world outside.
+    /// Accesses other systems, such as download servers.
     pub open_world: bool,
 }
 
 impl Effects {
-    /// Only looks.
+    /// Only reads.
     pub const READS: Self = Self { read_only: true, destructive: false, idempotent: true, open_world: false };
-    /// Adds or refreshes; nothing is lost.
+    /// Adds or updates; deletes nothing.
     pub const WRITES: Self =
         Self { read_only: false, destructive: false, idempotent: true, open_world: false };
-    /// Adds what it fetches from outside.
+    /// Adds what it downloads.
     pub const FETCHES: Self = Self { open_world: true, ..Self::WRITES };
-    /// Takes something away.
+    /// Deletes data.
     pub const REMOVES: Self = Self { destructive: true, ..Self::WRITES };
 }
 
-/// Which limit holds.
+/// Which time limit applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeoutClass {
     /// `timeouts.default_ms`.
@@ -112,7 +135,7 @@ pub enum TimeoutClass {
 }
 
 impl TimeoutClass {
-    /// The limit in milliseconds, if there is one.
+    /// The time limit in milliseconds; `None` if the setting is 0, which means no limit.
     #[must_use]
     pub fn millis(self, config: &Config) -> Option<u64> {
         let Timeouts { default_ms, index_ms, search_ms, artifacts_ms, triage_ms } = config.timeouts;
@@ -127,11 +150,11 @@ impl TimeoutClass {
     }
 }
 
-/// Adapts a typed `run` to the list's untyped one.
+/// Runs a tool with typed input and output on JSON arguments.
 ///
-/// The arguments have passed the schema, so a failure to read them is a gap between schema and
-/// struct; it is still answered as the client's error, with serde's own words.
-pub(super) fn typed<I, O, F, Fut>(
+/// The arguments are valid for the schema, so a failure to deserialize them means that schema and struct differ. It is still
+/// reported as the client's error, with the message of serde.
+pub(super) fn run_typed<I, O, F, Fut>(
     call: Call,
     arguments: Value,
     run: F,
@@ -144,10 +167,10 @@ where
 {
     Box::pin(async move {
         let input = serde_json::from_value(arguments).map_err(|error| {
-            Fault::new(contract::ErrorCode::InvalidRequest, format!("The arguments do not fit: {error}."))
+            Fault::new(contract::ErrorCode::InvalidRequest, format!("The arguments are invalid: {error}."))
         })?;
         let output = run(call, input).await?;
         serde_json::to_value(output)
-            .map_err(|error| Fault::internal("The answer could not be written.", error))
+            .map_err(|error| Fault::internal("The result could not be serialized.", error))
     })
 }

@@ -1,23 +1,23 @@
-//! What a broken rule of an input schema is called: Ajv's keywords and params, and a sentence for whoever wrote the call.
+//! Converts violations of an input schema: keywords and params as in Ajv, and a message for the author of the call.
 //!
-//! What was sent is shown once and short. Its size must not decide the size of the answer.
+//! The value that was sent is shown once and truncated, so that its size does not determine the size of the answer.
 
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::{Value, json};
 
-use super::schema::nearest;
+use super::schema::nearest_name;
 use contract::{Violation, echo, echo_within};
 
-/// Names of fields up to this many characters are repeated in sentences; longer ones are only described there.
+/// Messages quote names of fields up to this many characters; of longer ones they only say the length.
 const NAME_CHARS_MAX: usize = 64;
-/// Allowed values that a violation lists.
+/// Most allowed values that a violation lists.
 const ALLOWED_MAX: usize = 50;
-/// Beyond so many unknown fields no nearest one is looked for.
+/// Number of unknown fields for which the nearest known field is suggested.
 const NEAREST_MAX: usize = 16;
 
-/// The violations that `error` stands for; `fields` are the known names at the root.
-pub(super) fn explain(error: &ValidationError<'_>, fields: &[String]) -> Vec<Violation> {
+/// Converts an error of the validator; `fields` are the known fields at the root, for suggestions.
+pub(super) fn violations_of(error: &ValidationError<'_>, fields: &[String]) -> Vec<Violation> {
     let path = error.instance_path().to_string();
     let violation = |params: Value, message: String, value: Option<String>| Violation {
         instance_path: echo(&path),
@@ -41,19 +41,19 @@ pub(super) fn explain(error: &ValidationError<'_>, fields: &[String]) -> Vec<Vio
             vec![violation(json!({ "missingProperty": name }), format!("`{name}` is required."), None)]
         }
         kind => {
-            let rule = rule(kind);
-            let value = rule.shows_value.then(|| shown(error.instance())).flatten();
-            vec![violation(rule.params, format!("{} {}.", place(&path), rule.words), value)]
+            let rule = broken_rule(kind);
+            let value = rule.shows_value.then(|| shortened_value(error.instance())).flatten();
+            vec![violation(rule.params, format!("{} {}.", field_name(&path), rule.demand), value)]
         }
     }
 }
 
-/// Fields whose NUL characters are not refused here: a project's id has an error code of its own, given where it is parsed,
-/// and a scanner's report loses them where it is cleaned.
-const NUL_ELSEWHERE: [&str; 2] = ["project_id", "payload"];
+/// Fields in which NUL characters are not a violation: a project id has an error code of its own, raised where it is parsed,
+/// and the report of a scanner is cleaned when it is ingested.
+const NUL_ALLOWED: [&str; 2] = ["project_id", "payload"];
 
-/// The violation of a text that holds a NUL character, which no database stores; the first of them.
-pub(super) fn nul(arguments: &Value) -> Option<Violation> {
+/// The violation of the first field that contains a NUL character, which Postgres cannot store.
+pub(super) fn nul_violation(arguments: &Value) -> Option<Violation> {
     fn holds(value: &Value) -> bool {
         match value {
             Value::String(text) => text.contains('\0'),
@@ -64,19 +64,19 @@ pub(super) fn nul(arguments: &Value) -> Option<Violation> {
     }
     let fields = arguments.as_object()?;
     let (name, _) =
-        fields.iter().find(|(name, value)| !NUL_ELSEWHERE.contains(&name.as_str()) && holds(value))?;
+        fields.iter().find(|(name, value)| !NUL_ALLOWED.contains(&name.as_str()) && holds(value))?;
     Some(Violation {
         instance_path: format!("/{name}"),
         schema_path: format!("#/properties/{name}/pattern"),
         keyword: "pattern".to_owned(),
         params: json!({ "pattern": "^[^\\u0000]*$" }),
-        message: format!("`{name}` must not hold a NUL character."),
+        message: format!("`{name}` must not contain a NUL character."),
         value: None,
     })
 }
 
-/// The name of the field in question.
-fn place(path: &str) -> String {
+/// The name of the field at a JSON pointer, quoted for a message.
+fn field_name(path: &str) -> String {
     let name = path.trim_start_matches('/').replace('/', ".");
     match name.as_str() {
         "" => "The arguments".to_owned(),
@@ -93,40 +93,40 @@ fn unknown_field(name: &str, known: &[String]) -> String {
         return format!("Unknown field with a name of {length} characters.");
     }
     let name = echo(name);
-    match nearest(&name, known.iter().map(String::as_str)) {
+    match nearest_name(&name, known.iter().map(String::as_str)) {
         Some(near) => format!("Unknown field `{name}`; did you mean `{near}`?"),
         None if known.is_empty() => format!("Unknown field `{name}`."),
         None => format!("Unknown field `{name}`; the fields are: {}.", known.join(", ")),
     }
 }
 
-/// What a keyword demands.
+/// A broken rule of the schema.
 struct Rule {
     params: Value,
-    /// Follows the field's name.
-    words: String,
-    /// Whether the wrong value helps.
+    /// The part of the message that follows the field's name.
+    demand: String,
+    /// Whether the violation shows the wrong value.
     shows_value: bool,
 }
 
-fn rule(kind: &Kind) -> Rule {
-    let rule = |params: Value, words: String, shows_value: bool| Rule { params, words, shows_value };
-    let limit = |comparison: &str, limit: &Value, words: &str| {
-        rule(json!({ "comparison": comparison, "limit": limit }), format!("must be {words} {limit}"), true)
+fn broken_rule(kind: &Kind) -> Rule {
+    let rule = |params: Value, demand: String, shows_value: bool| Rule { params, demand, shows_value };
+    let limit = |comparison: &str, limit: &Value, demand: &str| {
+        rule(json!({ "comparison": comparison, "limit": limit }), format!("must be {demand} {limit}"), true)
     };
     match kind {
         Kind::Enum { options } => {
             let options = options.as_array().map(Vec::as_slice).unwrap_or_default();
             let listed = &options[..options.len().min(ALLOWED_MAX)];
-            let mut words = listed.iter().map(bare).collect::<Vec<_>>().join(", ");
+            let mut demand = listed.iter().map(unquoted).collect::<Vec<_>>().join(", ");
             if options.len() > listed.len() {
-                words.push_str(&format!(" … ({} values)", options.len()));
+                demand.push_str(&format!(" … ({} values)", options.len()));
             }
-            rule(json!({ "allowedValues": listed }), format!("must be one of: {words}"), true)
+            rule(json!({ "allowedValues": listed }), format!("must be one of: {demand}"), true)
         }
         Kind::Constant { expected_value } => rule(
             json!({ "allowedValue": expected_value.as_ref() }),
-            format!("must be {}", bare(expected_value)),
+            format!("must be {}", unquoted(expected_value)),
             true,
         ),
         Kind::Type { kind } => {
@@ -140,7 +140,7 @@ fn rule(kind: &Kind) -> Rule {
             };
             rule(
                 params,
-                format!("must be {}", types.iter().map(|t| article(t)).collect::<Vec<_>>().join(" or ")),
+                format!("must be {}", types.iter().map(|t| with_article(t)).collect::<Vec<_>>().join(" or ")),
                 true,
             )
         }
@@ -148,12 +148,12 @@ fn rule(kind: &Kind) -> Rule {
         Kind::Maximum { limit: most } => limit("<=", most, "at most"),
         Kind::ExclusiveMinimum { limit: bound } => limit(">", bound, "more than"),
         Kind::ExclusiveMaximum { limit: bound } => limit("<", bound, "less than"),
-        Kind::MinLength { limit } => counted(*limit, "at least", "character"),
-        Kind::MaxLength { limit } => counted(*limit, "at most", "character"),
-        Kind::MinItems { limit } => counted(*limit, "at least", "element"),
-        Kind::MaxItems { limit } => counted(*limit, "at most", "element"),
-        Kind::MinProperties { limit } => counted(*limit, "at least", "field"),
-        Kind::MaxProperties { limit } => counted(*limit, "at most", "field"),
+        Kind::MinLength { limit } => length_rule(*limit, "at least", "character"),
+        Kind::MaxLength { limit } => length_rule(*limit, "at most", "character"),
+        Kind::MinItems { limit } => length_rule(*limit, "at least", "element"),
+        Kind::MaxItems { limit } => length_rule(*limit, "at most", "element"),
+        Kind::MinProperties { limit } => length_rule(*limit, "at least", "field"),
+        Kind::MaxProperties { limit } => length_rule(*limit, "at most", "field"),
         Kind::Pattern { pattern } => {
             rule(json!({ "pattern": pattern }), format!("must match the pattern {pattern}"), true)
         }
@@ -163,44 +163,44 @@ fn rule(kind: &Kind) -> Rule {
         Kind::MultipleOf { multiple_of } => {
             rule(json!({ "multipleOf": multiple_of }), format!("must be a multiple of {multiple_of}"), true)
         }
-        Kind::UniqueItems => rule(json!({}), "must not have an element twice".to_owned(), false),
+        Kind::UniqueItems => rule(json!({}), "must not have duplicate elements".to_owned(), false),
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => alternatives(context),
         Kind::PropertyNames { error } => {
-            let inner = self::rule(error.kind());
-            rule(inner.params, format!("has a field whose name {}", inner.words), false)
+            let inner = broken_rule(error.kind());
+            rule(inner.params, format!("has a field whose name {}", inner.demand), false)
         }
-        other => rule(json!({}), format!("breaks the rule `{}` of its schema", other.keyword()), false),
+        other => rule(json!({}), format!("violates the keyword `{}` of its schema", other.keyword()), false),
     }
 }
 
-/// Each alternative of a choice by the first rule that failed there.
+/// The rule of an `anyOf` or `oneOf`: the first broken rule of each alternative.
 fn alternatives(context: &[Vec<ValidationError<'static>>]) -> Rule {
-    let mut words: Vec<String> = Vec::new();
+    let mut demand: Vec<String> = Vec::new();
     let mut params = Vec::new();
     for failed in context.iter().filter_map(|failed| failed.first()) {
-        let rule = rule(failed.kind());
-        if !words.contains(&rule.words) {
-            words.push(rule.words);
+        let rule = broken_rule(failed.kind());
+        if !demand.contains(&rule.demand) {
+            demand.push(rule.demand);
             params.push(json!({ "keyword": failed.kind().keyword(), "params": rule.params }));
         }
     }
-    let words = match words.is_empty() {
-        true => "is of none of the allowed forms".to_owned(),
-        false => words.join(", or "),
+    let demand = match demand.is_empty() {
+        true => "matches none of the allowed forms".to_owned(),
+        false => demand.join(", or "),
     };
-    Rule { params: json!({ "alternatives": params }), words, shows_value: true }
+    Rule { params: json!({ "alternatives": params }), demand, shows_value: true }
 }
 
-fn counted(limit: u64, comparison: &str, what: &str) -> Rule {
+fn length_rule(limit: u64, comparison: &str, what: &str) -> Rule {
     let plural = if limit == 1 { "" } else { "s" };
     Rule {
         params: json!({ "limit": limit }),
-        words: format!("must have {comparison} {limit} {what}{plural}"),
+        demand: format!("must have {comparison} {limit} {what}{plural}"),
         shows_value: false,
     }
 }
 
-fn article(name: &str) -> String {
+fn with_article(name: &str) -> String {
     match name {
         "integer" | "array" | "object" => format!("an {name}"),
         "null" => name.to_owned(),
@@ -208,13 +208,13 @@ fn article(name: &str) -> String {
     }
 }
 
-/// A value of a schema, without quotes where it is a text.
-fn bare(value: &Value) -> String {
+/// A value of a schema as text; strings without quotes.
+fn unquoted(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A wrong value as it may be shown: texts cut, structures only described.
-fn shown(value: &Value) -> Option<String> {
+/// A wrong value for a violation: strings are truncated, arrays and objects only described.
+fn shortened_value(value: &Value) -> Option<String> {
     Some(match value {
         Value::String(text) => format!("\"{}\"", echo(text)),
         Value::Array(items) => format!("an array of {} elements", items.len()),
@@ -233,11 +233,11 @@ mod tests {
             json!({ "type": "object", "properties": { "x": schema }, "additionalProperties": false });
         let validator = jsonschema::validator_for(&schema).unwrap();
         let arguments = json!({ "x": value });
-        validator.iter_errors(&arguments).flat_map(|error| explain(&error, &["x".to_owned()])).collect()
+        validator.iter_errors(&arguments).flat_map(|error| violations_of(&error, &["x".to_owned()])).collect()
     }
 
     #[test]
-    fn each_keyword_says_what_it_demands() {
+    fn each_keyword_has_params_and_a_message() {
         let table = [
             (
                 json!({ "type": "string", "enum": ["a", "b"] }),
@@ -259,11 +259,11 @@ mod tests {
             (json!({ "maxItems": 1 }), json!([1, 2]), json!({ "limit": 1 }), "at most 1 element"),
             (json!({ "pattern": "^a$" }), json!("b"), json!({ "pattern": "^a$" }), "^a$"),
         ];
-        for (schema, value, params, words) in table {
+        for (schema, value, params, demand) in table {
             let violations = broken(schema.clone(), value);
             assert_eq!(violations.len(), 1, "{schema}: {violations:?}");
             assert_eq!(violations[0].params, params, "{schema}");
-            assert!(violations[0].message.contains(words), "{schema}: {}", violations[0].message);
+            assert!(violations[0].message.contains(demand), "{schema}: {}", violations[0].message);
             assert!(violations[0].message.starts_with("`x` must "), "{}", violations[0].message);
         }
     }
@@ -278,18 +278,18 @@ mod tests {
     }
 
     #[test]
-    fn a_nul_is_found_wherever_it_stands() {
+    fn nul_is_found_at_any_depth() {
         for value in [json!("a\0"), json!(["a", "\0"]), json!({ "a": "b\0" }), json!({ "a\0": [1] })] {
-            let violation = nul(&json!({ "query": "x", "given": value })).unwrap();
+            let violation = nul_violation(&json!({ "query": "x", "given": value })).unwrap();
             assert_eq!(violation.instance_path, "/given");
-            assert_eq!(violation.message, "`given` must not hold a NUL character.");
+            assert_eq!(violation.message, "`given` must not contain a NUL character.");
         }
-        assert_eq!(nul(&json!({ "query": "x", "list": ["a"], "project_id": "\0" })), None);
-        assert_eq!(nul(&json!({ "payload": { "alerts": ["a\0b"] } })), None);
+        assert_eq!(nul_violation(&json!({ "query": "x", "list": ["a"], "project_id": "\0" })), None);
+        assert_eq!(nul_violation(&json!({ "payload": { "alerts": ["a\0b"] } })), None);
     }
 
     #[test]
-    fn nothing_grows_with_what_was_sent() {
+    fn the_size_of_a_violation_is_bounded() {
         let long = "y".repeat(1_000_000);
         let violations = broken(json!({ "enum": ["a"] }), json!(long));
         assert!(serde_json::to_string(&violations).unwrap().len() < 1000);
@@ -297,7 +297,7 @@ mod tests {
         let validator = jsonschema::validator_for(&json!({ "additionalProperties": false })).unwrap();
         let arguments = json!({ long: 1 });
         let error = validator.iter_errors(&arguments).next().unwrap();
-        let violations = explain(&error, &["x".to_owned()]);
+        let violations = violations_of(&error, &["x".to_owned()]);
         assert!(serde_json::to_string(&violations).unwrap().len() < 1000, "{violations:?}");
     }
 }

@@ -1,24 +1,28 @@
-//! What an agent is told around its hits: whose callers, which repository, which lines, and what is wrong with a call.
+//! What agents get beside hits: callers, the repository, the matching lines, and messages about invalid calls.
 
 use serde_json::{Value, json};
 
-use crate::filters::shop::{Shop, index, shown};
+use crate::filters::shop::{IndexedProject, hit_files, index};
 use crate::harness::{Repository, app, app_with_model, call, error, project, result, try_call};
 
 const STACK: &str = "class AppContext:\n    def push(self):\n        return self.items\n\n\ndef enter(context):\n    context.push()\n";
 const FINDER: &str = "pub fn collect(list: &mut List) {\n    list.push(1);\n}\n";
 
-/// Two repositories of one project.
-async fn two(name: &str, first: &[(&str, &str)], second: &[(&str, &str)]) -> (Shop, Repository) {
+/// Indexes two repositories in one project.
+async fn shop_with_two_repositories(
+    name: &str,
+    first: &[(&str, &str)],
+    second: &[(&str, &str)],
+) -> (IndexedProject, Repository) {
     let (app, project) = (app(), project(name));
     let (first, second) = (Repository::new(first), Repository::new(second));
     index(&app, &first, &project).await;
     index(&app, &second, &project).await;
-    (Shop::of(app, project, first), second)
+    (IndexedProject::new(app, project, first), second)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn callers_are_those_of_the_hits_own_repository() {
+async fn callers_are_taken_from_the_hits_own_repository() {
     let handler =
         "/a/very/long/path/that/goes/on/and/on/and/on/until/nobody/reads/it/any/more/and/further/still";
     let route = format!("app.get('{handler}', (c) => {{\n  answer(c)\n}})\n");
@@ -28,38 +32,42 @@ async fn callers_are_those_of_the_hits_own_repository() {
         ("src/answer.ts", "export function answer(c) {\n  return c\n}\n"),
         ("src/routes.ts", route.as_str()),
     ];
-    let (shop, _second) = two("callers", &files, &[("src/finder.rs", FINDER)]).await;
-    let found = shop.ask("push", json!({ "path": "push.py" })).await;
+    let (shop, _second) = shop_with_two_repositories("callers", &files, &[("src/finder.rs", FINDER)]).await;
+    let found = shop.search("push", json!({ "path": "push.py" })).await;
     assert_eq!(found["hits"][0]["calledBy"], json!(["enter"]), "{found:#}");
-    let other = shop.ask("collect", json!({ "path": "finder.rs" })).await;
+    let other = shop.search("collect", json!({ "path": "finder.rs" })).await;
     assert_eq!(other["hits"][0]["name"], "collect", "{other:#}");
-    let answer = shop.ask("answer", json!({ "path": "answer.ts" })).await;
+    let answer = shop.search("answer", json!({ "path": "answer.ts" })).await;
     let labels = answer["hits"][0]["calledBy"].as_array().unwrap();
     assert!(
         !labels.is_empty() && labels.iter().all(|label| label.as_str().unwrap().len() <= 80),
         "{labels:?}"
     );
     result(&shop.app, "build_sqlite_index", json!({ "project_id": shop.project })).await;
-    let file = shop.ask("push", json!({ "backend": "sqlite", "path": "push.py" })).await;
+    let file = shop.search("push", json!({ "backend": "sqlite", "path": "push.py" })).await;
     assert_eq!(file["hits"][0]["calledBy"], found["hits"][0]["calledBy"], "{file:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hit_names_its_repository_unless_only_that_one_was_asked() {
+async fn a_hit_names_its_repository_unless_the_search_was_limited_to_it() {
     let files = [("src/stack.py", STACK)];
-    let (shop, _second) =
-        two("named-repo", &files, &[("src/stack.py", STACK), ("src/finder.rs", FINDER)]).await;
-    let everywhere = shop.ask("collect", json!({ "repoPath": "*", "path": "finder.rs" })).await;
-    let hit = &everywhere["hits"][0];
-    assert!(hit["repo"].is_string(), "{everywhere:#}");
-    let place = json!({ "file": hit["file"], "repo": hit["repo"], "project_id": shop.project });
-    assert_eq!(result(&shop.app, "show_file", place).await["repo"], hit["repo"]);
-    let here = shop.ask("push", json!({ "repoPath": shop.main.root() })).await;
-    assert!(here["hits"][0].get("repo").is_none(), "{here:#}");
+    let (shop, _second) = shop_with_two_repositories(
+        "named-repo",
+        &files,
+        &[("src/stack.py", STACK), ("src/finder.rs", FINDER)],
+    )
+    .await;
+    let unlimited = shop.search("collect", json!({ "repoPath": "*", "path": "finder.rs" })).await;
+    let hit = &unlimited["hits"][0];
+    assert!(hit["repo"].is_string(), "{unlimited:#}");
+    let location = json!({ "file": hit["file"], "repo": hit["repo"], "project_id": shop.project });
+    assert_eq!(result(&shop.app, "show_file", location).await["repo"], hit["repo"]);
+    let limited = shop.search("push", json!({ "repoPath": shop.repository.root() })).await;
+    assert!(limited["hits"][0].get("repo").is_none(), "{limited:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_line_that_was_asked_for_is_shown() {
+async fn the_requested_line_is_shown() {
     let body: String =
         (0..120).map(|n| format!("    total += count_of_things_on_shelf_{n}(total)\n")).collect();
     let text = format!("def tally(total):\n{body}    return total\n");
@@ -67,34 +75,33 @@ async fn the_line_that_was_asked_for_is_shown() {
     let repository = Repository::new(&[("src/tally.py", &text)]);
     index(&app, &repository, &project).await;
     for line in [1, 2, 30, 61, 90, 121, 122] {
-        for most in [300, 400, 900] {
-            let place =
-                json!({ "file": "src/tally.py", "line": line, "maxTokens": most, "project_id": project });
-            let shown = result(&app, "show_file", place).await;
-            let (start, end) = (shown["startLine"].as_u64().unwrap(), shown["endLine"].as_u64().unwrap());
-            assert!(start <= line && line <= end, "line {line}, {most} tokens: {start}-{end}");
+        for max_tokens in [300, 400, 900] {
+            let location = json!({ "file": "src/tally.py", "line": line, "maxTokens": max_tokens, "project_id": project });
+            let file = result(&app, "show_file", location).await;
+            let (start, end) = (file["startLine"].as_u64().unwrap(), file["endLine"].as_u64().unwrap());
+            assert!(start <= line && line <= end, "line {line}, {max_tokens} tokens: {start}-{end}");
             let expected: Vec<&str> = text
                 .lines()
                 .skip(usize::try_from(start).unwrap() - 1)
                 .take(usize::try_from(end - start).unwrap() + 1)
                 .collect();
-            assert_eq!(shown["text"], expected.join("\n"), "line {line}, {most} tokens");
+            assert_eq!(file["text"], expected.join("\n"), "line {line}, {max_tokens} tokens");
         }
     }
-    // A hit says which line matched; what is cut keeps that one, too.
+    // A hit names the line that matched; shortening keeps this line, too.
     let hit = json!({ "file": "src/tally.py", "startLine": 1, "endLine": 122, "line": 100 });
-    let shown =
+    let file =
         result(&app, "show_file", json!({ "hit": hit, "maxTokens": 400, "project_id": project })).await;
     assert!(
-        shown["startLine"].as_u64().unwrap() <= 100 && shown["endLine"].as_u64().unwrap() >= 100,
-        "{shown:#}"
+        file["startLine"].as_u64().unwrap() <= 100 && file["endLine"].as_u64().unwrap() >= 100,
+        "{file:#}"
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn texts_with_a_nul_are_refused_by_name() {
-    let shop = Shop::open(app(), "nul").await;
-    let ours = |mut arguments: Value| {
+async fn texts_with_nul_are_refused_and_the_field_is_named() {
+    let shop = IndexedProject::shop(app(), "nul").await;
+    let in_project = |mut arguments: Value| {
         arguments["project_id"] = json!(shop.project);
         arguments
     };
@@ -146,7 +153,7 @@ async fn texts_with_a_nul_are_refused_by_name() {
     table.push(("index_status", "repoPath".to_owned(), json!({ "repoPath": "a\0b" })));
     table.push(("build_index", "repoPath".to_owned(), json!({ "repoPath": "/a\0b" })));
     for (tool, field, arguments) in table {
-        let refused = match try_call(&shop.app, tool, ours(arguments)).await {
+        let refused = match try_call(&shop.app, tool, in_project(arguments)).await {
             Ok(envelope) => envelope["error"].clone(),
             Err(refusal) => {
                 let fault = refusal.to_fault();
@@ -156,19 +163,19 @@ async fn texts_with_a_nul_are_refused_by_name() {
         assert_eq!(refused["code"], "INVALID_REQUEST", "{tool} {field}: {refused:#}");
         assert!(refused.to_string().contains(&field), "{tool} {field}: {refused:#}");
     }
-    // Reports come from scanners: what is taken from them is cleaned.
+    // Triage arguments come from scanners: NUL is removed instead of refused.
     for (tool, arguments) in [
         ("triage_context_pack", json!({ "recordId": "a\0b" })),
         ("triage_decision", json!({ "finding": "a\0b", "status": "fix" })),
     ] {
-        let answer = call(&shop.app, tool, ours(arguments)).await;
+        let answer = call(&shop.app, tool, in_project(arguments)).await;
         assert_ne!(answer["error"]["code"], "INTERNAL", "{tool}: {answer:#}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn numbers_out_of_range_are_told_with_the_bound() {
-    let shop = Shop::open(app(), "numbers").await;
+async fn numbers_out_of_range_are_refused_with_the_bound() {
+    let shop = IndexedProject::shop(app(), "numbers").await;
     for (tool, arguments) in [
         ("show_file", json!({ "id": 9_223_372_036_854_775_808_u64 })),
         ("show_file", json!({ "id": 1e30 })),
@@ -186,7 +193,10 @@ async fn numbers_out_of_range_are_told_with_the_bound() {
             }
         };
         assert!(refused.contains("INVALID_REQUEST"), "{arguments}: {refused}");
-        assert!(!refused.contains("do not fit") && !refused.contains("Neither"), "{arguments}: {refused}");
+        assert!(
+            !refused.contains("arguments are invalid") && !refused.contains("Neither"),
+            "{arguments}: {refused}"
+        );
         let bound = ["9223372036854775807", "100", "-9223372036854775808"];
         assert!(bound.iter().any(|bound| refused.contains(bound)), "{arguments}: {refused}");
     }
@@ -197,7 +207,7 @@ async fn numbers_out_of_range_are_told_with_the_bound() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn unknown_visibilities_are_told_and_marked_decorators_are_meant_exactly() {
+async fn unknown_visibilities_are_refused_and_decorators_with_their_marker_match_exactly() {
     let source = "#[test]\nfn checks() {\n    run();\n}\n";
     let gated = "#[cfg(test)]\nmod tests {\n    fn helps() {\n        run();\n    }\n}\n";
     let cached = "class Cached:\n    @cached_property\n    def total(self):\n        return 1\n";
@@ -213,7 +223,7 @@ async fn unknown_visibilities_are_told_and_marked_decorators_are_meant_exactly()
     let (app, project) = (app(), project("marks"));
     let repository = Repository::new(&files);
     index(&app, &repository, &project).await;
-    let shop = Shop::of(app, project, repository);
+    let shop = IndexedProject::new(app, project, repository);
     result(&shop.app, "build_sqlite_index", json!({ "project_id": shop.project })).await;
     for (value, expected) in [
         ("#[test]", vec!["checks.rs"]),
@@ -229,9 +239,9 @@ async fn unknown_visibilities_are_told_and_marked_decorators_are_meant_exactly()
         ("@rout", vec![]),
     ] {
         for backend in ["postgres", "sqlite"] {
-            let mut found = shown(
+            let mut found = hit_files(
                 &shop
-                    .ask("lang:rust OR lang:python", json!({ "decorator": value, "backend": backend }))
+                    .search("lang:rust OR lang:python", json!({ "decorator": value, "backend": backend }))
                     .await,
             );
             found.sort();
@@ -281,22 +291,26 @@ const COOKIES: &[(&str, &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_word_that_the_index_knows_well_is_believed() {
+async fn a_word_that_the_index_contains_gives_confidence() {
     let (app, project) = (app_with_model(), project("words"));
     let repository = Repository::new(COOKIES);
     index(&app, &repository, &project).await;
     for ann in [true, false] {
-        for (query, believed) in [("cookie", true), ("blorft", false), ("Spanner", false)] {
+        for (query, is_confident) in [("cookie", true), ("blorft", false), ("Spanner", false)] {
             let arguments = json!({ "query": query, "ann": ann, "project_id": project });
             let answer = result(&app, "search", arguments).await;
-            let told = answer["confidence"].as_str().unwrap();
-            assert_eq!(["high", "medium"].contains(&told), believed, "{query}, ann {ann}: {answer:#}");
+            let confidence = answer["confidence"].as_str().unwrap();
+            assert_eq!(
+                ["high", "medium"].contains(&confidence),
+                is_confident,
+                "{query}, ann {ann}: {answer:#}"
+            );
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_there_names_a_call_that_helps() {
+async fn a_search_without_hits_proposes_a_next_call() {
     let (app, project) = (app_with_model(), project("next-of-none"));
     let repository = Repository::new(COOKIES);
     index(&app, &repository, &project).await;
@@ -309,14 +323,18 @@ async fn what_is_not_there_names_a_call_that_helps() {
         json!({ "query": "regster_bluepirnt", "project_id": project, "repoPath": repository.root() });
     let envelope = call(&app, "search", arguments).await;
     let proposed = &envelope["result"]["didYouMean"];
-    assert_eq!(proposed, &json!(["register_blueprint"]), "of the repository alone: {envelope:#}");
+    assert_eq!(
+        proposed,
+        &json!(["register_blueprint"]),
+        "proposals come from the named repository only: {envelope:#}"
+    );
     let next = &envelope["_meta"]["next"];
     assert_eq!(
         (&next["tool"], &next["arguments"]["query"], &next["arguments"]["repoPath"]),
         (&json!("search"), &proposed[0], &json!(repository.root())),
         "{envelope:#}"
     );
-    // Nothing is wrong with the index of the repository that was asked, whatever becomes of the others.
+    // The named repository is indexed, so the state of others does not lead to `index_status`.
     let nonsense = json!({ "query": "zzzz qqqq", "project_id": project, "repoPath": repository.root() });
     let envelope = call(&app, "search", nonsense).await;
     assert_eq!(envelope["result"]["confidence"], "none", "{envelope:#}");

@@ -1,4 +1,4 @@
-//! `pairofcleats bench` end to end: a corpus whose answers are known, the real model, the real database.
+//! `pairofcleats bench` end to end: a corpus with known answers, the real model and the real database.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn bench(home: &Path, arguments: &[&str]) -> Value {
     answer["result"].clone()
 }
 
-/// A folder of questions and one of checkouts, the second repository of which is missing.
+/// A folder of benchmark questions and one of checkouts; the checkout of the second repository is missing.
 fn corpus(folder: &Path) -> (String, String) {
     let (questions, checkouts) = (folder.join("questions"), folder.join("checkouts"));
     for (path, text) in [("lib/store.py", STORE), ("lib/press.py", PRESS), ("other/store.py", STORE)] {
@@ -57,7 +57,7 @@ fn corpus(folder: &Path) -> (String, String) {
 }
 
 #[test]
-fn known_answers_are_scored_and_what_is_missing_is_told() {
+fn known_answers_are_scored_and_missing_repositories_are_listed() {
     let home = new_home("bench");
     let folder = tempfile::tempdir().unwrap();
     let (questions, checkouts) = corpus(folder.path());
@@ -70,35 +70,38 @@ fn known_answers_are_scored_and_what_is_missing_is_told() {
     assert_eq!(names, ["shipped", "words", "flat"]);
     let shipped = &report["variants"][0];
     assert_eq!(shipped["all"]["questions"], 3);
-    let close = |value: &Value, expected: f64| {
+    let assert_close = |value: &Value, expected: f64| {
         assert!((value.as_f64().unwrap() - expected).abs() < 1e-3, "{shipped:#}")
     };
-    close(&shipped["categories"]["semantic"]["ndcg10"], 1.0);
-    close(&shipped["categories"]["symbol"]["ndcg10"], 0.5);
-    close(&shipped["tokenRecall"]["chunks"]["2000"], 0.6667);
+    assert_close(&shipped["categories"]["semantic"]["ndcg10"], 1.0);
+    assert_close(&shipped["categories"]["symbol"]["ndcg10"], 0.5);
+    assert_close(&shipped["tokenRecall"]["chunks"]["2000"], 0.6667);
     assert_eq!(shipped["questions"][2]["targets"], json!([["lib/nowhere.py", null]]));
     let outside = |hit: &Value| hit.as_str().unwrap().starts_with("other/");
     let hits = shipped["questions"][0]["hits"].as_array().unwrap();
-    assert!(!hits.is_empty() && !hits.iter().any(outside), "only the folder `root` is indexed: {hits:?}");
+    assert!(
+        !hits.is_empty() && !hits.iter().any(outside),
+        "only the folder named by `root` is indexed: {hits:?}"
+    );
 
     let report = bench(&home, &[&["issues"], from.as_slice(), &["--only", "works"]].concat());
     assert_eq!(report["missing"], json!([]), "{report:#}");
     assert_eq!(report["variants"][0]["acc1"], 100.0, "{report:#}");
 
-    // Nothing was written where the checkouts are, and the operator's own database does not know of it.
+    // Nothing was written to the checkouts, and the benchmark used a database of its own.
     assert_eq!(fs::read_dir(Path::new(&checkouts).join("works")).unwrap().count(), 2);
     assert!(home.join("bench/postgres").is_dir() && !home.join("postgres").exists());
 }
 
 #[test]
-fn a_variant_that_cannot_be_read_is_told_before_anything_is_indexed() {
+fn an_invalid_variant_is_refused_before_anything_is_indexed() {
     let home = new_home("bench-refused");
     let output = Command::new(PROGRAM)
         .args(["bench", "quality", "--questions", "/nowhere", "--corpus", "/nowhere", "--variant", "stem=1"])
         .env("PAIROFCLEATS_HOME", &home)
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && told.contains("unknown field `stem`"), "{told}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && stderr.contains("unknown field `stem`"), "{stderr}");
     assert!(!home.join("bench/postgres").exists());
 }

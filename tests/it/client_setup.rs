@@ -1,11 +1,13 @@
-//! What people copy to connect a client: the printed blocks, docs/clients.md, and the MCP registry's `server.json`.
+//! What users copy to connect a client: the blocks of `mcp-config`, docs/clients.md, and the MCP registry's `server.json`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use pairofcleats::surfaces::cli::clients::{AGENTS, CLIENTS, Client, Format, Reach, Remote, Setup, TOOLSETS};
+use pairofcleats::surfaces::cli::clients::{
+    AGENT_INSTRUCTIONS, CLIENTS, Client, ClientSetup, DEFAULT_TOOLSETS, Format, HttpSupport, Transport,
+};
 use serde_json::{Value, json};
 
 use crate::documents::check;
@@ -13,14 +15,14 @@ use crate::harness::PROGRAM;
 
 // --- the command
 
-struct Printed {
+struct ConfigOutput {
     code: Option<i32>,
     stdout: String,
     stderr: String,
 }
 
-/// Runs `mcp-config` with a configuration of its own and nothing else in the environment.
-fn mcp_config(home: &Path, arguments: &[&str]) -> Printed {
+/// Runs `mcp-config` over this home, with nothing else in the environment.
+fn mcp_config(home: &Path, arguments: &[&str]) -> ConfigOutput {
     let output = Command::new(PROGRAM)
         .arg("mcp-config")
         .args(arguments)
@@ -30,11 +32,11 @@ fn mcp_config(home: &Path, arguments: &[&str]) -> Printed {
         .output()
         .unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Printed { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    ConfigOutput { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
 #[test]
-fn stdout_holds_the_block_alone() {
+fn stdout_contains_only_the_block() {
     let home = tempfile::tempdir().unwrap();
     for client in CLIENTS {
         for flags in [&[][..], &["--http"], &["--http", "https://code.example.com/mcp", "--key"]] {
@@ -46,15 +48,20 @@ fn stdout_holds_the_block_alone() {
                 Format::Toml => drop(printed.stdout.parse::<toml::Table>().unwrap()),
             }
             for (_, place) in client.places {
-                assert!(printed.stderr.contains(place), "{} does not say {place}", client.id);
+                assert!(printed.stderr.contains(place), "{} does not name {place}", client.id);
             }
-            assert_eq!(printed.stderr.contains(client.key), flags.contains(&"--key"), "{}", printed.stderr);
+            assert_eq!(
+                printed.stderr.contains(client.key_note),
+                flags.contains(&"--key"),
+                "{}",
+                printed.stderr
+            );
         }
     }
 }
 
 #[test]
-fn json_answers_in_an_envelope() {
+fn json_output_is_an_envelope() {
     let home = tempfile::tempdir().unwrap();
     let printed = mcp_config(home.path(), &["codex", "--http", "--json"]);
     let envelope: Value = serde_json::from_str(&printed.stdout).unwrap();
@@ -68,7 +75,7 @@ fn json_answers_in_an_envelope() {
 }
 
 #[test]
-fn usage_errors_are_not_run_and_name_what_is_near() {
+fn usage_errors_name_the_nearest_value() {
     let home = tempfile::tempdir().unwrap();
     let unknown = mcp_config(home.path(), &["vscod"]);
     assert_eq!((unknown.code, unknown.stdout.as_str()), (Some(2), ""));
@@ -89,22 +96,22 @@ fn usage_errors_are_not_run_and_name_what_is_near() {
 }
 
 #[test]
-fn agents_get_the_published_lines() {
+fn agents_prints_the_published_instructions() {
     let home = tempfile::tempdir().unwrap();
     let printed = mcp_config(home.path(), &["agents"]);
-    assert_eq!((printed.code, printed.stdout.as_str()), (Some(0), AGENTS), "{}", printed.stderr);
+    assert_eq!((printed.code, printed.stdout.as_str()), (Some(0), AGENT_INSTRUCTIONS), "{}", printed.stderr);
     assert!(printed.stderr.contains("AGENTS.md"), "{}", printed.stderr);
 }
 
-/// The block is tried out as a client would: in an empty environment, in another directory.
+/// Starts the printed command as a client would: in an empty environment and another directory.
 #[test]
 fn the_printed_command_serves_the_installation_it_was_printed_by() {
     let home = tempfile::tempdir().unwrap();
-    let odd = home.path().join("a \"b\" 'c'");
-    fs::create_dir(&odd).unwrap();
-    fs::write(odd.join("own.toml"), "[search]\ntop_default = 7\n").unwrap();
-    let config = odd.join("own.toml");
-    let printed = mcp_config(&odd, &["cursor", "--config", config.to_str().unwrap()]);
+    let odd_home = home.path().join("a \"b\" 'c'");
+    fs::create_dir(&odd_home).unwrap();
+    fs::write(odd_home.join("own.toml"), "[search]\ntop_default = 7\n").unwrap();
+    let config = odd_home.join("own.toml");
+    let printed = mcp_config(&odd_home, &["cursor", "--config", config.to_str().unwrap()]);
     let block: Value = serde_json::from_str(&printed.stdout).unwrap();
     let entry = &block["mcpServers"]["pairofcleats"];
     let args: Vec<&str> = entry["args"].as_array().unwrap().iter().map(|arg| arg.as_str().unwrap()).collect();
@@ -112,7 +119,7 @@ fn the_printed_command_serves_the_installation_it_was_printed_by() {
         args,
         [
             "--home",
-            odd.to_str().unwrap(),
+            odd_home.to_str().unwrap(),
             "--config",
             config.to_str().unwrap(),
             "mcp",
@@ -132,9 +139,9 @@ fn the_printed_command_serves_the_installation_it_was_printed_by() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
-    writeln!(server.stdin.as_mut().unwrap(), "{hello}").unwrap();
+    writeln!(server.stdin.as_mut().unwrap(), "{initialize}").unwrap();
     let answer = BufReader::new(server.stdout.take().unwrap()).lines().next().unwrap().unwrap();
     drop(server.stdin.take());
     server.wait().unwrap();
@@ -142,14 +149,14 @@ fn the_printed_command_serves_the_installation_it_was_printed_by() {
     assert_eq!(answer["result"]["serverInfo"]["name"], "pairofcleats", "{answer:#}");
 }
 
-/// A real shell reads the lines; a `claude` that only repeats its arguments stands in for the client.
+/// A real shell runs the command line with a fake `claude` that prints its arguments.
 #[test]
-fn a_shell_reads_command_lines_as_they_are_meant() {
+fn a_shell_passes_the_printed_arguments_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let claude = folder.path().join("claude");
     fs::write(&claude, "#!/bin/sh\nfor word; do printf '%s\\n' \"$word\"; done\n").unwrap();
     fs::set_permissions(&claude, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let read = |setup: &Setup<'_>| {
+    let shell_arguments = |setup: &ClientSetup<'_>| {
         let block = Client::find("claude-code").unwrap().block(setup);
         let output = Command::new("/bin/sh")
             .args(["-c", &block])
@@ -158,17 +165,18 @@ fn a_shell_reads_command_lines_as_they_are_meant() {
             .output()
             .unwrap();
         assert!(output.status.success(), "{block}: {}", String::from_utf8_lossy(&output.stderr));
-        let words = String::from_utf8(output.stdout).unwrap();
-        words.lines().map(str::to_owned).collect::<Vec<_>>()
+        let printed = String::from_utf8(output.stdout).unwrap();
+        printed.lines().map(str::to_owned).collect::<Vec<_>>()
     };
-    let reach = Reach::Stdio {
+    let transport = Transport::Stdio {
         program: Path::new("/opt/my tools/pairofcleats"),
         home: Some(Path::new("/data/it's \"$HOME\" `id`")),
         config: None,
     };
-    let stdio = Setup { reach, project: Some("shop"), toolsets: Some("search,index"), read_only: true };
+    let stdio =
+        ClientSetup { transport, project: Some("shop"), toolsets: Some("search,index"), read_only: true };
     assert_eq!(
-        read(&stdio),
+        shell_arguments(&stdio),
         [
             "mcp",
             "add",
@@ -187,9 +195,9 @@ fn a_shell_reads_command_lines_as_they_are_meant() {
             "--read-only",
         ]
     );
-    let reach = Reach::Http { url: "http://127.0.0.1:7171/mcp", key: true };
+    let transport = Transport::Http { url: "http://127.0.0.1:7171/mcp", key: true };
     assert_eq!(
-        read(&Setup { reach, project: None, toolsets: None, read_only: true }),
+        shell_arguments(&ClientSetup { transport, project: None, toolsets: None, read_only: true }),
         [
             "mcp",
             "add",
@@ -204,40 +212,45 @@ fn a_shell_reads_command_lines_as_they_are_meant() {
             "--header",
             "X-MCP-Text: short",
         ],
-        "the shell must not fill in the key"
+        "the shell must not expand the variable of the key"
     );
 }
 
 // --- docs/clients.md
 
-/// One row a client: what it takes and how.
+/// A table with one row per client.
 fn overview() -> String {
     let mut table =
         String::from("| client | `mcp-config` | over HTTP | tools it shows |\n|---|---|---|---|\n");
     for client in CLIENTS {
-        let http = match client.remote {
-            Remote::Native => "by itself",
-            Remote::Bridge(_) => "through `npx mcp-remote`",
+        let http = match client.http_support {
+            HttpSupport::Native => "by itself",
+            HttpSupport::Bridge(_) => "through `npx mcp-remote`",
         };
         let tools =
-            client.tools_max.map_or_else(String::new, |most| format!("{most}, of all servers together"));
+            client.tools_max.map_or_else(String::new, |max| format!("{max}, of all servers together"));
         table.push_str(&format!("| {} | `{}` | {http} | {tools} |\n", client.name, client.id));
     }
     table
 }
 
-/// The blocks of every client, as `mcp-config` prints them where everything is at its default.
+/// The blocks of every client, as `mcp-config` prints them with default settings.
 fn blocks() -> String {
-    let setup = |reach| Setup { reach, project: None, toolsets: Some(TOOLSETS), read_only: false };
-    let stdio = setup(Reach::Stdio { program: Path::new("pairofcleats"), home: None, config: None });
-    let http = setup(Reach::Http { url: "http://127.0.0.1:7171/mcp", key: true });
+    let setup = |transport| ClientSetup {
+        transport,
+        project: None,
+        toolsets: Some(DEFAULT_TOOLSETS),
+        read_only: false,
+    };
+    let stdio = setup(Transport::Stdio { program: Path::new("pairofcleats"), home: None, config: None });
+    let http = setup(Transport::Http { url: "http://127.0.0.1:7171/mcp", key: true });
     let mut text = String::new();
     for client in CLIENTS {
         let language = format!("{:?}", client.format).to_lowercase();
         let fenced = |setup| format!("```{language}\n{}\n```\n\n", client.block(setup));
         text.push_str(&format!("### {}\n\n", client.name));
-        for (whom, place) in client.places {
-            text.push_str(&format!("- {whom}: {place}\n"));
+        for (scope, place) in client.places {
+            text.push_str(&format!("- {scope}: {place}\n"));
         }
         text.push_str(&format!(
             "\nStarted by the client, `pairofcleats mcp-config {}`:\n\n{}",
@@ -249,20 +262,20 @@ fn blocks() -> String {
             client.id,
             fenced(&http)
         ));
-        if let Remote::Bridge(why) = client.remote {
-            text.push_str(&format!("{why}\n\n"));
+        if let HttpSupport::Bridge(reason) = client.http_support {
+            text.push_str(&format!("{reason}\n\n"));
         }
-        text.push_str(&format!("{}\n\n", client.key));
+        text.push_str(&format!("{}\n\n", client.key_note));
     }
     text.truncate(text.trim_end().len());
     text + "\n"
 }
 
 #[test]
-fn documents_show_what_the_table_says() {
+fn docs_contain_the_current_blocks() {
     check("docs/clients.md", "overview", &overview());
     check("docs/clients.md", "blocks", &blocks());
-    check("docs/clients.md", "agents", &format!("```markdown\n{AGENTS}```\n"));
+    check("docs/clients.md", "agents", &format!("```markdown\n{AGENT_INSTRUCTIONS}```\n"));
 }
 
 // --- server.json
@@ -271,44 +284,49 @@ fn repository_file(name: &str) -> String {
     fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap()
 }
 
-/// What `server` breaks of the registry's rules: its schema 2025-12-11 as far as our fields go, and what it
-/// documents beside the schema (no version ranges).
-fn breaches(server: &Value) -> Vec<String> {
+/// The rules of the registry that `server` violates: schema 2025-12-11, as far as our fields go, and what the registry
+/// documents in addition to the schema (no version ranges).
+fn violations(server: &Value) -> Vec<String> {
     let mut found = Vec::new();
-    let mut rule = |holds: bool, what: &str| {
+    let mut rule = |holds: bool, label: &str| {
         if !holds {
-            found.push(what.to_owned());
+            found.push(label.to_owned());
         }
     };
     let text = |field: &str| server[field].as_str().unwrap_or_default();
     let known = ["$schema", "name", "title", "description", "version", "websiteUrl", "repository"];
     let fields = server.as_object().unwrap().keys();
-    rule(fields.clone().all(|field| known.contains(&field.as_str())), "a field that these rules do not know");
+    rule(fields.clone().all(|field| known.contains(&field.as_str())), "an unknown field");
     let schema = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json";
     rule(text("$schema") == schema, "$schema");
-    let name = |part: &str, more: &str| {
-        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || more.contains(c))
+    let name = |part: &str, extra: &str| {
+        !part.is_empty() && part.chars().all(|c| c.is_ascii_alphanumeric() || extra.contains(c))
     };
-    let named =
-        text("name").split_once('/').is_some_and(|(space, own)| name(space, ".-") && name(own, "._-"));
-    rule(named && (3..=200).contains(&text("name").len()), "name");
+    let has_valid_name = text("name")
+        .split_once('/')
+        .is_some_and(|(namespace, local)| name(namespace, ".-") && name(local, "._-"));
+    rule(has_valid_name && (3..=200).contains(&text("name").len()), "name");
     rule((1..=100).contains(&text("title").chars().count()), "title");
     rule((1..=100).contains(&text("description").chars().count()), "description");
-    let exact = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
+    let is_number = |part: &str| !part.is_empty() && part.chars().all(|c| c.is_ascii_digit());
     let (release, _) = text("version").split_once('-').unwrap_or((text("version"), ""));
-    rule(release.split('.').count() == 3 && release.split('.').all(exact), "version");
+    rule(release.split('.').count() == 3 && release.split('.').all(is_number), "version");
     found
 }
 
-/// It names no package and no remote, which the schema leaves optional: the crate is not published, there is no
-/// image, and everybody runs a server of their own, so that any entry would point at nothing. When one exists, a
-/// `cargo` entry also needs the visible line `mcp-name: …` in the README, and these rules the entry's fields.
-/// `name` is the namespace of the original's GitHub account; the registry takes it only from who signs in to that.
+/// `server.json` names no package and no remote, which are optional: the crate is not published, there is no image, and everyone
+/// runs their own server, so any entry would point at nothing. Once one exists, a `cargo` entry also needs the visible line
+/// `mcp-name: …` in the README, and these rules need the entry's fields. `name` is the namespace of the original's GitHub
+/// account; the registry accepts it only from whoever signs in to that account.
 #[test]
-fn server_json_keeps_the_registrys_rules_and_our_version() {
+fn server_json_follows_the_registrys_rules_and_our_version() {
     let server: Value = serde_json::from_str(&repository_file("server.json")).unwrap();
-    assert_eq!(breaches(&server), Vec::<String>::new());
-    assert_eq!(server["version"], env!("CARGO_PKG_VERSION"), "server.json goes with Cargo.toml");
+    assert_eq!(violations(&server), Vec::<String>::new());
+    assert_eq!(
+        server["version"],
+        env!("CARGO_PKG_VERSION"),
+        "server.json must have the version of Cargo.toml"
+    );
     assert!(
         repository_file("Cargo.toml").contains("publish = false"),
         "the crate can be published now: name it in server.json"
@@ -316,7 +334,7 @@ fn server_json_keeps_the_registrys_rules_and_our_version() {
 }
 
 #[test]
-fn what_the_registry_refuses_is_seen() {
+fn violations_of_the_registrys_rules_are_found() {
     let server: Value = serde_json::from_str(&repository_file("server.json")).unwrap();
     for (field, wrong) in [
         ("$schema", json!("https://static.modelcontextprotocol.io/schemas/2025-07-09/server.schema.json")),
@@ -331,9 +349,9 @@ fn what_the_registry_refuses_is_seen() {
     ] {
         let mut broken = server.clone();
         broken[field] = wrong.clone();
-        assert_eq!(breaches(&broken), [field], "{wrong}");
+        assert_eq!(violations(&broken), [field], "{wrong}");
     }
     let mut unknown = server.clone();
     unknown["status"] = json!("active");
-    assert_eq!(breaches(&unknown).len(), 1);
+    assert_eq!(violations(&unknown).len(), 1);
 }

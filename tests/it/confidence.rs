@@ -1,10 +1,10 @@
-//! Answers say how far they can be believed; what nothing here answers is answered with nothing.
+//! Answers state their confidence; a query without a relevant hit is answered without hits.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Repository, app, app_with_model, project, result};
 
-/// Enough of a project that its words have frequencies.
+/// A project large enough for meaningful term frequencies.
 const LIBRARY: &[(&str, &str)] = &[
     (
         "src/sessions.py",
@@ -43,7 +43,7 @@ fn scores(answer: &Value) -> Vec<f64> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_found_is_said() {
+async fn a_query_without_a_relevant_hit_has_confidence_none_and_no_hits() {
     let app = app_with_model();
     let (_repository, project) = indexed(&app, "absent").await;
     for query in ["zzzz qqqq", "wavelet decomposition of seismograms"] {
@@ -56,7 +56,7 @@ async fn nothing_found_is_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_there_is_believed_with_scores_from_0_to_1() {
+async fn relevant_hits_have_confidence_and_scores_from_0_to_1() {
     let app = app_with_model();
     let (_repository, project) = indexed(&app, "present").await;
     for (query, file) in [
@@ -81,7 +81,7 @@ async fn what_is_there_is_believed_with_scores_from_0_to_1() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_slip_of_the_pen_is_answered_with_the_nearest_names() {
+async fn a_misspelt_name_is_answered_with_the_nearest_names() {
     let app = app_with_model();
     let (_repository, project) = indexed(&app, "spelling").await;
     let answer = result(&app, "search", json!({ "query": "regster_bluepirnt", "project_id": project })).await;
@@ -90,20 +90,20 @@ async fn a_slip_of_the_pen_is_answered_with_the_nearest_names() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_demands_something_of_hits_is_shown_what_fulfils_it() {
+async fn hits_that_pass_a_filter_on_their_content_are_shown_at_any_confidence() {
     let app = app_with_model();
     let (_repository, project) = indexed(&app, "demanding").await;
     for query in ["zzzz qqqq type:function", "zzzz \"get_template\""] {
         let answer = result(&app, "search", json!({ "query": query, "project_id": project })).await;
         assert!(!answer["hits"].as_array().unwrap().is_empty(), "{query}: {answer:#}");
     }
-    // Where to look is no demand on what is found.
+    // Filters on language and path only restrict where to search: irrelevant hits stay hidden.
     let elsewhere = json!({ "query": "zzzz qqqq", "lang": "python", "path": "src", "project_id": project });
     assert_eq!(result(&app, "search", elsewhere).await["hits"], json!([]));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_listing_is_not_judged_and_every_hit_counts_the_same() {
+async fn a_listing_has_no_confidence_and_equal_scores() {
     let app = app();
     let (_repository, project) = indexed(&app, "listing").await;
     let answer = result(&app, "search", json!({ "query": "lang:python", "project_id": project })).await;

@@ -1,4 +1,4 @@
-//! The public promise stands in `contracts/` and does not change by accident.
+//! The public contract is committed in `contracts/` and does not change by accident.
 
 use std::collections::HashMap;
 use std::fs;
@@ -11,7 +11,7 @@ use pairofcleats::surfaces::contracts as surface;
 use pairofcleats::tools::{LIST, published, schema};
 use serde_json::{Map, Value};
 
-fn folder() -> std::path::PathBuf {
+fn contracts_folder() -> std::path::PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("contracts")
 }
 
@@ -19,20 +19,20 @@ fn folder() -> std::path::PathBuf {
     clippy::disallowed_methods,
     reason = "UPDATE_CONTRACTS=1 rewrites the snapshots after a deliberate change"
 )]
-fn updating() -> bool {
+pub(crate) fn updating() -> bool {
     std::env::var_os("UPDATE_CONTRACTS").is_some()
 }
 
-/// Fails the test if an answer does not fit the tool's published output schema.
+/// Panics if an answer does not match the tool's published output schema.
 pub(crate) fn check_answer(tool: &str, envelope: &Value) {
     static COMPILED: OnceLock<HashMap<&str, Validator>> = OnceLock::new();
     let compiled = COMPILED.get_or_init(|| {
         let compile = |schema: Map<String, Value>| jsonschema::validator_for(&Value::Object(schema)).unwrap();
-        LIST.iter().map(|tool| (tool.name, compile(schema::envelope((tool.output)())))).collect()
+        LIST.iter().map(|tool| (tool.name, compile(schema::envelope_schema((tool.output)())))).collect()
     });
     let errors: Vec<String> =
         compiled[tool].iter_errors(envelope).map(|e| format!("{}: {e}", e.instance_path())).collect();
-    assert!(errors.is_empty(), "{tool} breaks its output schema: {errors:?}\n{envelope:#}");
+    assert!(errors.is_empty(), "{tool} violates its output schema: {errors:?}\n{envelope:#}");
     assert_eq!(envelope["_meta"]["schemaVersion"], SCHEMA_VERSION);
     assert_eq!(envelope["ok"].as_bool(), Some(envelope.get("result").is_some()));
     assert_eq!(envelope["ok"].as_bool(), Some(envelope.get("error").is_none()));
@@ -43,38 +43,38 @@ pub(crate) fn check_answer(tool: &str, envelope: &Value) {
                 |schema: Map<String, Value>| jsonschema::validator_for(&Value::Object(schema)).unwrap();
             LIST.iter().map(|tool| (tool.name, compile((tool.input)()))).collect()
         });
-        let wrong: Vec<String> = inputs[next["tool"].as_str().unwrap()]
+        let errors: Vec<String> = inputs[next["tool"].as_str().unwrap()]
             .iter_errors(&next["arguments"])
             .map(|e| e.to_string())
             .collect();
-        assert!(wrong.is_empty(), "{tool} names a call that would be refused: {wrong:?}\n{next}");
+        assert!(errors.is_empty(), "{tool} proposes a call that would be refused: {errors:?}\n{next}");
     }
 }
 
 #[test]
-fn snapshots_match_the_code() {
+fn contract_snapshots_match_the_code() {
     for (name, document) in surface::documents() {
-        let path = folder().join(name);
+        let path = contracts_folder().join(name);
         let text = format!("{document:#}\n");
         if updating() {
-            fs::create_dir_all(folder()).unwrap();
+            fs::create_dir_all(contracts_folder()).unwrap();
             fs::write(&path, &text).unwrap();
         }
         let committed = fs::read_to_string(&path).unwrap_or_default();
         assert!(
             committed == text,
-            "contracts/{name} differs from the code; if the change is meant, bump SCHEMA_VERSION and run UPDATE_CONTRACTS=1 cargo test contracts"
+            "contracts/{name} differs from the code; if the change is intended, bump SCHEMA_VERSION and run UPDATE_CONTRACTS=1 cargo test contracts"
         );
     }
 }
 
 #[test]
-fn each_version_means_one_surface() {
-    let path = folder().join("versions.json");
+fn each_contract_version_has_one_surface() {
+    let path = contracts_folder().join("versions.json");
     let mut versions: Map<String, Value> =
         fs::read_to_string(&path).ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     if updating() {
-        fs::create_dir_all(folder()).unwrap();
+        fs::create_dir_all(contracts_folder()).unwrap();
         versions.insert(SCHEMA_VERSION.into(), Value::String(surface::digest()));
         fs::write(&path, format!("{:#}\n", Value::Object(versions.clone()))).unwrap();
     }
@@ -86,12 +86,12 @@ fn each_version_means_one_surface() {
 }
 
 #[test]
-fn every_tool_is_well_described() {
+fn every_tool_has_a_complete_description() {
     for tool in LIST {
-        let described = Value::Object(published::describe(tool));
-        assert!(tool.description.len() < 2048, "{}: clients cut descriptions at 2 KB", tool.name);
+        let description = Value::Object(published::describe(tool));
+        assert!(tool.description.len() < 2048, "{}: clients truncate descriptions at 2 KB", tool.name);
         assert!(tool.name.bytes().all(|b| b.is_ascii_lowercase() || b == b'_'), "{}", tool.name);
-        let input = &described["inputSchema"];
+        let input = &description["inputSchema"];
         assert_eq!(input["type"], "object", "{}", tool.name);
         assert_eq!(input["additionalProperties"], false, "{}: unknown fields must be refused", tool.name);
         for combinator in ["oneOf", "anyOf", "allOf"] {
@@ -100,7 +100,7 @@ fn every_tool_is_well_described() {
         for (field, rule) in input["properties"].as_object().unwrap() {
             assert!(rule["description"].is_string(), "{}.{field} has no description", tool.name);
         }
-        assert_eq!(described["outputSchema"]["type"], "object", "{}", tool.name);
+        assert_eq!(description["outputSchema"]["type"], "object", "{}", tool.name);
     }
 }
 

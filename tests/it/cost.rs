@@ -1,11 +1,11 @@
-//! What an agent pays: tokens of the tool list and of answers, and the turns it takes to get on.
+//! What an agent pays: the tokens of the tool list and of answers. The next call that an answer suggests saves it a turn.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 
 use engine::search::tokens::count;
-use pairofcleats::surfaces::cli::clients::{CLIENTS, Reach, Setup, TOOLSETS};
-use pairofcleats::tools::{Caller, LIST, Request, Surface, View, call as gate};
+use pairofcleats::surfaces::cli::clients::{CLIENTS, ClientSetup, DEFAULT_TOOLSETS, Transport};
+use pairofcleats::tools::{Caller, LIST, Request, Surface, ToolVisibility, call as call_tool};
 use serde_json::{Value, json};
 
 use crate::harness::{PROGRAM, Repository, app, call, home, project, result};
@@ -31,7 +31,7 @@ impl Session {
             .unwrap();
         let stdout = BufReader::new(child.stdout.take().unwrap());
         let mut session = Self { child, stdout, id: 0 };
-        session.ask(
+        session.request(
             "initialize",
             json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } }),
         );
@@ -43,7 +43,7 @@ impl Session {
         writeln!(self.child.stdin.as_mut().unwrap(), "{message}").unwrap();
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    fn request(&mut self, method: &str, params: Value) -> Value {
         self.id += 1;
         let id = self.id;
         self.send(&json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
@@ -56,7 +56,7 @@ impl Session {
 
     /// The text and the envelope of a call.
     fn call(&mut self, tool: &str, arguments: Value) -> (String, Value) {
-        let answer = self.ask("tools/call", json!({ "name": tool, "arguments": arguments }));
+        let answer = self.request("tools/call", json!({ "name": tool, "arguments": arguments }));
         let text = answer["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{tool}: {answer}"));
         (text.to_owned(), answer["structuredContent"].clone())
     }
@@ -74,18 +74,18 @@ fn names(list: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn the_lists_cost_what_is_promised() {
-    let every = Session::open(&[]).ask("tools/list", json!({}));
-    let usual = Session::open(&["--toolsets", TOOLSETS]).ask("tools/list", json!({}));
-    let (all, few) = (count(&every.to_string()), count(&usual.to_string()));
-    println!("tools/list: {all} tokens, {few} with the toolsets {TOOLSETS}");
+fn tool_lists_stay_within_their_token_budgets() {
+    let full_list = Session::open(&[]).request("tools/list", json!({}));
+    let default_list = Session::open(&["--toolsets", DEFAULT_TOOLSETS]).request("tools/list", json!({}));
+    let (all, by_default) = (count(&full_list.to_string()), count(&default_list.to_string()));
+    println!("tools/list: {all} tokens, {by_default} with the toolsets {DEFAULT_TOOLSETS}");
     assert_eq!(
-        names(&every),
-        LIST.iter().map(|tool| tool.name).collect::<Vec<_>>(),
-        "told nothing, it lists all"
+        names(&full_list),
+        crate::serving::listed_by_default(),
+        "without flags, all toolsets but the opt-in ones are listed"
     );
     assert_eq!(
-        names(&usual),
+        names(&default_list),
         [
             "search",
             "search_code",
@@ -98,9 +98,14 @@ fn the_lists_cost_what_is_promised() {
         ]
     );
     assert!(all <= 8_000, "the whole list costs {all} tokens");
-    assert!(few <= 3_500, "the toolsets {TOOLSETS} cost {few} tokens");
-    // Every field is listed, with its type; every rule is checked.
-    for (listed, tool) in every["tools"].as_array().unwrap().iter().zip(LIST) {
+    assert!(by_default <= 3_500, "the toolsets {DEFAULT_TOOLSETS} cost {by_default} tokens");
+    // The list has every argument with its type. The rules on values are not listed, but enforced.
+    for (listed, tool) in full_list["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(LIST.iter().filter(|tool| tool.toolset.listed_by_default()))
+    {
         let whole = (tool.input)();
         let fields =
             |schema: &Value| schema.as_object().map(|fields| fields.keys().cloned().collect::<Vec<_>>());
@@ -117,7 +122,7 @@ fn the_lists_cost_what_is_promised() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_list_leaves_out_is_still_refused() {
+async fn rules_that_a_tool_list_omits_are_still_enforced() {
     let app = app();
     for (tool, arguments) in [
         ("search", json!({ "query": "" })),
@@ -130,20 +135,21 @@ async fn what_a_list_leaves_out_is_still_refused() {
         ("triage_decision", json!({ "finding": "x".repeat(257), "status": "fix" })),
     ] {
         let request = Request::new(tool, arguments.clone(), Caller::local(Surface::Cli));
-        let refusal = gate(&app, request).await.err().unwrap_or_else(|| panic!("{tool} took {arguments}"));
+        let refusal =
+            call_tool(&app, request).await.err().unwrap_or_else(|| panic!("{tool} accepted {arguments}"));
         assert_eq!(refusal.code().as_str(), "INVALID_REQUEST");
     }
 }
 
 #[test]
-fn every_block_asks_for_the_usual_toolsets_and_short_texts() {
+fn every_client_setup_requests_the_default_toolsets_and_short_texts() {
     for client in CLIENTS {
-        for reach in [
-            Reach::Stdio { program: std::path::Path::new("pairofcleats"), home: None, config: None },
-            Reach::Http { url: "http://127.0.0.1:7171/mcp", key: true },
+        for transport in [
+            Transport::Stdio { program: std::path::Path::new("pairofcleats"), home: None, config: None },
+            Transport::Http { url: "http://127.0.0.1:7171/mcp", key: true },
         ] {
             let home = tempfile::tempdir().unwrap();
-            let flags: &[&str] = if matches!(reach, Reach::Http { .. }) { &["--http"] } else { &[] };
+            let flags: &[&str] = if matches!(transport, Transport::Http { .. }) { &["--http"] } else { &[] };
             let output = Command::new(PROGRAM)
                 .args(["mcp-config", client.id])
                 .args(flags)
@@ -152,17 +158,21 @@ fn every_block_asks_for_the_usual_toolsets_and_short_texts() {
                 .output()
                 .unwrap();
             let printed = String::from_utf8(output.stdout).unwrap();
-            assert!(printed.contains(TOOLSETS) && printed.contains("short"), "{}: {printed}", client.id);
-            let all = Setup { reach, project: None, toolsets: None, read_only: false };
-            assert!(!client.block(&all).contains(TOOLSETS));
+            assert!(
+                printed.contains(DEFAULT_TOOLSETS) && printed.contains("short"),
+                "{}: {printed}",
+                client.id
+            );
+            let all = ClientSetup { transport, project: None, toolsets: None, read_only: false };
+            assert!(!client.block(&all).contains(DEFAULT_TOOLSETS));
         }
     }
 }
 
-// --- answers
+// --- tokens of answers
 
-/// A repository with many functions that say much the same.
-fn shop() -> Repository {
+/// A repository with many similar functions.
+fn repository_with_similar_functions() -> Repository {
     let function = |n: usize| {
         format!(
             "def count_coins_{n}(drawer, hint=None):\n    \"\"\"Counts the coins of drawer {n}.\"\"\"\n    total = 0\n    \
@@ -185,15 +195,15 @@ fn shop() -> Repository {
 }
 
 async fn indexed(name: &str) -> (std::sync::Arc<pairofcleats::app::App>, Repository, String) {
-    let (app, repository, project) = (app(), shop(), project(name));
+    let (app, repository, project) = (app(), repository_with_similar_functions(), project(name));
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     (app, repository, project)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_keeps_within_the_tokens_asked_for() {
+async fn an_answer_stays_within_max_tokens() {
     let (app, _repository, project) = indexed("budget").await;
-    for most in [300, 311, 350, 420, 512, 640, 800, 1_100, 1_600, 2_500, 5_000, 20_000] {
+    for tokens_max in [300, 311, 350, 420, 512, 640, 800, 1_100, 1_600, 2_500, 5_000, 20_000] {
         for (tool, arguments, list, place) in [
             ("search", json!({ "query": "count coins" }), "hits", "file"),
             ("search", json!({ "query": "count hidden coins", "context": 3 }), "hits", "file"),
@@ -205,13 +215,13 @@ async fn an_answer_keeps_within_the_tokens_asked_for() {
             ("show_file", json!({ "file": "src/hidden.py" }), "", ""),
         ] {
             let mut arguments = arguments.clone();
-            (arguments["project_id"], arguments["maxTokens"]) = (json!(project), json!(most));
+            (arguments["project_id"], arguments["maxTokens"]) = (json!(project), json!(tokens_max));
             let envelope = call(&app, tool, arguments.clone()).await;
             assert_eq!(envelope["ok"], true, "{envelope}");
             let (cost, result) = (count(&envelope.to_string()), &envelope["result"]);
-            // The parts of a score and the times of `json` may take more than the least limits by themselves.
+            // With the output `json`, score parts and timings alone may exceed the smallest budgets.
             let least = if arguments["output"] == "json" { 1_100 } else { 300 };
-            assert!(cost <= most.max(least), "{tool} {arguments}: {cost} tokens\n{envelope:#}");
+            assert!(cost <= tokens_max.max(least), "{tool} {arguments}: {cost} tokens\n{envelope:#}");
             if list.is_empty() {
                 assert!(!result["text"].as_str().unwrap().is_empty(), "{envelope:#}");
                 assert_eq!(result["truncated"].as_bool(), Some(result.get("omitted").is_some()));
@@ -221,7 +231,7 @@ async fn an_answer_keeps_within_the_tokens_asked_for() {
                 continue;
             }
             let shown = result[list].as_array().unwrap();
-            assert!(shown[0][place].is_string(), "never without the first place: {envelope:#}");
+            assert!(shown[0][place].is_string(), "the first hit must have a location: {envelope:#}");
             let unlimited = {
                 let mut arguments = arguments.clone();
                 arguments.as_object_mut().unwrap().remove("maxTokens");
@@ -231,7 +241,7 @@ async fn an_answer_keeps_within_the_tokens_asked_for() {
             assert_eq!(
                 shown.len() as u64 + left_out,
                 unlimited as u64,
-                "what is left out is said: {envelope:#}"
+                "the number of omitted hits is wrong: {envelope:#}"
             );
         }
     }
@@ -241,7 +251,7 @@ async fn an_answer_keeps_within_the_tokens_asked_for() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hit_is_passed_on_unchanged() {
+async fn show_file_accepts_a_hit_unchanged() {
     let (_app, _repository, project) = indexed("passed-on").await;
     tokio::task::spawn_blocking(move || {
         let mut session = Session::open(&["--project", &project]);
@@ -253,19 +263,19 @@ async fn a_hit_is_passed_on_unchanged() {
             let (text, found) = session.call(tool, arguments);
             assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), found, "the default text is the envelope");
             for hit in found["result"][list].as_array().unwrap() {
-                let of = |name: &str, other: &str| hit.get(name).or(hit.get(other)).cloned().unwrap();
+                let field = |name: &str, other: &str| hit.get(name).or(hit.get(other)).cloned().unwrap();
                 let shown = session.call("show_file", json!({ "hit": hit })).1["result"].clone();
-                assert_eq!(shown["path"], of("file", "file_path"), "{shown:#}");
-                assert_eq!(shown["startLine"], of("startLine", "start_line"));
-                assert_eq!(shown["endLine"], of("endLine", "end_line"));
-                // Its id alone stands for the same place, and so do its file and lines.
-                let by_id = session.call("show_file", json!({ "id": of("id", "chunk_id") })).1["result"].clone();
+                assert_eq!(shown["path"], field("file", "file_path"), "{shown:#}");
+                assert_eq!(shown["startLine"], field("startLine", "start_line"));
+                assert_eq!(shown["endLine"], field("endLine", "end_line"));
+                // Its id alone, or its file and lines, show the same text.
+                let by_id = session.call("show_file", json!({ "id": field("id", "chunk_id") })).1["result"].clone();
                 assert_eq!(by_id, shown);
                 let place = json!({ "file": shown["path"], "startLine": shown["startLine"], "endLine": shown["endLine"] });
                 assert_eq!(session.call("show_file", place).1["result"], shown);
             }
         }
-        // Beside a hit, own lines win; the older name of `file` is still one.
+        // Explicit lines override those of a hit. `path`, the older name of `file`, still works.
         let (_, found) = session.call("search", json!({ "query": "tell story" }));
         let hit = &found["result"]["hits"][0];
         let (_, first) = session.call("show_file", json!({ "hit": hit, "startLine": 1, "endLine": 1 }));
@@ -283,7 +293,7 @@ async fn a_hit_is_passed_on_unchanged() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn short_texts_say_the_same_in_fewer_tokens() {
+async fn short_texts_carry_the_answer_in_fewer_tokens() {
     let (_app, _repository, project) = indexed("short").await;
     tokio::task::spawn_blocking(move || {
         let mut long = Session::open(&["--project", &project]);
@@ -312,10 +322,10 @@ async fn short_texts_say_the_same_in_fewer_tokens() {
 
 // --- the next call
 
-/// Makes the call that an answer names, which must be one that works.
+/// Makes the next call that an answer suggests, which must succeed; `after` names the answer in messages.
 async fn follow(app: &std::sync::Arc<pairofcleats::app::App>, after: &str, envelope: &Value) -> Value {
     let next = &envelope["_meta"]["next"];
-    let tool = next["tool"].as_str().unwrap_or_else(|| panic!("{after} names no call: {envelope:#}"));
+    let tool = next["tool"].as_str().unwrap_or_else(|| panic!("{after} suggests no call: {envelope:#}"));
     assert!(count(&next.to_string()) <= 120, "{next}");
     let answer = call(app, tool, next["arguments"].clone()).await;
     assert_eq!(answer["ok"], true, "{after} -> {next}: {answer:#}");
@@ -323,19 +333,19 @@ async fn follow(app: &std::sync::Arc<pairofcleats::app::App>, after: &str, envel
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_answer_names_a_call_that_works() {
+async fn every_answer_suggests_a_next_call_that_works() {
     let (app, repository, project) = indexed("next").await;
     let root = repository.root();
-    let ours = |more: Value| {
-        let mut arguments = more;
+    let in_project = |extra: Value| {
+        let mut arguments = extra;
         arguments["project_id"] = json!(project);
         arguments
     };
     let report =
         json!({ "source": "manual", "payload": [{ "title": "coins", "package": { "name": "coins" } }] });
-    let ingested = call(&app, "triage_ingest", ours(report.clone())).await;
+    let ingested = call(&app, "triage_ingest", in_project(report.clone())).await;
     let finding = ingested["result"]["recordIds"][0].clone();
-    let skip = json!({ "skipInstall": true, "skipDicts": true, "skipTooling": true, "skipArtifacts": true, "skipIndex": true });
+    let skip_all = json!({ "skipInstall": true, "skipDicts": true, "skipTooling": true, "skipArtifacts": true, "skipIndex": true });
     let table = [
         ("search", json!({ "query": "count coins" }), "show_file"),
         ("search", json!({ "query": "+zzz \"nothing says this\"" }), "index_status"),
@@ -360,17 +370,17 @@ async fn every_answer_names_a_call_that_works() {
         ("config_status", json!({}), "check_status"),
         ("cache_gc", json!({}), "report_artifacts"),
         ("clean_artifacts", json!({ "all": true, "dryRun": true }), "report_artifacts"),
-        ("bootstrap", skip, "check_status"),
+        ("bootstrap", skip_all, "check_status"),
         ("verify_extensions", json!({ "provider": "pgvector" }), "check_status"),
         ("download_extensions", json!({ "provider": "pgvector" }), "verify_extensions"),
     ];
     for tool in LIST.iter().map(|tool| tool.name) {
-        // What fetches from outside is tried elsewhere; the harness holds each answer's next call against its schema.
-        let fetches = ["download_models", "download_dictionaries"].contains(&tool);
-        assert!(fetches || table.iter().any(|(name, ..)| *name == tool), "{tool}");
+        // The download tools are tested elsewhere; the harness validates the next call of each answer against its schema.
+        let downloads = ["download_models", "download_dictionaries"].contains(&tool);
+        assert!(downloads || table.iter().any(|(name, ..)| *name == tool), "{tool}");
     }
     for (tool, arguments, next) in table {
-        let arguments = if tool.ends_with("extensions") { arguments } else { ours(arguments) };
+        let arguments = if tool.ends_with("extensions") { arguments } else { in_project(arguments) };
         let envelope = call(&app, tool, arguments).await;
         assert_eq!(envelope["ok"], true, "{envelope:#}");
         follow(&app, tool, &envelope).await;
@@ -379,42 +389,45 @@ async fn every_answer_names_a_call_that_works() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn failures_name_the_way_out_that_the_caller_has() {
-    let (app, repository) = (app(), shop());
-    let nowhere = project("nowhere");
+async fn failures_suggest_a_call_that_the_caller_may_make() {
+    let (app, repository) = (app(), repository_with_similar_functions());
+    let absent = project("absent");
     let none =
-        call(&app, "search", json!({ "query": "x", "project_id": nowhere, "repoPath": repository.root() }))
+        call(&app, "search", json!({ "query": "x", "project_id": absent, "repoPath": repository.root() }))
             .await;
     let next = &none["_meta"]["next"];
     assert_eq!(
         (&next["tool"], &next["arguments"]["repoPath"], &next["arguments"]["project_id"]),
-        (&json!("build_index"), &json!(repository.root()), &json!(nowhere)),
+        (&json!("build_index"), &json!(repository.root()), &json!(absent)),
         "{none:#}"
     );
-    // A client on standard input works somewhere; that is what is indexed.
+    // A client over stdio has a working directory, which the call suggests to index.
     let mut caller =
         Caller { directory: Some(repository.path().to_owned()), ..Caller::local(Surface::Stdio) };
-    let arguments = json!({ "query": "x", "project_id": nowhere });
-    let ask = |caller: Caller| {
+    let arguments = json!({ "query": "x", "project_id": absent });
+    let search_as = |caller: Caller| {
         let (app, arguments) = (app.clone(), arguments.clone());
         async move {
-            serde_json::to_value(gate(&app, Request::new("search", arguments, caller)).await.unwrap())
+            serde_json::to_value(call_tool(&app, Request::new("search", arguments, caller)).await.unwrap())
                 .unwrap()
         }
     };
-    let here = ask(caller.clone()).await;
-    assert_eq!(here["_meta"]["next"]["arguments"]["repoPath"], json!(repository.path()), "{here:#}");
-    // Who may not write is not told to.
-    caller.view = View::of("", true).unwrap();
-    let reader = ask(caller).await;
+    let from_directory = search_as(caller.clone()).await;
+    assert_eq!(
+        from_directory["_meta"]["next"]["arguments"]["repoPath"],
+        json!(repository.path()),
+        "{from_directory:#}"
+    );
+    // A read-only caller is not told to write.
+    caller.visibility = ToolVisibility::parse("", true).unwrap();
+    let reader = search_as(caller).await;
     assert_eq!(reader["_meta"]["next"]["tool"], "workspace_status", "{reader:#}");
     follow(&app, "NO_INDEX", &reader).await;
-    // What the first call said works.
+    // The call that the first failure suggested works.
     let built = follow(&app, "NO_INDEX", &none).await;
     assert!(built["result"]["jobId"].is_string(), "{built:#}");
-    result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": nowhere })).await;
-    let missing =
-        call(&app, "show_file", json!({ "file": "src/tell_story.py", "project_id": nowhere })).await;
+    result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": absent })).await;
+    let missing = call(&app, "show_file", json!({ "file": "src/tell_story.py", "project_id": absent })).await;
     assert_eq!(missing["error"]["code"], "NOT_FOUND");
     follow(&app, "NOT_FOUND", &missing).await;
 }

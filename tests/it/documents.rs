@@ -1,4 +1,4 @@
-//! The documents' generated parts say what the code says.
+//! The generated parts of the documents match the code.
 
 use std::fs;
 use std::path::Path;
@@ -17,11 +17,11 @@ fn updating() -> bool {
 pub(crate) fn check(document: &str, part: &str, expected: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(document);
     let text = fs::read_to_string(&path).unwrap();
-    let mark = format!("<!-- generated: {part} -->\n");
-    let (before, rest) = text.split_once(&mark).unwrap();
+    let marker = format!("<!-- generated: {part} -->\n");
+    let (before, rest) = text.split_once(&marker).unwrap();
     let (published, after) = rest.split_once("<!-- end -->").unwrap();
     if published != expected && updating() {
-        fs::write(&path, format!("{before}{mark}{expected}<!-- end -->{after}")).unwrap();
+        fs::write(&path, format!("{before}{marker}{expected}<!-- end -->{after}")).unwrap();
         return;
     }
     assert!(published == expected, "{document} is out of date: UPDATE_DOCS=1 cargo test documents");
@@ -40,7 +40,7 @@ fn kind(field: &FilterField) -> &'static str {
 }
 
 #[test]
-fn the_filter_table_is_published() {
+fn the_docs_list_every_filter() {
     let mut table = String::from("| field | flag | value | passes chunks |\n|---|---|---|---|\n");
     for field in FIELDS {
         table.push_str(&format!(

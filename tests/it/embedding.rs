@@ -1,4 +1,4 @@
-//! The real model, from the installed assets that all tests of a machine share, and broken ones.
+//! The real model, from the installed assets that all tests of a machine share, and broken model files.
 
 use std::cell::Cell;
 use std::fs;
@@ -7,14 +7,17 @@ use contract::ErrorCode;
 use contract::config;
 use contract::config::Variant;
 use embedding::{Embedder, ModelFiles, OnnxEmbedder};
-use upkeep::assets::{EmbeddingAssets, Wanted, install_for_tests};
+use upkeep::install::{AssetSelection, EmbeddingAssets, install_for_tests};
 
 fn assets() -> EmbeddingAssets {
-    assets_of(Variant::Auto)
+    assets_for(Variant::Auto)
 }
 
-fn assets_of(variant: Variant) -> EmbeddingAssets {
-    install_for_tests(Wanted { postgres: false, embedding: true }, variant).unwrap().embedding.unwrap()
+fn assets_for(variant: Variant) -> EmbeddingAssets {
+    install_for_tests(AssetSelection { postgres: false, embedding: true }, variant)
+        .unwrap()
+        .embedding
+        .unwrap()
 }
 
 fn settings() -> config::Embedding {
@@ -28,11 +31,11 @@ fn settings() -> config::Embedding {
 }
 
 fn embedder() -> OnnxEmbedder {
-    embedder_of(Variant::Auto)
+    embedder_for(Variant::Auto)
 }
 
-fn embedder_of(variant: Variant) -> OnnxEmbedder {
-    let assets = assets_of(variant);
+fn embedder_for(variant: Variant) -> OnnxEmbedder {
+    let assets = assets_for(variant);
     OnnxEmbedder::open(&assets.model, &assets.ort_dylib, &settings()).unwrap()
 }
 
@@ -54,20 +57,20 @@ fn related_texts_are_nearer_than_unrelated_ones() {
     .map(String::from)
     .to_vec();
     let vectors = embedder.embed_passages(&passages, &|| false).unwrap();
-    let questions =
+    let queries =
         ["exponential backoff between attempts", "surface normal of a triangle", "check user login secret"];
-    for (right, question) in questions.iter().enumerate() {
-        let query = embedder.embed_query(question).unwrap();
+    for (right, query_text) in queries.iter().enumerate() {
+        let query = embedder.embed_query(query_text).unwrap();
         let scores: Vec<f32> = vectors.iter().map(|vector| dot(&query, vector)).collect();
         let best = (0..scores.len()).max_by(|&a, &b| scores[a].total_cmp(&scores[b])).unwrap();
-        assert_eq!(best, right, "{question}: {scores:?}");
+        assert_eq!(best, right, "{query_text}: {scores:?}");
     }
 }
 
 #[test]
 fn a_vector_depends_on_its_own_text_only_and_keeps_its_place() {
     let embedder = embedder();
-    // Short texts, some long ones that are cut, and an empty one.
+    // Short texts, some long ones that are truncated, and an empty one.
     let mut texts: Vec<String> = (0..40).map(|i| format!("let value_{} = {};", i % 10, i * 7)).collect();
     texts.extend(
         (0..6).map(|i| format!("fn f{i}() {{ {} }}", "total += price * amount; ".repeat(20 + 30 * i))),
@@ -88,7 +91,7 @@ fn a_vector_depends_on_its_own_text_only_and_keeps_its_place() {
 
 #[test]
 fn the_exact_graph_computes_what_the_published_model_does() {
-    let vector = embedder_of(Variant::Fp32)
+    let vector = embedder_for(Variant::Fp32)
         .embed_query("fn open_connection(pool: &Pool) -> Result<Connection>")
         .unwrap();
     // From a plain float64 evaluation of the same weights.
@@ -106,7 +109,7 @@ fn the_quantised_graph_stays_close_to_the_exact_one() {
     let texts: Vec<String> =
         lines.chunks(20).map(|chunk| format!("{header}\n{}", chunk.join("\n"))).collect();
     let [exact, quantised] = [Variant::Fp32, Variant::Int8]
-        .map(|variant| embedder_of(variant).embed_passages(&texts, &|| false).unwrap());
+        .map(|variant| embedder_for(variant).embed_passages(&texts, &|| false).unwrap());
     let cosines: Vec<f32> = exact.iter().zip(&quantised).map(|(a, b)| dot(a, b)).collect();
     #[expect(clippy::cast_precision_loss, reason = "a dozen")]
     let mean = cosines.iter().sum::<f32>() / cosines.len() as f32;
@@ -114,7 +117,7 @@ fn the_quantised_graph_stays_close_to_the_exact_one() {
 }
 
 #[test]
-fn what_lies_beyond_the_token_limit_changes_nothing() {
+fn text_beyond_the_token_limit_changes_no_vector() {
     let embedder = embedder();
     let head = "word ".repeat(300);
     let [a, b] = ["alpha", "beta"].map(|tail| embedder.embed_query(&format!("{head}{tail}")).unwrap());
@@ -122,7 +125,7 @@ fn what_lies_beyond_the_token_limit_changes_nothing() {
 }
 
 #[test]
-fn stops_soon_after_it_is_cancelled() {
+fn embedding_stops_soon_after_it_is_cancelled() {
     let embedder = embedder();
     let texts = vec!["fn main() {}\n".repeat(100); 200];
     let polls = Cell::new(0);
@@ -136,20 +139,20 @@ fn stops_soon_after_it_is_cancelled() {
 }
 
 #[test]
-fn the_identity_tells_models_and_limits_apart() {
+fn the_identity_distinguishes_models_and_limits() {
     let assets = assets();
-    let of = |settings: &config::Embedding| {
+    let identity_with = |settings: &config::Embedding| {
         OnnxEmbedder::open(&assets.model, &assets.ort_dylib, settings).unwrap().model().clone()
     };
-    let identity = of(&settings());
+    let identity = identity_with(&settings());
     assert_eq!(
         (identity.id.as_str(), identity.dimensions, identity.tokens_max),
         ("all-minilm-l6-v2", 384, 256)
     );
-    assert_eq!(identity, of(&settings()));
-    let shorter = of(&config::Embedding { tokens_max: 128, ..settings() });
+    assert_eq!(identity, identity_with(&settings()));
+    let shorter = identity_with(&config::Embedding { tokens_max: 128, ..settings() });
     assert_ne!(identity.hash, shorter.hash);
-    let longer = of(&config::Embedding { tokens_max: 100_000, ..settings() });
+    let longer = identity_with(&config::Embedding { tokens_max: 100_000, ..settings() });
     assert_eq!(identity, longer, "the model's own limit holds");
 }
 

@@ -1,11 +1,11 @@
-//! Bad input and a bad world: each gets its code and a hint, and nothing is half done.
+//! Invalid input and failing environments: each gets an error code and a hint, and nothing is left incomplete.
 
-mod changing;
+mod changing_trees;
 mod disk;
 mod load;
 mod network;
 mod proxy;
-mod rounds;
+mod random_kills;
 pub(crate) mod server;
 mod storage;
 mod terminal;
@@ -19,7 +19,7 @@ use crate::harness::{Repository, app, app_with, call, error, project, result, tr
 use contract::Refusal;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_project_ids_are_validation_errors_with_the_rule() {
+async fn invalid_project_ids_are_validation_errors_with_the_constraint() {
     let app = app();
     for bad in ["My_Project", "-a", "a--b", &"a".repeat(51), ""] {
         let fault = error(&app, "search_code", json!({ "query": "x", "project_id": bad })).await;
@@ -32,7 +32,7 @@ async fn bad_project_ids_are_validation_errors_with_the_rule() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bad_paths_are_told_apart() {
+async fn each_kind_of_invalid_path_has_its_error_code() {
     let repository = Repository::new(&[("a.py", "a = 1\n")]);
     let outside = Repository::new(&[("b.py", "b = 1\n")]);
     let root = repository.path().canonicalize().unwrap();
@@ -61,12 +61,12 @@ async fn bad_paths_are_told_apart() {
         json!({ "repo_path": link.to_string_lossy(), "project_id": project }),
     )
     .await;
-    assert_eq!(fault["code"], "FORBIDDEN", "a link out of the roots: {fault:#}");
+    assert_eq!(fault["code"], "FORBIDDEN", "a link that leads out of the roots: {fault:#}");
     let fault = error(&app, "search_code", json!({ "query": "x", "project_id": project })).await;
-    assert_eq!(fault["code"], "NO_INDEX", "none of these made a workspace");
+    assert_eq!(fault["code"], "NO_INDEX", "no failed call created a workspace");
 }
 
-async fn violations(tool: &str, arguments: Value) -> String {
+async fn violation_message(tool: &str, arguments: Value) -> String {
     match try_call(&app(), tool, arguments).await {
         Err(refusal @ Refusal::InvalidArguments(_)) => refusal.to_fault().message,
         Err(other) => panic!("{other:?}"),
@@ -75,24 +75,32 @@ async fn violations(tool: &str, arguments: Value) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn broken_arguments_are_refused_with_the_nearest_field() {
-    assert!(violations("search", json!({ "query": "x", "repo_path": "/x" })).await.contains("repoPath"));
-    assert!(violations("search", json!({})).await.contains("`query` is required"));
-    assert!(violations("search", json!({ "query": "x", "top": 101 })).await.contains("top"));
-    assert!(violations("search", json!({ "query": "x", "riskTagg": "sql" })).await.contains("riskTag"));
-    assert!(violations("search", json!({ "query": "x", "branchesMin": "3" })).await.contains("branchesMin"));
-    assert!(violations("search_code", json!({ "query": "x", "limit": 51 })).await.contains("limit"));
-    assert!(violations("search_code", json!({ "query": "" })).await.contains("query"));
-    assert!(violations("search_code", json!({ "query": "x".repeat(8193) })).await.contains("query"));
-    let whole = json!({ "query": "x", "limit": 5.0, "project_id": project("whole") });
-    assert_eq!(error(&app(), "search_code", whole).await["code"], "NO_INDEX", "5.0 is an integer");
-    assert!(violations("search_code", json!({ "query": "x", "limit": 5.5 })).await.contains("limit"));
+async fn invalid_arguments_are_refused_with_the_nearest_field() {
+    assert!(
+        violation_message("search", json!({ "query": "x", "repo_path": "/x" })).await.contains("repoPath")
+    );
+    assert!(violation_message("search", json!({})).await.contains("`query` is required"));
+    assert!(violation_message("search", json!({ "query": "x", "top": 101 })).await.contains("top"));
+    assert!(
+        violation_message("search", json!({ "query": "x", "riskTagg": "sql" })).await.contains("riskTag")
+    );
+    assert!(
+        violation_message("search", json!({ "query": "x", "branchesMin": "3" }))
+            .await
+            .contains("branchesMin")
+    );
+    assert!(violation_message("search_code", json!({ "query": "x", "limit": 51 })).await.contains("limit"));
+    assert!(violation_message("search_code", json!({ "query": "" })).await.contains("query"));
+    assert!(violation_message("search_code", json!({ "query": "x".repeat(8193) })).await.contains("query"));
+    let integral = json!({ "query": "x", "limit": 5.0, "project_id": project("integral") });
+    assert_eq!(error(&app(), "search_code", integral).await["code"], "NO_INDEX", "5.0 is an integer");
+    assert!(violation_message("search_code", json!({ "query": "x", "limit": 5.5 })).await.contains("limit"));
     let nulls = json!({ "query": "x", "limit": null, "project_id": project("nulls") });
     assert_eq!(error(&app(), "search_code", nulls).await["code"], "NO_INDEX", "null counts as absent");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn blank_questions_and_unknown_languages_are_told() {
+async fn blank_queries_and_unknown_languages_are_refused() {
     let (app, project) = (app(), project("blank"));
     let repository = Repository::new(&[("a.py", "def a():\n    return 1\n")]);
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
@@ -121,7 +129,7 @@ async fn a_repository_without_indexable_files_fails_and_leaves_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn losing_most_files_needs_force() {
+async fn removing_most_files_needs_force() {
     let (app, project) = (app_with(|config| config.indexing.delete_guard_files = 3), project("loss"));
     let names: Vec<String> = (0..8).map(|n| format!("part_{n}.py")).collect();
     let repository = Repository::new(&[("keep.py", "def keep():\n    return 1\n")]);
@@ -137,7 +145,7 @@ async fn losing_most_files_needs_force() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unreachable_database_is_an_answer_with_a_remedy() {
+async fn an_unreachable_database_is_an_error_with_a_hint() {
     let app = app_with(|config| {
         config.database.url = Some("postgres://nobody@127.0.0.1:1/none".into());
         config.database.acquire_timeout_ms = 500;
@@ -151,8 +159,8 @@ async fn an_unreachable_database_is_an_answer_with_a_remedy() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn files_outside_the_repository_are_not_shown() {
-    let (app, project) = (app(), project("beneath"));
-    let outside = Repository::new(&[("hidden.txt", "outside")]);
+    let (app, project) = (app(), project("outside"));
+    let outside = Repository::new(&[("hidden.txt", "planted words")]);
     let repository = Repository::new(&[("a.py", "def a():\n    return 1\n")]);
     std::os::unix::fs::symlink(outside.path().join("hidden.txt"), repository.path().join("link.txt"))
         .unwrap();
@@ -164,11 +172,11 @@ async fn files_outside_the_repository_are_not_shown() {
         let answer = call(&app, "show_file", json!({ "path": path, "project_id": project })).await;
         let code = answer["error"]["code"].as_str().unwrap_or("shown");
         assert!(["INVALID_REQUEST", "FORBIDDEN", "NOT_FOUND"].contains(&code), "{path}: {answer:#}");
-        assert!(!answer.to_string().contains("outside"), "{path}: {answer:#}");
+        assert!(!answer.to_string().contains("planted words"), "{path}: {answer:#}");
     }
-    let shown =
+    let file =
         result(&app, "show_file", json!({ "path": "a.py", "project_id": project, "startLine": 2 })).await;
-    let first = json!({ "path": "a.py", "project_id": project, "endLine": 1 });
-    assert_eq!(result(&app, "show_file", first).await["text"], "def a():");
-    assert_eq!((&shown["text"], &shown["totalLines"]), (&json!("    return 1"), &json!(2)), "{shown:#}");
+    let first_line = json!({ "path": "a.py", "project_id": project, "endLine": 1 });
+    assert_eq!(result(&app, "show_file", first_line).await["text"], "def a():");
+    assert_eq!((&file["text"], &file["totalLines"]), (&json!("    return 1"), &json!(2)), "{file:#}");
 }

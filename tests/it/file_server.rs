@@ -7,47 +7,46 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-/// One file, and how it is served.
+/// A file and how the server serves it.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Page {
-    /// What the file holds.
+pub(crate) struct ServedFile {
     pub(crate) body: Vec<u8>,
-    /// Its validator; a request that names it is answered 304.
+    /// Its `ETag`; a request with this validator is answered 304.
     pub(crate) etag: Option<String>,
-    /// Another validator, compared as a text.
+    /// Its `Last-Modified`, also a validator, compared as text.
     pub(crate) last_modified: Option<String>,
-    /// The connection ends after so many bytes of an answer's body.
+    /// The connection is closed after this many bytes of the body.
     pub(crate) cut_at: Option<usize>,
-    /// After so many bytes of an answer's body nothing more comes.
+    /// After this many bytes of the body, the connection stays open and sends nothing more.
     pub(crate) hang_at: Option<usize>,
-    /// Answers 302 to there instead.
+    /// Answers 302 with this location instead.
     pub(crate) redirect: Option<String>,
-    /// Says nothing about the length, so that only the end of the connection ends the body.
+    /// Sends no `Content-Length`, so that only the end of the connection ends the body.
     pub(crate) no_length: bool,
 }
 
-impl Page {
+impl ServedFile {
     /// A file without any validator.
-    pub(crate) fn of(body: impl Into<Vec<u8>>) -> Self {
+    pub(crate) fn new(body: impl Into<Vec<u8>>) -> Self {
         Self { body: body.into(), ..Self::default() }
     }
 
     /// A file with a strong validator.
-    pub(crate) fn tagged(body: impl Into<Vec<u8>>, etag: &str) -> Self {
-        Self { etag: Some(format!("\"{etag}\"")), ..Self::of(body) }
+    pub(crate) fn with_etag(body: impl Into<Vec<u8>>, etag: &str) -> Self {
+        Self { etag: Some(format!("\"{etag}\"")), ..Self::new(body) }
     }
 
-    /// A redirect.
-    pub(crate) fn to(place: impl Into<String>) -> Self {
-        Self { redirect: Some(place.into()), ..Self::default() }
+    /// A redirect to `location`.
+    pub(crate) fn redirect(location: impl Into<String>) -> Self {
+        Self { redirect: Some(location.into()), ..Self::default() }
     }
 }
 
-/// The server, on a port of its own; it ends with the value.
+/// The server, on a port of its own; it stops when it is dropped.
 pub(crate) struct FileServer {
     /// `http://127.0.0.1:PORT`
     pub(crate) url: String,
-    pages: Arc<Mutex<HashMap<String, Page>>>,
+    files: Arc<Mutex<HashMap<String, ServedFile>>>,
     heads: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
@@ -56,29 +55,29 @@ impl FileServer {
     pub(crate) async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let (pages, heads) = <(Arc<Mutex<HashMap<String, Page>>>, Arc<Mutex<Vec<String>>>)>::default();
-        let (shown, seen) = (Arc::clone(&pages), Arc::clone(&heads));
+        let (files, heads) = <(Arc<Mutex<HashMap<String, ServedFile>>>, Arc<Mutex<Vec<String>>>)>::default();
+        let (served, requests) = (Arc::clone(&files), Arc::clone(&heads));
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let (shown, seen) = (Arc::clone(&shown), Arc::clone(&seen));
+                let (served, requests) = (Arc::clone(&served), Arc::clone(&requests));
                 tokio::spawn(async move {
-                    // The other side may leave in the middle; that is what some tests are about.
-                    let _ = serve(stream, &shown, &seen).await;
+                    // Some tests close the connection before the answer ends.
+                    let _ = serve(stream, &served, &requests).await;
                 });
             }
         });
-        Self { url, pages, heads, task }
+        Self { url, files, heads, task }
     }
 
-    /// Serves `page` at `path` from now on, and gives its address.
-    pub(crate) fn put(&self, path: &str, page: Page) -> String {
-        self.pages.lock().unwrap().insert(path.to_owned(), page);
+    /// Serves `file` at `path` from now on; returns its URL.
+    pub(crate) fn put(&self, path: &str, file: ServedFile) -> String {
+        self.files.lock().unwrap().insert(path.to_owned(), file);
         format!("{}{path}", self.url)
     }
 
-    /// The heads of the requests so far, in lower case, in order.
-    pub(crate) fn heads(&self) -> Vec<String> {
+    /// The request lines and headers of the requests so far, in lower case, in order.
+    pub(crate) fn request_heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }
 }
@@ -91,7 +90,7 @@ impl Drop for FileServer {
 
 async fn serve(
     mut stream: TcpStream,
-    pages: &Mutex<HashMap<String, Page>>,
+    files: &Mutex<HashMap<String, ServedFile>>,
     heads: &Mutex<Vec<String>>,
 ) -> std::io::Result<()> {
     let mut request = Vec::new();
@@ -102,14 +101,16 @@ async fn serve(
     let path = head.split(' ').nth(1).unwrap().to_owned();
     let head = head.to_lowercase();
     heads.lock().unwrap().push(head.clone());
-    let page = pages.lock().unwrap().get(&path).cloned();
-    let Some(page) = page else {
-        return stream.write_all(b"HTTP/1.1 404 No\r\ncontent-length: 0\r\nconnection: close\r\n\r\n").await;
+    let file = files.lock().unwrap().get(&path).cloned();
+    let Some(file) = file else {
+        return stream
+            .write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            .await;
     };
-    let (text, body) = answer(&page, &head);
+    let (text, body) = answer(&file, &head);
     stream.write_all(text.as_bytes()).await?;
-    let end = page.cut_at.map_or(body.len(), |cut| cut.min(body.len()));
-    if let Some(hang_at) = page.hang_at {
+    let end = file.cut_at.map_or(body.len(), |cut| cut.min(body.len()));
+    if let Some(hang_at) = file.hang_at {
         stream.write_all(&body[..hang_at.min(end)]).await?;
         return std::future::pending().await;
     }
@@ -117,40 +118,40 @@ async fn serve(
     stream.shutdown().await
 }
 
-fn answer<'a>(page: &'a Page, head: &str) -> (String, &'a [u8]) {
+fn answer<'a>(file: &'a ServedFile, head: &str) -> (String, &'a [u8]) {
     let sent =
         |name: &str| head.lines().find_map(|line| line.strip_prefix(&format!("{name}: "))).map(str::to_owned);
-    let fits = |name: &str, value: &Option<String>| {
+    let matches = |name: &str, value: &Option<String>| {
         value.is_some() && sent(name) == value.as_ref().map(|value| value.to_lowercase())
     };
-    if let Some(place) = &page.redirect {
+    if let Some(location) = &file.redirect {
         let text = format!(
-            "HTTP/1.1 302 There\r\nlocation: {place}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+            "HTTP/1.1 302 Found\r\nlocation: {location}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
         );
         return (text, &[]);
     }
-    if fits("if-none-match", &page.etag) || fits("if-modified-since", &page.last_modified) {
-        return ("HTTP/1.1 304 Same\r\nconnection: close\r\n\r\n".to_owned(), &[]);
+    if matches("if-none-match", &file.etag) || matches("if-modified-since", &file.last_modified) {
+        return ("HTTP/1.1 304 Not Modified\r\nconnection: close\r\n\r\n".to_owned(), &[]);
     }
-    let mut more = String::new();
-    for (name, value) in [("etag", &page.etag), ("last-modified", &page.last_modified)] {
+    let mut headers = String::new();
+    for (name, value) in [("etag", &file.etag), ("last-modified", &file.last_modified)] {
         if let Some(value) = value {
-            more.push_str(&format!("{name}: {value}\r\n"));
+            headers.push_str(&format!("{name}: {value}\r\n"));
         }
     }
     let range = sent("range").and_then(|range| range.strip_prefix("bytes=")?.strip_suffix('-')?.parse().ok());
-    let same = fits("if-range", &page.etag) || fits("if-range", &page.last_modified);
+    let unchanged = matches("if-range", &file.etag) || matches("if-range", &file.last_modified);
     let (status, body): (u16, &[u8]) = match range {
-        Some(from) if same && from >= page.body.len() => (416, &[]),
-        Some(from) if same => {
-            let (last, all) = (page.body.len() - 1, page.body.len());
-            more.push_str(&format!("content-range: bytes {from}-{last}/{all}\r\n"));
-            (206, &page.body[from..])
+        Some(from) if unchanged && from >= file.body.len() => (416, &[]),
+        Some(from) if unchanged => {
+            let (last, all) = (file.body.len() - 1, file.body.len());
+            headers.push_str(&format!("content-range: bytes {from}-{last}/{all}\r\n"));
+            (206, &file.body[from..])
         }
-        _ => (200, &page.body),
+        _ => (200, &file.body),
     };
-    if !page.no_length {
-        more.push_str(&format!("content-length: {}\r\n", body.len()));
+    if !file.no_length {
+        headers.push_str(&format!("content-length: {}\r\n", body.len()));
     }
-    (format!("HTTP/1.1 {status} Told\r\n{more}connection: close\r\n\r\n"), body)
+    (format!("HTTP/1.1 {status} Status\r\n{headers}connection: close\r\n\r\n"), body)
 }

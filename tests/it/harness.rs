@@ -1,8 +1,8 @@
-//! The real thing, started for tests: embedded Postgres, the application, repositories on disk.
+//! Starts what the tests need: embedded Postgres, the application, repositories on disk.
 //!
-//! All tests of one process share one cluster in a throw-away home; each test works in projects of
-//! its own. Runtime assets are installed once a machine, into the cache folder that
-//! `assets::test_home` names, by the same code that `pairofcleats bootstrap` runs.
+//! All tests of one process share one cluster in a throw-away home, and each test works in its own projects.
+//! Runtime assets are installed once per machine, into the cache folder that `test_home` names, by the same code that
+//! `pairofcleats bootstrap` runs.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,21 +17,21 @@ use pairofcleats::app::App;
 use pairofcleats::tools::{self, Caller, Request, Surface};
 use serde_json::Value;
 use store::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
-use upkeep::assets::{self, Wanted};
+use upkeep::install::{AssetSelection, install_for_tests, test_home};
 
 /// The executable under test.
 pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_pairofcleats");
 
-/// A home with installed assets and an embedded cluster of its own, shared by the tests of this process.
+/// A home with installed assets and its own embedded cluster, shared by the tests of this process.
 pub(crate) fn home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
     HOME.get_or_init(|| new_home("shared"))
 }
 
-/// A fresh home below the target folder whose assets are links to the machine's installed ones.
+/// Creates a home below the target folder that links to the machine's installed assets.
 pub(crate) fn new_home(name: &str) -> PathBuf {
-    let cache = assets::test_home().home().to_owned();
-    assets::install_for_tests(Wanted { postgres: true, embedding: true }, Variant::Auto)
+    let cache = test_home().home().to_owned();
+    install_for_tests(AssetSelection { postgres: true, embedding: true }, Variant::Auto)
         .expect("runtime assets for the tests");
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("home-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&home);
@@ -43,11 +43,11 @@ pub(crate) fn new_home(name: &str) -> PathBuf {
     home
 }
 
-/// Random numbers, the same in each run.
+/// A pseudo-random generator with a seed, so that a run can be repeated.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    /// Any number.
+    /// The next number.
     pub(crate) fn next(&mut self) -> u64 {
         // splitmix64
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -64,25 +64,25 @@ impl Dice {
 
     /// A vector of length 1.
     pub(crate) fn unit_vector(&mut self, dimensions: usize) -> Vec<f32> {
-        let raw: Vec<f32> = (0..dimensions).map(|_| self.roll(2001) as f32 / 1000.0 - 1.0).collect();
-        let length = raw.iter().map(|x| x * x).sum::<f32>().sqrt().max(f32::EPSILON);
-        raw.iter().map(|x| x / length).collect()
+        let components: Vec<f32> = (0..dimensions).map(|_| self.roll(2001) as f32 / 1000.0 - 1.0).collect();
+        let length = components.iter().map(|x| x * x).sum::<f32>().sqrt().max(f32::EPSILON);
+        components.iter().map(|x| x / length).collect()
     }
 }
 
-/// Many tests share one cluster; waiting for a dead process to be declared dead should be short.
+/// Enough connections for many tests on one cluster, and short leases, so that dead processes are noticed soon.
 const TEST_CONFIG: &str = "[embedded]\nlinger_ms = 500\nconnections_max = 300\n[indexing]\nlease_ms = 3000\n";
 
-/// The shared cluster itself, for tests below the application.
+/// The shared cluster, for tests that access the database directly.
 pub(crate) fn server() -> &'static EmbeddedServer {
     static SERVER: OnceLock<EmbeddedServer> = OnceLock::new();
     SERVER.get_or_init(|| cluster(home()))
 }
 
-/// The cluster of a home, which runs at least as long as this value is there.
+/// Starts the cluster of a home, which runs at least until this value is dropped.
 pub(crate) fn cluster(home: &Path) -> EmbeddedServer {
-    let wanted = Wanted { postgres: true, embedding: false };
-    let installed = assets::install_for_tests(wanted, Variant::Auto).expect("runtime assets for the tests");
+    let selection = AssetSelection { postgres: true, embedding: false };
+    let installed = install_for_tests(selection, Variant::Auto).expect("runtime assets for the tests");
     let Config { embedded: settings, server, .. } = settings(home);
     let options = EmbeddedOptions {
         install: installed.postgres.unwrap(),
@@ -94,19 +94,19 @@ pub(crate) fn cluster(home: &Path) -> EmbeddedServer {
     embedded::ensure_running(&options).unwrap()
 }
 
-fn settings(home: &Path) -> Config {
+pub(crate) fn settings(home: &Path) -> Config {
     let overrides = Overrides { home: Some(home.to_owned()), ..Overrides::default() };
     config::load(&overrides).unwrap().0
 }
 
-/// Runs the program over a home of the test's own: its exit status, and the JSON that it prints.
+/// Runs the program with `--json` over another home. Returns its exit status and the printed JSON.
 pub(crate) fn run_json(home: &Path, arguments: &[&str]) -> (i32, Value) {
     let mut command = Command::new(PROGRAM);
     command.args(arguments).arg("--json").env("PAIROFCLEATS_HOME", home).env_remove("DATABASE_URL");
     let output = command.stdin(Stdio::null()).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let answer = serde_json::from_str(&said)
-        .unwrap_or_else(|error| panic!("{error}: {said} {}", String::from_utf8_lossy(&output.stderr)));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let answer = serde_json::from_str(&printed)
+        .unwrap_or_else(|error| panic!("{error}: {printed} {}", String::from_utf8_lossy(&output.stderr)));
     (output.status.code().unwrap_or(-1), answer)
 }
 
@@ -115,26 +115,26 @@ pub(crate) fn app() -> Arc<App> {
     app_with(|_| {})
 }
 
-/// The same with settings of its own.
+/// The same with changed settings.
 pub(crate) fn app_with(change: impl FnOnce(&mut Config)) -> Arc<App> {
     let mut config = settings(home());
     change(&mut config);
     Arc::new(bare_app(config, home()).with_embedder(Arc::new(StubEmbedder::default())))
 }
 
-/// The same with a clock of its own.
+/// The same with another clock.
 pub(crate) fn app_at(clock: Arc<dyn Clock>) -> Arc<App> {
     let app = App::new(settings(home()), Layout::new(home().to_owned()), clock, PathBuf::from(PROGRAM));
     Arc::new(app.with_embedder(Arc::new(StubEmbedder::default())))
 }
 
-/// An application over the shared home with an embedder of the test's own.
+/// An application over the shared home with another embedder.
 pub(crate) fn app_with_embedder(embedder: Arc<dyn Embedder>) -> Arc<App> {
     Arc::new(bare_app(settings(home()), home()).with_embedder(embedder))
 }
 
-/// An application over the shared home, still without a model.
-pub(crate) fn app_of(change: impl FnOnce(&mut Config)) -> App {
+/// An application over the shared home, not yet with an embedder.
+pub(crate) fn app_without_embedder(change: impl FnOnce(&mut Config)) -> App {
     let mut config = settings(home());
     change(&mut config);
     bare_app(config, home())
@@ -145,14 +145,14 @@ pub(crate) fn app_with_model() -> Arc<App> {
     Arc::new(bare_app(settings(home()), home()))
 }
 
-/// An application over a home of the test's own, with its assets and its database.
+/// An application over another home, with its assets and its database.
 pub(crate) fn app_in(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
     let mut config = settings(home);
     change(&mut config);
     Arc::new(bare_app(config, home))
 }
 
-/// The same over the shared home, with the real model.
+/// An application over the shared home with the real model and changed settings.
 pub(crate) fn app_with_model_and(change: impl FnOnce(&mut Config)) -> Arc<App> {
     app_in(home(), change)
 }
@@ -161,13 +161,13 @@ fn bare_app(config: Config, home: &Path) -> App {
     App::new(config, Layout::new(home.to_owned()), Arc::new(SystemClock), PathBuf::from(PROGRAM))
 }
 
-/// A project id that no other test uses.
+/// A new project id that no other test uses.
 pub(crate) fn project(name: &str) -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     format!("{name}-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Calls a tool and gives the envelope as JSON.
+/// Calls a tool and returns the envelope as JSON. Panics if the call is refused.
 pub(crate) async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
     match try_call(app, tool, arguments).await {
         Ok(envelope) => envelope,
@@ -175,7 +175,7 @@ pub(crate) async fn call(app: &Arc<App>, tool: &str, arguments: Value) -> Value 
     }
 }
 
-/// Calls a tool; a refusal is an error.
+/// Calls a tool and returns the envelope as JSON, or the refusal.
 pub(crate) async fn try_call(app: &Arc<App>, tool: &str, arguments: Value) -> Result<Value, Refusal> {
     let envelope = tools::call(app, Request::new(tool, arguments, Caller::local(Surface::Cli))).await?;
     let envelope = serde_json::to_value(envelope).unwrap();
@@ -183,23 +183,23 @@ pub(crate) async fn try_call(app: &Arc<App>, tool: &str, arguments: Value) -> Re
     Ok(envelope)
 }
 
-/// Calls a tool that must succeed and gives its result.
+/// Calls a tool that must succeed and returns its result.
 pub(crate) async fn result(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
     let mut envelope = call(app, tool, arguments).await;
     assert_eq!(envelope["ok"], true, "{tool}: {envelope:#}");
     envelope["result"].take()
 }
 
-/// Calls a tool that must fail and gives the error.
+/// Calls a tool that must fail and returns the error.
 pub(crate) async fn error(app: &Arc<App>, tool: &str, arguments: Value) -> Value {
     let mut envelope = call(app, tool, arguments).await;
     assert_eq!(envelope["ok"], false, "{tool}: {envelope:#}");
     envelope["error"].take()
 }
 
-/// An HTTP client; every other one of this process works from then on, too.
+/// An HTTP client. The first call installs the cryptography that every reqwest client of this process needs.
 pub(crate) fn http() -> reqwest::Client {
-    // reqwest is built without cryptography of its own. A second call finds it installed.
+    // reqwest is built without a cryptography provider. Later calls find it installed, which is an error that does not matter.
     let _ = tokio_rustls::rustls::crypto::ring::default_provider().install_default();
     reqwest::Client::new()
 }
@@ -208,7 +208,7 @@ pub(crate) fn http() -> reqwest::Client {
 pub(crate) struct Repository(tempfile::TempDir);
 
 impl Repository {
-    /// A repository with these files.
+    /// Creates a repository with these files.
     pub(crate) fn new(files: &[(&str, &str)]) -> Self {
         let repository = Self(tempfile::tempdir().unwrap());
         for (path, text) in files {
@@ -229,12 +229,11 @@ impl Repository {
         std::fs::remove_file(self.path().join(path)).unwrap();
     }
 
-    /// Its root.
     pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    /// Its root as the text a client sends.
+    /// The canonical root, as a client sends it.
     pub(crate) fn root(&self) -> String {
         self.path().canonicalize().unwrap().to_string_lossy().into_owned()
     }

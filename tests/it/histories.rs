@@ -17,9 +17,9 @@ use crate::harness::{PROGRAM, Repository, home, project};
 use crate::kills::succeed;
 
 const FILES: usize = 30;
-/// Long enough for any run here; one that takes longer hangs.
-const LOOKS_MAX: usize = 12_000;
-const LOOK: Duration = Duration::from_millis(10);
+/// A run that takes more polls than this hangs.
+const POLLS_MAX: usize = 12_000;
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 fn git(at: &Path, arguments: &[&str], input: &str) -> String {
     let mut command = Command::new("git");
@@ -32,8 +32,8 @@ fn git(at: &Path, arguments: &[&str], input: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// A repository of some files, each changed once in a while by `author`, in `commits` commits, and one that only the first
-/// has, so that a walk comes to it; a file for each object, or one pack.
+/// A repository with `commits` commits by `author`, each of which changes one of [`FILES`] files. Only the first commit
+/// touches `first.py`, so that a walk has to go back to it. Objects are in one pack or in a file each.
 fn repository(author: &str, commits: usize, packed: bool) -> Repository {
     let repository = Repository::new(&[]);
     git(repository.path(), &["init", "-q", "-b", "main"], "");
@@ -57,8 +57,8 @@ fn repository(author: &str, commits: usize, packed: bool) -> Repository {
     repository
 }
 
-/// An index run of its own process, with little time for the history.
-fn start(repository: &Repository, id: &str) -> Child {
+/// Starts an index run in a process of its own that may read the history for one second.
+fn start_run(repository: &Repository, id: &str) -> Child {
     let mut command = Command::new(PROGRAM);
     command
         .args(["index", &repository.root(), "--project", id, "--json", "--stub-embeddings"])
@@ -67,16 +67,16 @@ fn start(repository: &Repository, id: &str) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// What a run says at its end, which it comes to.
-fn end(mut run: Child) -> Value {
-    let mut looks = 0;
+/// Waits for a run, which must succeed; what it prints.
+fn wait_for_output(mut run: Child) -> Value {
+    let mut polls = 0;
     while run.try_wait().unwrap().is_none() {
-        looks += 1;
-        if looks > LOOKS_MAX {
+        polls += 1;
+        if polls > POLLS_MAX {
             run.kill().unwrap();
             panic!("the run hangs");
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
     }
     let output = run.wait_with_output().unwrap();
     assert!(output.status.success(), "the run was lost: {}", output.status);
@@ -84,11 +84,11 @@ fn end(mut run: Child) -> Value {
 }
 
 fn index(repository: &Repository, id: &str) -> Value {
-    end(start(repository, id))
+    wait_for_output(start_run(repository, id))
 }
 
-/// Changes every file, so that its lines are attributed anew.
-fn touch(repository: &Repository, round: usize) {
+/// Changes every file, so that its lines are attributed again.
+fn change_every_file(repository: &Repository, round: usize) {
     for file in 0..FILES {
         let path = repository.path().join(format!("f{file}.py"));
         fs::OpenOptions::new()
@@ -100,63 +100,64 @@ fn touch(repository: &Repository, round: usize) {
     }
 }
 
-/// Does something over and over while something else is done.
-fn meanwhile<T>(mut disturb: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
-    struct Over<'a>(&'a AtomicBool);
-    impl Drop for Over<'_> {
+/// Repeats `disturb` in a thread until `work` is done.
+fn run_disturbed<T>(mut disturb: impl FnMut() + Send, work: impl FnOnce() -> T) -> T {
+    struct DoneOnDrop<'a>(&'a AtomicBool);
+    impl Drop for DoneOnDrop<'_> {
         fn drop(&mut self) {
             self.0.store(true, Ordering::Release);
         }
     }
-    let over = AtomicBool::new(false);
+    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
-            while !over.load(Ordering::Acquire) {
+            while !done.load(Ordering::Acquire) {
                 disturb();
             }
         });
-        // Also where the work fails.
-        let _over = Over(&over);
+        // Dropped also when the work panics.
+        let _done = DoneOnDrop(&done);
         work()
     })
 }
 
-/// Two names change places.
-fn exchange(one: &Path, other: &Path) {
+/// Swaps two directory entries atomically.
+fn swap_entries(one: &Path, other: &Path) {
     renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
 }
 
-fn pack(repository: &Repository) -> PathBuf {
+fn writable_pack(repository: &Repository) -> PathBuf {
     let packs = fs::read_dir(repository.path().join(".git/objects/pack")).unwrap().flatten();
-    let found =
-        packs.map(|entry| entry.path()).find(|path| path.extension().is_some_and(|end| end == "pack"));
+    let found = packs
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|extension| extension == "pack"));
     let pack = found.unwrap();
     fs::set_permissions(&pack, fs::Permissions::from_mode(0o644)).unwrap();
     pack
 }
 
-fn authors(id: &str) -> Value {
+fn search_with_authors(id: &str) -> Value {
     succeed(&["search", "task_0 coin weigh", "--project", id, "--output", "full"])
 }
 
-/// Until a run of the repository, which is changed before each, has said this; none may be lost.
-fn rounds_until_told(repository: &Repository, id: &str, told: &[&str]) {
-    let mut answers = Vec::new();
+/// Changes and indexes the repository until a run's notes contain one of `expected`; every run must succeed.
+fn index_until_noted(repository: &Repository, id: &str, expected: &[&str]) {
+    let mut all_notes = Vec::new();
     for round in 0..60 {
-        touch(repository, round);
-        let answer = index(repository, id)["result"]["report"]["notes"].to_string();
-        if told.iter().any(|told| answer.contains(told)) {
+        change_every_file(repository, round);
+        let notes = index(repository, id)["result"]["report"]["notes"].to_string();
+        if expected.iter().any(|part| notes.contains(part)) {
             return;
         }
-        answers.push(answer);
+        all_notes.push(notes);
     }
-    panic!("nothing was disturbed: {answers:?}");
+    panic!("no run was disturbed: {all_notes:?}");
 }
 
 #[test]
-fn a_pack_that_is_cut_off_while_it_is_read_costs_its_history() {
+fn a_pack_truncated_during_the_read_costs_only_the_history() {
     let (repository, id) = (repository("Ada", 2000, true), project("cut-off"));
-    let pack = pack(&repository);
+    let pack = writable_pack(&repository);
     let bytes = fs::read(&pack).unwrap();
     let file = fs::OpenOptions::new().write(true).open(&pack).unwrap();
     let cut = || {
@@ -165,68 +166,68 @@ fn a_pack_that_is_cut_off_while_it_is_read_costs_its_history() {
         fs::write(&pack, &bytes).unwrap();
         std::thread::sleep(Duration::from_millis(2));
     };
-    meanwhile(cut, || rounds_until_told(&repository, &id, &["cut off while they were read"]));
+    run_disturbed(cut, || index_until_noted(&repository, &id, &["truncated while they were read"]));
     fs::write(&pack, &bytes).unwrap();
-    // The next run reads what was left out.
-    let told = index(&repository, &id)["result"]["report"]["notes"].to_string();
-    assert!(!told.contains("history"), "{told}");
-    assert!(authors(&id).to_string().contains("Ada"));
+    // The next run reads the history that was left out.
+    let notes = index(&repository, &id)["result"]["report"]["notes"].to_string();
+    assert!(!notes.contains("history"), "{notes}");
+    assert!(search_with_authors(&id).to_string().contains("Ada"));
     succeed(&["projects", "delete", &id, "--yes"]);
 }
 
 #[test]
-fn a_pipe_in_place_of_an_object_costs_the_time_of_a_history() {
+fn a_pipe_in_place_of_an_object_costs_only_the_history() {
     let (repository, id) = (repository("Ada", 500, false), project("piped"));
-    // One that the walk comes to late.
+    // A commit that the walk reaches late.
     let commit = git(repository.path(), &["rev-parse", "main~300"], "");
     let object = repository.path().join(".git/objects").join(&commit[..2]).join(&commit[2..]);
     let pipe = repository.path().join(".git/pipe");
     mkfifoat(CWD, &pipe, Mode::RWXU).unwrap();
-    let mut run = start(&repository, &id);
-    // What it is was checked by now.
+    let mut run = start_run(&repository, &id);
+    // By now the process has checked that the object is a regular file.
     let pid = stopped_historian(&mut run);
-    exchange(&object, &pipe);
+    swap_entries(&object, &pipe);
     kill_process(pid, Signal::CONT).unwrap();
-    let notes = end(run)["result"]["report"]["notes"].to_string();
-    // The process that waits at the pipe is given up; one that is started after finds the pipe.
-    let told = ["could not be read in its time", "is not a regular file"];
-    assert!(told.iter().any(|told| notes.contains(told)), "{notes}");
-    assert!(!Path::new(&format!("/proc/{}", pid.as_raw_nonzero())).exists(), "it is left");
+    let notes = wait_for_output(run)["result"]["report"]["notes"].to_string();
+    // The process that waits at the pipe is killed; one that starts later finds the pipe.
+    let expected = ["could not be read in time", "is not a regular file"];
+    assert!(expected.iter().any(|part| notes.contains(part)), "{notes}");
+    assert!(!Path::new(&format!("/proc/{}", pid.as_raw_nonzero())).exists(), "the process still exists");
     let notes = index(&repository, &id)["result"]["report"]["notes"].to_string();
     assert!(notes.contains("is not a regular file"), "{notes}");
-    exchange(&object, &pipe);
+    swap_entries(&object, &pipe);
     let notes = index(&repository, &id)["result"]["report"]["notes"].to_string();
     assert!(!notes.contains("history"), "{notes}");
-    assert!(authors(&id).to_string().contains("Ada"));
+    assert!(search_with_authors(&id).to_string().contains("Ada"));
     succeed(&["projects", "delete", &id, "--yes"]);
 }
 
 #[test]
-fn objects_that_become_a_link_bring_no_authors_along() {
+fn objects_replaced_by_a_link_add_no_authors_of_another_repository() {
     let (own, other, id) = (repository("Own", 60, true), repository("Victim", 60, true), project("linked"));
     let head = git(other.path(), &["rev-parse", "HEAD"], "");
     fs::write(own.path().join(".git/refs/heads/main"), format!("{head}\n")).unwrap();
     let (objects, link) = (own.path().join(".git/objects"), own.path().join(".git/link"));
     symlink(other.path().join(".git/objects"), &link).unwrap();
     let swap = || {
-        exchange(&objects, &link);
+        swap_entries(&objects, &link);
         std::thread::sleep(Duration::from_micros(300));
     };
-    meanwhile(swap, || {
+    run_disturbed(swap, || {
         for round in 0..20 {
-            touch(&own, round);
+            change_every_file(&own, round);
             index(&own, &id);
-            let found = authors(&id).to_string();
+            let found = search_with_authors(&id).to_string();
             assert!(found.contains("f0.py") && !found.contains("Victim"), "round {round}: {found}");
         }
     });
     succeed(&["projects", "delete", &id, "--yes"]);
 }
 
-/// The process that reads the history for a run, stopped once it is confined.
+/// Stops the process that reads the history for a run as soon as it is confined; its id.
 fn stopped_historian(run: &mut Child) -> Pid {
     let read = |path: String| fs::read_to_string(path).unwrap_or_default();
-    for _ in 0..LOOKS_MAX {
+    for _ in 0..POLLS_MAX {
         assert!(run.try_wait().unwrap().is_none(), "no process reads the history");
         let threads = fs::read_dir(format!("/proc/{}/task", run.id())).unwrap().flatten();
         let children: String =
@@ -245,10 +246,10 @@ fn stopped_historian(run: &mut Child) -> Pid {
 }
 
 #[test]
-fn a_historian_has_no_secrets_and_may_be_stopped_or_killed() {
+fn the_process_that_reads_the_history_is_confined_and_may_be_stopped_or_killed() {
     let (repository, id) = (repository("Ada", 6000, true), project("historian"));
-    for (signal, told) in [(Signal::STOP, "could not be read in its time"), (Signal::KILL, "was ended")] {
-        let mut run = start(&repository, &id);
+    for (signal, expected) in [(Signal::STOP, "could not be read in time"), (Signal::KILL, "was killed")] {
+        let mut run = start_run(&repository, &id);
         let pid = stopped_historian(&mut run);
         let read = |what: &str| {
             fs::read_to_string(format!("/proc/{}/{what}", pid.as_raw_nonzero())).unwrap_or_default()
@@ -261,31 +262,31 @@ fn a_historian_has_no_secrets_and_may_be_stopped_or_killed() {
             assert!(limit.contains(' ') && !limit.contains("unlimited"), "{limits}");
         }
         kill_process(pid, signal).unwrap();
-        let notes = end(run)["result"]["report"]["notes"].to_string();
-        assert!(notes.contains(told), "{notes}");
-        assert!(!Path::new(&format!("/proc/{}", pid.as_raw_nonzero())).exists(), "it is left");
+        let notes = wait_for_output(run)["result"]["report"]["notes"].to_string();
+        assert!(notes.contains(expected), "{notes}");
+        assert!(!Path::new(&format!("/proc/{}", pid.as_raw_nonzero())).exists(), "the process still exists");
     }
-    // What was not read then is read now.
+    // The next run reads the history that was left out.
     let notes = succeed(&["index", &repository.root(), "--project", &id, "--stub-embeddings"]);
     assert!(!notes["result"]["report"]["notes"].to_string().contains("history"), "{notes:#}");
-    assert!(authors(&id).to_string().contains("Ada"));
+    assert!(search_with_authors(&id).to_string().contains("Ada"));
     succeed(&["projects", "delete", &id, "--yes"]);
 }
 
 #[test]
-fn a_run_that_is_cancelled_does_not_wait_for_its_history() {
+fn a_cancelled_run_does_not_wait_for_the_history() {
     let (repository, id) = (repository("Ada", 6000, true), project("historian"));
-    let mut run = start(&repository, &id);
+    let mut run = start_run(&repository, &id);
     let pid = stopped_historian(&mut run);
     kill_process(Pid::from_child(&run), Signal::INT).unwrap();
-    let mut looks = 0;
+    let mut polls = 0;
     while run.try_wait().unwrap().is_none() {
-        looks += 1;
-        assert!(looks < LOOKS_MAX, "the run hangs");
-        std::thread::sleep(LOOK);
+        polls += 1;
+        assert!(polls < POLLS_MAX, "the run hangs");
+        std::thread::sleep(POLL_INTERVAL);
     }
-    let told = String::from_utf8(run.wait_with_output().unwrap().stdout).unwrap();
-    assert!(told.contains("CANCELLED"), "{told}");
-    assert!(!Path::new(&format!("/proc/{}", pid.as_raw_nonzero())).exists(), "it is left");
+    let stdout = String::from_utf8(run.wait_with_output().unwrap().stdout).unwrap();
+    assert!(stdout.contains("CANCELLED"), "{stdout}");
+    assert!(!Path::new(&format!("/proc/{}", pid.as_raw_nonzero())).exists(), "the process still exists");
     succeed(&["projects", "delete", &id, "--yes"]);
 }

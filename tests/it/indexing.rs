@@ -1,4 +1,4 @@
-//! Index runs: what is found, what is left out, and that a second run does no work twice.
+//! Index runs: what is indexed, what is skipped, and that a second run repeats no work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,7 +31,7 @@ async fn build(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unchanged_repository_costs_nothing_and_an_edit_touches_one_file() {
+async fn an_unchanged_repository_is_not_read_again_and_an_edit_changes_one_file() {
     let (app, repository, project) = (app(), two_files(), project("incremental"));
     let first = build(&app, &repository, &project).await;
     assert_eq!((&first["files"], &first["filesChanged"]), (&json!(2), &json!(2)), "{first:#}");
@@ -85,7 +85,7 @@ async fn touching_a_file_without_changing_it_rewrites_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_left_out_is_reported_with_its_reason() {
+async fn skipped_files_are_reported_with_their_reason() {
     let (app, project) = (app(), project("skipped"));
     let repository = two_files();
     repository.write(".gitignore", "ignored.py\n");
@@ -124,7 +124,7 @@ async fn secrets_are_redacted_before_they_are_stored() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_tells_by_its_name_what_is_a_secret_in_it() {
+async fn the_name_of_a_file_decides_what_is_a_secret_in_it() {
     let (app, project) = (app(), project("file-secrets"));
     let value = ["k9Xw2QpLr7", "Tz4VbN8mYc"].concat();
     let repository = Repository::new(&[
@@ -141,18 +141,18 @@ async fn a_file_tells_by_its_name_what_is_a_secret_in_it() {
     let report = build(&app, &repository, &project).await;
     assert_eq!(report["secretsRedacted"], 5, "{report:#}");
     let skipped = report["skipped"].as_array().unwrap();
-    let named = skipped.iter().find(|one| one["reason"] == "secret_file").unwrap();
-    assert_eq!(named["count"], 5, "{report:#}");
+    let secret_files = skipped.iter().find(|entry| entry["reason"] == "secret_file").unwrap();
+    assert_eq!(secret_files["count"], 5, "{report:#}");
     let found = result(&app, "search_code", json!({ "query": "harbour", "project_id": project })).await;
     let found = found["results"].as_array().unwrap();
-    let with: Vec<&str> = found
+    let with_value: Vec<&str> = found
         .iter()
-        .filter(|one| one.to_string().contains(&value))
-        .map(|one| one["file_path"].as_str().unwrap_or_default())
+        .filter(|hit| hit.to_string().contains(&value))
+        .map(|hit| hit["file_path"].as_str().unwrap_or_default())
         .collect();
-    // An expression of code is none.
-    assert_eq!(with, ["harbour.py"], "{found:#?}");
-    assert!(found.iter().any(|one| one.to_string().contains("credentials.rs")), "{found:#?}");
+    // An expression in code is not a secret.
+    assert_eq!(with_value, ["harbour.py"], "{found:#?}");
+    assert!(found.iter().any(|hit| hit.to_string().contains("credentials.rs")), "{found:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -178,13 +178,13 @@ async fn an_edited_index_equals_a_fresh_one() {
     }
 }
 
-/// An embedder that does not begin with passages before it may.
-struct Held {
+/// An embedder that embeds no passages until it is opened.
+struct BlockedEmbedder {
     stub: StubEmbedder,
     open: AtomicBool,
 }
 
-impl Embedder for Held {
+impl Embedder for BlockedEmbedder {
     fn model(&self) -> &ModelIdentity {
         self.stub.model()
     }
@@ -202,42 +202,42 @@ impl Embedder for Held {
 }
 
 async fn wait_for(what: &str, mut reached: impl AsyncFnMut() -> bool) {
-    let give_up = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !reached().await {
-        assert!(Instant::now() < give_up, "waited in vain for: {what}");
+        assert!(Instant::now() < deadline, "timed out waiting for {what}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn words_are_searchable_while_vectors_are_made_and_the_answer_says_so() {
-    let held = Arc::new(Held { stub: StubEmbedder::default(), open: AtomicBool::new(false) });
-    let app = app_with_embedder(held.clone());
+async fn words_are_searchable_while_vectors_are_pending_and_a_warning_says_so() {
+    let embedder = Arc::new(BlockedEmbedder { stub: StubEmbedder::default(), open: AtomicBool::new(false) });
+    let app = app_with_embedder(embedder.clone());
     let (repository, project) = (two_files(), project("meanwhile"));
     let arguments = json!({ "repoPath": repository.root(), "project_id": project, "wait": false });
-    let begun = result(&app, "build_index", arguments.clone()).await;
-    assert_eq!(begun["attached"], false, "{begun:#}");
+    let started = result(&app, "build_index", arguments.clone()).await;
+    assert_eq!(started["attached"], false, "{started:#}");
 
-    let ask = json!({ "query": "balance_of_ledger", "project_id": project });
+    let query = json!({ "query": "balance_of_ledger", "project_id": project });
     wait_for("words to be searchable", async || {
-        let answer = call(&app, "search", ask.clone()).await;
+        let answer = call(&app, "search", query.clone()).await;
         answer["result"]["hits"][0]["file"] == "src/ledger.rs"
     })
     .await;
-    let answer = call(&app, "search", ask.clone()).await;
+    let answer = call(&app, "search", query.clone()).await;
     let warnings: Vec<&str> =
         answer["_meta"]["warnings"].as_array().unwrap().iter().map(|w| w["code"].as_str().unwrap()).collect();
     assert!(warnings.contains(&"index_running") && warnings.contains(&"vectors_pending"), "{answer:#}");
     let joined = result(&app, "build_index", arguments).await;
-    assert_eq!((&joined["attached"], &joined["jobId"]), (&json!(true), &begun["jobId"]));
+    assert_eq!((&joined["attached"], &joined["jobId"]), (&json!(true), &started["jobId"]));
 
-    held.open.store(true, Ordering::Release);
+    embedder.open.store(true, Ordering::Release);
     let status = json!({ "project_id": project });
     wait_for("the run to end", async || {
         result(&app, "index_status", status.clone()).await["jobs"][0]["state"] == "succeeded"
     })
     .await;
-    let answer = call(&app, "search", ask).await;
+    let answer = call(&app, "search", query).await;
     assert!(answer["_meta"].get("warnings").is_none(), "{answer:#}");
     assert_eq!(answer["result"]["vectors"], "exact");
 }

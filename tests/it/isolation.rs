@@ -1,19 +1,19 @@
-//! Projects never see each other, whichever tool is called; first use makes exactly one workspace.
+//! No tool returns another project's data, and the first use of a project makes exactly one workspace.
 
 mod answers;
-mod lying;
-mod planted;
+mod concurrent;
 mod privileges;
-mod together;
+mod tenants;
+mod wrong_lookups;
 
 use serde_json::json;
 
 use crate::harness::{Repository, app, app_with, call, project, result};
-use crate::working::Subject;
+use crate::valid_arguments::ToolSubject;
 use pairofcleats::tools::LIST;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_tool_shows_another_projects_data() {
+async fn no_tool_returns_another_projects_data() {
     let app = app();
     let (ours, theirs) = (project("ours"), project("theirs"));
     let our_repository = Repository::new(&[("canary.py", "def canary_of_ours():\n    return 'blue'\n")]);
@@ -30,12 +30,12 @@ async fn no_tool_shows_another_projects_data() {
         let ingested = result(&app, "triage_ingest", ingested).await;
         ingested["recordIds"][0].as_str().unwrap().clone_into(&mut finding);
     }
-    let decided =
+    let decision =
         json!({ "finding": finding, "status": "fix", "justification": "yellow", "project_id": theirs });
-    result(&app, "triage_decision", decided).await;
+    result(&app, "triage_decision", decision).await;
     let root = our_repository.root();
     let subject =
-        Subject { project: &ours, root: &root, file: "canary.py", word: "canary", finding: &finding };
+        ToolSubject { project: &ours, root: &root, file: "canary.py", word: "canary", finding: &finding };
     for tool in LIST {
         let text = call(&app, tool.name, subject.arguments(tool.name)).await.to_string();
         assert!(!text.contains("theirs"), "{} shows the other project: {text}", tool.name);
@@ -43,11 +43,11 @@ async fn no_tool_shows_another_projects_data() {
         assert!(!text.contains(&their_repository.root()), "{} shows the other project: {text}", tool.name);
     }
     let found = result(&app, "search_code", json!({ "query": "canary", "project_id": ours })).await;
-    assert_eq!(found["results"][0]["file_path"], "canary.py", "the test can see its own");
+    assert_eq!(found["results"][0]["file_path"], "canary.py", "the project sees its own data");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_first_use_storm_makes_one_workspace() {
+async fn concurrent_first_uses_make_one_workspace() {
     let (app, other) = (app(), app_with(|config| config.queue.index_running = 64));
     let project = project("storm");
     let repository = Repository::new(&[("a.py", "def storm():\n    return 1\n")]);

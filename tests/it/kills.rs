@@ -1,5 +1,5 @@
-//! A process that dies at any named place leaves nothing that the same command does not put right: the same rows as one that
-//! was never interrupted, nothing embedded twice, no job left.
+//! A process that dies at any failpoint leaves nothing that the same command does not repair: afterwards the rows equal those of
+//! an uninterrupted process, nothing was embedded twice, and no job is left.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, PgConnection, Row};
 
 use crate::harness::{PROGRAM, Repository, home, project};
-use crate::upkeep::{number, raw, run, schema};
+use crate::upkeep::{execute_sql, query_number, raw, schema};
 
-/// Runs the program, to die at a place if one is named.
-fn program(arguments: &[&str], failpoint: Option<&str>) -> Output {
+/// Runs the program, which dies at the failpoint, if one is named.
+fn run_program(arguments: &[&str], failpoint: Option<&str>) -> Output {
     let mut command = Command::new(PROGRAM);
     command.args(arguments).arg("--json").env("PAIROFCLEATS_HOME", home()).stdin(Stdio::null());
     if let Some(failpoint) = failpoint {
@@ -22,30 +22,31 @@ fn program(arguments: &[&str], failpoint: Option<&str>) -> Output {
 }
 
 pub(crate) fn succeed(arguments: &[&str]) -> Value {
-    let output = program(arguments, None);
+    let output = run_program(arguments, None);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{arguments:?}: {text} {}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_str(&text).unwrap()
 }
 
-/// Dies at a place, which it must have come to.
+/// Runs the program, which must die at the failpoint.
 fn die(arguments: &[&str], failpoint: &str) {
     use std::os::unix::process::ExitStatusExt;
-    let output = program(arguments, Some(failpoint));
+    let output = run_program(arguments, Some(failpoint));
     assert!(
         output.status.signal().is_some(),
-        "{arguments:?} never came to {failpoint}: {} {}",
+        "{arguments:?} did not die at {failpoint}: {} {}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
 }
 
-/// What is stored of a project, table by table, without what differs from run to run: ids, which are places here, and times.
+/// The stored rows of a project, by table, without what differs between runs: ids, which are replaced by paths and positions, and
+/// times.
 pub(crate) async fn digest(project: &str) -> Vec<(String, String)> {
     digest_over(&mut raw().await, project).await
 }
 
-/// The same over a connection of the caller's.
+/// The same over a given connection.
 pub(crate) async fn digest_over(connection: &mut PgConnection, project: &str) -> Vec<(String, String)> {
     let schema = schema(project);
     let tables = format!("SELECT tablename::text FROM pg_tables WHERE schemaname = '{schema}' ORDER BY 1");
@@ -58,19 +59,19 @@ pub(crate) async fn digest_over(connection: &mut PgConnection, project: &str) ->
         );
         let columns = sqlx::query(AssertSqlSafe(columns)).fetch_all(&mut *connection).await.unwrap();
         let has = |name: &str| columns.iter().any(|row| row.get::<String, _>(0) == name);
-        let of_chunk = "(SELECT f.path || '#' || c.ordinal FROM {s}.chunks c JOIN {s}.files f ON f.id = c.file_id WHERE c.id = t.chunk_id)";
-        let of_file = "(SELECT f.path FROM {s}.files f WHERE f.id = t.file_id)";
-        let place = match (has("chunk_id"), has("file_id")) {
-            (true, _) => of_chunk.replace("{s}", &schema),
-            (false, true) => of_file.replace("{s}", &schema),
+        let chunk_position = "(SELECT f.path || '#' || c.ordinal FROM {s}.chunks c JOIN {s}.files f ON f.id = c.file_id WHERE c.id = t.chunk_id)";
+        let file_path = "(SELECT f.path FROM {s}.files f WHERE f.id = t.file_id)";
+        let location = match (has("chunk_id"), has("file_id")) {
+            (true, _) => chunk_position.replace("{s}", &schema),
+            (false, true) => file_path.replace("{s}", &schema),
             _ => "''".to_owned(),
         };
-        // Names and vectors are told apart by what they are; other ids are drawn.
+        // Ids of names and records derive from their content; other ids come from sequences.
         let id = if matches!(table.as_str(), "names" | "triage_records") { "''" } else { "'id'" };
         let volatile = "ARRAY['chunk_id','file_id','repository_id','modified_ns','facts_tried_ms','next_id','fence','generation',\
             'updated_at','indexed_at','report','root','embedded_to','changed_since_statistics','created_ms','updated_ms','record']";
         let text = format!(
-            "SELECT coalesce(string_agg(line, E'\\n' ORDER BY line), '') FROM (SELECT {place} || ' ' || \
+            "SELECT coalesce(string_agg(line, E'\\n' ORDER BY line), '') FROM (SELECT {location} || ' ' || \
              (to_jsonb(t) - {volatile} - {id})::text AS line FROM {schema}.{table} t) lines"
         );
         let row = sqlx::query(AssertSqlSafe(text)).fetch_one(&mut *connection).await.unwrap();
@@ -79,36 +80,36 @@ pub(crate) async fn digest_over(connection: &mut PgConnection, project: &str) ->
     all
 }
 
-/// Equal but for what the name of the project changes.
-pub(crate) async fn assert_alike(what: &str, interrupted: &str, whole: &str) {
-    assert_equal(what, &digest(interrupted).await, &digest(whole).await);
-    assert_no_job(what, interrupted).await;
+/// Checks that two projects have the same rows and that the interrupted one has no job left.
+pub(crate) async fn assert_same_rows(label: &str, interrupted: &str, uninterrupted: &str) {
+    assert_equal(label, &digest(interrupted).await, &digest(uninterrupted).await);
+    assert_no_job(label, interrupted).await;
 }
 
-/// Two digests, table by table.
-pub(crate) fn assert_equal(what: &str, one: &[(String, String)], other: &[(String, String)]) {
+/// Compares two digests, table by table.
+pub(crate) fn assert_equal(label: &str, one: &[(String, String)], other: &[(String, String)]) {
     for ((table, one), (_, other)) in one.iter().zip(other) {
         let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
         let (one, other) = (lines(one), lines(other));
         let differing: Vec<_> = one.iter().zip(&other).filter(|(one, other)| one != other).take(2).collect();
         assert!(
             one == other,
-            "{what}: {table} differs ({} rows, {} rows): {differing:#?}",
+            "{label}: {table} differs ({} rows, {} rows): {differing:#?}",
             one.len(),
             other.len()
         );
     }
-    assert_eq!(one.len(), other.len(), "{what}");
+    assert_eq!(one.len(), other.len(), "{label}");
 }
 
-async fn assert_no_job(what: &str, interrupted: &str) {
+async fn assert_no_job(label: &str, interrupted: &str) {
     let live = format!(
         "SELECT count(*) FROM pairofcleats.jobs WHERE project_id = '{interrupted}' AND state IN ('queued', 'running')"
     );
-    assert_eq!(number(&live).await, 0, "{what}: a job is left");
+    assert_eq!(query_number(&live).await, 0, "{label}: a job is left");
 }
 
-/// Flows between files, comments, history and several batches, so that every part of a run has something to lose.
+/// A repository with data flow between files, comments, history and several batches, so that every part of a run writes rows.
 fn repository() -> Repository {
     let repository = Repository::new(&[
         (
@@ -132,24 +133,24 @@ fn repository() -> Repository {
     repository
 }
 
-fn git(at: &Path, arguments: &[&str]) {
+fn git(folder: &Path, arguments: &[&str]) {
     let status = Command::new("git")
         .args(["-c", "user.name=Ada", "-c", "user.email=ada@example.com"])
         .args(arguments)
         .env("GIT_AUTHOR_DATE", "2026-01-02T03:04:05Z")
         .env("GIT_COMMITTER_DATE", "2026-01-02T03:04:05Z")
-        .current_dir(at)
+        .current_dir(folder)
         .status()
         .unwrap();
     assert!(status.success(), "{arguments:?}");
 }
 
-fn commit(at: &Path, message: &str) {
-    git(at, &["add", "-A"]);
-    git(at, &["commit", "-q", "-m", message]);
+fn commit(folder: &Path, message: &str) {
+    git(folder, &["add", "-A"]);
+    git(folder, &["commit", "-q", "-m", message]);
 }
 
-/// What changes a repository that is indexed already: a file comes, one goes, one is another.
+/// Changes an indexed repository: adds, removes and changes a file.
 fn edit(repository: &Repository) {
     repository.write("new.py", "def fresh(coin):\n    return coin\n");
     repository.remove("m0.py");
@@ -160,13 +161,13 @@ fn edit(repository: &Repository) {
     commit(repository.path(), "edit");
 }
 
-fn places(of: &str) -> Vec<&'static str> {
-    let found: Vec<&str> = failpoints::ALL.iter().copied().filter(|name| name.starts_with(of)).collect();
-    assert!(!found.is_empty(), "{of}");
+fn failpoints_of(prefix: &str) -> Vec<&'static str> {
+    let found: Vec<&str> = failpoints::ALL.iter().copied().filter(|name| name.starts_with(prefix)).collect();
+    assert!(!found.is_empty(), "{prefix}");
     found
 }
 
-/// Indexes with two files a batch, so that a run has several.
+/// Indexes with two files per batch, so that a run has several batches.
 fn index(root: &str, id: &str, failpoint: Option<&str>) {
     let arguments = ["index", root, "--project", id, "--set", "indexing.batch_files=2"];
     match failpoint {
@@ -175,126 +176,131 @@ fn index(root: &str, id: &str, failpoint: Option<&str>) {
     }
 }
 
-/// A first run and a later one, each dying once at each place.
-async fn index_runs(places: Vec<String>) {
+/// Runs a first and a later index run that die once at each failpoint, each followed by a complete run.
+async fn index_runs(failpoints: Vec<String>) {
     let repository = repository();
     let root = repository.root();
-    let whole = project("whole");
-    index(&root, &whole, None);
-    let mut victims = Vec::new();
-    for place in &places {
+    let uninterrupted = project("uninterrupted");
+    index(&root, &uninterrupted, None);
+    let mut interrupted_projects = Vec::new();
+    for failpoint in &failpoints {
         let id = project("killed");
-        // Nothing is there to be removed in a first run; what is made once is made in that one.
-        if place != "index.removed" {
-            index(&root, &id, Some(place));
-            let vectors = if number(&there(&id)).await > 0 { vectors(&id).await } else { 0 };
+        // A first run removes nothing, and provisions the project, which later runs do not.
+        if failpoint != "index.removed" {
+            index(&root, &id, Some(failpoint));
+            let vectors_before =
+                if query_number(&vectors_table_query(&id)).await > 0 { vector_count(&id).await } else { 0 };
             let report = succeed(&["index", &root, "--project", &id, "--set", "indexing.batch_files=2"]);
             let embedded = report["result"]["report"]["vectorsEmbedded"].as_i64().unwrap();
-            assert_eq!(vectors + embedded, self::vectors(&id).await, "{place}: embedded twice: {report:#}");
+            assert_eq!(
+                vectors_before + embedded,
+                vector_count(&id).await,
+                "{failpoint}: embedded twice: {report:#}"
+            );
         } else {
             index(&root, &id, None);
         }
-        assert_alike(place, &id, &whole).await;
-        victims.push((place, id));
+        assert_same_rows(failpoint, &id, &uninterrupted).await;
+        interrupted_projects.push((failpoint, id));
     }
     edit(&repository);
-    index(&root, &whole, None);
-    for (place, id) in &victims {
-        if !place.starts_with("provision") {
-            index(&root, id, Some(place));
+    index(&root, &uninterrupted, None);
+    for (failpoint, id) in &interrupted_projects {
+        if !failpoint.starts_with("provision") {
+            index(&root, id, Some(failpoint));
         }
         index(&root, id, None);
-        assert_alike(&format!("{place}, the second run"), id, &whole).await;
+        assert_same_rows(&format!("{failpoint}, the second run"), id, &uninterrupted).await;
     }
-    for (_, id) in victims.iter().chain([&(&String::new(), whole)]) {
+    for (_, id) in interrupted_projects.iter().chain([&(&String::new(), uninterrupted)]) {
         succeed(&["projects", "delete", id, "--yes"]);
     }
 }
 
-fn there(id: &str) -> String {
+fn vectors_table_query(id: &str) -> String {
     format!("SELECT count(*) FROM pg_tables WHERE schemaname = '{}' AND tablename = 'vectors'", schema(id))
 }
 
-async fn vectors(id: &str) -> i64 {
-    number(&format!("SELECT count(*) FROM {}.vectors", schema(id))).await
+async fn vector_count(id: &str) -> i64 {
+    query_number(&format!("SELECT count(*) FROM {}.vectors", schema(id))).await
 }
 
-/// The places in turn, so that several tests share them.
-fn share(of: &str, part: usize, parts: usize) -> Vec<String> {
-    places(of)
+/// Every n-th failpoint of a prefix, so that several tests share them.
+fn every_nth(prefix: &str, part: usize, parts: usize) -> Vec<String> {
+    failpoints_of(prefix)
         .into_iter()
         .enumerate()
-        .filter(|(at, _)| at % parts == part)
+        .filter(|(index, _)| index % parts == part)
         .map(|(_, name)| name.to_owned())
         .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_provisioning_that_dies_is_made_whole() {
-    index_runs(share("provision.", 0, 1)).await;
+async fn an_interrupted_provisioning_is_completed() {
+    index_runs(every_nth("provision.", 0, 1)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_run_that_dies_is_made_whole_first_part() {
-    index_runs(share("index.", 0, 2)).await;
+async fn an_interrupted_index_run_is_completed_first_half() {
+    index_runs(every_nth("index.", 0, 2)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_run_that_dies_is_made_whole_second_part() {
-    index_runs(share("index.", 1, 2)).await;
+async fn an_interrupted_index_run_is_completed_second_half() {
+    index_runs(every_nth("index.", 1, 2)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn records_that_were_being_stored_are_stored_once() {
+async fn records_of_an_interrupted_ingest_are_stored_once() {
     let repository = repository();
     let report = json!([{ "stableKey": "g-1", "vulnId": "CVE-2024-0001", "severity": "high", "title": "coins in the shop" }]);
-    let whole = project("whole");
+    let uninterrupted = project("uninterrupted");
     let ingest = |id: &str| json!({ "source": "manual", "payload": report, "project_id": id }).to_string();
-    index(&repository.root(), &whole, None);
-    succeed(&["call", "triage_ingest", "--args", &ingest(&whole)]);
-    for place in places("triage.") {
+    index(&repository.root(), &uninterrupted, None);
+    succeed(&["call", "triage_ingest", "--args", &ingest(&uninterrupted)]);
+    for failpoint in failpoints_of("triage.").into_iter().chain(failpoints_of("records.")) {
         let id = project("killed");
         index(&repository.root(), &id, None);
-        die(&["call", "triage_ingest", "--args", &ingest(&id)], place);
+        die(&["call", "triage_ingest", "--args", &ingest(&id)], failpoint);
         succeed(&["call", "triage_ingest", "--args", &ingest(&id)]);
-        // Records say when they came, so that no two are alike: what can be compared is how many there are of everything.
-        let counted = async |id: &str| -> Vec<(String, usize)> {
+        // Records contain their time and never are equal, so that only the number of rows is compared.
+        let row_counts = async |id: &str| -> Vec<(String, usize)> {
             digest(id).await.into_iter().map(|(table, text)| (table, text.lines().count())).collect()
         };
-        assert_eq!(counted(&id).await, counted(&whole).await, "{place}");
-        assert_no_job(place, &id).await;
+        assert_eq!(row_counts(&id).await, row_counts(&uninterrupted).await, "{failpoint}");
+        assert_no_job(failpoint, &id).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_removal_that_dies_is_completed_by_the_same_call() {
+async fn an_interrupted_cleaning_is_completed_by_the_same_call() {
     let (repository, other) =
         (repository(), Repository::new(&[("vault.py", "def vault():\n    return 7\n")]));
-    let whole = project("whole");
-    index(&other.root(), &whole, None);
-    index(&repository.root(), &whole, None);
+    let uninterrupted = project("uninterrupted");
+    index(&other.root(), &uninterrupted, None);
+    index(&repository.root(), &uninterrupted, None);
     let clean = |id: &str| json!({ "repoPath": other.root(), "project_id": id }).to_string();
-    succeed(&["call", "clean_artifacts", "--args", &clean(&whole)]);
-    for place in places("clean.") {
+    succeed(&["call", "clean_artifacts", "--args", &clean(&uninterrupted)]);
+    for failpoint in failpoints_of("clean.") {
         let id = project("killed");
         index(&other.root(), &id, None);
         index(&repository.root(), &id, None);
-        die(&["call", "clean_artifacts", "--args", &clean(&id)], place);
-        // The dead process holds the project until its lease is over; who asks meanwhile is told to ask again.
-        let again = || program(&["call", "clean_artifacts", "--args", &clean(&id)], None);
+        die(&["call", "clean_artifacts", "--args", &clean(&id)], failpoint);
+        // The dead process holds the project until its lease expires; until then the call fails.
+        let again = || run_program(&["call", "clean_artifacts", "--args", &clean(&id)], None);
         assert!(
             (0..60).any(|_| again().status.success()),
-            "{place}: {}",
+            "{failpoint}: {}",
             String::from_utf8_lossy(&again().stdout)
         );
         index(&repository.root(), &id, None);
         succeed(&["call", "cache_gc", "--args", &json!({ "project_id": id }).to_string()]);
-        assert_alike(place, &id, &whole).await;
+        assert_same_rows(failpoint, &id, &uninterrupted).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn files_that_were_being_written_are_whole_or_not_there() {
+async fn interrupted_file_writes_leave_a_complete_file_or_none() {
     let repository = repository();
     let (id, folder) = (project("written"), tempfile::tempdir().unwrap());
     index(&repository.root(), &id, None);
@@ -302,13 +308,13 @@ async fn files_that_were_being_written_are_whole_or_not_there() {
     die(&["projects", "export", &id, &file], "export.written");
     assert!(!Path::new(&file).exists());
     succeed(&["projects", "export", &id, &file]);
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "something is left beside it");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "a temporary file is left");
 
     let build = json!({ "project_id": id }).to_string();
     die(&["call", "build_sqlite_index", "--args", &build], "sqlite.written");
     succeed(&["call", "build_sqlite_index", "--args", &build]);
 
-    for place in places("import.") {
+    for failpoint in failpoints_of("import.") {
         let copy = project("killed");
         let root = format!(
             "{}={}",
@@ -316,62 +322,65 @@ async fn files_that_were_being_written_are_whole_or_not_there() {
             repository.root()
         );
         let import = ["projects", "import", &file, "--project", &copy, "--root", &root];
-        die(&import, place);
-        // The server may need a moment to see that the other process is gone.
+        die(&import, failpoint);
+        // Postgres may need a moment to notice that the other process is gone.
         let mut tries = 0;
-        while number(&there(&copy)).await == 0 && !program(&import, None).status.success() {
+        while query_number(&vectors_table_query(&copy)).await == 0
+            && !run_program(&import, None).status.success()
+        {
             tries += 1;
-            assert!(tries < 50, "{place}");
+            assert!(tries < 50, "{failpoint}");
         }
         index(&repository.root(), &copy, None);
-        assert_alike(place, &copy, &id).await;
+        assert_same_rows(failpoint, &copy, &id).await;
         succeed(&["projects", "delete", &copy, "--yes"]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_that_dies_is_completed_by_the_same_command() {
+async fn an_interrupted_project_deletion_is_completed_by_the_same_command() {
     let repository = repository();
-    for place in places("delete.") {
+    for failpoint in failpoints_of("delete.") {
         let id = project("killed");
         index(&repository.root(), &id, None);
-        die(&["projects", "delete", &id, "--yes"], place);
-        let hidden = program(&["search", "coins", "--project", &id], None);
-        assert!(String::from_utf8_lossy(&hidden.stdout).contains("NO_INDEX"), "{place}");
+        die(&["projects", "delete", &id, "--yes"], failpoint);
+        let hidden = run_program(&["search", "coins", "--project", &id], None);
+        assert!(String::from_utf8_lossy(&hidden.stdout).contains("NO_INDEX"), "{failpoint}");
         // After its last step there is nothing left to complete.
-        let again = program(&["projects", "delete", &id, "--yes"], None);
+        let again = run_program(&["projects", "delete", &id, "--yes"], None);
         let done = again.status.success() || String::from_utf8_lossy(&again.stdout).contains("NO_INDEX");
-        assert!(done, "{place}: {}", String::from_utf8_lossy(&again.stdout));
-        let left = format!(
+        assert!(done, "{failpoint}: {}", String::from_utf8_lossy(&again.stdout));
+        let leftovers = format!(
             "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = '{}') + (SELECT count(*) FROM pairofcleats.projects WHERE id = '{id}') \
              + (SELECT count(*) FROM pairofcleats.jobs WHERE project_id = '{id}')",
             schema(&id)
         );
-        assert_eq!(number(&left).await, 0, "{place}");
+        assert_eq!(query_number(&leftovers).await, 0, "{failpoint}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_change_of_the_model_that_dies_has_happened_or_not() {
+async fn an_interrupted_model_change_is_completed_by_the_same_command() {
     let repository = repository();
-    let whole = project("whole");
-    index(&repository.root(), &whole, None);
-    for place in places("model.") {
+    let uninterrupted = project("uninterrupted");
+    index(&repository.root(), &uninterrupted, None);
+    for failpoint in failpoints_of("model.") {
         let id = project("killed");
         index(&repository.root(), &id, None);
-        // As if another model had made its vectors: only then is there something to change.
-        run(&format!(
+        // Pretends that another model made the vectors, so that there is something to change.
+        execute_sql(&format!(
             "UPDATE pairofcleats.projects SET model_hash = '\\x{}' WHERE id = '{id}'",
             "00".repeat(32)
         ))
         .await;
         let model =
-            number_text(&format!("SELECT model_id FROM pairofcleats.projects WHERE id = '{whole}'")).await;
+            number_text(&format!("SELECT model_id FROM pairofcleats.projects WHERE id = '{uninterrupted}'"))
+                .await;
         let change = ["projects", "model", &id, &model, "--yes"];
-        die(&change, place);
+        die(&change, failpoint);
         succeed(&change);
         index(&repository.root(), &id, None);
-        assert_alike(place, &id, &whole).await;
+        assert_same_rows(failpoint, &id, &uninterrupted).await;
     }
 }
 
@@ -380,9 +389,19 @@ async fn number_text(text: &str) -> String {
 }
 
 #[test]
-fn every_place_is_died_at() {
-    let families =
-        ["provision.", "index.", "triage.", "clean.", "export.", "sqlite.", "import.", "delete.", "model."];
+fn every_failpoint_belongs_to_a_test() {
+    let families = [
+        "provision.",
+        "index.",
+        "triage.",
+        "records.",
+        "clean.",
+        "export.",
+        "sqlite.",
+        "import.",
+        "delete.",
+        "model.",
+    ];
     for name in failpoints::ALL {
         assert!(families.iter().any(|family| name.starts_with(family)), "{name} belongs to no test");
     }

@@ -1,4 +1,4 @@
-//! What outbound calls meet in tests: HTTP servers on loopback that answer as they are told, and a clock to wind.
+//! For tests of outbound calls: HTTP servers on loopback with configured replies, and a clock that is advanced by hand.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -16,71 +16,71 @@ pub(crate) enum Reply {
     Json(Value),
     /// Answers with this status and body.
     Plain(u16, String),
-    /// Answers 302 to there.
+    /// Answers 302 with this location.
     Redirect(String),
     /// Sends a body that never ends, as fast as it is read.
     Endless,
-    /// Sends a byte now and then, so that the connection is never silent.
+    /// Sends a byte every 20 ms, so that the connection is never idle.
     Drip,
-    /// Takes the request and says nothing.
+    /// Reads the request and never answers.
     Silence,
 }
 
-/// A server on a port of its own; it ends with the value.
-pub(crate) struct Web {
+/// A server on a free port; it stops when dropped.
+pub(crate) struct FakeServer {
     /// `http://127.0.0.1:PORT`
     pub(crate) url: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    requested: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
 
-impl Web {
-    /// A server whose `answer` is asked for each path.
-    pub(crate) async fn start(answer: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
+impl FakeServer {
+    /// Starts a server that replies to each path with `reply_to`.
+    pub(crate) async fn start(reply_to: impl Fn(&str) -> Reply + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let (seen, answer) = (Arc::clone(&asked), Arc::new(answer));
+        let requested = Arc::new(Mutex::new(Vec::new()));
+        let (recorded, reply_to) = (Arc::clone(&requested), Arc::new(reply_to));
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                let (recorded, reply_to) = (Arc::clone(&recorded), Arc::clone(&reply_to));
                 tokio::spawn(async move {
-                    // The other side may leave in the middle; that is what some tests are about.
-                    let _ = serve(stream, &seen, &*answer).await;
+                    // Some tests disconnect during the reply.
+                    let _ = serve(stream, &recorded, &*reply_to).await;
                 });
             }
         });
-        Self { url, asked, task }
+        Self { url, requested, task }
     }
 
-    /// A server that always answers this.
-    pub(crate) async fn saying(value: Value) -> Self {
+    /// Starts a server that always replies with this JSON.
+    pub(crate) async fn replying_with(value: Value) -> Self {
         Self::start(move |_| Reply::Json(value.clone())).await
     }
 
-    /// The paths that were asked for, in order.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap().clone()
+    /// The requested paths, in order.
+    pub(crate) fn requested_paths(&self) -> Vec<String> {
+        self.requested.lock().unwrap().clone()
     }
 }
 
-impl Drop for Web {
+impl Drop for FakeServer {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-/// An address that nobody listens on.
-pub(crate) async fn nobody() -> String {
+/// A URL on which nothing listens.
+pub(crate) async fn refusing_url() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
 async fn serve(
     mut stream: TcpStream,
-    seen: &Mutex<Vec<String>>,
-    answer: &(dyn Fn(&str) -> Reply + Send + Sync),
+    requested: &Mutex<Vec<String>>,
+    reply_to: &(dyn Fn(&str) -> Reply + Send + Sync),
 ) -> std::io::Result<()> {
     let mut request = Vec::new();
     while !request.ends_with(b"\r\n\r\n") {
@@ -88,31 +88,33 @@ async fn serve(
     }
     let request = String::from_utf8(request).unwrap();
     let path = request.split(' ').nth(1).unwrap().to_owned();
-    seen.lock().unwrap().push(path.clone());
-    let whole = |status: u16, headers: &str, body: &str| {
+    requested.lock().unwrap().push(path.clone());
+    let complete_response = |status: u16, headers: &str, body: &str| {
         let length = body.len();
         format!(
-            "HTTP/1.1 {status} Told\r\ncontent-length: {length}\r\n{headers}connection: close\r\n\r\n{body}"
+            "HTTP/1.1 {status} Reply\r\ncontent-length: {length}\r\n{headers}connection: close\r\n\r\n{body}"
         )
     };
-    const OPEN: &[u8] = b"HTTP/1.1 200 Told\r\nconnection: close\r\n\r\n";
-    match answer(&path) {
+    const HEAD_WITHOUT_LENGTH: &[u8] = b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n";
+    match reply_to(&path) {
         Reply::Json(value) => {
             let headers = "content-type: application/json\r\n";
-            stream.write_all(whole(200, headers, &value.to_string()).as_bytes()).await
+            stream.write_all(complete_response(200, headers, &value.to_string()).as_bytes()).await
         }
-        Reply::Plain(status, body) => stream.write_all(whole(status, "", &body).as_bytes()).await,
-        Reply::Redirect(to) => {
-            stream.write_all(whole(302, &format!("location: {to}\r\n"), "").as_bytes()).await
+        Reply::Plain(status, body) => stream.write_all(complete_response(status, "", &body).as_bytes()).await,
+        Reply::Redirect(location) => {
+            stream
+                .write_all(complete_response(302, &format!("location: {location}\r\n"), "").as_bytes())
+                .await
         }
         Reply::Endless => {
-            stream.write_all(OPEN).await?;
+            stream.write_all(HEAD_WITHOUT_LENGTH).await?;
             loop {
                 stream.write_all(&[b' '; 8192]).await?;
             }
         }
         Reply::Drip => {
-            stream.write_all(OPEN).await?;
+            stream.write_all(HEAD_WITHOUT_LENGTH).await?;
             loop {
                 stream.write_all(b" ").await?;
                 tokio::time::sleep(Duration::from_millis(20)).await;
@@ -122,24 +124,24 @@ async fn serve(
     }
 }
 
-/// The machine's clock, and a hand to move its instants ahead.
-pub(crate) struct Hand {
+/// A clock whose time of day is real and whose instants only advance by hand.
+pub(crate) struct ManualClock {
     started: Instant,
     ahead_ms: AtomicU64,
 }
 
-impl Hand {
+impl ManualClock {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { started: Instant::now(), ahead_ms: AtomicU64::new(0) })
     }
 
-    /// Moves it ahead; it shows no time but what it is moved by.
+    /// Advances the instants; they do not advance otherwise.
     pub(crate) fn advance_ms(&self, ms: u64) {
         self.ahead_ms.fetch_add(ms, Ordering::SeqCst);
     }
 }
 
-impl Clock for Hand {
+impl Clock for ManualClock {
     fn now(&self) -> jiff::Timestamp {
         SystemClock.now()
     }

@@ -1,4 +1,4 @@
-//! One integration binary over the real thing: embedded Postgres, the application, real processes and sockets.
+//! The integration tests, in one binary: embedded Postgres, the application, real processes and sockets.
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod contracts;
@@ -37,18 +37,18 @@ mod portable;
 mod processes;
 mod quickstart;
 mod ranking;
-mod reading_anew;
+mod reindexing;
 mod resources;
 mod scale;
+mod search_scope;
 mod searching;
 mod serving;
-mod standing;
+mod session_file_trust;
 mod status;
 mod storage;
 mod supply_chain;
 mod surfaces;
 mod triage;
-mod trusting;
 mod upkeep;
+mod valid_arguments;
 mod workflow;
-mod working;

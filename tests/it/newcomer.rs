@@ -1,4 +1,4 @@
-//! What somebody meets who is new here: mistakes say what is wrong and what to do, pipes get plain text, explanations explain.
+//! The first contact with the program: mistakes are answered with what is wrong and what to do, and pipes get plain text.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
@@ -6,9 +6,9 @@ use std::process::{Command, Output, Stdio};
 use serde_json::{Value, json};
 
 use crate::harness::{PROGRAM, Repository, app, home, http, project, result};
-use crate::serving::answer;
+use crate::serving::send_json;
 
-/// A run of the program as in a shell that pipes its output: exit code, stdout, stderr.
+/// Runs the program with its output piped, and with further environment variables: exit code, stdout, stderr.
 fn run_with(home: &Path, env: &[(&str, &str)], args: &[&str]) -> (i32, String, String) {
     let mut command = Command::new(PROGRAM);
     command.args(args).env("PAIROFCLEATS_HOME", home).env_remove("DATABASE_URL").env_remove("NO_COLOR");
@@ -23,36 +23,41 @@ fn run(home: &Path, args: &[&str]) -> (i32, String, String) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_installed_says_where_it_was_looked_for_but_not_to_strangers() {
+async fn missing_assets_are_reported_with_their_path_to_local_callers_only() {
     let empty = tempfile::tempdir().unwrap();
-    let shown = empty.path().to_string_lossy().into_owned();
+    let folder_path = empty.path().to_string_lossy().into_owned();
     for args in
         [&["search", "x"][..], &["index", "."], &["call", "search", "{\"query\":\"x\"}"], &["projects"]]
     {
         let (code, stdout, stderr) = run(empty.path(), args);
-        let said = format!("{stdout}{stderr}");
-        assert_eq!(code, 1, "{args:?}: {said}");
-        assert!(said.contains("is not installed"), "{args:?}: {said}");
-        assert!(said.contains(&format!("{shown}/runtime/")), "{args:?} says where it looked: {said}");
-        assert!(said.contains("pairofcleats bootstrap"), "{args:?} says what mends it: {said}");
+        let output = format!("{stdout}{stderr}");
+        assert_eq!(code, 1, "{args:?}: {output}");
+        assert!(output.contains("is not installed"), "{args:?}: {output}");
+        assert!(
+            output.contains(&format!("{folder_path}/runtime/")),
+            "{args:?} must say where it looked: {output}"
+        );
+        assert!(output.contains("pairofcleats bootstrap"), "{args:?} must say how to install it: {output}");
     }
     let app = crate::harness::app_in(empty.path(), |config| config.server.port = 0);
-    let served = crate::serving::Served::over(app, pairofcleats::tools::Toolbox::standard()).await;
+    let served = crate::serving::TestServer::over(app, pairofcleats::tools::Toolbox::standard()).await;
     for (tool, arguments) in [("search", json!({ "query": "x" })), ("check_status", json!({}))] {
-        let (_, body) = answer(http().post(served.at(&format!("/tools/{tool}"))).json(&arguments)).await;
-        let said = body.to_string();
-        assert!(said.contains("is not installed") && said.contains("pairofcleats bootstrap"), "{said}");
-        assert!(!said.contains(&shown), "{said}");
+        let (_, body) =
+            send_json(http().post(served.url_of(&format!("/tools/{tool}"))).json(&arguments)).await;
+        let output = body.to_string();
+        assert!(output.contains("is not installed") && output.contains("pairofcleats bootstrap"), "{output}");
+        assert!(!output.contains(&folder_path), "{output}");
     }
     served.stop().await;
 }
 
-/// A server of the same data directory that has the port already is no obstacle, and a stranger is told before any work is done.
+/// Quickstart uses a server of the same data directory that has the port already. If another program has it, quickstart fails
+/// before it does any work.
 #[tokio::test(flavor = "multi_thread")]
-async fn quickstart_recognises_its_own_server_and_tells_a_stranger_at_once() {
+async fn quickstart_uses_its_own_server_and_refuses_the_port_of_another_program() {
     let (repository, project) = (Repository::new(&[("a.py", "def a():\n    pass\n")]), project("taken"));
-    let stranger = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = stranger.local_addr().unwrap().port().to_string();
+    let other_program = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = other_program.local_addr().unwrap().port().to_string();
     let quickstart = |port: &str| {
         let root = repository.root();
         run(home(), &["quickstart", &root, "--project", &project, "--port", port])
@@ -60,10 +65,10 @@ async fn quickstart_recognises_its_own_server_and_tells_a_stranger_at_once() {
     let (code, stdout, stderr) = quickstart(&port);
     assert_eq!(code, 1, "{stdout}{stderr}");
     assert!(stderr.contains("in use") || stdout.contains("in use"), "{stdout}{stderr}");
-    assert!(!stdout.contains("searchable"), "no work before it: {stdout}{stderr}");
+    assert!(!stdout.contains("searchable"), "it must fail before it indexes: {stdout}{stderr}");
     let (code, stdout, _) = run(home(), &["doctor", "--set", &format!("server.port={port}")]);
     assert!(stdout.contains("is in use"), "{code} {stdout}");
-    drop(stranger);
+    drop(other_program);
 
     let mut server = Command::new(PROGRAM);
     server.args(["serve", "--port", &port, "--json"]).env("PAIROFCLEATS_HOME", home());
@@ -84,71 +89,77 @@ async fn quickstart_recognises_its_own_server_and_tells_a_stranger_at_once() {
     server.wait().unwrap();
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert!(stdout.contains(&format!("Already serving at http://127.0.0.1:{port}")), "{stdout}{stderr}");
-    assert!(checked.contains("✓ server address") && checked.contains("of this data directory"), "{checked}");
-    assert!(!checked.contains("Stop what listens there"), "{checked} {other}");
+    assert!(checked.contains("✓ server address") && checked.contains("for this data directory"), "{checked}");
+    assert!(!checked.contains("Stop the program that uses it"), "{checked} {other}");
 }
 
-/// Mistakes in settings name the key, where it stands and what was meant; nothing of how they are read.
+/// A mistake in the settings is reported with the key, its file and the nearest key, but without internals of the loader.
 #[test]
-fn a_misspelt_setting_is_told_with_its_file_and_the_nearest_one() {
+fn a_misspelt_setting_is_reported_with_its_file_and_the_nearest_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.toml");
-    let shown = file.to_string_lossy().into_owned();
+    let folder_path = file.to_string_lossy().into_owned();
     std::fs::write(&file, "[search]\ntop_defalt = 3\n").unwrap();
-    let (code, _, said) = run(folder.path(), &["tools"]);
-    assert_eq!(code, 2, "{said}");
+    let (code, _, output) = run(folder.path(), &["tools"]);
+    assert_eq!(code, 2, "{output}");
     assert!(
-        said.contains(&format!(
-            "unknown setting `search.top_defalt` in {shown}; did you mean `search.top_default`?"
+        output.contains(&format!(
+            "unknown setting `search.top_defalt` in {folder_path}; did you mean `search.top_default`?"
         )),
-        "{said}"
+        "{output}"
     );
     std::fs::write(&file, "").unwrap();
-    let (_, _, said) = run(folder.path(), &["tools", "--set", "search.top_default=\"many\""]);
-    assert!(said.contains("`search.top_default`: invalid type") && said.contains("--set"), "{said}");
-    assert!(!said.contains("load.rs") && !said.contains("figment"), "{said}");
+    let (_, _, output) = run(folder.path(), &["tools", "--set", "search.top_default=\"many\""]);
+    assert!(output.contains("`search.top_default`: invalid type") && output.contains("--set"), "{output}");
+    assert!(!output.contains("load.rs") && !output.contains("figment"), "{output}");
 }
 
-/// What was taken otherwise than it was said, or in part, is said.
+/// Arguments that are corrected, items that are rejected and projects that do not exist are reported.
 #[tokio::test(flavor = "multi_thread")]
-async fn nothing_is_passed_over_in_silence() {
+async fn corrected_arguments_and_rejected_items_are_reported() {
     let (app, project) = (app(), project("silence"));
     let repository = Repository::new(&[("a.py", "def first():\n    pass\n")]);
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
-    let ask = json!({ "query": "first", "top": 0, "project_id": project });
-    let answer = crate::harness::call(&app, "search", ask).await;
+    let arguments = json!({ "query": "first", "top": 0, "project_id": project });
+    let answer = crate::harness::call(&app, "search", arguments).await;
     assert_eq!(answer["_meta"]["warnings"][0]["code"], "top_raised", "{answer:#}");
 
     let name = repository.path().file_name().unwrap().to_str().unwrap();
     let again = result(&app, "build_index", json!({ "repoPath": name, "project_id": project })).await;
-    assert_eq!(again["report"]["filesUnchanged"], 1, "a name is as good as a path: {again:#}");
+    assert_eq!(
+        again["report"]["filesUnchanged"], 1,
+        "a repository may be named instead of its path: {again:#}"
+    );
 
     let items = repository.path().join("items.jsonl");
     std::fs::write(&items, "{\"findingId\":\"F-1\",\"title\":\"one\"}\n5\n[]\n").unwrap();
     let arguments =
         ["triage", "ingest", "generic", items.to_str().unwrap(), "--project", &project, "--no-index"];
     let (code, stdout, stderr) = run(home(), &arguments);
-    assert_eq!(code, 1, "a script notices what was no finding: {stdout}{stderr}");
-    assert!(stdout.contains("items are no findings"), "{stdout}{stderr}");
+    assert_eq!(code, 1, "the exit code must show that items were rejected: {stdout}{stderr}");
+    assert!(stdout.contains("items were rejected"), "{stdout}{stderr}");
 
-    let absent = crate::harness::project("of-nobody");
-    let made = ["keys", "create", "--name", "n", "--project", &absent, "--json"];
-    let (code, stdout, stderr) = run(home(), &made);
+    let absent = crate::harness::project("not-created");
+    let create = ["keys", "create", "--name", "n", "--project", &absent, "--json"];
+    let (code, stdout, stderr) = run(home(), &create);
     assert_eq!(code, 0, "{stdout}{stderr}");
-    let made: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(made["result"]["projectsAbsent"], json!([absent]), "{made:#}");
-    assert!(stderr.contains(&format!("There is no project {absent} yet")), "{stderr}");
+    let created: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(created["result"]["projectsAbsent"], json!([absent]), "{created:#}");
+    assert!(stderr.contains(&format!("Not yet created: {absent}.")), "{stderr}");
 }
 
-/// A list that holds a directory which is not there is told as that, by the call and by `doctor`.
+/// A permitted root that does not exist is reported as missing, by `index` and by `doctor`.
 #[test]
-fn a_listed_root_that_is_not_there_is_told() {
+fn a_permitted_root_that_does_not_exist_is_reported() {
     let setting = "indexing.project_roots={client-a=[\"/no/such/root\"]}";
     let (code, stdout, stderr) =
         run(home(), &["index", "/no/such/root", "--project", "client-a", "--set", setting]);
-    let said = format!("{stdout}{stderr}");
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("/no/such/root does not exist") && !said.contains("Ask the operator"), "{said}");
+    let output = format!("{stdout}{stderr}");
+    assert_eq!(code, 1, "{output}");
+    assert!(
+        output.contains("/no/such/root does not exist") && !output.contains("Ask the operator"),
+        "{output}"
+    );
     let (code, stdout, _) = run(home(), &["doctor", "--set", setting]);
     assert_ne!(code, 0, "{stdout}");
     assert!(
@@ -159,7 +170,7 @@ fn a_listed_root_that_is_not_there_is_told() {
 }
 
 #[test]
-fn a_wrong_path_is_a_wrong_path() {
+fn a_path_that_does_not_exist_is_named_in_the_error() {
     for args in [
         &["index", "no/such/folder"][..],
         &["index", "/no/such/folder"],
@@ -167,17 +178,17 @@ fn a_wrong_path_is_a_wrong_path() {
         &["watch", "/no/such/folder"],
     ] {
         let (code, stdout, stderr) = run(home(), args);
-        let said = format!("{stdout}{stderr}");
-        assert_ne!(code, 0, "{args:?}: {said}");
+        let output = format!("{stdout}{stderr}");
+        assert_ne!(code, 0, "{args:?}: {output}");
         assert!(
-            said.contains("no/such/folder") && !said.contains("machine where the server"),
-            "{args:?}: {said}"
+            output.contains("no/such/folder") && !output.contains("machine where the server"),
+            "{args:?}: {output}"
         );
     }
 }
 
 #[test]
-fn call_takes_its_arguments_as_json_behind_the_name() {
+fn call_accepts_its_arguments_as_json_after_the_tool_name() {
     let arguments = json!({ "path": "x.py", "project_id": "nowhere-to-be-found" }).to_string();
     let (code, stdout, stderr) = run(home(), &["call", "show_file", &arguments]);
     assert_eq!(code, 1, "{stdout}{stderr}");
@@ -187,11 +198,11 @@ fn call_takes_its_arguments_as_json_behind_the_name() {
     assert_eq!(code, 2, "{stderr}");
     assert!(stderr.contains("JSON") && stderr.contains("hint:"), "{stderr}");
     let (code, ..) = run(home(), &["call", "check_status", "{}", "--args", "{}"]);
-    assert_eq!(code, 2, "one of them");
+    assert_eq!(code, 2, "the arguments were given twice");
 }
 
 #[test]
-fn a_misspelt_command_is_told_the_right_one() {
+fn a_misspelt_command_suggests_the_right_one() {
     for (wrong, right) in [("serch", "search"), ("idnex", "index"), ("quikstart", "quickstart")] {
         let (code, _, stderr) = run(home(), &[wrong]);
         assert_eq!(code, 2, "{stderr}");
@@ -227,7 +238,7 @@ async fn pipes_get_no_colour_unless_it_is_forced() {
     }
     let (_, stdout, stderr) = run_with(home(), &[("CLICOLOR_FORCE", "1")], &["-vv", "call", "check_status"]);
     assert!(stderr.contains('\u{1b}'), "{stdout}{stderr}");
-    // A server's log, too.
+    // The log of a server has no colour either.
     let mut child = Command::new(PROGRAM)
         .args(["mcp", "-vv"])
         .env("PAIROFCLEATS_HOME", home())
@@ -243,7 +254,7 @@ async fn pipes_get_no_colour_unless_it_is_forced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_explanation_on_the_command_line_explains() {
+async fn explain_prints_query_filters_terms_and_weights() {
     let (project, repository) = (
         project("explained"),
         Repository::new(&[
@@ -252,23 +263,17 @@ async fn an_explanation_on_the_command_line_explains() {
         ]),
     );
     result(&app(), "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
-    let asked =
+    let search =
         ["search", "drawer coins \"coins\"", "--project", &project, "--lang", "python", "--mode", "code"];
-    let (code, plain, stderr) = run(home(), &asked);
+    let (code, plain, stderr) = run(home(), &search);
     assert_eq!(code, 0, "{plain}{stderr}");
-    let (code, explained, stderr) = run(home(), &[&asked[..], &["--explain"]].concat());
+    let (code, explained, stderr) = run(home(), &[&search[..], &["--explain"]].concat());
     assert_eq!(code, 0, "{explained}{stderr}");
     assert!(plain.contains("cash.py:1") && explained.contains("cash.py:1"), "{explained}");
-    for said in [
-        "question drawer coins",
-        "lang = python",
-        "mode = code",
-        "\"coins\"",
-        "terms ",
-        "lexical ",
-        "weighed ",
-    ] {
-        assert!(explained.contains(said) && !plain.contains(&format!(" {said} ")), "{said}: {explained}");
+    for part in
+        ["query drawer coins", "lang = python", "mode = code", "\"coins\"", "terms ", "lexical ", "weights "]
+    {
+        assert!(explained.contains(part) && !plain.contains(&format!(" {part} ")), "{part}: {explained}");
     }
     assert!(!plain.contains("lexical"), "{plain}");
 }

@@ -1,5 +1,5 @@
-//! Access tokens: good ones make a principal, each flaw is denied for its own reason, and nobody can make us
-//! hammer the issuer.
+//! Access tokens: valid ones make a principal, each flaw is denied for its own reason, and nobody can make the server
+//! overload the issuer with requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -12,7 +12,7 @@ use jsonwebtoken::{Algorithm, EncodingKey, Header, encode, get_current_timestamp
 use serde_json::{Value, json};
 use tenancy::{Denied, Principal, Projects, Scope, TokenVerifier, protected_resource_metadata};
 
-use crate::loopback::{Hand, Reply, Web, nobody};
+use crate::loopback::{FakeServer, ManualClock, Reply, refusing_url};
 
 const AUDIENCE: &str = "https://code.example.com/mcp";
 const METADATA: &str = "/.well-known/oauth-authorization-server";
@@ -20,13 +20,13 @@ const OPENID: &str = "/.well-known/openid-configuration";
 /// `{"alg":"none","typ":"JWT","kid":"es"}`
 const HEADER_NONE: &str = "eyJhbGciOiJub25lIiwidHlwIjoiSldUIiwia2lkIjoiZXMifQ";
 
-/// A fresh key for that algorithm.
+/// Generates a key for this algorithm.
 fn new_key(algorithm: Algorithm) -> EncodingKey {
     let curve = match algorithm {
         Algorithm::ES256 => &rcgen::PKCS_ECDSA_P256_SHA256,
         Algorithm::ES384 => &rcgen::PKCS_ECDSA_P384_SHA384,
         Algorithm::EdDSA => {
-            // PKCS #8 of an Ed25519 key is this and its 32 bytes (RFC 8410 §7).
+            // The PKCS #8 form of an Ed25519 key is this prefix and its 32 bytes (RFC 8410 §7).
             let mut der = vec![0x30, 0x2e, 2, 1, 0, 0x30, 5, 6, 3, 0x2b, 0x65, 0x70, 4, 0x22, 4, 0x20];
             let mut seed = [0; 32];
             getrandom::fill(&mut seed).unwrap();
@@ -44,46 +44,46 @@ fn new_rsa_key(bits: usize) -> EncodingKey {
     EncodingKey::from_rsa_der(key.to_pkcs1_der().unwrap().as_bytes())
 }
 
-/// The keys of all these tests: making RSA keys is slow.
+/// The keys of all tests, generated once because RSA keys are slow to generate.
 fn key(kid: &str) -> &'static EncodingKey {
     static KEYS: OnceLock<BTreeMap<&str, EncodingKey>> = OnceLock::new();
     let keys = KEYS.get_or_init(|| {
-        let of = |kid, algorithm| (kid, new_key(algorithm));
+        let named = |kid, algorithm| (kid, new_key(algorithm));
         BTreeMap::from([
-            of("es", Algorithm::ES256),
-            of("es384", Algorithm::ES384),
-            of("ed", Algorithm::EdDSA),
-            of("rsa", Algorithm::RS256),
+            named("es", Algorithm::ES256),
+            named("es384", Algorithm::ES384),
+            named("ed", Algorithm::EdDSA),
+            named("rsa", Algorithm::RS256),
             ("weak", new_rsa_key(1024)),
         ])
     });
     &keys[kid]
 }
 
-/// The key as an issuer publishes it.
-fn published(kid: &str, key: &EncodingKey, algorithm: Algorithm) -> Value {
+/// The JSON web key as an issuer publishes it.
+fn public_jwk(kid: &str, key: &EncodingKey, algorithm: Algorithm) -> Value {
     let mut jwk = serde_json::to_value(Jwk::from_encoding_key(key, algorithm).unwrap()).unwrap();
     jwk["kid"] = json!(kid);
     jwk["use"] = json!("sig");
     jwk
 }
 
-/// An authorization server: pages that can change, and the verifier that trusts it.
+/// An authorization server: pages that can change, and the clock of its verifiers.
 struct Issuer {
-    web: Web,
+    server: FakeServer,
     pages: Arc<Mutex<BTreeMap<String, Value>>>,
-    hand: Arc<Hand>,
+    clock: Arc<ManualClock>,
 }
 
 impl Issuer {
-    /// Publishes metadata and one key of each kind, next to such as must not be used.
+    /// Publishes metadata, one usable key of each kind, and keys that must not be used.
     async fn start() -> Self {
-        let issuer = Self::empty().await;
-        let url = issuer.web.url.clone();
-        issuer.page(METADATA, json!({ "issuer": url, "jwks_uri": format!("{url}/keys") }));
-        let mut rsa = published("rsa", key("rsa"), Algorithm::RS256);
+        let issuer = Self::without_pages().await;
+        let url = issuer.server.url.clone();
+        issuer.set_page(METADATA, json!({ "issuer": url, "jwks_uri": format!("{url}/keys") }));
+        let mut rsa = public_jwk("rsa", key("rsa"), Algorithm::RS256);
         rsa.as_object_mut().unwrap().remove("alg");
-        let mut encryption = published("encryption", key("es"), Algorithm::ES256);
+        let mut encryption = public_jwk("encryption", key("es"), Algorithm::ES256);
         encryption["use"] = json!("enc");
         let keys = json!([
             { "kty": "oct", "kid": "shared", "k": "c2VjcmV0" },
@@ -93,43 +93,43 @@ impl Issuer {
             "nothing",
             encryption,
             rsa,
-            published("rs256", key("rsa"), Algorithm::RS256),
-            published("weak", key("weak"), Algorithm::RS256),
-            published("es", key("es"), Algorithm::ES256),
-            published("es384", key("es384"), Algorithm::ES384),
-            published("ed", key("ed"), Algorithm::EdDSA),
+            public_jwk("rs256", key("rsa"), Algorithm::RS256),
+            public_jwk("weak", key("weak"), Algorithm::RS256),
+            public_jwk("es", key("es"), Algorithm::ES256),
+            public_jwk("es384", key("es384"), Algorithm::ES384),
+            public_jwk("ed", key("ed"), Algorithm::EdDSA),
         ]);
-        issuer.page("/keys", json!({ "keys": keys }));
+        issuer.set_page("/keys", json!({ "keys": keys }));
         issuer
     }
 
-    async fn empty() -> Self {
+    async fn without_pages() -> Self {
         let pages = Arc::new(Mutex::new(BTreeMap::<String, Value>::new()));
-        let shown = Arc::clone(&pages);
-        let web = Web::start(move |path| match shown.lock().unwrap().get(path) {
+        let served_pages = Arc::clone(&pages);
+        let server = FakeServer::start(move |path| match served_pages.lock().unwrap().get(path) {
             Some(page) => Reply::Json(page.clone()),
             None => Reply::Plain(404, String::new()),
         })
         .await;
-        Self { web, pages, hand: Hand::new() }
+        Self { server, pages, clock: ManualClock::new() }
     }
 
-    fn page(&self, path: &str, page: Value) {
+    fn set_page(&self, path: &str, page: Value) {
         self.pages.lock().unwrap().insert(path.to_owned(), page);
     }
 
     fn settings(&self) -> config::Oauth {
-        settings(&self.web.url)
+        settings(&self.server.url)
     }
 
     fn verifier(&self) -> TokenVerifier {
-        TokenVerifier::configured(&self.settings(), self.hand.clone()).unwrap().unwrap()
+        TokenVerifier::configured(&self.settings(), self.clock.clone()).unwrap().unwrap()
     }
 
-    /// What a good token says.
+    /// The claims of a valid token.
     fn claims(&self) -> Value {
         json!({
-            "iss": self.web.url,
+            "iss": self.server.url,
             "aud": AUDIENCE,
             "sub": "user-1",
             "exp": get_current_timestamp() + 600,
@@ -139,16 +139,16 @@ impl Issuer {
         })
     }
 
-    /// A good token but for `change`.
+    /// A valid token except for `change`.
     fn token(&self, change: impl FnOnce(&mut Value)) -> String {
         let mut claims = self.claims();
         change(&mut claims);
-        signed("es", Algorithm::ES256, key("es"), &claims)
+        sign("es", Algorithm::ES256, key("es"), &claims)
     }
 
-    /// How often the keys were fetched.
+    /// How often the key set was fetched.
     fn fetches(&self) -> usize {
-        self.web.asked().iter().filter(|path| *path == "/keys").count()
+        self.server.requested_paths().iter().filter(|path| *path == "/keys").count()
     }
 }
 
@@ -165,17 +165,17 @@ fn settings(issuer: &str) -> config::Oauth {
     }
 }
 
-fn signed(kid: &str, algorithm: Algorithm, key: &EncodingKey, claims: &Value) -> String {
+fn sign(kid: &str, algorithm: Algorithm, key: &EncodingKey, claims: &Value) -> String {
     let header = Header { kid: Some(kid.to_owned()), ..Header::new(algorithm) };
     encode(&header, claims, key).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_good_token_makes_a_principal() {
+async fn a_valid_token_makes_a_principal() {
     let issuer = Issuer::start().await;
     let verifier = issuer.verifier();
     let expected = Principal {
-        id: format!("oauth:{}#user-1", issuer.web.url),
+        id: format!("oauth:{}#user-1", issuer.server.url),
         name: "editor".to_owned(),
         projects: Projects::These(["client-a", "client-b"].map(|id| ProjectId::parse(id).unwrap()).into()),
         scopes: BTreeSet::from([Scope::Search, Scope::Index]),
@@ -192,7 +192,7 @@ async fn a_good_token_makes_a_principal() {
         ("rsa", Algorithm::PS256),
     ] {
         let key = key(if kid == "rs256" { "rsa" } else { kid });
-        let token = signed(kid, algorithm, key, &issuer.claims());
+        let token = sign(kid, algorithm, key, &issuer.claims());
         assert_eq!(verifier.verify(&token).await.as_ref(), Ok(&expected), "{algorithm:?}");
     }
     for change in [
@@ -204,7 +204,7 @@ async fn a_good_token_makes_a_principal() {
         assert_eq!(
             verifier.verify(&token).await.as_ref(),
             Ok(&expected),
-            "audiences in a list; clocks that differ"
+            "a list of audiences, or clocks that differ within the leeway"
         );
     }
     for typ in [None, Some("JWT"), Some("at+jwt"), Some("AT+JWT"), Some("application/at+jwt")] {
@@ -213,7 +213,7 @@ async fn a_good_token_makes_a_principal() {
         let token = encode(&header, &issuer.claims(), key("es")).unwrap();
         assert!(verifier.verify(&token).await.is_ok(), "{:?}", header.typ);
     }
-    assert_eq!(issuer.web.asked(), [METADATA, "/keys"], "asked once, then believed");
+    assert_eq!(issuer.server.requested_paths(), [METADATA, "/keys"], "fetched once, then cached");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -236,11 +236,11 @@ async fn each_flawed_claim_is_denied_for_its_own_reason() {
         (|claims| claims["exp"] = json!("tomorrow"), missing("exp")),
         (|claims| claims["nbf"] = json!("yesterday"), missing("nbf")),
     ];
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for (change, reason) in cases {
         let outcome = verifier.verify(&issuer.token(change)).await;
         if outcome != Err(reason.clone()) {
-            wrong.push((reason, outcome));
+            failures.push((reason, outcome));
         }
     }
     for claim in ["iss", "aud", "exp", "sub"] {
@@ -249,56 +249,60 @@ async fn each_flawed_claim_is_denied_for_its_own_reason() {
         });
         let outcome = verifier.verify(&token).await;
         if outcome != Err(missing(claim)) {
-            wrong.push((missing(claim), outcome));
+            failures.push((missing(claim), outcome));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_flaw_of_the_signature_is_denied_for_its_own_reason() {
     let issuer = Issuer::start().await;
     let verifier = issuer.verifier();
-    let good = issuer.token(|_| {});
-    assert!(verifier.verify(&good).await.is_ok());
-    let [header, payload, signature] = good.split('.').collect::<Vec<_>>().try_into().unwrap();
+    let valid = issuer.token(|_| {});
+    assert!(verifier.verify(&valid).await.is_ok());
+    let [header, payload, signature] = valid.split('.').collect::<Vec<_>>().try_into().unwrap();
     let other = issuer.token(|claims| claims["projects"] = json!("*"));
     let other_payload = other.split('.').nth(1).unwrap();
     let claims = issuer.claims();
-    let public = published("es", key("es"), Algorithm::ES256).to_string();
-    let with = |change: fn(&mut Header)| {
+    let public = public_jwk("es", key("es"), Algorithm::ES256).to_string();
+    let with_header = |change: fn(&mut Header)| {
         let mut header = Header { kid: Some("es".into()), ..Header::new(Algorithm::ES256) };
         change(&mut header);
         encode(&header, &claims, key("es")).unwrap()
     };
-    let es_by = |kid| signed(kid, Algorithm::ES256, key("es"), &claims);
-    let secret =
-        |kid, secret: &[u8]| signed(kid, Algorithm::HS256, &EncodingKey::from_secret(secret), &claims);
+    let es256_with_kid = |kid| sign(kid, Algorithm::ES256, key("es"), &claims);
+    let sign_with_secret =
+        |kid, secret: &[u8]| sign(kid, Algorithm::HS256, &EncodingKey::from_secret(secret), &claims);
     let cases = [
         ("unsigned", format!("{HEADER_NONE}.{payload}."), Denied::Algorithm),
         ("unsigned with a signature", format!("{HEADER_NONE}.{payload}.{signature}"), Denied::Algorithm),
-        ("the public key as a secret", secret("es", public.as_bytes()), Denied::Algorithm),
-        ("a published secret", secret("shared", b"secret"), Denied::Algorithm),
-        ("kind of the key", signed("es", Algorithm::RS256, key("rsa"), &claims), Denied::UnfitKey),
-        ("curve of the key", signed("es384", Algorithm::ES256, key("es"), &claims), Denied::UnfitKey),
-        ("algorithm of the key", signed("rs256", Algorithm::RS512, key("rsa"), &claims), Denied::UnfitKey),
-        ("a key nobody published", es_by("invented"), Denied::UnknownKey),
-        ("no key", with(|header| header.kid = None), Denied::UnknownKey),
-        ("a secret's name", es_by("shared"), Denied::UnknownKey),
-        ("a key for encryption", es_by("encryption"), Denied::UnknownKey),
-        ("a short RSA key", signed("weak", Algorithm::RS256, key("weak"), &claims), Denied::UnknownKey),
-        ("a short Ed25519 key", signed("short", Algorithm::EdDSA, key("ed"), &claims), Denied::UnknownKey),
+        ("the public key as a secret", sign_with_secret("es", public.as_bytes()), Denied::Algorithm),
+        ("a published secret", sign_with_secret("shared", b"secret"), Denied::Algorithm),
+        ("a key of another kind", sign("es", Algorithm::RS256, key("rsa"), &claims), Denied::UnfitKey),
+        ("a key of another curve", sign("es384", Algorithm::ES256, key("es"), &claims), Denied::UnfitKey),
         (
-            "somebody else's key",
-            signed("es", Algorithm::ES256, &new_key(Algorithm::ES256), &claims),
+            "a key for another algorithm",
+            sign("rs256", Algorithm::RS512, key("rsa"), &claims),
+            Denied::UnfitKey,
+        ),
+        ("a key nobody published", es256_with_kid("invented"), Denied::UnknownKey),
+        ("no key", with_header(|header| header.kid = None), Denied::UnknownKey),
+        ("a secret's name", es256_with_kid("shared"), Denied::UnknownKey),
+        ("a key for encryption", es256_with_kid("encryption"), Denied::UnknownKey),
+        ("a short RSA key", sign("weak", Algorithm::RS256, key("weak"), &claims), Denied::UnknownKey),
+        ("a short Ed25519 key", sign("short", Algorithm::EdDSA, key("ed"), &claims), Denied::UnknownKey),
+        (
+            "another private key",
+            sign("es", Algorithm::ES256, &new_key(Algorithm::ES256), &claims),
             Denied::Signature,
         ),
         ("another payload", format!("{header}.{other_payload}.{signature}"), Denied::Signature),
         ("no signature", format!("{header}.{payload}."), Denied::Signature),
-        ("another type", with(|header| header.typ = Some("dpop+jwt".into())), Denied::Type),
-        ("an extension", with(|header| header.crit = Some(vec!["exp".into()])), Denied::Malformed),
+        ("another type", with_header(|header| header.typ = Some("dpop+jwt".into())), Denied::Type),
+        ("an extension", with_header(|header| header.crit = Some(vec!["exp".into()])), Denied::Malformed),
         ("two parts", format!("{header}.{payload}"), Denied::Malformed),
-        ("four parts", format!("{good}.{signature}"), Denied::Malformed),
+        ("four parts", format!("{valid}.{signature}"), Denied::Malformed),
         ("nothing", String::new(), Denied::Malformed),
         ("dots", "..".to_owned(), Denied::Malformed),
         ("garbage", "not a token".to_owned(), Denied::Malformed),
@@ -310,21 +314,21 @@ async fn each_flaw_of_the_signature_is_denied_for_its_own_reason() {
             Denied::Malformed,
         ),
     ];
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for (name, token, reason) in cases {
         let outcome = verifier.verify(&token).await;
         if outcome != Err(reason) {
-            wrong.push((name, outcome));
+            failures.push((name, outcome));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(issuer.fetches(), 1, "none of it makes us ask again at once");
+    assert!(failures.is_empty(), "{failures:#?}");
+    assert_eq!(issuer.fetches(), 1, "no flaw causes another fetch at once");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_the_issuers_keys_nobody_is_believed() {
+async fn without_the_issuers_keys_no_token_is_accepted() {
     let unavailable = async |settings: &config::Oauth, token: &str| {
-        let verifier = TokenVerifier::configured(settings, Hand::new()).unwrap().unwrap();
+        let verifier = TokenVerifier::configured(settings, ManualClock::new()).unwrap().unwrap();
         match verifier.verify(token).await {
             Err(Denied::KeysUnavailable(problem)) => problem,
             other => panic!("{other:?}"),
@@ -332,26 +336,26 @@ async fn without_the_issuers_keys_nobody_is_believed() {
     };
     let issuer = Issuer::start().await;
     let token = issuer.token(|_| {});
-    let refusing = config::Oauth { jwks_url: Some(nobody().await), ..issuer.settings() };
+    let refusing = config::Oauth { jwks_url: Some(refusing_url().await), ..issuer.settings() };
     assert!(unavailable(&refusing, &token).await.contains("no answer"));
 
-    let silent = Web::start(|_| Reply::Silence).await;
+    let silent = FakeServer::start(|_| Reply::Silence).await;
     let silent = config::Oauth { jwks_url: Some(silent.url.clone()), fetch_ms: 200, ..issuer.settings() };
     assert!(unavailable(&silent, &token).await.contains("no answer"));
 
-    let here = issuer.web.url.clone();
+    let issuer_url = issuer.server.url.clone();
     for (page, expected) in [
         (
-            json!({ "issuer": format!("{here}/other"), "jwks_uri": format!("{here}/keys") }),
+            json!({ "issuer": format!("{issuer_url}/other"), "jwks_uri": format!("{issuer_url}/keys") }),
             "is not oauth.issuer",
         ),
-        (json!({ "issuer": here, "jwks_uri": "http://id.example.com/keys" }), "use https"),
-        (json!({ "issuer": here, "jwks_uri": "file:///etc/keys" }), "neither http nor https"),
-        (json!({ "issuer": here }), "missing field `jwks_uri`"),
-        (json!({ "issuer": here, "jwks_uri": format!("{here}/nowhere") }), "status 404"),
-        (json!({ "issuer": here, "jwks_uri": format!("{here}{METADATA}") }), "no array `keys`"),
+        (json!({ "issuer": issuer_url, "jwks_uri": "http://id.example.com/keys" }), "use https"),
+        (json!({ "issuer": issuer_url, "jwks_uri": "file:///etc/keys" }), "neither http nor https"),
+        (json!({ "issuer": issuer_url }), "missing field `jwks_uri`"),
+        (json!({ "issuer": issuer_url, "jwks_uri": format!("{issuer_url}/nowhere") }), "status 404"),
+        (json!({ "issuer": issuer_url, "jwks_uri": format!("{issuer_url}{METADATA}") }), "no array `keys`"),
     ] {
-        issuer.page(METADATA, page);
+        issuer.set_page(METADATA, page);
         let problem = unavailable(&issuer.settings(), &token).await;
         assert!(problem.contains(expected), "{problem}");
     }
@@ -361,102 +365,105 @@ async fn without_the_issuers_keys_nobody_is_believed() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_keys_are_found_where_issuers_put_them() {
+async fn the_keys_are_found_at_all_usual_addresses() {
     let issuer = Issuer::start().await;
-    let keys = format!("{}/keys", issuer.web.url);
-    let named = format!("{}/realms/team", issuer.web.url);
+    let keys = format!("{}/keys", issuer.server.url);
+    let named = format!("{}/realms/team", issuer.server.url);
     let token = issuer.token(|claims| claims["iss"] = json!(named));
     for path in
         [format!("{METADATA}/realms/team"), format!("{OPENID}/realms/team"), format!("/realms/team{OPENID}")]
     {
         issuer.pages.lock().unwrap().retain(|path, _| path == "/keys");
-        issuer.page(&path, json!({ "issuer": named, "jwks_uri": keys }));
-        let verifier = TokenVerifier::configured(&settings(&named), Hand::new()).unwrap().unwrap();
+        issuer.set_page(&path, json!({ "issuer": named, "jwks_uri": keys }));
+        let verifier = TokenVerifier::configured(&settings(&named), ManualClock::new()).unwrap().unwrap();
         assert!(verifier.verify(&token).await.is_ok(), "{path}");
     }
     issuer.pages.lock().unwrap().retain(|path, _| path == "/keys");
     let direct = config::Oauth { jwks_url: Some(keys), ..settings(&named) };
-    let verifier = TokenVerifier::configured(&direct, Hand::new()).unwrap().unwrap();
-    assert!(verifier.verify(&token).await.is_ok(), "the configured address needs no metadata");
+    let verifier = TokenVerifier::configured(&direct, ManualClock::new()).unwrap().unwrap();
+    assert!(verifier.verify(&token).await.is_ok(), "a configured key address needs no metadata");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn keys_are_fetched_seldom_and_kept_when_the_issuer_fails() {
+async fn keys_are_cached_and_kept_when_the_issuer_fails() {
     let issuer = Issuer::start().await;
     let verifier = issuer.verifier();
-    let (good, claims) = (issuer.token(|_| {}), issuer.claims());
-    let storm = (0..20).map(|_| verifier.verify(&good));
-    assert!(futures::future::join_all(storm).await.iter().all(Result::is_ok));
+    let (valid, claims) = (issuer.token(|_| {}), issuer.claims());
+    let concurrent = (0..20).map(|_| verifier.verify(&valid));
+    assert!(futures::future::join_all(concurrent).await.iter().all(Result::is_ok));
     assert_eq!(issuer.fetches(), 1, "concurrent callers share one fetch");
 
     let new = new_key(Algorithm::ES256);
-    let rotated = signed("new", Algorithm::ES256, &new, &claims);
+    let rotated = sign("new", Algorithm::ES256, &new, &claims);
     let mut keys = issuer.pages.lock().unwrap()["/keys"].clone();
-    keys["keys"].as_array_mut().unwrap().push(published("new", &new, Algorithm::ES256));
-    issuer.page("/keys", keys);
-    issuer.hand.advance_ms(9_999);
+    keys["keys"].as_array_mut().unwrap().push(public_jwk("new", &new, Algorithm::ES256));
+    issuer.set_page("/keys", keys);
+    issuer.clock.advance_ms(9_999);
     for number in 0..20 {
-        let invented = signed(&format!("invented-{number}"), Algorithm::ES256, &new, &claims);
-        assert_eq!(verifier.verify(&invented).await, Err(Denied::UnknownKey));
+        let unknown = sign(&format!("invented-{number}"), Algorithm::ES256, &new, &claims);
+        assert_eq!(verifier.verify(&unknown).await, Err(Denied::UnknownKey));
     }
     assert_eq!(verifier.verify(&rotated).await, Err(Denied::UnknownKey));
-    assert_eq!(issuer.fetches(), 1, "invented keys are not asked for");
-    issuer.hand.advance_ms(1);
+    assert_eq!(issuer.fetches(), 1, "unknown keys cause no fetch within ten seconds");
+    issuer.clock.advance_ms(1);
     assert!(verifier.verify(&rotated).await.is_ok(), "a new key is found after ten seconds");
     assert_eq!(issuer.fetches(), 2);
-    issuer.hand.advance_ms(299_999);
-    assert!(verifier.verify(&good).await.is_ok());
-    assert_eq!(issuer.fetches(), 2, "known keys are believed for the configured time");
+    issuer.clock.advance_ms(299_999);
+    assert!(verifier.verify(&valid).await.is_ok());
+    assert_eq!(issuer.fetches(), 2, "keys are cached for the configured time");
 
     issuer.pages.lock().unwrap().remove("/keys");
-    issuer.hand.advance_ms(1);
+    issuer.clock.advance_ms(1);
     for _ in 0..5 {
-        assert!(verifier.verify(&good).await.is_ok(), "the old keys are kept");
+        assert!(verifier.verify(&valid).await.is_ok(), "the old keys are kept");
     }
-    let invented = signed("invented", Algorithm::ES256, &new, &claims);
-    assert!(matches!(verifier.verify(&invented).await, Err(Denied::KeysUnavailable(_))));
+    let unknown = sign("invented", Algorithm::ES256, &new, &claims);
+    assert!(matches!(verifier.verify(&unknown).await, Err(Denied::KeysUnavailable(_))));
     assert_eq!(issuer.fetches(), 3, "a failure is not repeated at once");
 
-    issuer.page("/keys", json!({ "keys": [published("new", &new, Algorithm::ES256)] }));
-    issuer.hand.advance_ms(10_000);
-    assert_eq!(verifier.verify(&good).await, Err(Denied::UnknownKey), "a withdrawn key is gone");
+    issuer.set_page("/keys", json!({ "keys": [public_jwk("new", &new, Algorithm::ES256)] }));
+    issuer.clock.advance_ms(10_000);
+    assert_eq!(verifier.verify(&valid).await, Err(Denied::UnknownKey), "a withdrawn key is gone");
     assert!(verifier.verify(&rotated).await.is_ok());
     assert_eq!(issuer.fetches(), 4);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_bearer_who_leaves_does_not_start_it_again() {
-    // Nothing is ever sent: the server waits until the sending end is gone, and for no more than that long.
-    let (let_it, told) = std::sync::mpsc::channel::<()>();
-    let told = Mutex::new(told);
-    let web = Web::start(move |_| {
-        // In place: a worker that slept would take the runtime's clock with it.
+async fn an_aborted_verification_does_not_repeat_the_fetch() {
+    // The server answers once the sending end is dropped, or after a minute.
+    let (release, released) = std::sync::mpsc::channel::<()>();
+    let released = Mutex::new(released);
+    let server = FakeServer::start(move |_| {
+        // Blocks in place: a sleeping worker thread would stop the runtime's timers.
         tokio::task::block_in_place(|| {
-            let _ = told.lock().unwrap().recv_timeout(Duration::from_secs(60));
+            let _ = released.lock().unwrap().recv_timeout(Duration::from_secs(60));
         });
-        Reply::Json(json!({ "keys": [published("es", key("es"), Algorithm::ES256)] }))
+        Reply::Json(json!({ "keys": [public_jwk("es", key("es"), Algorithm::ES256)] }))
     })
     .await;
-    // On a busy machine the ten who leave may take long.
-    let settings = config::Oauth { jwks_url: Some(web.url.clone()), fetch_ms: 120_000, ..settings(&web.url) };
-    let verifier = TokenVerifier::configured(&settings, Hand::new()).unwrap().unwrap();
-    let claims = json!({ "iss": web.url, "aud": AUDIENCE, "sub": "s", "exp": get_current_timestamp() + 600 });
-    let token = signed("es", Algorithm::ES256, key("es"), &claims);
+    // On a busy machine the ten aborted calls may take long.
+    let settings =
+        config::Oauth { jwks_url: Some(server.url.clone()), fetch_ms: 120_000, ..settings(&server.url) };
+    let verifier = TokenVerifier::configured(&settings, ManualClock::new()).unwrap().unwrap();
+    let claims =
+        json!({ "iss": server.url, "aud": AUDIENCE, "sub": "s", "exp": get_current_timestamp() + 600 });
+    let token = sign("es", Algorithm::ES256, key("es"), &claims);
     for _ in 0..10 {
-        let left = tokio::time::timeout(Duration::from_millis(1), verifier.verify(&token)).await;
-        assert!(left.is_err(), "nobody answered yet");
+        let aborted = tokio::time::timeout(Duration::from_millis(1), verifier.verify(&token)).await;
+        assert!(aborted.is_err(), "the server has not answered yet");
     }
-    drop(let_it);
+    drop(release);
     let principal = verifier.verify(&token).await.unwrap();
-    assert_eq!(principal.projects, Projects::These(BTreeSet::new()), "no claim, no project");
+    assert_eq!(principal.projects, Projects::These(BTreeSet::new()), "without the claim there is no project");
     assert!(principal.scopes.is_empty());
-    assert_eq!(web.asked().len(), 1);
+    assert_eq!(server.requested_paths().len(), 1);
 }
 
 #[test]
-fn a_configuration_that_could_be_overheard_is_refused() {
-    let outcome =
-        |settings: &config::Oauth| TokenVerifier::configured(settings, Hand::new()).map(|it| it.is_some());
+fn an_insecure_or_incomplete_configuration_is_refused() {
+    let outcome = |settings: &config::Oauth| {
+        TokenVerifier::configured(settings, ManualClock::new()).map(|it| it.is_some())
+    };
     let https = settings("https://id.example.com");
     assert!(outcome(&https).unwrap());
     assert!(!outcome(&config::Oauth { issuer: None, ..https.clone() }).unwrap(), "off");
@@ -485,69 +492,73 @@ fn a_configuration_that_could_be_overheard_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_takes_tokens_and_says_where_they_come_from() {
+async fn a_server_accepts_tokens_and_publishes_their_issuer() {
     use crate::harness::http;
-    use crate::serving::{Served, answer, keyed};
+    use crate::serving::{TestServer, send_json, with_key};
     let issuer = Issuer::start().await;
     let oauth = issuer.settings();
-    let served = Served::start(|config| {
+    let test_server = TestServer::start(|config| {
         config.oauth = oauth;
         config.access.required = config::Required::Always;
     })
     .await;
     let call = |token: &str, tool: &str| {
-        keyed(http().post(served.at(&format!("/tools/{tool}"))), Some(token)).json(&json!({ "query": "x" }))
+        with_key(http().post(test_server.url_of(&format!("/tools/{tool}"))), Some(token))
+            .json(&json!({ "query": "x" }))
     };
-    let good = issuer.token(|_| {});
-    let (status, body) = answer(call(&good, "search")).await;
+    let valid = issuer.token(|_| {});
+    let (status, body) = send_json(call(&valid, "search")).await;
     assert_eq!(
         (status.as_u16(), body["error"]["code"].as_str()),
         (409, Some("NO_INDEX")),
-        "it may search: {body}"
+        "the token may search: {body}"
     );
-    let session = served.open("/mcp", Some(&good)).await;
-    assert!(session.tools().await.contains(&"build_index".to_owned()), "its scopes count over MCP, too");
+    let session = test_server.open("/mcp", Some(&valid)).await;
+    assert!(
+        session.tools().await.contains(&"build_index".to_owned()),
+        "the token's scopes also apply over MCP"
+    );
     let narrow = issuer.token(|claims| claims["scope"] = json!("openid"));
-    assert_eq!(answer(call(&narrow, "search")).await.0, 403, "a token without the scope");
+    assert_eq!(send_json(call(&narrow, "search")).await.0, 403, "a token without the scope");
 
     let expired = issuer.token(|claims| claims["exp"] = json!(get_current_timestamp() - 600));
     let elsewhere = issuer.token(|claims| claims["aud"] = json!("https://other.example.com"));
-    for (what, token) in
-        [("expired", &expired), ("for another", &elsewhere), ("garbage", &"x.y.z".to_owned())]
+    for (label, token) in
+        [("expired", &expired), ("for another audience", &elsewhere), ("garbage", &"x.y.z".to_owned())]
     {
         let response = call(token, "search").send().await.unwrap();
-        assert_eq!(response.status(), 401, "{what}");
+        assert_eq!(response.status(), 401, "{label}");
         let challenge = response.headers()["www-authenticate"].to_str().unwrap().to_owned();
         let pointer =
             "resource_metadata=\"https://code.example.com/.well-known/oauth-protected-resource/mcp\"";
         assert!(
             challenge.contains("error=\"invalid_token\"") && challenge.contains(pointer),
-            "{what}: {challenge}"
+            "{label}: {challenge}"
         );
     }
-    let none = http().post(served.at("/mcp")).json(&json!({})).send().await.unwrap();
-    assert_eq!(none.status(), 401);
-    assert!(none.headers()["www-authenticate"].to_str().unwrap().contains("resource_metadata="));
-    for place in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
-        let (status, metadata) = answer(http().get(served.at(place))).await;
+    let without_token = http().post(test_server.url_of("/mcp")).json(&json!({})).send().await.unwrap();
+    assert_eq!(without_token.status(), 401);
+    assert!(without_token.headers()["www-authenticate"].to_str().unwrap().contains("resource_metadata="));
+    for path in ["/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"] {
+        let (status, metadata) = send_json(http().get(test_server.url_of(path))).await;
         assert_eq!(status, 200, "without a token");
         assert_eq!(metadata["resource"], AUDIENCE);
-        assert_eq!(metadata["authorization_servers"], json!([issuer.web.url]));
+        assert_eq!(metadata["authorization_servers"], json!([issuer.server.url]));
     }
-    served.stop().await;
+    test_server.stop().await;
 
-    let plain = Served::start(|_| {}).await;
-    let (status, body) = answer(http().get(plain.at("/.well-known/oauth-protected-resource"))).await;
+    let plain = TestServer::start(|_| {}).await;
+    let (status, body) = send_json(http().get(plain.url_of("/.well-known/oauth-protected-resource"))).await;
     assert_eq!((status.as_u16(), body["error"]["code"].as_str()), (404, Some("NOT_FOUND")));
     plain.stop().await;
 
-    let gone = nobody().await;
-    let cut_off = Served::start(|config| {
-        config.oauth = settings(&gone);
+    let unreachable_issuer = refusing_url().await;
+    let server_without_issuer = TestServer::start(|config| {
+        config.oauth = settings(&unreachable_issuer);
         config.access.required = config::Required::Always;
     })
     .await;
-    let request = keyed(http().get(cut_off.at("/tools")), Some(&good));
-    assert_eq!(answer(request).await.0, 503, "a token that nobody can check is not the bearer's fault");
-    cut_off.stop().await;
+    let request = with_key(http().get(server_without_issuer.url_of("/tools")), Some(&valid));
+    assert_eq!(send_json(request).await.0, 503, "an issuer that cannot be reached is not the client's fault");
+    server_without_issuer.stop().await;
 }

@@ -8,9 +8,9 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::faults::server::parsers_of;
 use crate::harness::{PROGRAM, Repository, home, project};
-use crate::kills::{assert_alike, succeed};
+use crate::kills::{assert_same_rows, succeed};
 
-/// A few hundred files, so that a run takes a while.
+/// A repository of 150 files, so that a run takes a while.
 fn repository() -> Repository {
     let repository = Repository::new(&[]);
     for file in 0..150 {
@@ -22,8 +22,8 @@ fn repository() -> Repository {
     repository
 }
 
-/// An index run of its own process.
-fn start(repository: &Repository, id: &str) -> Child {
+/// Starts an index run in a process of its own.
+fn start_run(repository: &Repository, id: &str) -> Child {
     let mut command = Command::new(PROGRAM);
     command
         .args(["index", &repository.root(), "--project", id, "--json", "--stub-embeddings"])
@@ -31,12 +31,12 @@ fn start(repository: &Repository, id: &str) -> Child {
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
 }
 
-/// The processes that parse for this one.
-fn parsers(of: &Child) -> Vec<Pid> {
-    parsers_of(of.id().cast_signed()).into_iter().filter_map(Pid::from_raw).collect()
+/// The parser processes of a run.
+fn parsers(run: &Child) -> Vec<Pid> {
+    parsers_of(run.id().cast_signed()).into_iter().filter_map(Pid::from_raw).collect()
 }
 
-/// Waits until there are parsers; none when the run ended before.
+/// Waits until the run has parsers; empty if the run ended before.
 fn wait_for_parsers(run: &mut Child) -> Vec<Pid> {
     while run.try_wait().unwrap().is_none() {
         let found = parsers(run);
@@ -49,21 +49,21 @@ fn wait_for_parsers(run: &mut Child) -> Vec<Pid> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_parser_has_no_rights_and_no_secrets() {
+async fn a_parser_is_confined_and_has_an_empty_environment() {
     let (repository, id) = (repository(), project("parsed"));
-    let mut run = start(&repository, &id);
+    let mut run = start_run(&repository, &id);
     let found = wait_for_parsers(&mut run);
-    assert!(!found.is_empty(), "nothing parses");
-    let mut looked = 0;
+    assert!(!found.is_empty(), "the run has no parser");
+    let mut checked = 0;
     for pid in found.iter().cycle() {
         let read = |what: &str| {
             fs::read_to_string(format!("/proc/{}/{what}", pid.as_raw_nonzero())).unwrap_or_default()
         };
         let (status, limits) = (read("status"), read("limits"));
-        if run.try_wait().unwrap().is_some() || looked == found.len() {
+        if run.try_wait().unwrap().is_some() || checked == found.len() {
             break;
         }
-        // It is told by the program that it runs until it is there.
+        // Wait until the process has entered its sandbox.
         if !status.contains("Seccomp:\t2") {
             std::thread::sleep(Duration::from_millis(2));
             continue;
@@ -74,16 +74,17 @@ async fn a_parser_has_no_rights_and_no_secrets() {
             |name: &str| limits.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
         assert!(!limit("Max address space").contains("unlimited"), "{limits}");
         assert!(limit("Max file size").split_whitespace().nth(3) == Some("0"), "{limits}");
-        looked += 1;
+        checked += 1;
     }
-    assert!(looked > 0, "no parser was seen in its sandbox");
+    assert!(checked > 0, "no parser was seen in its sandbox");
     assert!(run.wait().unwrap().success());
     succeed(&["projects", "delete", &id, "--yes"]);
 }
 
-/// What fuzzing found: the grammar of Kotlin repairs 900 bytes for minutes, and does not ask meanwhile whether its time is over.
+/// Found by fuzzing: the Kotlin grammar recovers from errors in 900 bytes for minutes and does not check its time limit
+/// meanwhile.
 #[test]
-fn a_grammar_that_comes_to_no_end_costs_one_file_its_syntax() {
+fn a_grammar_that_does_not_terminate_costs_one_file_its_syntax() {
     let repository = Repository::new(&[("good.kt", "fun tidy(shelf: Shelf) = shelf.sort()\n")]);
     repository.write("endless.kt", include_str!("parsing/endless.kt.txt"));
     let id = project("parsed");
@@ -96,23 +97,28 @@ fn a_grammar_that_comes_to_no_end_costs_one_file_its_syntax() {
 }
 
 #[test]
-fn doctor_says_whether_parsers_are_shut_in() {
+fn doctor_reports_how_parsers_are_confined() {
     let output =
         Command::new(PROGRAM).args(["doctor", "--json"]).env("PAIROFCLEATS_HOME", home()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.contains("in processes that can only compute (seccomp); git history in one"), "{text}");
+    assert!(
+        text.contains(
+            "in processes without access to files or the network (seccomp); git history in a process"
+        ),
+        "{text}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn parsers_that_are_killed_or_stopped_cost_a_run_no_more_than_time() {
-    let (repository, whole, id) = (repository(), project("whole"), project("parsed"));
-    succeed(&["index", &repository.root(), "--project", &whole, "--stub-embeddings"]);
-    let mut run = start(&repository, &id);
+async fn killed_and_stopped_parsers_cost_a_run_only_time() {
+    let (repository, undisturbed, id) = (repository(), project("whole"), project("parsed"));
+    succeed(&["index", &repository.root(), "--project", &undisturbed, "--stub-embeddings"]);
+    let mut run = start_run(&repository, &id);
     let (mut killed, mut stopped) = (0, false);
     while killed < 12 {
         let found = wait_for_parsers(&mut run);
         let Some(first) = found.first() else { break };
-        // It may have ended meanwhile.
+        // The parser may have ended meanwhile.
         let signal = if killed == 5 && !stopped { Signal::STOP } else { Signal::KILL };
         if kill_process(*first, signal).is_ok() {
             stopped |= signal == Signal::STOP;
@@ -120,36 +126,36 @@ async fn parsers_that_are_killed_or_stopped_cost_a_run_no_more_than_time() {
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    assert!(killed >= 6 && stopped, "too little was disturbed: {killed}");
+    assert!(killed >= 6 && stopped, "too few parsers were killed: {killed}");
     assert!(run.wait().unwrap().success(), "the run was lost with its parsers");
-    // What was not read then is read now, and the rows are those of a run that nobody disturbed.
+    // The next run reads what was left out, and the rows are those of an undisturbed run.
     succeed(&["index", &repository.root(), "--project", &id, "--stub-embeddings"]);
-    for id in [&whole, &id] {
-        // Names of chunks that are no more stay until somebody tidies up.
+    for id in [&undisturbed, &id] {
+        // Names of removed chunks stay until garbage is collected.
         succeed(&["call", "cache_gc", "--args", &serde_json::json!({ "project_id": id }).to_string()]);
     }
-    assert_alike("parsers killed", &id, &whole).await;
-    for id in [whole, id] {
+    assert_same_rows("parsers killed", &id, &undisturbed).await;
+    for id in [undisturbed, id] {
         succeed(&["projects", "delete", &id, "--yes"]);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_parser_outlives_a_run_that_is_killed() {
+async fn no_parser_outlives_a_killed_run() {
     let (repository, id) = (repository(), project("parsed"));
-    let mut run = start(&repository, &id);
+    let mut run = start_run(&repository, &id);
     let found = wait_for_parsers(&mut run);
-    assert!(!found.is_empty(), "nothing parses");
+    assert!(!found.is_empty(), "the run has no parser");
     run.kill().unwrap();
     run.wait().unwrap();
-    let is_there = |pid: &Pid| {
+    let is_parser = |pid: &Pid| {
         let line = fs::read_to_string(format!("/proc/{}/cmdline", pid.as_raw_nonzero())).unwrap_or_default();
         line.split('\0').nth(1) == Some("parser")
     };
-    let mut looks = 0;
-    while found.iter().any(is_there) {
-        looks += 1;
-        assert!(looks < 3000, "a parser is left");
+    let mut polls = 0;
+    while found.iter().any(is_parser) {
+        polls += 1;
+        assert!(polls < 3000, "a parser still runs");
         std::thread::sleep(Duration::from_millis(10));
     }
     succeed(&["index", &repository.root(), "--project", &id, "--stub-embeddings"]);

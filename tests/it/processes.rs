@@ -1,4 +1,4 @@
-//! Real processes: two at once, a crash in the middle of a run, stdio.
+//! Real processes: concurrent runs, killed runs and supervisors, stdio, exit codes, and keys on the command line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Output, Stdio};
@@ -14,7 +14,7 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-fn json_of(output: &Output) -> Value {
+fn parse_stdout(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!(
             "{error}: {} {}",
@@ -24,11 +24,11 @@ fn json_of(output: &Output) -> Value {
     })
 }
 
-fn tool(name: &str, arguments: &Value) -> Value {
-    json_of(&command(&["call", name, "--args", &arguments.to_string()]).output().unwrap())
+fn call_tool(name: &str, arguments: &Value) -> Value {
+    parse_stdout(&command(&["call", name, "--args", &arguments.to_string()]).output().unwrap())
 }
 
-/// A repository whose texts all differ, so that embedding it takes the real model a while.
+/// A repository with distinct texts, so that embedding it takes the real model a while.
 fn large_repository(files: usize) -> Repository {
     let repository = Repository::new(&[]);
     for file in 0..files {
@@ -40,10 +40,10 @@ fn large_repository(files: usize) -> Repository {
     repository
 }
 
-fn wait_until(what: &str, mut reached: impl FnMut() -> bool) {
-    let give_up = Instant::now() + Duration::from_secs(120);
+fn wait_until(condition: &str, mut reached: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !reached() {
-        assert!(Instant::now() < give_up, "waited in vain for: {what}");
+        assert!(Instant::now() < deadline, "timed out waiting for: {condition}");
         std::thread::sleep(Duration::from_millis(100));
     }
 }
@@ -52,43 +52,46 @@ fn wait_until(what: &str, mut reached: impl FnMut() -> bool) {
 fn a_killed_run_is_resumed_and_nothing_is_embedded_twice() {
     let (repository, project) = (large_repository(150), project("crash"));
     let arguments = json!({ "repoPath": repository.root(), "project_id": project });
-    let mut victim = command(&["call", "build_index", "--args", &arguments.to_string()])
+    let mut killed = command(&["call", "build_index", "--args", &arguments.to_string()])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let vectors =
-        || tool("index_status", &json!({ "project_id": project }))["result"]["vectors"].as_u64().unwrap_or(0);
+    let vectors = || {
+        call_tool("index_status", &json!({ "project_id": project }))["result"]["vectors"]
+            .as_u64()
+            .unwrap_or(0)
+    };
     wait_until("the first vectors", || vectors() > 0);
-    victim.kill().unwrap();
-    victim.wait().unwrap();
+    killed.kill().unwrap();
+    killed.wait().unwrap();
     let state =
-        || tool("index_status", &json!({ "project_id": project }))["result"]["jobs"][0]["state"].clone();
-    wait_until("the dead run to be shown as waiting, once its lease is over", || state() == "queued");
-    // Only now: the server may still have committed what it was sent before the kill.
+        || call_tool("index_status", &json!({ "project_id": project }))["result"]["jobs"][0]["state"].clone();
+    wait_until("the dead run to be queued again after its lease expired", || state() == "queued");
+    // Counted only now, because Postgres may still have committed what was sent before the kill.
     let before = vectors();
 
-    let waiting = &tool("index_status", &json!({ "project_id": project }))["result"]["jobs"][0];
+    let waiting = &call_tool("index_status", &json!({ "project_id": project }))["result"]["jobs"][0];
     assert!(waiting["note"].as_str().is_some_and(|note| note.contains("ended")), "{waiting:#}");
-    let report = &tool("build_index", &arguments)["result"]["report"];
+    let report = &call_tool("build_index", &arguments)["result"]["report"];
     assert!(report["notes"].to_string().contains("The process that ran it ended"), "{report:#}");
     let embedded = report["vectorsEmbedded"].as_u64().unwrap();
-    let status = &tool("index_status", &json!({ "project_id": project }))["result"];
+    let status = &call_tool("index_status", &json!({ "project_id": project }))["result"];
     assert_eq!(report["filesChanged"], 0, "committed files are not written again: {report:#}");
     assert_eq!(report["vectorsPending"], 0, "{report:#}");
     assert_eq!(status["vectors"].as_u64().unwrap(), before + embedded, "before {before}, {status:#}");
-    assert!(embedded < status["vectors"].as_u64().unwrap(), "the kill came too late to prove anything");
+    assert!(embedded < status["vectors"].as_u64().unwrap(), "the run was killed too late for this test");
     assert_eq!(status["repositories"][0]["state"], "ready", "{status:#}");
 }
 
 #[test]
-fn two_processes_at_once_do_the_work_once() {
+fn concurrent_processes_do_the_work_once() {
     let (repository, project) = (large_repository(40), project("two"));
     let arguments = json!({ "repoPath": repository.root(), "project_id": project }).to_string();
     let start =
         || command(&["call", "build_index", "--args", &arguments]).stdout(Stdio::piped()).spawn().unwrap();
-    let (one, two) = (start(), start());
-    let answers = [one, two].map(|child: Child| json_of(&child.wait_with_output().unwrap()));
+    let (first, second) = (start(), start());
+    let answers = [first, second].map(|child: Child| parse_stdout(&child.wait_with_output().unwrap()));
     for answer in &answers {
         assert_eq!(answer["ok"], true, "{answer:#}");
         assert_eq!(answer["result"]["report"]["files"], 40, "{answer:#}");
@@ -97,14 +100,14 @@ fn two_processes_at_once_do_the_work_once() {
         .iter()
         .map(|answer| answer["result"]["report"]["vectorsEmbedded"].as_u64().unwrap())
         .collect();
-    let status = &tool("index_status", &json!({ "project_id": project }))["result"];
+    let status = &call_tool("index_status", &json!({ "project_id": project }))["result"];
     let attached = answers[0]["result"]["jobId"] == answers[1]["result"]["jobId"];
     let work = if attached { embedded[0] } else { embedded.iter().sum() };
     assert_eq!(status["vectors"], work, "{embedded:?} {status:#}");
 }
 
 #[test]
-fn exit_codes_tell_failed_from_not_run() {
+fn exit_codes_distinguish_failed_calls_from_refused_ones() {
     let code = |arguments: &[&str]| command(arguments).output().unwrap().status.code();
     assert_eq!(code(&["call", "check_status", "--args", "{}"]), Some(0));
     let missing = json!({ "query": "x", "project_id": project("none") }).to_string();
@@ -115,24 +118,27 @@ fn exit_codes_tell_failed_from_not_run() {
 }
 
 #[test]
-fn stdout_of_the_stdio_server_is_protocol_only() {
+fn stdout_of_the_stdio_server_has_only_protocol_messages() {
     let mut server =
         command(&["mcp"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut input = server.stdin.take().unwrap();
     let mut lines = BufReader::new(server.stdout.take().unwrap()).lines();
-    let mut ask = |message: Value| {
+    let mut send = |message: Value| {
         writeln!(input, "{message}").unwrap();
         input.flush().unwrap();
     };
-    ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    send(json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } }));
     let mut next = || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
-    let hello = next();
-    assert_eq!(hello["result"]["protocolVersion"], "2025-11-25", "{hello:#}");
-    ask(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
-    assert_eq!(next()["result"]["tools"].as_array().unwrap().len(), pairofcleats::tools::LIST.len());
-    ask(json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
+    let initialized = next();
+    assert_eq!(initialized["result"]["protocolVersion"], "2025-11-25", "{initialized:#}");
+    send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+    send(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" }));
+    assert_eq!(
+        next()["result"]["tools"].as_array().unwrap().len(),
+        crate::serving::listed_by_default().len()
+    );
+    send(json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
         "name": "check_status", "arguments": {} } }));
     let answer = next();
     assert_eq!(answer["result"]["structuredContent"]["ok"], true, "{answer:#}");
@@ -141,31 +147,31 @@ fn stdout_of_the_stdio_server_is_protocol_only() {
 }
 
 #[test]
-fn keys_are_made_listed_and_revoked_on_the_command_line() {
+fn keys_are_created_listed_and_revoked_on_the_command_line() {
     let run = |arguments: &[&str]| command(arguments).output().unwrap();
     let project = project("keys");
-    let made =
+    let created =
         run(&["keys", "create", "--name", "ci", "--project", &project, "--scopes", "search,index", "--json"]);
-    let made = json_of(&made)["result"].clone();
-    let (id, key) = (made["id"].as_str().unwrap(), made["key"].as_str().unwrap());
-    assert!(key.starts_with(&format!("poc_{id}_")), "{made}");
+    let created = parse_stdout(&created)["result"].clone();
+    let (id, key) = (created["id"].as_str().unwrap(), created["key"].as_str().unwrap());
+    assert!(key.starts_with(&format!("poc_{id}_")), "{created}");
 
     let listed = || {
-        let keys = json_of(&run(&["keys", "list", "--json"]))["result"]["keys"].clone();
-        let mine = keys.as_array().unwrap().iter().find(|key| key["id"] == id).cloned();
-        mine.unwrap_or_else(|| panic!("{keys:#}"))
+        let keys = parse_stdout(&run(&["keys", "list", "--json"]))["result"]["keys"].clone();
+        let entry = keys.as_array().unwrap().iter().find(|key| key["id"] == id).cloned();
+        entry.unwrap_or_else(|| panic!("{keys:#}"))
     };
-    let mine = listed();
-    assert_eq!((&mine["state"], &mine["projects"]), (&json!("live"), &json!([project])), "{mine:#}");
-    assert_eq!(mine["scopes"], json!(["search", "index"]));
-    assert!(mine["expiresAt"].is_string(), "90 days unless told otherwise: {mine:#}");
-    let told = run(&["keys", "list"]);
-    assert!(!String::from_utf8_lossy(&told.stdout).contains(key), "a key is shown once");
+    let entry = listed();
+    assert_eq!((&entry["state"], &entry["projects"]), (&json!("live"), &json!([project])), "{entry:#}");
+    assert_eq!(entry["scopes"], json!(["search", "index"]));
+    assert!(entry["expiresAt"].is_string(), "90 days unless told otherwise: {entry:#}");
+    let printed = run(&["keys", "list"]);
+    assert!(!String::from_utf8_lossy(&printed.stdout).contains(key), "a key is shown once");
 
     assert!(run(&["keys", "revoke", id]).status.success());
     assert_eq!(listed()["state"], "revoked");
     let code = |arguments: &[&str]| run(arguments).status.code();
-    assert_eq!(code(&["keys", "revoke", id]), Some(1), "only once");
+    assert_eq!(code(&["keys", "revoke", id]), Some(1), "a key is revoked only once");
     assert_eq!(code(&["keys", "revoke", "nonsense"]), Some(1));
     for wrong in [
         &["keys", "create", "--name", "x"][..],
@@ -191,15 +197,16 @@ fn the_model_runtime_leaves_nothing_in_the_users_home() {
         .env_remove("ORT_DISABLE_TELEMETRY")
         .output()
         .unwrap();
-    assert_eq!(json_of(&answer)["ok"], true);
-    let left: Vec<_> = std::fs::read_dir(user.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    assert!(left.is_empty(), "{left:?}");
+    assert_eq!(parse_stdout(&answer)["ok"], true);
+    let leftovers: Vec<_> =
+        std::fs::read_dir(user.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(leftovers.is_empty(), "{leftovers:?}");
 }
 
-/// A child that does not outlive its test, also when that fails.
-struct Ended(Child);
+/// A child process that is killed on drop, also when the test fails.
+struct KilledOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -212,15 +219,15 @@ fn supervisor_of(home: &std::path::Path) -> Option<i32> {
     std::fs::read_dir("/proc").unwrap().flatten().find_map(|entry| {
         let line = std::fs::read(entry.path().join("cmdline")).ok()?;
         let line = String::from_utf8_lossy(&line).into_owned();
-        let ours = line.contains("postgres-supervisor") && line.contains(&home);
-        ours.then(|| entry.file_name().to_str()?.parse().ok()).flatten()
+        let is_supervisor = line.contains("postgres-supervisor") && line.contains(&home);
+        is_supervisor.then(|| entry.file_name().to_str()?.parse().ok()).flatten()
     })
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_brings_its_database_back_when_the_supervisor_is_killed() {
+async fn a_server_restarts_its_database_when_the_supervisor_is_killed() {
     let home = new_home("revived");
-    let mut server = Ended(
+    let mut server = KilledOnDrop(
         command(&["--json", "serve", "--port", "0"])
             .env("PAIROFCLEATS_HOME", &home)
             .stdout(Stdio::piped())
@@ -232,20 +239,20 @@ async fn a_server_brings_its_database_back_when_the_supervisor_is_killed() {
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let url = serde_json::from_str::<Value>(&line).unwrap()["result"]["url"].as_str().unwrap().to_owned();
     let healthy = async || {
-        let asked = http().get(format!("{url}/status")).send().await;
-        let Ok(answer) = asked else { return false };
+        let response = http().get(format!("{url}/status")).send().await;
+        let Ok(answer) = response else { return false };
         answer.json::<Value>().await.is_ok_and(|status| status["result"]["status"]["database"].is_object())
     };
-    let wait = async |what: &str| {
+    let wait_until_healthy = async |condition: &str| {
         for _ in 0..600 {
             if healthy().await {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
-        panic!("waited in vain for {what}");
+        panic!("timed out waiting for {condition}");
     };
-    wait("the database").await;
+    wait_until_healthy("the database").await;
     let before = supervisor_of(&home).expect("a supervisor");
     rustix::process::kill_process(
         rustix::process::Pid::from_raw(before).unwrap(),
@@ -253,13 +260,13 @@ async fn a_server_brings_its_database_back_when_the_supervisor_is_killed() {
     )
     .unwrap();
     wait_until("another supervisor", || supervisor_of(&home).is_some_and(|pid| pid != before));
-    wait("the database to be back").await;
+    wait_until_healthy("the database to be back").await;
     drop(server);
     wait_until("the cluster to be gone", || supervisor_of(&home).is_none());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_on_the_command_line_goes_on_when_the_supervisor_is_killed() {
+async fn a_run_on_the_command_line_continues_when_the_supervisor_is_killed() {
     let (home, repository, project) = (new_home("revived-run"), large_repository(60), project("revived"));
     let in_home = |arguments: &[&str]| {
         let mut command = command(arguments);
@@ -275,7 +282,7 @@ async fn a_run_on_the_command_line_goes_on_when_the_supervisor_is_killed() {
     let status = json!({ "project_id": project }).to_string();
     let vectors = || {
         let answer = in_home(&["call", "index_status", "--args", &status]).output().unwrap();
-        json_of(&answer)["result"]["vectors"].as_u64().unwrap_or(0)
+        parse_stdout(&answer)["result"]["vectors"].as_u64().unwrap_or(0)
     };
     wait_until("the first vectors", || vectors() > 0);
     let kill = || {
@@ -285,11 +292,11 @@ async fn a_run_on_the_command_line_goes_on_when_the_supervisor_is_killed() {
         wait_until("the supervisor to be gone", || supervisor_of(&home) != Some(supervisor));
     };
     kill();
-    // Another process that comes right then starts the cluster, or waits for who does.
-    let answer = json_of(&in_home(&["call", "check_status", "--args", "{}"]).output().unwrap());
+    // A new process at this moment starts the cluster or waits for the process that does.
+    let answer = parse_stdout(&in_home(&["call", "check_status", "--args", "{}"]).output().unwrap());
     assert_eq!(answer["ok"], true, "{answer:#}");
     kill();
-    let answer = json_of(&run.wait_with_output().unwrap());
+    let answer = parse_stdout(&run.wait_with_output().unwrap());
     assert_eq!(answer["ok"], true, "{answer:#}");
     let report = &answer["result"]["report"];
     assert_eq!(report["vectorsPending"], 0, "{report:#}");

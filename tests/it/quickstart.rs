@@ -1,4 +1,4 @@
-//! The first ten minutes: an answer as soon as words are searchable, while vectors are made behind it.
+//! The first ten minutes: an answer as soon as words are searchable, while vectors are computed in the background.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{PROGRAM, Repository, app_with_model, http, new_home, project, result};
 
-/// Texts that the real model embeds for several seconds on any machine.
+/// A repository that takes the real model several seconds to embed on any machine.
 fn repository() -> Repository {
     let repository =
         Repository::new(&[("README.md", "# Tasks\n\nThis program hands out many tasks to workers.\n")]);
@@ -38,10 +38,10 @@ fn program(home: &Path) -> Command {
     command
 }
 
-/// A server that a failed test does not leave behind.
-struct Ended(Child);
+/// A child process that is killed at the end of a test, even of a failed one.
+struct KillOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KillOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -49,8 +49,8 @@ impl Drop for Ended {
 }
 
 fn envelope(output: &Output) -> Value {
-    let [answer, said] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
-    serde_json::from_str(&answer).unwrap_or_else(|problem| panic!("{problem}: {answer} {said}"))
+    let [stdout, stderr] = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout} {stderr}"))
 }
 
 fn status(home: &Path) -> Value {
@@ -59,47 +59,56 @@ fn status(home: &Path) -> Value {
 }
 
 fn wait_until(what: &str, mut reached: impl FnMut() -> bool) {
-    let give_up = Instant::now() + Duration::from_secs(300);
+    let deadline = Instant::now() + Duration::from_secs(300);
     while !reached() {
-        assert!(Instant::now() < give_up, "waited in vain for: {what}");
+        assert!(Instant::now() < deadline, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(500));
     }
 }
 
 #[test]
-fn once_answers_by_words_and_leaves_the_vectors_to_a_process_of_its_own() {
+fn once_answers_lexically_and_leaves_the_vectors_to_a_background_process() {
     let (home, repository) = (new_home("once"), repository());
     let root = repository.root();
     let once = ["quickstart", &root, "--once", "hand out tasks", "--json"];
     let output = program(&home).args(once).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     let answer = envelope(&output);
-    assert!(output.status.success() && !answer["result"]["hits"][0].is_null(), "{answer:#}\n{said}");
+    assert!(output.status.success() && !answer["result"]["hits"][0].is_null(), "{answer:#}\n{stderr}");
     assert_eq!(answer["result"]["vectors"], "none", "vectors were waited for: {answer:#}");
     let warned =
         |code: &str| answer["_meta"]["warnings"].as_array().unwrap().iter().any(|w| w["code"] == code);
     assert!(warned("vectors_pending") && warned("index_running"), "{answer:#}");
-    let line =
-        said.lines().find(|line| line.contains("not by meaning yet")).unwrap_or_else(|| panic!("{said}"));
+    let line = stderr
+        .lines()
+        .find(|line| line.contains("semantic search follows"))
+        .unwrap_or_else(|| panic!("{stderr}"));
     assert!(line.contains("in the background") && line.contains("vectors "), "{line}");
-    // A very busy machine has no first vector yet, and so no pace.
-    assert!(line.contains(" left") || line.contains(" (0/"), "no time left: {line}");
+    // On a very busy machine there is no first vector yet, and so no estimate.
+    assert!(line.contains(" left") || line.contains(" (0/"), "the estimate is missing: {line}");
 
-    // Nobody but the process that was left behind works now.
-    let mut now = status(&home);
-    assert!(now["vectorsPending"].as_u64().unwrap() > 0, "too fast to prove anything: {now:#}");
+    // Only the background process is working now.
+    let mut index_status = status(&home);
+    assert!(
+        index_status["vectorsPending"].as_u64().unwrap() > 0,
+        "the vectors came too early to prove anything: {index_status:#}"
+    );
     wait_until("the vectors", || {
-        now = status(&home);
-        now["repositories"][0]["state"] == "ready"
+        index_status = status(&home);
+        index_status["repositories"][0]["state"] == "ready"
     });
     assert_eq!(
-        (&now["vectorsPending"], &now["jobs"][0]["state"]),
+        (&index_status["vectorsPending"], &index_status["jobs"][0]["state"]),
         (&json!(0), &json!("succeeded")),
-        "{now:#}"
+        "{index_status:#}"
     );
-    assert_eq!(now["jobs"].as_array().unwrap().len(), 1, "the run was handed over, not made anew: {now:#}");
+    assert_eq!(
+        index_status["jobs"].as_array().unwrap().len(),
+        1,
+        "the background process must continue the run, not start another: {index_status:#}"
+    );
 
-    // With all vectors there, the same command searches by meaning, and leaves nothing behind.
+    // Once all vectors exist, the same command searches by vectors too and starts no background process.
     let output = program(&home).args(once).output().unwrap();
     let answer = envelope(&output);
     assert_eq!(
@@ -111,7 +120,7 @@ fn once_answers_by_words_and_leaves_the_vectors_to_a_process_of_its_own() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_server_answers_while_vectors_are_made() {
+async fn the_server_answers_while_vectors_are_computed() {
     let (home, repository) = (new_home("serving"), repository());
     let child = program(&home)
         .args(["quickstart", &repository.root(), "--port", "0", "--json"])
@@ -119,7 +128,7 @@ async fn the_server_answers_while_vectors_are_made() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let mut child = Ended(child);
+    let mut child = KillOnDrop(child);
     let mut line = String::new();
     BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let ready: Value = serde_json::from_str(&line).unwrap();
@@ -129,41 +138,44 @@ async fn the_server_answers_while_vectors_are_made() {
         serde_json::from_str(&sent.body(body.to_string()).send().await.unwrap().text().await.unwrap())
             .unwrap()
     };
-    let mut now = post("/tools/index_status", json!({})).await["result"].take();
-    assert!(now["vectorsPending"].as_u64().unwrap() > 0, "it served too late: {now:#}");
+    let mut index_status = post("/tools/index_status", json!({})).await["result"].take();
+    assert!(
+        index_status["vectorsPending"].as_u64().unwrap() > 0,
+        "the server answered only after the vectors were complete: {index_status:#}"
+    );
     let found = post("/search", json!({ "query": "hand out tasks" })).await;
     assert!(!found["result"]["search"]["hits"][0].is_null(), "{found:#}");
-    let give_up = Instant::now() + Duration::from_secs(300);
-    let mut told_time = false;
-    while now["repositories"][0]["state"] != "ready" {
-        assert!(Instant::now() < give_up, "waited in vain for the vectors: {now:#}");
+    let deadline = Instant::now() + Duration::from_secs(300);
+    let mut showed_time_left = false;
+    while index_status["repositories"][0]["state"] != "ready" {
+        assert!(Instant::now() < deadline, "timed out waiting for the vectors: {index_status:#}");
         tokio::time::sleep(Duration::from_millis(500)).await;
-        now = post("/tools/index_status", json!({})).await["result"].take();
-        let progress = &now["jobs"][0]["progress"];
-        told_time |= progress["wordsReady"] == true && progress["secondsLeft"].is_u64();
+        index_status = post("/tools/index_status", json!({})).await["result"].take();
+        let progress = &index_status["jobs"][0]["progress"];
+        showed_time_left |= progress["wordsReady"] == true && progress["secondsLeft"].is_u64();
     }
-    assert!(told_time, "index_status tells the time left");
-    assert_eq!(now["vectorsPending"], 0, "{now:#}");
+    assert!(showed_time_left, "index_status never showed the time left");
+    assert_eq!(index_status["vectorsPending"], 0, "{index_status:#}");
     kill_process(Pid::from_child(&child.0), Signal::TERM).unwrap();
     assert_eq!(child.0.wait().unwrap().code(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_run_says_in_plain_lines_what_can_be_used_already() {
+async fn an_index_run_prints_when_lexical_search_is_ready() {
     let (repository, project) = (repository(), project("lines"));
     let home = crate::harness::home();
     let output = program(home).args(["index", &repository.root(), "--project", &project]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{said}");
-    let lines: Vec<&str> = said.lines().collect();
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{stderr}");
+    let lines: Vec<&str> = stderr.lines().collect();
     let at = |part: &str| {
-        lines.iter().position(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}: {said}"))
+        lines.iter().position(|line| line.contains(part)).unwrap_or_else(|| panic!("{part}: {stderr}"))
     };
-    assert!(at("files ") < at("searchable by words now"), "{said}");
-    let vectors = lines.iter().filter(|line| line.contains("searchable by words now; vectors "));
+    assert!(at("files ") < at("lexical search is ready"), "{stderr}");
+    let vectors = lines.iter().filter(|line| line.contains("lexical search is ready; vectors "));
     let with_time = vectors.clone().find(|line| line.contains(" %") && line.ends_with(" left"));
-    assert!(with_time.is_some(), "{said}");
-    assert!(!said.contains('\u{1b}') && !said.contains('\r'), "{said:?}");
+    assert!(with_time.is_some(), "{stderr}");
+    assert!(!stderr.contains('\u{1b}') && !stderr.contains('\r'), "{stderr:?}");
     let (_, quiet) = {
         let output = program(home)
             .args(["--quiet", "index", &repository.root(), "--project", &project])
@@ -173,7 +185,7 @@ async fn an_index_run_says_in_plain_lines_what_can_be_used_already() {
     };
     assert_eq!(String::from_utf8_lossy(&quiet), "");
 
-    // Over every surface: an answer once words are searchable. Here nothing is left to do, so the answer is whole.
+    // With `wait: "words"` the tool answers once words are searchable. Nothing has changed, so the run is already complete.
     let arguments = json!({ "repoPath": repository.root(), "project_id": project, "wait": "words" });
     let done = result(&app_with_model(), "build_index", arguments).await;
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Indexed files as MCP resources, their completion, and prompts: over the real protocol, and never beyond the caller's rights.
+//! Indexed files as MCP resources, completion, and prompts: over the real protocol, and never beyond the caller's rights.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::{BufRead, BufReader};
@@ -9,7 +9,7 @@ use contract::ProjectId;
 use pairofcleats::app::App;
 use pairofcleats::surfaces::contracts;
 use pairofcleats::surfaces::mcp::McpServer;
-use pairofcleats::tools::{self, Caller, Request, Surface, Toolbox, View, browse};
+use pairofcleats::tools::{self, Caller, Request, Surface, ToolVisibility, Toolbox, browse};
 use rmcp::model::{
     ArgumentInfo, CompleteRequestParams, CompletionContext, CompletionInfo, ErrorData,
     GetPromptRequestParams, PaginatedRequestParams, ReadResourceRequestParams, Reference, Resource,
@@ -23,12 +23,12 @@ use tenancy::{Principal, Projects, Scope};
 
 use crate::harness::{PROGRAM, Repository, app, app_with, home, http, project, result};
 
-type Client = RunningService<RoleClient, ()>;
+type McpSession = RunningService<RoleClient, ()>;
 
 const TEMPLATE: &str = "repo://{repository}/{+path}";
 const TEMPLATE_WITH_PROJECT: &str = "repo://{repository}/{+path}{?project}";
 
-/// What stands in the repository of these tests.
+/// The files of the repository in these tests.
 const FILES: &[(&str, &str)] = &[
     ("README.md", "# Shop\n\nSells things.\n"),
     ("docs/guide.md", "# Guide\n\nBegin here.\n"),
@@ -40,12 +40,12 @@ const FILES: &[(&str, &str)] = &[
     ("100%.md", "# Everything\n"),
 ];
 
-/// A session of `caller` inside this process, over the real protocol.
-async fn connect(app: &Arc<App>, caller: Caller) -> Client {
-    let (here, there) = tokio::io::duplex(1 << 20);
+/// Opens a session of `caller` inside this process, over the real protocol.
+async fn connect(app: &Arc<App>, caller: Caller) -> McpSession {
+    let (client_side, server_side) = tokio::io::duplex(1 << 20);
     let server = McpServer::local(Arc::clone(app), Toolbox::standard(), caller);
-    tokio::spawn(async move { server.serve(there).await.unwrap().waiting().await });
-    ().serve(here).await.unwrap()
+    tokio::spawn(async move { server.serve(server_side).await.unwrap().waiting().await });
+    ().serve(client_side).await.unwrap()
 }
 
 fn in_project(project: &str) -> Caller {
@@ -53,7 +53,7 @@ fn in_project(project: &str) -> Caller {
 }
 
 /// A principal that may use only `project`.
-fn only(project: &str) -> Arc<Principal> {
+fn principal_for(project: &str) -> Arc<Principal> {
     let id = ProjectId::parse(project).unwrap();
     Arc::new(Principal { projects: Projects::These(BTreeSet::from([id])), ..Principal::local() })
 }
@@ -63,8 +63,8 @@ async fn index(app: &Arc<App>, repository: &Repository, project: &str) -> String
     repository.path().file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-/// Every page to the end.
-async fn listed(client: &Client) -> Vec<Vec<Resource>> {
+/// Lists all pages of resources.
+async fn list_pages(client: &McpSession) -> Vec<Vec<Resource>> {
     let mut pages = Vec::new();
     let mut cursor = None;
     loop {
@@ -78,11 +78,11 @@ async fn listed(client: &Client) -> Vec<Vec<Resource>> {
     }
 }
 
-async fn read(client: &Client, uri: &str) -> Result<(String, Value), ErrorData> {
-    let result = answer(client.read_resource(ReadResourceRequestParams::new(uri)).await)?;
+async fn read(client: &McpSession, uri: &str) -> Result<(String, Value), ErrorData> {
+    let result = mcp_result(client.read_resource(ReadResourceRequestParams::new(uri)).await)?;
     match result.contents.as_slice() {
-        [ResourceContents::TextResourceContents { uri: named, text, meta, mime_type }] => {
-            assert_eq!(named, uri, "clients find it again by what they asked for");
+        [ResourceContents::TextResourceContents { uri: returned_uri, text, meta, mime_type }] => {
+            assert_eq!(returned_uri, uri, "the answer has the requested URI");
             let mut meta = serde_json::to_value(meta).unwrap();
             meta["mimeType"] = json!(mime_type);
             Ok((text.clone(), meta))
@@ -91,7 +91,7 @@ async fn read(client: &Client, uri: &str) -> Result<(String, Value), ErrorData> 
     }
 }
 
-fn answer<T>(result: Result<T, ServiceError>) -> Result<T, ErrorData> {
+fn mcp_result<T>(result: Result<T, ServiceError>) -> Result<T, ErrorData> {
     match result {
         Ok(answer) => Ok(answer),
         Err(ServiceError::McpError(error)) => Err(error),
@@ -99,29 +99,29 @@ fn answer<T>(result: Result<T, ServiceError>) -> Result<T, ErrorData> {
     }
 }
 
-/// The number and `data.code` of a refusal.
-fn code<T: std::fmt::Debug>(refused: Result<T, ErrorData>) -> (i32, String) {
+/// The JSON-RPC number and `data.code` of an error.
+fn error_codes<T: std::fmt::Debug>(refused: Result<T, ErrorData>) -> (i32, String) {
     let error = refused.unwrap_err();
     let data = error.data.unwrap_or_default();
     assert!(data["message"].is_string(), "{data}");
     (error.code.0, data["code"].as_str().unwrap().to_owned())
 }
 
-fn is_unknown(refused: Result<(String, Value), ErrorData>) -> bool {
-    code(refused) == (-32002, "NOT_FOUND".to_owned())
+fn is_not_found(refused: Result<(String, Value), ErrorData>) -> bool {
+    error_codes(refused) == (-32002, "NOT_FOUND".to_owned())
 }
 
 async fn complete(
-    client: &Client,
+    client: &McpSession,
     reference: Reference,
     (argument, value): (&str, &str),
     context: &[(&str, &str)],
 ) -> Result<CompletionInfo, ErrorData> {
     let mut params = CompleteRequestParams::new(reference, ArgumentInfo::new(argument, value));
-    let others: HashMap<String, String> =
+    let arguments: HashMap<String, String> =
         context.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    params.context = Some(CompletionContext::with_arguments(others));
-    Ok(answer(client.complete(params).await)?.completion)
+    params.context = Some(CompletionContext::with_arguments(arguments));
+    Ok(mcp_result(client.complete(params).await)?.completion)
 }
 
 fn template() -> Reference {
@@ -129,13 +129,13 @@ fn template() -> Reference {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_indexed_file_is_listed_once_and_reads_as_it_stands() {
+async fn every_indexed_file_is_listed_once_and_can_be_read() {
     let app = app_with(|config| config.mcp.resources_page = 3);
     let (repository, project) = (Repository::new(FILES), project("resources"));
     let name = index(&app, &repository, &project).await;
     let client = connect(&app, in_project(&project)).await;
 
-    let pages = listed(&client).await;
+    let pages = list_pages(&client).await;
     assert!(pages.iter().rev().skip(1).all(|page| page.len() == 3), "{pages:#?}");
     let resources: Vec<Resource> = pages.into_iter().flatten().collect();
     let names: Vec<&str> = resources.iter().map(|resource| resource.name.as_str()).collect();
@@ -147,7 +147,7 @@ async fn every_indexed_file_is_listed_once_and_reads_as_it_stands() {
         FILES.iter().map(|(path, _)| *path).collect(),
         "nothing is missing"
     );
-    let again: Vec<Resource> = listed(&client).await.into_iter().flatten().collect();
+    let again: Vec<Resource> = list_pages(&client).await.into_iter().flatten().collect();
     assert_eq!(again, resources, "the order is stable");
 
     for resource in &resources {
@@ -169,17 +169,17 @@ async fn every_indexed_file_is_listed_once_and_reads_as_it_stands() {
     assert!(resources.iter().all(|other| priority(other) <= priority(readme)));
 
     let bad = PaginatedRequestParams::default().with_cursor(Some("nonsense".into()));
-    let refused = answer(client.list_resources(Some(bad)).await);
-    assert_eq!(code(refused), (-32602, "INVALID_REQUEST".into()));
+    let refused = mcp_result(client.list_resources(Some(bad)).await);
+    assert_eq!(error_codes(refused), (-32602, "INVALID_REQUEST".into()));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_listing_ends_where_the_operator_says() {
+async fn a_listing_ends_at_the_configured_maximum() {
     let app = app_with(|config| (config.mcp.resources_page, config.mcp.resources_max) = (3, 5));
     let (repository, project) = (Repository::new(FILES), project("listing"));
     index(&app, &repository, &project).await;
     let client = connect(&app, in_project(&project)).await;
-    let sizes: Vec<usize> = listed(&client).await.iter().map(Vec::len).collect();
+    let sizes: Vec<usize> = list_pages(&client).await.iter().map(Vec::len).collect();
     assert_eq!(sizes, [3, 2]);
     let first = client.list_resources(None).await.unwrap();
     assert!(first.meta.is_none(), "there is another page");
@@ -188,11 +188,11 @@ async fn a_listing_ends_where_the_operator_says() {
     assert_eq!(last["_meta"]["truncated"], true, "{last}");
 
     let nowhere = connect(&app, in_project("nothing-is-indexed-here")).await;
-    assert_eq!(listed(&nowhere).await, [Vec::<Resource>::new()], "an empty list, not an error");
+    assert_eq!(list_pages(&nowhere).await, [Vec::<Resource>::new()], "an empty list, not an error");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn templates_expand_to_what_is_read() {
+async fn expanded_templates_can_be_read() {
     let app = app();
     let (repository, project) = (Repository::new(FILES), project("templates"));
     let name = index(&app, &repository, &project).await;
@@ -202,7 +202,7 @@ async fn templates_expand_to_what_is_read() {
     assert_eq!(uris, [TEMPLATE, TEMPLATE_WITH_PROJECT]);
     assert!(templates.iter().all(|template| template.title.is_some() && template.description.is_some()));
 
-    // Without a project it is the session's; encoded as RFC 6570 has it, or not at all as some clients send it.
+    // Without a project, the session's one is used. The path is encoded as in RFC 6570, or not at all, as some clients send it.
     for uri in [
         format!("repo://{name}/src/with%20space.py"),
         format!("repo://{name}/src/with space.py"),
@@ -211,7 +211,7 @@ async fn templates_expand_to_what_is_read() {
         assert_eq!(read(&client, &uri).await.unwrap().0, FILES[4].1, "{uri}");
     }
     let odd = format!("repo://{name}/c#/what?.py");
-    assert_eq!(read(&client, &odd).await.unwrap().0, FILES[6].1, "what a completed path expands to");
+    assert_eq!(read(&client, &odd).await.unwrap().0, FILES[6].1, "the expansion of a completed path");
     let elsewhere = connect(&app, Caller::local(Surface::Stdio)).await;
     assert!(read(&elsewhere, &format!("repo://{name}/src/main.py")).await.is_err(), "another project");
     let uri = format!("repo://{name}/src/main.py?project={project}");
@@ -219,7 +219,7 @@ async fn templates_expand_to_what_is_read() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_indexed_files_are_read_whatever_the_uri_says() {
+async fn only_indexed_files_can_be_read_with_any_uri() {
     let app = app();
     let (repository, project) = (Repository::new(FILES), project("traversal"));
     let outside = repository.path().with_extension("outside.txt");
@@ -232,13 +232,13 @@ async fn only_indexed_files_are_read_whatever_the_uri_says() {
     std::os::unix::fs::symlink(&outside, repository.path().join("link.md")).unwrap();
     let client = connect(&app, in_project(&project)).await;
 
-    let beside = outside.file_name().unwrap().to_str().unwrap();
+    let outside_name = outside.file_name().unwrap().to_str().unwrap();
     for path in [
-        format!("../{beside}"),
-        format!("src/../../{beside}"),
-        format!("%2e%2e/{beside}"),
-        format!("%2e%2e%2f{beside}"),
-        format!("src%2F..%2F..%2F{beside}"),
+        format!("../{outside_name}"),
+        format!("src/../../{outside_name}"),
+        format!("%2e%2e/{outside_name}"),
+        format!("%2e%2e%2f{outside_name}"),
+        format!("src%2F..%2F..%2F{outside_name}"),
         outside.to_str().unwrap().to_owned(),
         "/etc/passwd".to_owned(),
         "%2Fetc%2Fpasswd".to_owned(),
@@ -249,17 +249,17 @@ async fn only_indexed_files_are_read_whatever_the_uri_says() {
         "%ff".to_owned(),
     ] {
         let refused = read(&client, &format!("repo://{name}/{path}")).await;
-        assert_eq!(code(refused), (-32602, "INVALID_REQUEST".into()), "{path}");
+        assert_eq!(error_codes(refused), (-32602, "INVALID_REQUEST".into()), "{path}");
     }
     for uri in ["", "repo://", "repo://only", "file:///etc/passwd", "README.md"] {
         let error = read(&client, uri).await.unwrap_err();
         assert_eq!(error.data.as_ref().unwrap()["details"][0]["instancePath"], "/uri", "{uri}: {error:?}");
-        assert_eq!(code(Err::<(), _>(error)), (-32602, "INVALID_REQUEST".into()), "{uri}");
+        assert_eq!(error_codes(Err::<(), _>(error)), (-32602, "INVALID_REQUEST".into()), "{uri}");
     }
     for unknown in [
-        format!("repo://{name}/{beside}"),
-        // A name like any other here.
-        format!("repo://{name}/..%5c{beside}"),
+        format!("repo://{name}/{outside_name}"),
+        // A backslash is an ordinary character of a name.
+        format!("repo://{name}/..%5c{outside_name}"),
         format!("repo://{name}/no/such.py"),
         format!("repo://{name}/.env"),
         format!("repo://{name}/later.py"),
@@ -274,17 +274,17 @@ async fn only_indexed_files_are_read_whatever_the_uri_says() {
         let data = error.data.clone().unwrap();
         assert!(data["hint"].is_string() && data["uri"] == unknown, "{data}");
         assert!(!data.to_string().contains("hunter2"));
-        assert!(is_unknown(Err(error)), "{unknown}");
+        assert!(is_not_found(Err(error)), "{unknown}");
     }
     let nowhere = read(&client, &format!("repo://{name}/README.md?project=no-such-project")).await;
-    assert_eq!(code(nowhere), (-32002, "NO_INDEX".into()));
+    assert_eq!(error_codes(nowhere), (-32002, "NO_INDEX".into()));
     let malformed = read(&client, &format!("repo://{name}/README.md?project=No_Such")).await;
-    assert_eq!(code(malformed), (-32602, "VALIDATION_ERROR".into()));
+    assert_eq!(error_codes(malformed), (-32602, "VALIDATION_ERROR".into()));
     std::fs::remove_file(outside).unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_file_is_read_as_it_is_now_without_its_secrets() {
+async fn a_file_is_read_in_its_current_state_without_secrets() {
     let app = app_with(|config| config.search.result_bytes_max = 200);
     let token = ["ghp_q7Rw2Lx9Tz4VbN8m", "YcKp3Hs6Dj1Fg5Ae0Uo9"].concat();
     let repository = Repository::new(&[
@@ -311,13 +311,13 @@ async fn a_file_is_read_as_it_is_now_without_its_secrets() {
     assert_eq!((text.as_str(), &meta["changedSinceIndexed"]), ("NAME = 'other'\n", &json!(true)));
     assert_eq!(meta["contentHash"], blake3::hash(text.as_bytes()).to_hex().to_string());
     repository.remove("gone.py");
-    assert!(is_unknown(read(&client, &format!("repo://{name}/gone.py")).await));
+    assert!(is_not_found(read(&client, &format!("repo://{name}/gone.py")).await));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_repositories_of_one_name_are_told_apart() {
+async fn two_repositories_with_one_name_get_different_uris() {
     let app = app();
-    let project = project("twins");
+    let project = project("same-name");
     let both = Repository::new(&[("one/web/a.py", "def first():\n    return 1\n")]);
     both.write("two/web/a.py", "def second():\n    return 2\n");
     for folder in ["one/web", "two/web"] {
@@ -325,7 +325,7 @@ async fn two_repositories_of_one_name_are_told_apart() {
         result(&app, "build_index", json!({ "repoPath": root, "project_id": project })).await;
     }
     let client = connect(&app, in_project(&project)).await;
-    let resources: Vec<Resource> = listed(&client).await.into_iter().flatten().collect();
+    let resources: Vec<Resource> = list_pages(&client).await.into_iter().flatten().collect();
     let mut texts = Vec::new();
     for resource in &resources {
         texts.push(read(&client, &resource.uri).await.unwrap().0);
@@ -339,7 +339,7 @@ async fn two_repositories_of_one_name_are_told_apart() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn arguments_complete_by_beginning_and_middle_in_any_case() {
+async fn completion_matches_the_start_and_middle_in_any_case() {
     let app = app();
     let (repository, project) = (Repository::new(FILES), project("completion"));
     for number in 0..130 {
@@ -349,22 +349,22 @@ async fn arguments_complete_by_beginning_and_middle_in_any_case() {
     let other = Repository::new(&[("src/other.py", "def other():\n    return 1\n")]);
     let other_name = index(&app, &other, &project).await;
     let client = connect(&app, in_project(&project)).await;
-    let here = [("repository", name.as_str())];
-    let path = async |value: &str| complete(&client, template(), ("path", value), &here).await.unwrap();
+    let context = [("repository", name.as_str())];
+    let path = async |value: &str| complete(&client, template(), ("path", value), &context).await.unwrap();
 
     let found = path("SRC/").await;
     let values = ["src/Handlers/cart.py", "src/main.py", "src/with space.py", "src/ünïcode_日本.py"];
     assert_eq!(found.values, values);
     assert_eq!((found.total, found.has_more), (Some(4), Some(false)));
-    assert_eq!(path("handlers").await.values, ["src/Handlers/cart.py"], "the beginning of a name");
+    assert_eq!(path("handlers").await.values, ["src/Handlers/cart.py"], "the start of a name");
     assert_eq!(path("ÜNÏ").await.values, ["src/ünïcode_日本.py"], "letters beyond ASCII, too");
     assert_eq!(path("t.py").await.values[0], "src/Handlers/cart.py", "the middle of a name");
-    assert_eq!(path("%").await.values, ["100%.md"], "no pattern of SQL");
+    assert_eq!(path("%").await.values, ["100%.md"], "not a LIKE pattern");
     assert_eq!(path("_").await.values.len(), 100);
-    let refused = complete(&client, template(), ("path", "\0"), &here).await.unwrap_err();
+    let refused = complete(&client, template(), ("path", "\0"), &context).await.unwrap_err();
     assert!(refused.to_string().contains("NUL"), "{refused}");
-    for nothing in ["no such", "'; --"] {
-        let found = path(nothing).await;
+    for unmatched in ["no such", "'; --"] {
+        let found = path(unmatched).await;
         assert_eq!((found.values.len(), found.total, found.has_more), (0, Some(0), Some(false)));
     }
     let many = path("module").await;
@@ -372,10 +372,10 @@ async fn arguments_complete_by_beginning_and_middle_in_any_case() {
     assert_eq!(many.values[0], "many/module_000.py");
     let all = path("").await;
     assert_eq!((all.values.len(), all.total), (100, Some(138)));
-    let everywhere = complete(&client, template(), ("path", "other"), &[]).await.unwrap();
-    assert_eq!(everywhere.values, ["src/other.py"], "without a repository: in all of them");
-    let elsewhere = complete(&client, template(), ("path", "other"), &here).await.unwrap();
-    assert_eq!(elsewhere.total, Some(0), "another repository's");
+    let all_repositories = complete(&client, template(), ("path", "other"), &[]).await.unwrap();
+    assert_eq!(all_repositories.values, ["src/other.py"], "without a repository, in all of them");
+    let elsewhere = complete(&client, template(), ("path", "other"), &context).await.unwrap();
+    assert_eq!(elsewhere.total, Some(0), "the file is in another repository");
 
     let found = complete(&client, template(), ("repository", &other_name[2..]), &[]).await.unwrap();
     assert_eq!(found.values, [other_name.as_str()]);
@@ -386,7 +386,7 @@ async fn arguments_complete_by_beginning_and_middle_in_any_case() {
     let found = complete(&outside, template(), ("repository", ""), &[]).await.unwrap();
     assert_eq!(found.total, Some(0));
     let found = complete(&outside, template(), ("repository", ""), &[("project", &project)]).await.unwrap();
-    assert_eq!(found.total, Some(2), "of the project that is filled in");
+    assert_eq!(found.total, Some(2), "repositories of the given project");
 
     for prompt in ["explain_code", "onboard", "find_code"] {
         let reference = Reference::for_prompt(prompt);
@@ -394,13 +394,17 @@ async fn arguments_complete_by_beginning_and_middle_in_any_case() {
         assert_eq!(found.values, [other_name.as_str()], "{prompt}");
     }
     let reference = Reference::for_prompt("explain_code");
-    assert_eq!(complete(&client, reference, ("path", "main"), &here).await.unwrap().values, ["src/main.py"]);
-    let free = complete(&client, Reference::for_prompt("find_code"), ("question", "wh"), &[]).await.unwrap();
-    assert!(free.values.is_empty(), "a question is free text");
+    assert_eq!(
+        complete(&client, reference, ("path", "main"), &context).await.unwrap().values,
+        ["src/main.py"]
+    );
+    let free_text =
+        complete(&client, Reference::for_prompt("find_code"), ("question", "wh"), &[]).await.unwrap();
+    assert!(free_text.values.is_empty(), "a question is free text");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_cannot_be_completed_is_named() {
+async fn unknown_arguments_cannot_be_completed_and_are_named() {
     let client = connect(&app(), Caller::local(Surface::Stdio)).await;
     for (reference, argument, expected) in [
         (template(), "pth", "`path`"),
@@ -410,7 +414,7 @@ async fn what_cannot_be_completed_is_named() {
     ] {
         let error = complete(&client, reference, (argument, ""), &[]).await.unwrap_err();
         assert!(error.message.contains(expected), "{}", error.message);
-        assert_eq!(code(Err::<(), _>(error)), (-32602, "INVALID_REQUEST".into()));
+        assert_eq!(error_codes(Err::<(), _>(error)), (-32602, "INVALID_REQUEST".into()));
     }
 }
 
@@ -425,7 +429,7 @@ async fn prompts_are_listed_and_filled_in() {
     let get = async |name: &str, arguments: Value| {
         let params =
             GetPromptRequestParams::new(name).with_arguments(arguments.as_object().cloned().unwrap());
-        answer(client.get_prompt(params).await)
+        mcp_result(client.get_prompt(params).await)
     };
     let filled = get("explain_code", json!({ "path": "src/a.rs", "repository": "shop" })).await.unwrap();
     let filled = serde_json::to_value(filled).unwrap();
@@ -443,35 +447,35 @@ async fn prompts_are_listed_and_filled_in() {
     ] {
         let error = get("find_code", arguments).await.unwrap_err();
         assert_eq!(error.data.as_ref().unwrap()["details"][0]["keyword"], keyword, "{error:?}");
-        assert_eq!(code(Err::<(), _>(error)), (-32602, "INVALID_REQUEST".into()));
+        assert_eq!(error_codes(Err::<(), _>(error)), (-32602, "INVALID_REQUEST".into()));
     }
     let unknown = get("onbord", json!({})).await.unwrap_err();
     assert!(unknown.message.contains("`onboard`"), "{}", unknown.message);
-    assert_eq!(code(Err::<(), _>(unknown)), (-32602, "INVALID_REQUEST".into()));
+    assert_eq!(error_codes(Err::<(), _>(unknown)), (-32602, "INVALID_REQUEST".into()));
     let search = get("search", json!({ "query": "x" })).await;
-    assert_eq!(code(search), (-32602, "INVALID_REQUEST".into()), "a tool is no prompt");
+    assert_eq!(error_codes(search), (-32602, "INVALID_REQUEST".into()), "a tool is not a prompt");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn another_projects_files_do_not_exist() {
+async fn files_of_another_project_are_not_found() {
     let app = app();
     let (ours, theirs) = (project("ours"), project("theirs"));
     let our_repository = Repository::new(&[("canary.py", "def of_ours():\n    return 'blue'\n")]);
     let their_repository = Repository::new(&[("secret-plan.py", "def of_theirs():\n    return 'yellow'\n")]);
     index(&app, &our_repository, &ours).await;
     let their_name = index(&app, &their_repository, &theirs).await;
-    let restricted = |session: &str| Caller { principal: only(&ours), ..in_project(session) };
+    let restricted = |session: &str| Caller { principal: principal_for(&ours), ..in_project(session) };
 
     let client = connect(&app, restricted(&ours)).await;
-    let resources: Vec<Resource> = listed(&client).await.into_iter().flatten().collect();
+    let resources: Vec<Resource> = list_pages(&client).await.into_iter().flatten().collect();
     assert_eq!(resources.iter().map(|resource| resource.name.as_str()).collect::<Vec<_>>(), ["canary.py"]);
-    assert!(read(&client, &resources[0].uri).await.is_ok(), "its own");
-    assert!(is_unknown(read(&client, &format!("repo://{their_name}/secret-plan.py")).await));
+    assert!(read(&client, &resources[0].uri).await.is_ok(), "the own file");
+    assert!(is_not_found(read(&client, &format!("repo://{their_name}/secret-plan.py")).await));
     let forbidden = read(&client, &format!("repo://{their_name}/secret-plan.py?project={theirs}")).await;
     let absent = read(&client, &format!("repo://{their_name}/secret-plan.py?project=no-such-project")).await;
     let (forbidden, absent) = (forbidden.unwrap_err(), absent.unwrap_err());
-    assert_eq!(forbidden.message, absent.message, "a forbidden project and an unknown one answer alike");
-    assert_eq!(code(Err::<(), _>(forbidden)), (-32002, "NO_INDEX".into()));
+    assert_eq!(forbidden.message, absent.message, "a forbidden project looks like an unknown one");
+    assert_eq!(error_codes(Err::<(), _>(forbidden)), (-32002, "NO_INDEX".into()));
 
     for argument in ["project", "repository", "path"] {
         for context in [&[][..], &[("project", theirs.as_str())], &[("repository", their_name.as_str())]] {
@@ -485,10 +489,10 @@ async fn another_projects_files_do_not_exist() {
     assert_eq!((found.values, found.total), (vec![ours.clone()], Some(1)));
 
     let intruder = connect(&app, restricted(&theirs)).await;
-    assert_eq!(listed(&intruder).await, [Vec::<Resource>::new()]);
+    assert_eq!(list_pages(&intruder).await, [Vec::<Resource>::new()]);
     assert!(read(&intruder, &format!("repo://{their_name}/secret-plan.py")).await.is_err());
 
-    // A cursor of one project says nothing in another.
+    // A cursor of one project reveals nothing in another.
     let owner = connect(&app_with(|config| config.mcp.resources_page = 1), in_project(&theirs)).await;
     their_repository.write("zzz.py", "def more():\n    return 1\n");
     index(&app, &their_repository, &theirs).await;
@@ -500,11 +504,12 @@ async fn another_projects_files_do_not_exist() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_may_not_search_finds_nothing_here() {
+async fn callers_without_search_get_no_resources() {
     let app = app();
     let (repository, project) = (Repository::new(FILES), project("narrow"));
     let name = index(&app, &repository, &project).await;
-    let no_toolset = Caller { view: View::of("index", false).unwrap(), ..in_project(&project) };
+    let no_toolset =
+        Caller { visibility: ToolVisibility::parse("index", false).unwrap(), ..in_project(&project) };
     let scopes = BTreeSet::from([Scope::Index, Scope::Admin]);
     let no_scope = Principal { scopes, ..Principal::local() };
     let no_scope = Caller { principal: Arc::new(no_scope), ..in_project(&project) };
@@ -512,19 +517,19 @@ async fn who_may_not_search_finds_nothing_here() {
     {
         let expected = (expected.0, expected.1.to_owned());
         let client = connect(&app, caller).await;
-        assert_eq!(listed(&client).await, [Vec::<Resource>::new()]);
+        assert_eq!(list_pages(&client).await, [Vec::<Resource>::new()]);
         assert!(client.list_all_resource_templates().await.unwrap().is_empty());
         assert!(client.list_all_prompts().await.unwrap().is_empty());
-        assert_eq!(code(read(&client, &format!("repo://{name}/README.md")).await), expected);
-        assert_eq!(code(complete(&client, template(), ("path", ""), &[]).await), expected);
+        assert_eq!(error_codes(read(&client, &format!("repo://{name}/README.md")).await), expected);
+        assert_eq!(error_codes(complete(&client, template(), ("path", ""), &[]).await), expected);
         let arguments = json!({ "question": "q" }).as_object().cloned().unwrap();
         let prompt = GetPromptRequestParams::new("find_code").with_arguments(arguments);
-        assert_eq!(code(answer(client.get_prompt(prompt).await)), expected);
+        assert_eq!(error_codes(mcp_result(client.get_prompt(prompt).await)), expected);
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn these_methods_count_against_the_callers_limit() {
+async fn resource_methods_count_against_the_rate_limit() {
     let app = app();
     let principal = Principal {
         id: "key:resources".to_owned(),
@@ -536,35 +541,38 @@ async fn these_methods_count_against_the_callers_limit() {
     assert!(client.list_resources(None).await.is_ok());
     assert!(complete(&client, template(), ("path", ""), &[]).await.is_ok());
     let limited = (-32004, "RATE_LIMITED".to_owned());
-    assert_eq!(code(answer(client.list_resources(None).await)), limited);
-    assert_eq!(code(read(&client, "repo://a/b").await), limited);
-    assert_eq!(code(complete(&client, template(), ("path", ""), &[]).await), limited);
+    assert_eq!(error_codes(mcp_result(client.list_resources(None).await)), limited);
+    assert_eq!(error_codes(read(&client, "repo://a/b").await), limited);
+    assert_eq!(error_codes(complete(&client, template(), ("path", ""), &[]).await), limited);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn none_of_these_operations_is_a_tool() {
+async fn resource_operations_are_not_tools() {
     let app = app();
     let caller = Caller::local(Surface::Stdio);
-    let promised: Vec<String> =
+    let contract_documents: Vec<String> =
         contracts::documents().into_iter().map(|(_, document)| document.to_string()).collect();
-    assert!(promised.iter().any(|document| document.contains("\"show_file\"")), "tools are in it");
-    let visible: Vec<&str> = Toolbox::standard().visible(&caller).map(|tool| tool.name).collect();
+    assert!(
+        contract_documents.iter().any(|document| document.contains("\"show_file\"")),
+        "the contract documents list the tools"
+    );
+    let visible: Vec<&str> = Toolbox::standard().listed(&app.config, &caller).map(|tool| tool.name).collect();
     let operations = [browse::LIST_FILES, browse::READ_FILE, browse::COMPLETE];
     for operation in operations.into_iter().chain(browse::PROMPTS.iter().copied()) {
         let name = operation.name;
-        assert!(!visible.contains(&name) && tools::find(name).is_none(), "{name}");
+        assert!(!visible.contains(&name) && tools::find_tool(name).is_none(), "{name}");
         let refused = tools::call(&app, Request::new(name, json!({}), caller.clone())).await.unwrap_err();
         assert_eq!(refused.code().as_str(), "UNKNOWN_TOOL", "{name}");
         let quoted = format!("\"{name}\"");
-        assert!(promised.iter().all(|document| !document.contains(&quoted)), "{name} is published");
+        assert!(contract_documents.iter().all(|document| !document.contains(&quoted)), "{name} is published");
         let tool =
             browse::browse(&app, Request::new("search", json!({ "query": "x" }), caller.clone())).await;
-        assert!(tool.is_err(), "and no tool is reached this way");
+        assert!(tool.is_err(), "tools cannot be called as resource operations");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_real_client_over_stdio_sees_its_sessions_project() {
+async fn a_client_over_stdio_gets_the_project_of_its_directory() {
     let (repository, project) = (Repository::new(FILES), project("stdio"));
     let name = index(&app(), &repository, &project).await;
     let work = tempfile::tempdir().unwrap();
@@ -589,7 +597,7 @@ async fn a_real_client_over_stdio_sees_its_sessions_project() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_real_client_over_http_reads_what_its_uri_names() {
+async fn a_client_over_http_reads_the_project_in_the_uri() {
     let (repository, project) = (Repository::new(FILES), project("http"));
     let name = index(&app(), &repository, &project).await;
     let mut command = Command::new(PROGRAM);
@@ -605,8 +613,8 @@ async fn a_real_client_over_http_reads_what_its_uri_names() {
 
     let uri = format!("repo://{name}/docs/guide.md?project={project}");
     assert_eq!(read(&client, &uri).await.unwrap().0, FILES[1].1);
-    let here = [("project", project.as_str()), ("repository", name.as_str())];
-    let found = complete(&client, template(), ("path", "guide"), &here).await.unwrap();
+    let context = [("project", project.as_str()), ("repository", name.as_str())];
+    let found = complete(&client, template(), ("path", "guide"), &context).await.unwrap();
     assert_eq!(found.values, ["docs/guide.md"]);
     assert_eq!(client.list_all_prompts().await.unwrap().len(), 3);
     client.cancel().await.unwrap();

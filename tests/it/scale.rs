@@ -1,5 +1,4 @@
-//! `bench scale` over the real thing, with sizes that a test can wait for: the figures differ from run to run, what is
-//! counted does not.
+//! `bench scale` end to end, with small sizes: timings differ between runs, counts do not.
 
 use std::process::Command;
 
@@ -28,7 +27,7 @@ fn corpus() -> Repository {
 }
 
 #[test]
-fn what_is_grown_is_counted_and_found() {
+fn a_grown_corpus_is_counted_and_searched() {
     let (home, corpus) = (new_home("scale"), corpus());
     let measure = || -> Value {
         let output = Command::new(PROGRAM)
@@ -49,8 +48,8 @@ fn what_is_grown_is_counted_and_found() {
             .env("PAIROFCLEATS_SEARCH__EXACT_ROWS_MAX", "400")
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{told}");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{stderr}");
         serde_json::from_slice::<Value>(&output.stdout).unwrap()["result"].take()
     };
     let report = measure();
@@ -58,11 +57,15 @@ fn what_is_grown_is_counted_and_found() {
     let chunks: Vec<i64> = sizes.iter().map(|size| size["grown"]["chunks"].as_i64().unwrap()).collect();
     assert!((250..350).contains(&chunks[0]) && (550..650).contains(&chunks[1]), "{chunks:?}");
     for size in sizes {
-        let (grown, asked) = (&size["grown"], size["asked"].as_array().unwrap());
+        let (grown, searches) = (&size["grown"], size["asked"].as_array().unwrap());
         assert!(grown["vectors"].as_i64().unwrap() * 10 > grown["chunks"].as_i64().unwrap() * 9, "{grown}");
-        let conditions: Vec<&str> = asked.iter().map(|asked| asked["condition"].as_str().unwrap()).collect();
+        let conditions: Vec<&str> =
+            searches.iter().map(|search| search["condition"].as_str().unwrap()).collect();
         assert_eq!(conditions, ["no filter", "folder", "repository", "path part", "language", "words alone"]);
-        assert!(asked[..5].iter().all(|asked| asked["denseRecall"].as_f64().unwrap() > 0.9), "{asked:#?}");
+        assert!(
+            searches[..5].iter().all(|search| search["denseRecall"].as_f64().unwrap() > 0.9),
+            "{searches:#?}"
+        );
     }
     assert_eq!(sizes[0]["grown"]["hnswSeconds"], 0.0);
     assert_eq!(sizes[0]["asked"][0]["path"], serde_json::json!(["everything exact"]));
@@ -72,5 +75,5 @@ fn what_is_grown_is_counted_and_found() {
 
     let again = measure();
     let grown = |report: &Value| report["sizes"][1]["grown"].clone();
-    assert_eq!(grown(&again), grown(&report), "what is there is not grown again");
+    assert_eq!(grown(&again), grown(&report), "a corpus that has the size already is not grown again");
 }

@@ -1,4 +1,4 @@
-//! Questions over real rows: words, meanings, gates, filters and shapes.
+//! Searches over real rows: ranking, filters, dense search, and the form of the answer.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,7 +17,7 @@ async fn indexed(app: &Arc<App>, name: &str, files: &[(&str, &str)]) -> (Reposit
     (repository, project)
 }
 
-async fn files(app: &Arc<App>, mut arguments: Value, project: &str) -> Vec<String> {
+async fn hit_files(app: &Arc<App>, mut arguments: Value, project: &str) -> Vec<String> {
     arguments["project_id"] = json!(project);
     let found = result(app, "search", arguments).await;
     found["hits"].as_array().unwrap().iter().map(|hit| hit["file"].as_str().unwrap().to_owned()).collect()
@@ -48,68 +48,68 @@ async fn definitions_come_before_uses_and_tests() {
         ("renderCheckoutPage", "web/checkout.ts"),
         ("where is the checkout page rendered", "web/checkout.ts"),
     ] {
-        assert_eq!(files(&app, json!({ "query": query }), &project).await[0], file, "{query}");
+        assert_eq!(hit_files(&app, json!({ "query": query }), &project).await[0], file, "{query}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_quotes_and_negation_gate() {
+async fn only_quotes_and_negation_filter() {
     let app = app();
     let (_repository, project) = indexed(&app, "gates", SHOP).await;
-    let plain = files(&app, json!({ "query": "cart zebra unheard" }), &project).await;
-    assert!(plain.contains(&"src/cart.py".to_owned()), "no plain word is a gate: {plain:?}");
-    let quoted = files(&app, json!({ "query": "cart \"self.items\"" }), &project).await;
+    let plain = hit_files(&app, json!({ "query": "cart zebra unheard" }), &project).await;
+    assert!(plain.contains(&"src/cart.py".to_owned()), "plain words do not filter: {plain:?}");
+    let quoted = hit_files(&app, json!({ "query": "cart \"self.items\"" }), &project).await;
     assert_eq!(quoted, ["src/cart.py"]);
-    let negated = files(&app, json!({ "query": "cart -shoppingcart" }), &project).await;
+    let negated = hit_files(&app, json!({ "query": "cart -shoppingcart" }), &project).await;
     assert!(!negated.is_empty() && !negated.contains(&"src/cart.py".to_owned()), "{negated:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn filters_choose_files() {
+async fn filters_select_files() {
     let app = app();
     let (repository, project) = indexed(&app, "filters", SHOP).await;
-    let ask = |filter: Value| {
+    let search = |filter: Value| {
         let mut arguments = json!({ "query": "cart card checkout", "top": 50 });
         arguments.as_object_mut().unwrap().extend(filter.as_object().unwrap().clone());
         let (app, project) = (app.clone(), project.clone());
         async move {
-            let mut files = files(&app, arguments, &project).await;
+            let mut files = hit_files(&app, arguments, &project).await;
             files.sort();
             files.dedup();
             files
         }
     };
-    assert_eq!(ask(json!({ "lang": "rs" })).await, ["src/payment.rs"]);
-    assert_eq!(ask(json!({ "ext": ["ts", ".rs"] })).await, ["src/payment.rs", "web/checkout.ts"]);
-    assert_eq!(ask(json!({ "path": "src/*" })).await, ["src/cart.py", "src/payment.rs"]);
-    assert_eq!(ask(json!({ "path": "tests" })).await, ["tests/test_cart.py"]);
-    assert_eq!(ask(json!({ "file": "cart" })).await, ["src/cart.py", "tests/test_cart.py"]);
-    assert_eq!(ask(json!({ "mode": "prose" })).await, ["README.md", "src/payment.rs"]);
-    assert!(!ask(json!({ "mode": "code" })).await.contains(&"README.md".to_owned()));
-    assert_eq!(ask(json!({ "repoPath": repository.root(), "lang": "rust" })).await, ["src/payment.rs"]);
+    assert_eq!(search(json!({ "lang": "rs" })).await, ["src/payment.rs"]);
+    assert_eq!(search(json!({ "ext": ["ts", ".rs"] })).await, ["src/payment.rs", "web/checkout.ts"]);
+    assert_eq!(search(json!({ "path": "src/*" })).await, ["src/cart.py", "src/payment.rs"]);
+    assert_eq!(search(json!({ "path": "tests" })).await, ["tests/test_cart.py"]);
+    assert_eq!(search(json!({ "file": "cart" })).await, ["src/cart.py", "tests/test_cart.py"]);
+    assert_eq!(search(json!({ "mode": "prose" })).await, ["README.md", "src/payment.rs"]);
+    assert!(!search(json!({ "mode": "code" })).await.contains(&"README.md".to_owned()));
+    assert_eq!(search(json!({ "repoPath": repository.root(), "lang": "rust" })).await, ["src/payment.rs"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_field_of_the_answers_shape_is_honoured() {
+async fn output_top_and_context_are_honoured() {
     let app = app();
     let (_repository, project) = indexed(&app, "shapes", SHOP).await;
-    let ask = |arguments: Value| {
+    let search = |arguments: Value| {
         let (app, mut arguments) = (app.clone(), arguments);
         arguments["project_id"] = json!(project);
         arguments["query"] = json!("charge_credit_card");
         async move { result(&app, "search", arguments).await }
     };
-    let compact = ask(json!({})).await;
+    let compact = search(json!({})).await;
     assert_eq!(compact["hits"][0]["file"], "src/payment.rs");
     assert_eq!(compact["hits"][0]["name"], "charge_credit_card");
     assert!(compact["hits"][0].get("content").is_none(), "{compact:#}");
-    let full = ask(json!({ "output": "full" })).await;
+    let full = search(json!({ "output": "full" })).await;
     assert!(full["hits"][0]["content"].as_str().unwrap().contains("cents > 0"), "{full:#}");
     assert!(full.get("stats").is_none());
-    let json = ask(json!({ "output": "json" })).await;
+    let json = search(json!({ "output": "json" })).await;
     assert!(json["stats"].is_object(), "{json:#}");
-    assert_eq!(ask(json!({ "top": 1 })).await["hits"].as_array().unwrap().len(), 1);
-    let (_other, big) = indexed(&app, "context", &[("a.py", &lines(200))]).await;
+    assert_eq!(search(json!({ "top": 1 })).await["hits"].as_array().unwrap().len(), 1);
+    let (_other, big) = indexed(&app, "context", &[("a.py", &many_functions(200))]).await;
     let mut arguments = json!({ "query": "needle_in_the_file", "context": 2, "top": 1, "output": "full" });
     arguments["project_id"] = json!(big);
     let found = result(&app, "search", arguments).await;
@@ -118,8 +118,8 @@ async fn every_field_of_the_answers_shape_is_honoured() {
     assert_eq!(hit["contextAfter"].as_array().unwrap().len(), 2, "{found:#}");
 }
 
-/// A file whose middle function is the needle.
-fn lines(count: usize) -> String {
+/// A file of functions of which the hundredth is called `needle_in_the_file`.
+fn many_functions(count: usize) -> String {
     (0..count)
         .map(|n| match n {
             100 => "def needle_in_the_file():\n    return 'needle'\n\n".to_owned(),
@@ -129,7 +129,7 @@ fn lines(count: usize) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn meaning_finds_what_words_cannot() {
+async fn dense_search_finds_what_words_cannot() {
     let app = app_with_model();
     let files = [
         ("a.py", "def obtain_user_credentials(form):\n    return form['login'], form['password']\n"),
@@ -143,10 +143,10 @@ async fn meaning_finds_what_words_cannot() {
     assert_ne!(found["vectors"], "none", "{found:#}");
 }
 
-/// A model that is busy with other questions.
-struct Busy(StubEmbedder);
+/// A model that takes longer to embed a query than a search waits.
+struct BusyEmbedder(StubEmbedder);
 
-impl Embedder for Busy {
+impl Embedder for BusyEmbedder {
     fn model(&self) -> &ModelIdentity {
         self.0.model()
     }
@@ -162,8 +162,8 @@ impl Embedder for Busy {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn while_the_model_is_busy_words_alone_answer_and_say_so() {
-    let app = app_with_embedder(Arc::new(Busy(StubEmbedder::default())));
+async fn while_the_model_is_busy_the_answer_is_lexical_only_with_a_warning() {
+    let app = app_with_embedder(Arc::new(BusyEmbedder(StubEmbedder::default())));
     let (_repository, project) =
         indexed(&app, "busy", &[("a.py", "def drawer():\n    return 'coins'\n")]).await;
     let envelope = call(&app, "search", json!({ "query": "drawer", "project_id": project })).await;
@@ -174,7 +174,7 @@ async fn while_the_model_is_busy_words_alone_answer_and_say_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_nobody_sees_is_shown() {
+async fn invisible_characters_are_escaped_and_warned_of() {
     let app = app();
     let text = "def admin():\n    return 'user\u{202e}nimda\u{2066}'  # \u{e0041}\u{e0042}\n\ndef plain():\n    return 'ü'\n";
     let (_repository, project) =

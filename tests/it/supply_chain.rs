@@ -1,5 +1,5 @@
-//! What the program is made of: crates by their licences and sources, what their build scripts may do, runtime files by their
-//! checksums, and the bill of materials that lists all of it.
+//! The supply chain: licences and sources of crates, what their build scripts do, checksums of runtime files, and the bill of
+//! materials.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -15,8 +15,8 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What a program says that ends well. It may be megabytes.
-fn said(program: &str, arguments: &[&str]) -> String {
+/// Runs a program that must succeed. Returns its output, which may be megabytes.
+fn run_successfully(program: &str, arguments: &[&str]) -> String {
     let output =
         Command::new(program).args(arguments).current_dir(root()).stdin(Stdio::null()).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -24,17 +24,17 @@ fn said(program: &str, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-fn toml_of(path: &str) -> toml::Table {
+fn read_toml(path: &str) -> toml::Table {
     fs::read_to_string(root().join(path)).unwrap().parse().unwrap()
 }
 
 #[test]
-fn licences_sources_and_bans_are_kept() {
-    said(root().join(".ci/deny").to_str().unwrap(), &["licenses", "bans", "sources"]);
+fn licences_sources_and_bans_are_respected() {
+    run_successfully(root().join(".ci/deny").to_str().unwrap(), &["licenses", "bans", "sources"]);
 }
 
-/// Crates that ask a network for something.
-const NETWORK: &[&str] = &[
+/// Crates that use the network.
+const NETWORK_CRATES: &[&str] = &[
     "attohttpc",
     "curl",
     "curl-sys",
@@ -50,8 +50,8 @@ const NETWORK: &[&str] = &[
     "tokio",
     "ureq",
 ];
-/// What a build script says that downloads or starts what does.
-const FETCHES: &[&str] = &[
+/// Words in a build script that indicate a download, or a program that downloads.
+const DOWNLOAD_WORDS: &[&str] = &[
     "TcpStream",
     "UdpSocket",
     "ureq",
@@ -64,17 +64,17 @@ const FETCHES: &[&str] = &[
     "\"pip\"",
     "\"npm\"",
 ];
-/// Build scripts that say such a word and fetch nothing, with the reason, as they were read.
+/// Build scripts that contain such a word but download nothing, with the reason found in review.
 const REVIEWED: &[(&str, &str)] = &[
     (
         "ort-sys",
         "downloads behind the feature `download-binaries`, which is off: the library is loaded at run time",
     ),
-    ("rmcp", "asks a local git for the commit it is at; without one it does without"),
-    ("wasm-bindgen-shared", "the same; it is in no build of ours"),
+    ("rmcp", "asks a local git for the current commit; does without if there is none"),
+    ("wasm-bindgen-shared", "the same; it is not part of our builds"),
 ];
 
-/// The text of a build script with that of its modules.
+/// The text of a build script and its modules.
 fn build_script(path: &Path) -> String {
     let folder = path.parent().unwrap();
     let mut files = vec![path.to_owned()];
@@ -95,7 +95,8 @@ fn build_script(path: &Path) -> String {
 #[test]
 fn no_build_script_downloads() {
     let metadata: Value =
-        serde_json::from_str(&said("cargo", &["metadata", "--format-version", "1", "--locked"])).unwrap();
+        serde_json::from_str(&run_successfully("cargo", &["metadata", "--format-version", "1", "--locked"]))
+            .unwrap();
     let list = |value: &'_ Value| value.as_array().unwrap().clone();
     let packages: HashMap<String, Value> = list(&metadata["packages"])
         .into_iter()
@@ -105,14 +106,14 @@ fn no_build_script_downloads() {
         .into_iter()
         .map(|node| (node["id"].as_str().unwrap().to_owned(), node))
         .collect();
-    // What a package is built by: its build dependencies, and all that these use.
-    let used = |id: &str, first: &[Value]| -> Vec<String> {
+    // Dependencies of these kinds. A package is built by its build dependencies and all that these use.
+    let dependencies = |id: &str, kinds: &[Value]| -> Vec<String> {
         let deps = list(&nodes[id]["deps"]).into_iter();
-        let of_kind =
-            deps.filter(|dep| list(&dep["dep_kinds"]).iter().any(|kind| first.contains(&kind["kind"])));
-        of_kind.map(|dep| dep["pkg"].as_str().unwrap().to_owned()).collect()
+        let matching =
+            deps.filter(|dep| list(&dep["dep_kinds"]).iter().any(|kind| kinds.contains(&kind["kind"])));
+        matching.map(|dep| dep["pkg"].as_str().unwrap().to_owned()).collect()
     };
-    let (mut complaints, mut unused) =
+    let (mut violations, mut unused) =
         (Vec::new(), REVIEWED.iter().map(|(name, _)| *name).collect::<BTreeSet<_>>());
     let mut scripts = 0;
     for (id, package) in &packages {
@@ -124,45 +125,45 @@ fn no_build_script_downloads() {
         };
         scripts += 1;
         let name = package["name"].as_str().unwrap();
-        let (mut by, mut left) = (BTreeSet::new(), used(id, &["build".into()]));
-        while let Some(next) = left.pop() {
-            if by.insert(next.clone()) {
-                left.extend(used(&next, &[Value::Null, "build".into()]));
+        let (mut builders, mut pending) = (BTreeSet::new(), dependencies(id, &["build".into()]));
+        while let Some(next) = pending.pop() {
+            if builders.insert(next.clone()) {
+                pending.extend(dependencies(&next, &[Value::Null, "build".into()]));
             }
         }
-        let built_by = by.iter().map(|id| packages[id]["name"].as_str().unwrap());
-        complaints.extend(
+        let built_by = builders.iter().map(|id| packages[id]["name"].as_str().unwrap());
+        violations.extend(
             built_by
-                .filter(|by| NETWORK.contains(by))
-                .map(|by| format!("{name} is built by {by}, which uses the network")),
+                .filter(|builder| NETWORK_CRATES.contains(builder))
+                .map(|builder| format!("{name} is built by {builder}, which uses the network")),
         );
         let text = build_script(Path::new(script["src_path"].as_str().unwrap()));
-        let words: Vec<&&str> = FETCHES.iter().filter(|word| text.contains(**word)).collect();
+        let words: Vec<&&str> = DOWNLOAD_WORDS.iter().filter(|word| text.contains(**word)).collect();
         if !words.is_empty() && !unused.remove(name) {
-            complaints.push(format!(
-                "the build script of {name} says {words:?}; read it, then list it as reviewed"
+            violations.push(format!(
+                "the build script of {name} contains {words:?}; review it, then list it as reviewed"
             ));
         }
     }
     assert!(scripts > 50, "only {scripts} build scripts were found");
-    complaints.extend(
-        unused.into_iter().map(|name| format!("{name} is listed as reviewed and says nothing of the kind")),
+    violations.extend(
+        unused.into_iter().map(|name| format!("{name} is listed as reviewed but contains no such word")),
     );
-    // What ort-sys must not do.
+    // ort-sys must be built without its download and linking features.
     let ort = nodes.iter().find(|(id, _)| packages[*id]["name"] == "ort-sys").unwrap().1;
-    let on: Vec<Value> = list(&ort["features"]);
-    assert!(!on.iter().any(|feature| feature.as_str().unwrap().contains("download")), "{on:?}");
-    assert!(on.contains(&"disable-linking".into()), "{on:?}");
-    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    let features: Vec<Value> = list(&ort["features"]);
+    assert!(!features.iter().any(|feature| feature.as_str().unwrap().contains("download")), "{features:?}");
+    assert!(features.contains(&"disable-linking".into()), "{features:?}");
+    assert!(violations.is_empty(), "\n{}", violations.join("\n"));
 }
 
 fn is_sha256(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
 }
 
-/// Files of the runtime assets by their checksums.
+/// Checksums of the runtime asset files, by file name.
 fn assets() -> BTreeMap<String, String> {
-    let manifest = toml_of("models/manifest.toml");
+    let manifest = read_toml("models/manifest.toml");
     let mut files = BTreeMap::new();
     for asset in manifest["asset"].as_array().unwrap() {
         let wheels = asset["wheel"].as_array().unwrap();
@@ -171,19 +172,19 @@ fn assets() -> BTreeMap<String, String> {
             let text = |key: &str| wheel[key].as_str().unwrap().to_owned();
             assert!(is_sha256(&text("sha256")), "{wheel}");
             assert!(wheel["bytes"].as_integer().is_some_and(|bytes| bytes > 0), "{wheel}");
-            assert_eq!(files.insert(text("file"), text("sha256")), None, "{wheel} stands twice");
+            assert_eq!(files.insert(text("file"), text("sha256")), None, "{wheel} occurs twice");
         }
     }
     files
 }
 
 #[test]
-fn everything_that_is_fetched_has_its_checksum() {
+fn everything_downloaded_has_a_checksum() {
     assert!(assets().len() >= 10);
-    for package in toml_of("Cargo.lock")["package"].as_array().unwrap() {
-        let of_others = !package["name"].as_str().unwrap().starts_with("pairofcleats");
+    for package in read_toml("Cargo.lock")["package"].as_array().unwrap() {
+        let is_external = !package["name"].as_str().unwrap().starts_with("pairofcleats");
         let checksum = package.get("checksum").and_then(toml::Value::as_str);
-        assert_eq!(checksum.is_some_and(is_sha256), of_others, "{package}");
+        assert_eq!(checksum.is_some_and(is_sha256), is_external, "{package}");
     }
     for entry in fs::read_dir(root().join("tests/clients/python")).unwrap() {
         let path = entry.unwrap().path();
@@ -202,9 +203,13 @@ fn everything_that_is_fetched_has_its_checksum() {
 }
 
 #[test]
-fn the_bill_of_materials_holds_every_crate_and_asset() {
-    let bom = said(root().join(".ci/sbom").to_str().unwrap(), &[]);
-    assert_eq!(bom, said(root().join(".ci/sbom").to_str().unwrap(), &[]), "the same commit, the same bill");
+fn the_bill_of_materials_lists_every_crate_and_asset() {
+    let bom = run_successfully(root().join(".ci/sbom").to_str().unwrap(), &[]);
+    assert_eq!(
+        bom,
+        run_successfully(root().join(".ci/sbom").to_str().unwrap(), &[]),
+        "the same commit gives the same bill of materials"
+    );
     let bom: Value = serde_json::from_str(&bom).unwrap();
     let schemas = cyclonedx_schemas();
     let schema = |name: &str| -> Value {
@@ -218,9 +223,9 @@ fn the_bill_of_materials_holds_every_crate_and_asset() {
     }
     let registry = registry.prepare().unwrap();
     let validator = jsonschema::options().with_registry(&registry).build(&schema("bom-1.6")).unwrap();
-    let wrong: Vec<String> =
+    let errors: Vec<String> =
         validator.iter_errors(&bom).map(|error| format!("{}: {error}", error.instance_path())).collect();
-    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    assert!(errors.is_empty(), "\n{}", errors.join("\n"));
 
     let components = bom["components"].as_array().unwrap();
     let sha256 =
@@ -230,7 +235,7 @@ fn the_bill_of_materials_holds_every_crate_and_asset() {
         .filter_map(|component| Some((component["purl"].as_str()?.strip_prefix("pkg:cargo/")?, component)))
         .filter(|(key, _)| !key.starts_with("pairofcleats-"))
         .collect();
-    let lock = toml_of("Cargo.lock");
+    let lock = read_toml("Cargo.lock");
     let locked: Vec<&toml::Value> = lock["package"]
         .as_array()
         .unwrap()
@@ -243,11 +248,11 @@ fn the_bill_of_materials_holds_every_crate_and_asset() {
         let component = crates.get(key.as_str()).unwrap_or_else(|| panic!("{key} is missing"));
         assert_eq!(sha256(component), package["checksum"].as_str().unwrap(), "{key}");
     }
-    for (of_the_program, name) in
+    for (is_required, name) in
         [(true, "sqlx-postgres"), (true, "tree-sitter"), (false, "proptest"), (false, "cc")]
     {
         let (_, found) = crates.iter().find(|(key, _)| key.starts_with(&format!("{name}@"))).unwrap();
-        assert_eq!(found["scope"] == "required", of_the_program, "{name}");
+        assert_eq!(found["scope"] == "required", is_required, "{name}");
     }
     let parts = || components.iter().filter_map(|component| component["components"].as_array()).flatten();
     let files: BTreeMap<String, String> = parts()
@@ -263,23 +268,23 @@ fn the_bill_of_materials_holds_every_crate_and_asset() {
     }
 }
 
-/// Each proof that SECURITY.md names, as `path: test`, is a test of that file.
+/// Each test that SECURITY.md names as proof, as `path: test`, exists in that file.
 #[test]
-fn what_the_threat_model_names_exists() {
+fn tests_named_by_the_threat_model_exist() {
     let page = fs::read_to_string(root().join("SECURITY.md")).unwrap();
     let mut proofs = 0;
-    let mut complaints = Vec::new();
-    for named in page.split('`').skip(1).step_by(2) {
-        let Some((path, test)) = named.split_once(".rs: ") else { continue };
+    let mut violations = Vec::new();
+    for quoted in page.split('`').skip(1).step_by(2) {
+        let Some((path, test)) = quoted.split_once(".rs: ") else { continue };
         proofs += 1;
         let text = fs::read_to_string(root().join(format!("{path}.rs"))).unwrap_or_default();
         let attributes = r"#\[(?:tokio::)?test[^\]]*\]\s*(?:#\[[^\]]*\]\s*)*(?:async )?fn ";
         let is_test = Regex::new(&format!(r"{attributes}{test}\(")).unwrap().is_match(&text);
-        // Tests of properties stand in a macro.
+        // Property tests are inside a macro.
         if !is_test && !text.contains(&format!("        fn {test}(")) {
-            complaints.push(format!("SECURITY.md: {path}.rs has no test {test}"));
+            violations.push(format!("SECURITY.md: {path}.rs has no test {test}"));
         }
     }
     assert!(proofs > 30, "only {proofs} proofs were found");
-    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+    assert!(violations.is_empty(), "\n{}", violations.join("\n"));
 }

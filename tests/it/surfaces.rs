@@ -1,4 +1,4 @@
-//! The surfaces as clients meet them: the real program over stdio, sockets and the command line.
+//! The surfaces with the real program: stdio, HTTP and the command line.
 #![expect(clippy::unwrap_used, reason = "a failed step is a failed test")]
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::harness::http;
 
-fn program(home: &TempDir) -> Command {
+fn command(home: &TempDir) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_pairofcleats"));
     command.env("PAIROFCLEATS_HOME", home.path()).env_remove("DATABASE_URL").env("NO_COLOR", "1");
     command
@@ -24,14 +24,14 @@ fn home() -> TempDir {
 }
 
 fn run(home: &TempDir, args: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = program(home).args(args).stdin(Stdio::null()).output().unwrap();
+    let Output { status, stdout, stderr } = command(home).args(args).stdin(Stdio::null()).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (status.code().unwrap_or(-1), text(stdout), text(stderr))
 }
 
 // --- stdio, raw lines
 
-/// A session over raw lines: what it reads is all that the program wrote.
+/// A stdio session over raw lines. It reads everything that the program writes to stdout.
 struct RawSession {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -42,7 +42,7 @@ struct RawSession {
 impl RawSession {
     fn start(flags: &[&str]) -> Self {
         let home = home();
-        let mut child = program(&home)
+        let mut child = command(&home)
             .args(flags)
             .arg("mcp")
             .stdin(Stdio::piped())
@@ -56,13 +56,13 @@ impl RawSession {
 
     fn open(flags: &[&str]) -> (Self, Value) {
         let mut session = Self::start(flags);
-        let hello = session.ask(
+        let initialized = session.request(
             1,
             "initialize",
             json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } }),
         );
         session.send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-        (session, hello)
+        (session, initialized)
     }
 
     fn send(&mut self, message: Value) {
@@ -79,7 +79,7 @@ impl RawSession {
         message
     }
 
-    fn ask(&mut self, id: i64, method: &str, params: Value) -> Value {
+    fn request(&mut self, id: i64, method: &str, params: Value) -> Value {
         self.send(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }));
         let answer = self.read();
         assert_eq!(answer["id"], id, "{answer}");
@@ -87,10 +87,10 @@ impl RawSession {
     }
 
     fn call(&mut self, id: i64, tool: &str, arguments: Value) -> Value {
-        self.ask(id, "tools/call", json!({ "name": tool, "arguments": arguments }))
+        self.request(id, "tools/call", json!({ "name": tool, "arguments": arguments }))
     }
 
-    /// Closes stdin; what the program still writes, and its exit code.
+    /// Closes stdin. Returns the remaining output and the exit code.
     fn close(mut self) -> (String, Option<i32>) {
         drop(self.stdin.take());
         let mut rest = String::new();
@@ -99,7 +99,7 @@ impl RawSession {
     }
 }
 
-/// A revision that a client asks for, and the one that it is answered in.
+/// A protocol revision that a client requests, and the one of the answer.
 pub(crate) const REVISIONS: [(&str, &str); 5] = [
     ("2024-11-05", "2024-11-05"),
     ("2025-03-26", "2025-03-26"),
@@ -109,15 +109,15 @@ pub(crate) const REVISIONS: [(&str, &str); 5] = [
 ];
 
 #[test]
-fn stdio_opens_in_the_clients_revision_and_with_the_capability_block() {
+fn stdio_initializes_in_the_clients_revision_with_capabilities() {
     for (offered, answered) in REVISIONS {
         let mut session = RawSession::start(&[]);
-        let hello = session.ask(
+        let initialized = session.request(
             7,
             "initialize",
             json!({ "protocolVersion": offered, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } }),
         );
-        let result = &hello["result"];
+        let result = &initialized["result"];
         assert_eq!(result["protocolVersion"], answered, "offered {offered}");
         assert_eq!(result["serverInfo"]["name"], "pairofcleats");
         assert_eq!(result["capabilities"]["tools"]["listChanged"], false);
@@ -128,15 +128,15 @@ fn stdio_opens_in_the_clients_revision_and_with_the_capability_block() {
 }
 
 #[test]
-fn stdio_lists_and_calls_and_refuses() {
+fn stdio_lists_and_calls_tools_and_refuses_invalid_calls() {
     let (mut session, _) = RawSession::open(&[]);
 
-    let list = session.ask(2, "tools/list", json!({}));
+    let list = session.request(2, "tools/list", json!({}));
     let tools = list["result"]["tools"].as_array().unwrap();
     assert!(list["result"].get("nextCursor").is_none(), "one page");
     let names: Vec<&str> = tools.iter().filter_map(|tool| tool["name"].as_str()).collect();
-    let expected: Vec<&str> = pairofcleats::tools::LIST.iter().map(|tool| tool.name).collect();
-    assert_eq!(names, expected, "in list order");
+    let expected = crate::serving::listed_by_default();
+    assert_eq!(names, expected, "in the order of the list");
     for tool in tools {
         assert_eq!(tool["inputSchema"]["type"], "object");
         assert!(tool.get("outputSchema").is_none_or(|schema| schema["type"] == "object"));
@@ -164,30 +164,34 @@ fn stdio_lists_and_calls_and_refuses() {
     assert!(bad["error"]["message"].as_str().unwrap().contains("nonsense"));
 
     let (rest, code) = session.close();
-    assert_eq!((rest.as_str(), code), ("", Some(0)), "nothing but answers on stdout, and a clean end");
+    assert_eq!(
+        (rest.as_str(), code),
+        ("", Some(0)),
+        "stdout has only answers, and the program exits cleanly"
+    );
 }
 
 #[test]
-fn stdio_survives_what_is_not_the_protocol() {
+fn stdio_survives_invalid_messages() {
     let (mut session, _) = RawSession::open(&[]);
-    let ill_typed = session.ask(2, "tools/call", json!({ "name": 5 }));
+    let ill_typed = session.request(2, "tools/call", json!({ "name": 5 }));
     assert_eq!(ill_typed["error"]["code"], -32602);
     assert_eq!(ill_typed["error"]["data"]["code"], "INVALID_REQUEST");
-    let array = session.ask(3, "tools/call", json!({ "name": "check_status", "arguments": [] }));
+    let array = session.request(3, "tools/call", json!({ "name": "check_status", "arguments": [] }));
     assert_eq!(array["error"]["code"], -32602);
-    assert_eq!(session.ask(4, "no/such", json!({}))["error"]["code"], -32601);
+    assert_eq!(session.request(4, "no/such", json!({}))["error"]["code"], -32601);
     writeln!(session.stdin.as_mut().unwrap(), "this is not JSON").unwrap();
     let unreadable = session.read();
     assert_eq!((&unreadable["error"]["code"], unreadable.get("id")), (&json!(-32700), Some(&Value::Null)));
     session.send(
         json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 99 } }),
     );
-    assert!(session.ask(5, "ping", json!({}))["result"].is_object());
+    assert!(session.request(5, "ping", json!({}))["result"].is_object());
     assert_eq!(session.close(), (String::new(), Some(0)));
 }
 
 #[test]
-fn stdio_reports_violations_as_results_when_asked_to() {
+fn stdio_reports_violations_as_results_if_configured() {
     let (mut session, _) = RawSession::open(&["--set", "mcp.validation_errors=tool"]);
     let bad = session.call(2, "check_status", json!({ "nonsense": 1 }));
     assert_eq!(bad["result"]["isError"], true);
@@ -196,7 +200,7 @@ fn stdio_reports_violations_as_results_when_asked_to() {
 }
 
 #[test]
-fn stdio_ends_well_before_it_began() {
+fn stdio_exits_cleanly_without_a_session() {
     assert_eq!(RawSession::start(&[]).close(), (String::new(), Some(0)));
 }
 
@@ -206,13 +210,13 @@ async fn an_sdk_client_works_over_stdio() {
     let mut command = tokio::process::Command::new(env!("CARGO_BIN_EXE_pairofcleats"));
     command.arg("mcp").env("PAIROFCLEATS_HOME", home.path()).env_remove("DATABASE_URL");
     let client = ().serve(TokioChildProcess::new(command).unwrap()).await.unwrap();
-    sdk_round(&client).await;
+    check_sdk_client(&client).await;
     client.cancel().await.unwrap();
 }
 
-async fn sdk_round(client: &rmcp::service::RunningService<rmcp::RoleClient, ()>) {
+async fn check_sdk_client(client: &rmcp::service::RunningService<rmcp::RoleClient, ()>) {
     let tools = client.list_all_tools().await.unwrap();
-    assert_eq!(tools.len(), pairofcleats::tools::LIST.len());
+    assert_eq!(tools.len(), crate::serving::listed_by_default().len());
     let answer = client.call_tool(CallToolRequestParams::new("check_status")).await.unwrap();
     assert_eq!(serde_json::to_value(&answer).unwrap()["structuredContent"]["ok"], true);
     let refused = client.call_tool(CallToolRequestParams::new("nope")).await.unwrap_err();
@@ -221,7 +225,7 @@ async fn sdk_round(client: &rmcp::service::RunningService<rmcp::RoleClient, ()>)
 
 // --- HTTP
 
-/// `pairofcleats serve` on a free port.
+/// `pairofcleats serve` on a free port; killed on drop.
 struct Server {
     child: Child,
     url: String,
@@ -231,7 +235,7 @@ struct Server {
 impl Server {
     fn start(flags: &[&str]) -> Self {
         let home = home();
-        let mut child = program(&home)
+        let mut child = command(&home)
             .args(["serve", "--port", "0", "--json"])
             .args(flags)
             .stdout(Stdio::piped())
@@ -244,7 +248,7 @@ impl Server {
         Self { child, url: ready["result"]["url"].as_str().unwrap().to_owned(), _home: home }
     }
 
-    fn at(&self, path: &str) -> String {
+    fn url_of(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
 
@@ -262,11 +266,15 @@ impl Drop for Server {
     }
 }
 
-async fn envelope(response: reqwest::Response) -> (StatusCode, Value) {
-    let (status, named) = (response.status(), response.headers().get("x-request-id").cloned());
+async fn checked_envelope(response: reqwest::Response) -> (StatusCode, Value) {
+    let (status, request_id) = (response.status(), response.headers().get("x-request-id").cloned());
     let body: Value = response.json().await.unwrap();
     assert!(body["ok"].is_boolean() && body["_meta"]["ts"].is_string(), "{body}");
-    assert_eq!(body["_meta"]["requestId"].as_str(), named.as_ref().and_then(|id| id.to_str().ok()), "{body}");
+    assert_eq!(
+        body["_meta"]["requestId"].as_str(),
+        request_id.as_ref().and_then(|id| id.to_str().ok()),
+        "{body}"
+    );
     (status, body)
 }
 
@@ -275,36 +283,37 @@ async fn http_answers_with_envelopes() {
     let server = Server::start(&[]);
     let client = http();
 
-    let (status, body) = envelope(client.get(server.at("/health")).send().await.unwrap()).await;
+    let (status, body) = checked_envelope(client.get(server.url_of("/health")).send().await.unwrap()).await;
     assert_eq!(status, 200);
     assert!(body["result"]["uptimeMs"].is_u64());
 
-    let (status, body) = envelope(client.get(server.at("/status")).send().await.unwrap()).await;
+    let (status, body) = checked_envelope(client.get(server.url_of("/status")).send().await.unwrap()).await;
     assert_eq!(status, 200);
     assert!(body["result"]["status"].is_object() && body["result"].get("repo").is_some());
 
-    let (status, body) = envelope(client.get(server.at("/tools")).send().await.unwrap()).await;
+    let (status, body) = checked_envelope(client.get(server.url_of("/tools")).send().await.unwrap()).await;
     assert_eq!(
         (status, body["result"]["tools"][0]["inputSchema"]["type"].as_str()),
         (StatusCode::OK, Some("object"))
     );
 
-    let named =
-        client.post(server.at("/tools/check_status")).header("x-request-id", "my-id-1").json(&json!({}));
-    let (status, body) = envelope(named.send().await.unwrap()).await;
+    let request =
+        client.post(server.url_of("/tools/check_status")).header("x-request-id", "my-id-1").json(&json!({}));
+    let (status, body) = checked_envelope(request.send().await.unwrap()).await;
     assert_eq!((status, body["_meta"]["requestId"].as_str()), (StatusCode::OK, Some("my-id-1")));
 
-    let (status, _) = envelope(client.post(server.at("/tools/check_status")).send().await.unwrap()).await;
+    let (status, _) =
+        checked_envelope(client.post(server.url_of("/tools/check_status")).send().await.unwrap()).await;
     assert_eq!(status, 200, "an empty body is the empty object");
 }
 
 #[tokio::test]
-async fn http_refuses_with_the_right_status() {
+async fn http_refuses_with_the_documented_status() {
     let server = Server::start(&["--set", "server.body_bytes_max=1000"]);
     let client = http();
     let tool = |body: &str, kind: &str| {
         client
-            .post(server.at("/tools/check_status"))
+            .post(server.url_of("/tools/check_status"))
             .header("content-type", kind.to_owned())
             .body(body.to_owned())
     };
@@ -314,27 +323,37 @@ async fn http_refuses_with_the_right_status() {
         ("broken JSON", tool("{", json_type), 400, "INVALID_REQUEST"),
         ("an array", tool("[]", json_type), 400, "INVALID_REQUEST"),
         ("unknown field", tool("{\"nonsense\":1}", json_type), 400, "INVALID_REQUEST"),
-        ("bad query string", client.get(server.at("/status?nonsense=1")), 400, "INVALID_REQUEST"),
-        ("unknown tool", client.post(server.at("/tools/nope")).json(&json!({})), 404, "UNKNOWN_TOOL"),
-        ("no such route", client.get(server.at("/nope")), 404, "NOT_FOUND"),
-        ("wrong method", client.get(server.at("/search")), 405, "INVALID_REQUEST"),
+        ("bad query string", client.get(server.url_of("/status?nonsense=1")), 400, "INVALID_REQUEST"),
+        ("unknown tool", client.post(server.url_of("/tools/nope")).json(&json!({})), 404, "UNKNOWN_TOOL"),
+        ("no such route", client.get(server.url_of("/nope")), 404, "NOT_FOUND"),
+        ("wrong method", client.get(server.url_of("/search")), 405, "INVALID_REQUEST"),
         ("too large", tool(&large, json_type), 413, "INVALID_REQUEST"),
         ("not JSON", tool("{}", "text/plain"), 415, "INVALID_REQUEST"),
-        ("rebound name", client.get(server.at("/health")).header("host", "evil.example"), 403, "FORBIDDEN"),
         (
-            "foreign page",
-            client.get(server.at("/health")).header("origin", "https://evil.example"),
+            "foreign host name",
+            client.get(server.url_of("/health")).header("host", "evil.example"),
             403,
             "FORBIDDEN",
         ),
-        ("foreign page at MCP", client.post(server.at("/mcp")).header("origin", "null"), 403, "FORBIDDEN"),
+        (
+            "foreign page",
+            client.get(server.url_of("/health")).header("origin", "https://evil.example"),
+            403,
+            "FORBIDDEN",
+        ),
+        (
+            "foreign page at MCP",
+            client.post(server.url_of("/mcp")).header("origin", "null"),
+            403,
+            "FORBIDDEN",
+        ),
     ];
-    for (what, request, status, code) in table {
-        let (got, body) = envelope(request.send().await.unwrap()).await;
-        assert_eq!((got.as_u16(), body["error"]["code"].as_str()), (status, Some(code)), "{what}: {body}");
+    for (label, request, status, code) in table {
+        let (got, body) = checked_envelope(request.send().await.unwrap()).await;
+        assert_eq!((got.as_u16(), body["error"]["code"].as_str()), (status, Some(code)), "{label}: {body}");
     }
     let local =
-        client.get(server.at("/health")).header("origin", "http://localhost:3000").send().await.unwrap();
+        client.get(server.url_of("/health")).header("origin", "http://localhost:3000").send().await.unwrap();
     assert_eq!(local.status(), 200);
 }
 
@@ -342,33 +361,34 @@ async fn http_refuses_with_the_right_status() {
 async fn an_sdk_client_works_over_streamable_http() {
     let mut server = Server::start(&[]);
     http();
-    let transport = StreamableHttpClientTransport::from_uri(server.at("/mcp"));
+    let transport = StreamableHttpClientTransport::from_uri(server.url_of("/mcp"));
     let client = ().serve(transport).await.unwrap();
-    sdk_round(&client).await;
+    check_sdk_client(&client).await;
     client.cancel().await.unwrap();
-    assert_eq!(server.terminate(), Some(0), "SIGTERM ends it cleanly");
+    assert_eq!(server.terminate(), Some(0), "SIGTERM stops the server cleanly");
 }
 
 #[tokio::test]
-async fn sessions_end_with_204() {
+async fn deleting_a_session_is_204() {
     let server = Server::start(&[]);
     let client = http();
-    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    let initialized = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
     let accept = "application/json, text/event-stream";
-    let opened = client.post(server.at("/mcp")).header("accept", accept).json(&hello).send().await.unwrap();
+    let opened =
+        client.post(server.url_of("/mcp")).header("accept", accept).json(&initialized).send().await.unwrap();
     assert_eq!(opened.status(), 200);
     let session = opened.headers()["mcp-session-id"].clone();
     let ended =
-        client.delete(server.at("/mcp")).header("mcp-session-id", session.clone()).send().await.unwrap();
+        client.delete(server.url_of("/mcp")).header("mcp-session-id", session.clone()).send().await.unwrap();
     assert_eq!(ended.status(), 204);
     let ping = json!({ "jsonrpc": "2.0", "id": 2, "method": "ping" });
-    let gone = client.post(server.at("/mcp")).header("accept", accept).header("mcp-session-id", session);
+    let gone = client.post(server.url_of("/mcp")).header("accept", accept).header("mcp-session-id", session);
     assert_eq!(gone.json(&ping).send().await.unwrap().status(), 404);
 }
 
 #[test]
-fn an_open_stream_does_not_hold_the_stop_up() {
+fn an_unfinished_request_does_not_delay_the_stop() {
     let mut server = Server::start(&["--set", "server.drain_ms=300"]);
     let address = server.url.trim_start_matches("http://").to_owned();
     let mut half_open = std::net::TcpStream::connect(address).unwrap();
@@ -379,7 +399,7 @@ fn an_open_stream_does_not_hold_the_stop_up() {
 // --- the command line
 
 #[test]
-fn the_command_line_says_how_it_went_by_its_exit_code() {
+fn exit_codes_distinguish_success_failure_and_usage_errors() {
     let home = home();
     for (args, code) in [
         (&["--help"][..], 0),
@@ -398,14 +418,14 @@ fn the_command_line_says_how_it_went_by_its_exit_code() {
     ] {
         let (got, stdout, stderr) = run(&home, args);
         assert_eq!(got, code, "{args:?}: {stdout}{stderr}");
-        let (answer, complaint) = (!stdout.is_empty(), !stderr.is_empty());
-        assert!(answer || complaint, "{args:?} says something");
-        assert!(code == 0 || complaint || stdout.contains("\"ok\": false"), "{args:?}: {stdout}");
+        let (has_stdout, has_stderr) = (!stdout.is_empty(), !stderr.is_empty());
+        assert!(has_stdout || has_stderr, "{args:?} printed nothing");
+        assert!(code == 0 || has_stderr || stdout.contains("\"ok\": false"), "{args:?}: {stdout}");
     }
 }
 
 #[test]
-fn json_is_one_line_and_the_envelope() {
+fn json_output_is_the_envelope_in_one_line() {
     let home = home();
     for (args, ok) in [
         (&["call", "check_status", "--json"][..], true),

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The modules of a package that has several, top row first; modules of one row do not use one another. Between packages
-/// Cargo says who may use whom.
+/// Module rows of packages that have several, from top to bottom. Modules of one row do not use one another. Between packages,
+/// Cargo enforces the order.
 const ROWS: &[(&str, &[&[&str]])] = &[
     ("src", &[&["fuzzing"], &["surfaces"], &["bench"], &["tools"], &["app"]]),
     ("crates/engine/src", &[&["triage"], &["indexing", "search"], &["jobs"]]),
-    ("crates/platform/src", &[&["outbound", "telemetry"], &["failpoints", "process", "room"], &["beneath"]]),
+    (
+        "crates/platform/src",
+        &[&["outbound", "telemetry"], &["failpoints", "process", "room"], &["beneath", "sha256", "task"]],
+    ),
 ];
 
 /// Crates that only some paths may name.
@@ -39,7 +42,7 @@ const FENCED: &[(&str, &[&str])] = &[
 
 const FILE_LINES_MAX: usize = 500;
 
-/// Words that say nothing about what a file is for.
+/// Words in a file name that do not tell its purpose.
 const EMPTY_NAMES: &[&str] =
     &["utils", "util", "helpers", "helper", "common", "core", "manager", "service", "misc"];
 
@@ -47,9 +50,9 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn files(below: &str, extension: &str) -> Vec<(String, String)> {
+fn files(folder: &str, extension: &str) -> Vec<(String, String)> {
     let mut found = Vec::new();
-    let mut open = vec![root().join(below)];
+    let mut open = vec![root().join(folder)];
     while let Some(folder) = open.pop() {
         let mut entries: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|e| e.unwrap().path()).collect();
         entries.sort();
@@ -62,29 +65,29 @@ fn files(below: &str, extension: &str) -> Vec<(String, String)> {
             }
         }
     }
-    assert!(!found.is_empty(), "no .{extension} files below {below}");
+    assert!(!found.is_empty(), "no .{extension} files below {folder}");
     found
 }
 
-/// The file without its unit tests, which stand at the end.
+/// The text of a file without its unit tests, which are at the end.
 fn production(text: &str) -> &str {
     text.find("\n#[cfg(test)]\nmod tests").map_or(text, |end| &text[..end])
 }
 
-/// Every file of the product.
+/// Path and text of every source file of the product.
 fn sources() -> Vec<(String, String)> {
     let mut found = files("src", "rs");
     found.extend(files("crates", "rs"));
     found
 }
 
-fn fail_if_any(complaints: &[String]) {
-    assert!(complaints.is_empty(), "\n{}", complaints.join("\n"));
+fn assert_none(violations: &[String]) {
+    assert!(violations.is_empty(), "\n{}", violations.join("\n"));
 }
 
 #[test]
 fn a_module_uses_only_rows_below_it() {
-    let mut complaints = Vec::new();
+    let mut violations = Vec::new();
     for (folder, rows) in ROWS {
         let row_of: BTreeMap<&str, usize> = rows
             .iter()
@@ -92,8 +95,8 @@ fn a_module_uses_only_rows_below_it() {
             .flat_map(|(row, names)| names.iter().map(move |name| (*name, row)))
             .collect();
         for (path, text) in files(folder, "rs") {
-            let inside = path.strip_prefix(folder).unwrap().trim_start_matches('/');
-            let module = inside.split(['/', '.']).next().unwrap();
+            let relative = path.strip_prefix(folder).unwrap().trim_start_matches('/');
+            let module = relative.split(['/', '.']).next().unwrap();
             if matches!(module, "lib" | "main") {
                 continue;
             }
@@ -103,22 +106,22 @@ fn a_module_uses_only_rows_below_it() {
                 for used in code.split("crate::").skip(1) {
                     let used =
                         used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
-                    if let Some(below) = row_of.get(used)
+                    if let Some(used_row) = row_of.get(used)
                         && used != module
-                        && *below <= row
+                        && *used_row <= row
                     {
-                        complaints.push(format!("{path}:{}: `{module}` must not use `{used}`", number + 1));
+                        violations.push(format!("{path}:{}: `{module}` must not use `{used}`", number + 1));
                     }
                 }
             }
         }
     }
-    fail_if_any(&complaints);
+    assert_none(&violations);
 }
 
 #[test]
 fn fenced_crates_stay_inside_their_fence() {
-    let mut complaints = Vec::new();
+    let mut violations = Vec::new();
     for (path, text) in sources() {
         for (name, allowed) in FENCED {
             if allowed.iter().any(|prefix| path.starts_with(prefix)) {
@@ -130,18 +133,18 @@ fn fenced_crates_stay_inside_their_fence() {
                     !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':')
                 });
                 if named {
-                    complaints.push(format!("{path}:{}: names `{name}`", number + 1));
+                    violations.push(format!("{path}:{}: names `{name}`", number + 1));
                 }
             }
         }
     }
-    fail_if_any(&complaints);
+    assert_none(&violations);
 }
 
-/// What starts programs. Everything else hands a `process::Program` to the one place that ends whole trees.
-const STARTS_PROGRAMS: &[&str] = &[
+/// Files that start programs. All others use `process::Program`, which ends the whole process tree.
+const PROGRAM_STARTERS: &[&str] = &[
     "crates/platform/src/process.rs",
-    // The embedded server outlives whoever starts it, and ends with its last user: a supervisor of its own sees to it.
+    // The embedded server outlives the process that starts it and stops with its last user; its supervisor enforces that.
     "crates/store/src/postgres/embedded/shared_server.rs",
     "crates/store/src/postgres/embedded/tied_child.rs",
     // Measures a whole server, which ends its own children.
@@ -150,64 +153,103 @@ const STARTS_PROGRAMS: &[&str] = &[
 
 #[test]
 fn programs_are_started_in_one_place() {
-    let mut complaints = Vec::new();
+    let mut violations = Vec::new();
     for (path, text) in sources() {
-        let of_tests = ["tests.rs", "scenarios.rs"].iter().any(|end| path.ends_with(end));
-        if of_tests || STARTS_PROGRAMS.contains(&path.as_str()) {
+        let is_test_file = ["tests.rs", "scenarios.rs"].iter().any(|end| path.ends_with(end));
+        if is_test_file || PROGRAM_STARTERS.contains(&path.as_str()) {
             continue;
         }
         for (number, line) in production(&text).lines().enumerate() {
             let code = line.split("//").next().unwrap_or_default();
             if code.contains("Command::new(") {
-                complaints.push(format!("{path}:{}: starts a program; use `process::Program`", number + 1));
+                violations.push(format!("{path}:{}: starts a program; use `process::Program`", number + 1));
             }
         }
     }
-    for path in STARTS_PROGRAMS {
-        assert!(root().join(path).exists(), "{path} is gone");
+    for path in PROGRAM_STARTERS {
+        assert!(root().join(path).exists(), "{path} does not exist");
     }
-    fail_if_any(&complaints);
+    assert_none(&violations);
 }
 
 #[test]
 fn every_file_says_why_it_exists_and_stays_short() {
-    let mut complaints = Vec::new();
+    let mut violations = Vec::new();
     for folder in ["src", "crates", "tests", "benches"] {
         for (path, text) in files(folder, "rs") {
             if !text.starts_with("//! ") && !text.starts_with("//! \n") {
-                complaints.push(format!("{path}: the first line must be `//!` and say why the file exists"));
+                violations.push(format!("{path}: the first line must be `//!` and say why the file exists"));
             }
             let lines = production(&text).lines().count();
             if matches!(folder, "src" | "crates") && lines > FILE_LINES_MAX {
-                complaints.push(format!("{path}: {lines} lines without tests, over {FILE_LINES_MAX}"));
+                violations.push(format!("{path}: {lines} lines without tests, over {FILE_LINES_MAX}"));
             }
             let empty = path.split(['/', '.']).find(|part| EMPTY_NAMES.contains(part));
             if let Some(word) = empty {
-                complaints.push(format!("{path}: `{word}` says nothing"));
+                violations.push(format!("{path}: `{word}` does not tell the purpose"));
             }
         }
     }
-    fail_if_any(&complaints);
+    assert_none(&violations);
+}
+
+/// Files that use `Scope::ALL` to list the existing scopes. Scopes are granted by name, so that no key gets a scope that is
+/// added later.
+const SCOPE_LISTERS: &[&str] = &["crates/tenancy/src/oauth/resource.rs", "src/surfaces/cli/keys.rs"];
+
+#[test]
+fn scopes_are_granted_by_name() {
+    let mut violations = Vec::new();
+    for (path, text) in sources() {
+        if path.contains("crates/languages/") || SCOPE_LISTERS.contains(&path.as_str()) {
+            continue;
+        }
+        for (number, line) in production(&text).lines().enumerate() {
+            if line.contains("Scope::ALL") {
+                violations.push(format!("{path}:{}: name the granted scopes", number + 1));
+            }
+        }
+    }
+    assert_none(&violations);
+}
+
+/// Files that may know record sources only by their root, not by name.
+const SOURCE_AGNOSTIC: &[&str] =
+    &["src/app/index_job.rs", "src/tools/search/show_file.rs", "src/surfaces/cli/rebuild.rs"];
+
+#[test]
+fn record_sources_are_not_named() {
+    let mut violations = Vec::new();
+    for (path, text) in sources() {
+        let is_agnostic =
+            SOURCE_AGNOSTIC.contains(&path.as_str()) || path.starts_with("crates/engine/src/indexing/");
+        for (number, line) in production(&text).lines().enumerate() {
+            if is_agnostic && line.to_lowercase().contains("triage") {
+                violations.push(format!("{path}:{}: names a record source", number + 1));
+            }
+        }
+    }
+    assert_none(&violations);
 }
 
 #[test]
-fn no_promise_is_left_open() {
-    let mut complaints = Vec::new();
+fn no_unfinished_code_is_left() {
+    let mut violations = Vec::new();
     for (path, text) in sources() {
         for (number, line) in production(&text).lines().enumerate() {
             for mark in ["todo!(", "unimplemented!(", "// TODO", "// FIXME", "#[allow("] {
                 if line.contains(mark) {
-                    complaints.push(format!("{path}:{}: `{mark}`", number + 1));
+                    violations.push(format!("{path}:{}: `{mark}`", number + 1));
                 }
             }
         }
     }
-    fail_if_any(&complaints);
+    assert_none(&violations);
 }
 
 #[test]
 fn documents_name_only_modules_that_exist() {
-    let mut complaints = Vec::new();
+    let mut violations = Vec::new();
     for document in ["README.md", "ARCHITECTURE.md"] {
         let text = fs::read_to_string(root().join(document)).unwrap();
         for word in text.split(|c: char| c.is_whitespace() || "()`,;|".contains(c)) {
@@ -218,33 +260,36 @@ fn documents_name_only_modules_that_exist() {
             if looks_like_path && !word.contains(['*', '<', '{']) {
                 let path = word.trim_end_matches(['.', ':']);
                 if !root().join(path).exists() {
-                    complaints.push(format!("{document}: `{path}` does not exist"));
+                    violations.push(format!("{document}: `{path}` does not exist"));
                 }
             }
         }
     }
-    fail_if_any(&complaints);
+    assert_none(&violations);
 }
 
 #[test]
-fn every_dependency_says_what_it_is_for() {
+fn every_dependency_has_a_comment() {
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
-    let mut inside = false;
-    let mut complaints = Vec::new();
+    let mut relative = false;
+    let mut violations = Vec::new();
     for line in manifest.lines() {
         if line.starts_with('[') {
-            // Packages name what the workspace describes.
-            inside = line == "[workspace.dependencies]";
-        } else if inside && line.contains('=') && !line.starts_with('#') && !line.contains("path = \"crates/")
+            // Other packages refer to the workspace's entries.
+            relative = line == "[workspace.dependencies]";
+        } else if relative
+            && line.contains('=')
+            && !line.starts_with('#')
+            && !line.contains("path = \"crates/")
         {
-            // Grammars share one comment at the first of them.
+            // Grammars share one comment, at the first one.
             if !line.contains('#') && !line.starts_with("tree-sitter-") {
-                complaints.push(format!(
+                violations.push(format!(
                     "Cargo.toml: `{}` has no comment",
                     line.split('=').next().unwrap_or_default().trim()
                 ));
             }
         }
     }
-    fail_if_any(&complaints);
+    assert_none(&violations);
 }

@@ -1,21 +1,21 @@
-//! Time as a parameter, so that tests can hold it still.
+//! Time as a parameter, so that tests can control it.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Instant;
 
 use jiff::Timestamp;
 
-/// Where the time comes from.
+/// A source of the current time.
 pub trait Clock: Send + Sync {
-    /// Now, UTC.
+    /// The current time.
     fn now(&self) -> Timestamp;
-    /// A monotonic instant, for durations.
+    /// The current instant of a monotonic clock, for measuring durations.
     fn instant(&self) -> Instant {
         Instant::now()
     }
 }
 
-/// The machine's clock.
+/// The system clock.
 #[derive(Debug, Default, Clone, Copy)]
 pub struct SystemClock;
 
@@ -26,7 +26,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that stands still until it is told otherwise; for tests.
+/// A clock for tests: its time changes only when a test advances it.
 #[derive(Debug)]
 pub struct FixedClock {
     millis: AtomicI64,
@@ -57,13 +57,13 @@ pub fn iso_millis(at: Timestamp) -> String {
     format!("{at:.3}")
 }
 
-/// The same of milliseconds since the epoch.
+/// Milliseconds since the epoch as ISO-8601 in UTC with milliseconds.
 #[must_use]
 pub fn iso_from_millis(millis: i64) -> String {
     iso_millis(Timestamp::from_millisecond(millis).unwrap_or_default())
 }
 
-/// ISO-8601 in UTC of seconds since the epoch.
+/// Seconds since the epoch as ISO-8601 in UTC without fractions.
 #[must_use]
 pub fn iso_seconds(seconds: i64) -> String {
     format!("{:.0}", Timestamp::from_second(seconds).unwrap_or_default())

@@ -1,8 +1,8 @@
-//! What a caller sent, shown back to it: on one line and short, so that no answer grows with the mistake in its request.
+//! Quotes of a caller's own input in error messages: on one line and bounded, so that no answer grows with its request.
 
 use super::visible_line;
 
-/// At most this many characters of one wrong value stand in an answer.
+/// Most characters of a wrong value that an answer quotes.
 pub const ECHO_CHARS_MAX: usize = 200;
 
 /// `text` on one line, hidden characters shown as `\u{…}`, cut after [`ECHO_CHARS_MAX`] characters; a cut is marked by `…`
@@ -12,11 +12,11 @@ pub fn echo(text: &str) -> String {
     echo_within(text, ECHO_CHARS_MAX)
 }
 
-/// The same with a shorter limit of `chars_max` characters.
+/// As [`echo`], cut after `chars_max` characters.
 #[must_use]
 pub fn echo_within(text: &str, chars_max: usize) -> String {
     let (begin, rest) = split_at_char(text, chars_max);
-    // Hidden characters become longer when they are shown.
+    // Escaping hidden characters makes the text longer, so it is cut again.
     let shown = visible_line(begin);
     let (begin, shown_rest) = split_at_char(&shown, chars_max);
     if rest.is_empty() && shown_rest.is_empty() {
@@ -25,7 +25,7 @@ pub fn echo_within(text: &str, chars_max: usize) -> String {
     format!("{begin}… ({} characters)", text.chars().count())
 }
 
-/// `text` cut after `chars_max` characters, the cut marked by `…`; its lines stay.
+/// `text` cut after `chars_max` characters, with `…` at the cut; line breaks are kept.
 #[must_use]
 pub fn cut(text: String, chars_max: usize) -> String {
     match split_at_char(&text, chars_max) {

@@ -145,6 +145,12 @@ impl Envelope {
         Self { ok: true, result: Some(result), error: None, run_id: None, meta }
     }
 
+    /// The same about a run, where there is one.
+    #[must_use]
+    pub fn with_run_id(self, run_id: Option<String>) -> Self {
+        Self { run_id, ..self }
+    }
+
     /// A failure.
     #[must_use]
     pub fn failure(fault: &Fault, meta: Meta) -> Self {
@@ -158,7 +164,7 @@ const MESSAGE_CHARS_MAX: usize = 4000;
 const TEXT_CHARS_MAX: usize = 2000;
 
 impl From<&Fault> for ErrorBody {
-    /// What is public of a fault, its texts cut: whatever came in, the answer stays short.
+    /// The public part of a fault, its texts cut, so that an answer stays short whatever the request contained.
     fn from(fault: &Fault) -> Self {
         let mut details = fault.details.clone();
         details.as_mut().into_iter().for_each(shorten);

@@ -56,36 +56,38 @@ macro_rules! error_codes {
     };
 }
 
+// Removing a code is a new major version, so codes that nothing raises yet stay: the launch subsystem raises UNSUPPORTED_SITE,
+// RUN_NOT_FOUND, REPO_NOT_FOUND, GATE_FAILED, FIX_EXHAUSTED, ALLOWED_PATHS_VIOLATION and COMMIT_SERVICE_ERROR.
 error_codes! {
     InvalidRequest "INVALID_REQUEST" 400 Some(-32602), false, "The request is malformed or breaks the schema.";
     ValidationError "VALIDATION_ERROR" 400 None, false, "A value breaks its rule; details name field, value and constraint.";
-    InvalidInput "INVALID_INPUT" 400 None, false, "A launch tool got input it cannot use.";
+    InvalidInput "INVALID_INPUT" 400 None, false, "The input of a launch tool cannot be used.";
     SchemaValidationFailed "SCHEMA_VALIDATION_FAILED" 422 None, false, "A document does not match its schema.";
     InvalidUrl "INVALID_URL" 400 None, false, "The URL is malformed.";
     UnsupportedSite "UNSUPPORTED_SITE" 400 None, false, "The site is not supported.";
     Unauthorized "UNAUTHORIZED" 401 None, false, "No valid credentials.";
-    Forbidden "FORBIDDEN" 403 Some(-32003), false, "The caller may not do this.";
+    Forbidden "FORBIDDEN" 403 Some(-32003), false, "The caller lacks permission for this operation.";
     PermissionDenied "PERMISSION_DENIED" 403 None, false, "The database login lacks a privilege; details suggest the remedy.";
-    NotFound "NOT_FOUND" 404 None, false, "There is no such thing.";
-    RunNotFound "RUN_NOT_FOUND" 404 None, false, "There is no such launch run.";
-    RepoNotFound "REPO_NOT_FOUND" 404 None, false, "There is no such repository.";
-    UnknownTool "UNKNOWN_TOOL" 404 Some(-32602), false, "There is no such tool.";
+    NotFound "NOT_FOUND" 404 None, false, "Not found.";
+    RunNotFound "RUN_NOT_FOUND" 404 None, false, "The launch run does not exist.";
+    RepoNotFound "REPO_NOT_FOUND" 404 None, false, "The repository does not exist.";
+    UnknownTool "UNKNOWN_TOOL" 404 Some(-32602), false, "The tool does not exist.";
     NoIndex "NO_INDEX" 409 None, false, "Nothing has been indexed here yet.";
-    IllegalState "ILLEGAL_STATE" 409 None, false, "The operation does not fit the present state.";
-    MutationDisabled "MUTATION_DISABLED" 403 Some(-32002), false, "Writing is switched off here.";
-    CapabilityMissing "CAPABILITY_MISSING" 501 None, false, "A part that this needs is not installed.";
-    ToolchainMissing "TOOLCHAIN_MISSING" 501 None, false, "A toolchain that this needs is not installed.";
+    IllegalState "ILLEGAL_STATE" 409 None, false, "The operation is not possible in the current state.";
+    MutationDisabled "MUTATION_DISABLED" 403 Some(-32002), false, "Write operations are disabled.";
+    CapabilityMissing "CAPABILITY_MISSING" 501 None, false, "A required component is not installed.";
+    ToolchainMissing "TOOLCHAIN_MISSING" 501 None, false, "A required toolchain is not installed.";
     GateFailed "GATE_FAILED" 409 None, false, "A quality gate failed.";
-    FixExhausted "FIX_EXHAUSTED" 409 None, false, "The allowed number of fixes is used up.";
-    AllowedPathsViolation "ALLOWED_PATHS_VIOLATION" 409 None, false, "A change leaves the allowed paths.";
+    FixExhausted "FIX_EXHAUSTED" 409 None, false, "The allowed number of fixes is exhausted.";
+    AllowedPathsViolation "ALLOWED_PATHS_VIOLATION" 409 None, false, "A change is outside the allowed paths.";
     CommitServiceError "COMMIT_SERVICE_ERROR" 502 None, true, "The commit service failed.";
     Cancelled "CANCELLED" 499 None, false, "The client cancelled the call.";
-    ToolTimeout "TOOL_TIMEOUT" 504 None, true, "The call took longer than it may.";
+    ToolTimeout "TOOL_TIMEOUT" 504 None, true, "The call timed out.";
     QueueOverloaded "QUEUE_OVERLOADED" 503 Some(-32001), true, "The queue is full.";
     RateLimited "RATE_LIMITED" 429 Some(-32004), true, "Too many calls.";
     StorageUnavailable "STORAGE_UNAVAILABLE" 503 None, true, "The database cannot be reached, is full or is too old.";
     DownloadVerifyFailed "DOWNLOAD_VERIFY_FAILED" 502 None, true, "A downloaded file is not the expected one.";
-    ArchiveUnsafe "ARCHIVE_UNSAFE" 422 None, false, "An archive holds an unsafe entry.";
+    ArchiveUnsafe "ARCHIVE_UNSAFE" 422 None, false, "An archive contains an unsafe entry.";
     ArchiveTooLarge "ARCHIVE_TOO_LARGE" 422 None, false, "An archive is larger than allowed.";
     Internal "INTERNAL" 500 None, false, "A defect of the server; the log has more.";
 }
@@ -107,11 +109,11 @@ impl fmt::Display for ErrorCode {
 pub struct Fault {
     /// The contract's code.
     pub code: ErrorCode,
-    /// What happened, for people; never SQL, a stack or a server path the caller did not send.
+    /// What happened, for people; never SQL, a stack trace or a server path that the caller did not send.
     pub message: String,
     /// One sentence that says what to do.
     pub hint: Option<String>,
-    /// What to do, for somebody on this machine: may name its paths. Callers from elsewhere never see it.
+    /// What to do, for a caller on this machine: may contain its paths. Remote callers never see it.
     pub local_hint: Option<String>,
     /// Structured facts.
     pub details: Option<Value>,
@@ -122,7 +124,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault with the code's own retryability and nothing else.
+    /// A fault with the retryability of its code, without hint and details.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
         Self {
             code,
@@ -135,14 +137,14 @@ impl Fault {
         }
     }
 
-    /// A defect: `context` says what was being done, the cause goes to the log.
+    /// A defect: `context` says what failed; the cause is for the log.
     pub fn internal(context: impl Into<String>, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         Self::new(ErrorCode::Internal, context)
             .with_source(source)
             .with_hint("Look at the server's log and report it with the request id.")
     }
 
-    /// Shows what is invisible or reorders in its texts, which may quote names of strangers' files.
+    /// Escapes invisible and reordering characters in its texts, which may quote untrusted file names.
     pub fn reveal(&mut self) {
         for text in
             [Some(&mut self.message), self.hint.as_mut(), self.local_hint.as_mut()].into_iter().flatten()
@@ -159,21 +161,21 @@ impl Fault {
         self
     }
 
-    /// Adds what to do for somebody on this machine, who may be told its paths. A hint for everybody else stays.
+    /// Adds a hint for callers on this machine, which may contain paths. Remote callers get the other hint.
     #[must_use]
     pub fn with_local_hint(mut self, hint: impl Into<String>) -> Self {
         self.local_hint = Some(hint.into());
         self
     }
 
-    /// The same fault for somebody on this machine.
+    /// The fault as shown to a caller on this machine: with the local hint.
     #[must_use]
     pub fn told_locally(mut self) -> Self {
         self.hint = self.local_hint.take().or(self.hint);
         self
     }
 
-    /// Adds structured facts.
+    /// Adds structured details.
     #[must_use]
     pub fn with_details(mut self, details: Value) -> Self {
         self.details = Some(details);

@@ -1,7 +1,7 @@
-//! What we promise: the envelope, the error codes and the values every surface shares.
+//! The public contract: the envelope, the error codes, and the values that all surfaces share; and the configuration.
 //!
-//! Nothing here knows a transport or a database. Read `error.rs` first: every failure in the
-//! product is either a [`Refusal`] (the call was not run) or a [`Fault`] (it ran and failed).
+//! Nothing here depends on a transport or a database. Read `error.rs` first: every failure is either a [`Refusal`] (the call was
+//! not run) or a [`Fault`] (it ran and failed).
 
 pub mod clock;
 pub mod config;

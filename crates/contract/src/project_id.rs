@@ -1,41 +1,41 @@
-//! The name of a workspace, checked once (M, `components.parameters.ProjectId`).
+//! The id of a project: parsed and validated once, at the edge.
 
 use std::fmt;
 
 use super::{ErrorCode, Fault};
 
-/// Longest project id in characters (M).
+/// Longest project id in characters.
 pub const PROJECT_ID_CHARS_MAX: usize = 50;
-/// The pattern of M, as published in schemas and errors.
+/// The pattern of project ids, as published in schemas and error messages.
 pub const PROJECT_ID_PATTERN: &str = "^[a-z0-9]+(-[a-z0-9]+)*$";
 
 /// A well-formed project id. The default workspace is the id `default`.
 ///
-/// Parsing never repairs: `Client-A` is refused, not folded to `client-a`, so that two different
-/// inputs can never mean the same workspace.
+/// Parsing never normalises: `Client-A` is refused instead of read as `client-a`, so that two different texts never mean the
+/// same workspace.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ProjectId(Box<str>);
 
 /// Why a text is not a project id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProjectIdError {
-    /// What was given.
+    /// The refused text.
     pub value: String,
-    /// The rule it breaks, in words for people.
+    /// The rule that it breaks, as people read it.
     pub constraint: &'static str,
 }
 
 impl ProjectId {
-    /// The workspace that is meant when no project is named.
+    /// The workspace of calls that name no project.
     #[must_use]
     pub fn default_workspace() -> Self {
         Self("default".into())
     }
 
-    /// Parses `text` by M's rule.
+    /// Parses `text`, which must match [`PROJECT_ID_PATTERN`] and have at most [`PROJECT_ID_CHARS_MAX`] characters.
     ///
     /// # Errors
-    /// Says which constraint is broken; nothing is normalised.
+    /// The constraint that `text` breaks.
     pub fn parse(text: &str) -> Result<Self, ProjectIdError> {
         let broken = |constraint| Err(ProjectIdError { value: text.to_owned(), constraint });
         if text.is_empty() {
@@ -59,7 +59,7 @@ impl ProjectId {
         &self.0
     }
 
-    /// `null` for the default workspace, the id otherwise: what results echo (M).
+    /// The id as answers show it: `None`, in JSON `null`, for the default workspace.
     #[must_use]
     pub fn public(&self) -> Option<&str> {
         (&*self.0 != "default").then_some(&*self.0)
@@ -67,7 +67,7 @@ impl ProjectId {
 
     /// Name of the project's Postgres schema: `project_` + id with `-` as `_`.
     ///
-    /// Injective, because ids hold no `_`; at most 58 bytes, so Postgres never truncates it.
+    /// Different ids have different names, because an id contains no `_`. At most 58 bytes, so Postgres does not truncate it.
     #[must_use]
     pub fn schema_name(&self) -> String {
         format!("project_{}", self.0.replace('-', "_"))

@@ -1,11 +1,11 @@
-//! A call that was not run, and why.
+//! Refusals: calls that were not run, and why.
 
 use serde::Serialize;
 
 use super::echo::{cut, echo};
 use super::{ErrorCode, Fault};
 
-/// One broken rule of a tool's input schema, in the shape Ajv made common.
+/// One violation of a tool's input schema, in the JSON form of the validator Ajv.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Violation {
@@ -15,17 +15,16 @@ pub struct Violation {
     pub schema_path: String,
     /// The JSON Schema keyword that failed.
     pub keyword: String,
-    /// What the keyword demanded, by the names that Ajv uses: `allowedValues`, `limit`, `type`, `pattern` …
+    /// Parameters of the keyword, with the names that Ajv uses: `allowedValues`, `limit`, `type`, `pattern` …
     pub params: serde_json::Value,
     /// One sentence for people and models, with the nearest valid field name where that helps; without the wrong value.
     pub message: String,
-    /// The wrong value as it may be shown, at most [`super::ECHO_CHARS_MAX`] characters. It stands in the summary of all
-    /// violations only, so that an answer shows it once.
+    /// The wrong value, cut to [`super::ECHO_CHARS_MAX`] characters. Only the summary contains it, so that an answer shows it once.
     #[serde(skip)]
     pub value: Option<String>,
 }
 
-/// More violations than this are only counted.
+/// Violations that an answer lists; further ones are only counted.
 const VIOLATIONS_MAX: usize = 16;
 /// Longest summary of violations, in characters.
 const SUMMARY_CHARS_MAX: usize = 4000;
@@ -35,30 +34,30 @@ const SUMMARY_CHARS_MAX: usize = 4000;
 pub enum Refusal {
     /// No such tool; carries the name and the nearest known one.
     UnknownTool {
-        /// The name asked for.
+        /// The unknown name.
         name: String,
-        /// The nearest known name, if any is near.
+        /// The most similar name of a tool, if one is similar enough to suggest.
         nearest: Option<&'static str>,
     },
     /// The arguments break the tool's input schema.
     InvalidArguments(Vec<Violation>),
     /// The queue is full.
     QueueOverloaded {
-        /// Places in the queue.
+        /// Calls that the queue can hold.
         max: usize,
         /// Calls waiting or running now.
         size: usize,
     },
-    /// The caller called too often.
+    /// The caller exceeded its rate limit.
     RateLimited {
-        /// Its limit.
+        /// The caller's rate limit.
         calls_per_minute: u32,
-        /// When the same call is let through.
+        /// Milliseconds until the same call is accepted.
         retry_after_ms: u64,
     },
-    /// The tool exists but is switched off here (read-only mode, toolset); carries the reason.
+    /// The tool exists and is disabled (read-only mode, toolset); carries the reason.
     Disabled(String),
-    /// The caller may not do this; carries the reason.
+    /// The caller lacks permission; carries the reason.
     Forbidden(String),
 }
 
@@ -76,7 +75,7 @@ impl Refusal {
         }
     }
 
-    /// The same refusal as a fault, from which every surface takes message, hint and details.
+    /// The refusal as a fault with message, hint and details for every surface.
     #[must_use]
     pub fn to_fault(&self) -> Fault {
         match self {
@@ -111,7 +110,7 @@ impl Refusal {
         }
     }
 
-    /// The message without what the caller sent, for the second place of an answer that has one.
+    /// The message without the caller's values, for answers that show the message twice.
     #[must_use]
     pub fn message_without_values(&self) -> String {
         match self {
@@ -125,7 +124,7 @@ impl Refusal {
     }
 }
 
-/// All violations in one text; `count` is how many there are beside those `listed`.
+/// All violations in one text; `count` is the number of all violations, of which only some are `listed`.
 fn summary(listed: &[Violation], count: usize, with_values: bool) -> String {
     let mut sentences: Vec<String> = listed
         .iter()

@@ -1,11 +1,11 @@
-//! The two version numbers of the contract, each in one place.
+//! The versions of the contract and of the package.
 
 /// Version of the public contract: schemas, envelope and tool definitions (SemVer).
 ///
 /// `contracts/versions.json` pins it to a digest of the whole surface.
-pub const SCHEMA_VERSION: &str = "2.6.0";
+pub const SCHEMA_VERSION: &str = "2.7.0";
 
-/// A number that only rises, carried in each tool's `_meta`.
+/// The major version of the contract, in each tool's `_meta`. It only increases.
 pub const SCHEMA_MAJOR: u32 = 2;
 
 /// The installed package version.

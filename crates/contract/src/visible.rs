@@ -1,7 +1,7 @@
-//! Repository text in answers: nothing in it may hide, reorder or, on a terminal, move the cursor.
+//! Escapes characters of repository text that are invisible, reorder text or move a terminal's cursor.
 //!
-//! Characters that nobody sees carry instructions to models and reorder code before people ("Trojan Source"); they
-//! are shown as `\u{…}`.
+//! Invisible characters can carry instructions to models, and bidirectional ones display code in another order than it runs
+//! ("Trojan Source"). Each is shown as `\u{…}`.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -19,7 +19,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     let mut rest = text.chars().peekable();
     while let Some(char) = rest.next() {
         match char {
-            // A Windows line end is only a line end.
+            // The carriage return of a Windows line end is dropped.
             '\r' if rest.peek() == Some(&'\n') => {}
             char if is_hidden(char) => drop(write!(shown, "\\u{{{:x}}}", u32::from(char))),
             char => shown.push(char),
@@ -28,7 +28,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// `text` with its invisible and reordering characters shown as [`reveal`] shows them.
+/// `text` with every invisible or reordering character shown as `\u{…}`. Control characters are kept.
 #[must_use]
 pub fn revealed(text: &str) -> Cow<'_, str> {
     if !text.contains(is_invisible) {
@@ -46,8 +46,8 @@ pub fn revealed(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// `text` with the characters that [`visible`] or [`revealed`] showed as `\u{…}` in their places again, if it has such: the
-/// name of a file as it is, from what an answer called it.
+/// The inverse of [`visible`] and [`revealed`]: replaces each `\u{…}` of a hidden character by the character. `None` if there is
+/// none. Turns a file name of an answer back into the name on disk.
 #[must_use]
 pub fn hidden_again(text: &str) -> Option<String> {
     let mut hidden = String::with_capacity(text.len());
@@ -74,8 +74,8 @@ pub fn hidden_again(text: &str) -> Option<String> {
     (hidden != text).then_some(hidden)
 }
 
-/// Shows every invisible or reordering character in the strings of `value`; true if there was one. Control
-/// characters stay: JSON escapes them.
+/// Replaces every invisible or reordering character in the strings of `value` by `\u{…}`; true if there was one. Control
+/// characters are kept, because JSON escapes them.
 pub fn reveal(value: &mut Value) -> bool {
     match value {
         Value::String(text) if text.contains(is_invisible) => {
@@ -88,7 +88,7 @@ pub fn reveal(value: &mut Value) -> bool {
     }
 }
 
-/// [`visible`] in one line, for paths and names.
+/// As [`visible`], on one line: for paths and names.
 #[must_use]
 pub fn visible_line(text: &str) -> String {
     visible(text).replace('\n', "\\n").replace('\t', " ")

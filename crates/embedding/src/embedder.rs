@@ -1,33 +1,33 @@
-//! The one interface between text and vectors, and the identity that keeps indexes apart.
+//! The interface of all embedding models.
 
 use contract::{ErrorCode, Fault, ModelIdentity};
 
-/// Turns text into unit vectors; two implementations: a model and a stub.
+/// Computes a unit vector for each text.
 pub trait Embedder: Send + Sync {
-    /// What makes the vectors.
+    /// The identity of the model.
     fn model(&self) -> &ModelIdentity;
 
-    /// Embeds `texts`, in their order. Vectors have unit length, and each depends on its own text only.
+    /// Embeds `texts`, in their order. Each vector depends on its own text only.
     ///
-    /// Blocks for about 10 ms a text and core: call it on a blocking thread. `cancelled` is polled between texts.
+    /// Blocks for about 10 ms per text and core. `cancelled` is called between texts.
     ///
     /// # Errors
-    /// `CANCELLED` once `cancelled` says so; `INTERNAL` when the model fails.
+    /// `CANCELLED` once `cancelled` returns true; `INTERNAL` when the model fails.
     fn embed_passages(&self, texts: &[String], cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, Fault>;
 
-    /// Embeds a question: a few milliseconds, cached, and never waits for bulk work.
+    /// Embeds a query. Takes a few milliseconds, is cached, and does not wait for [`Embedder::embed_passages`]. Blocks.
     ///
     /// # Errors
     /// `INTERNAL` when the model fails.
     fn embed_query(&self, text: &str) -> Result<Vec<f32>, Fault>;
 }
 
-/// What `embed_passages` answers when it was told to stop.
+/// The fault of `embed_passages` when it is cancelled.
 pub(super) fn cancelled_fault() -> Fault {
     Fault::new(ErrorCode::Cancelled, "Embedding was cancelled.")
 }
 
-/// Scales `vector` to unit length; a zero vector becomes the first axis, so that every text has a direction.
+/// Scales `vector` to unit length; a zero vector becomes the first unit vector, because cosine similarity is undefined for it.
 pub(super) fn normalise(vector: &mut [f32]) {
     let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     if norm > f32::MIN_POSITIVE {

@@ -1,4 +1,4 @@
-//! Which files a model is, and which graph of it suits this machine.
+//! The files of a model, and the variant of its graph that suits this machine.
 
 use std::path::PathBuf;
 
@@ -11,50 +11,50 @@ use contract::config::Variant;
 pub struct ModelFiles {
     /// Name of the model.
     pub id: String,
-    /// `int8`, `fp32`, or `custom` for an operator's own files.
+    /// `int8`, `fp32`, or `custom` for the operator's files.
     pub variant: String,
     /// The graph: `input_ids` to unit vectors, pooling inside.
     pub onnx: PathBuf,
     /// `tokenizer.json`.
     pub tokenizer: PathBuf,
-    /// Length of a vector; unknown for an operator's own files until they are opened.
+    /// Length of a vector; unknown for custom files until they are opened.
     pub dimensions: Option<usize>,
     /// Most tokens the model was trained on, if known.
     pub tokens_max: Option<usize>,
-    /// What the model wants before a question.
+    /// Text that the model expects before a query.
     pub query_prefix: String,
-    /// What the model wants before a passage.
+    /// Text that the model expects before a passage.
     pub passage_prefix: String,
-    /// What becomes of a graph's answer.
+    /// How the graph's output becomes one vector.
     pub pooling: Pooling,
     /// BLAKE3 over graph and tokenizer.
     pub hash: [u8; 32],
 }
 
-/// How a graph's answer becomes one vector a text.
+/// How the output of a graph becomes one vector for each text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
-    /// The graph does it.
+    /// The graph outputs one vector.
     #[default]
     Inside,
-    /// The mean of its vectors, one a token.
+    /// The mean of its token vectors.
     Mean,
     /// The vector of the first token.
     Cls,
 }
 
-/// A model as people and settings name it.
+/// The name of a model in settings and arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelName {
     /// Id in a manifest.
     pub id: String,
-    /// Which graph of it; None: what suits this machine.
+    /// The variant; `None`: the one that suits this machine.
     pub precision: Option<Precision>,
 }
 
 impl ModelName {
-    /// Reads `id` or `id:variant`.
+    /// Parses `id` or `id:variant`; `None` for anything else.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (id, precision) = match text.split_once(':') {
@@ -64,34 +64,34 @@ impl ModelName {
         (!id.is_empty()).then(|| Self { id: id.to_owned(), precision })
     }
 
-    /// Whether it means the model called `id` in this variant.
+    /// Whether it names the model `id` in `variant`.
     #[must_use]
-    pub fn means(&self, id: &str, variant: &str) -> bool {
+    pub fn matches(&self, id: &str, variant: &str) -> bool {
         self.id == id && self.precision.is_none_or(|precision| precision.as_str() == variant)
     }
 }
 
-/// A graph of an installed model.
+/// The variant of a model's graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
-    /// Quantised products: twice as fast where the CPU has instructions for them.
+    /// 8-bit integer products: twice as fast where the CPU has VNNI instructions.
     Int8,
-    /// f32 products.
+    /// 32-bit floating-point products.
     Fp32,
 }
 
 impl Precision {
-    /// The graph of that name.
+    /// The variant of that name.
     #[must_use]
     pub fn parse(variant: &str) -> Option<Self> {
         [Self::Int8, Self::Fp32].into_iter().find(|precision| precision.as_str() == variant)
     }
 
-    /// What the operator chose, or for `auto` what suits this CPU.
+    /// The configured variant; for `auto` the one that suits this CPU.
     ///
-    /// x86 without VNNI has no exact u8 × i8 product (it saturates), so it gets f32.
+    /// x86 without VNNI has no exact u8 × i8 product (it saturates), so it uses fp32.
     #[must_use]
-    pub fn chosen(variant: Variant) -> Self {
+    pub fn from_setting(variant: Variant) -> Self {
         match variant {
             Variant::Int8 => Self::Int8,
             Variant::Fp32 => Self::Fp32,
@@ -110,7 +110,7 @@ impl Precision {
     }
 }
 
-/// Whether a graph of `variant` would compute other vectors here than elsewhere unless told to be exact.
+/// Whether a graph of `variant` would compute other vectors on this CPU than on others, unless exact arithmetic is requested.
 pub(super) fn needs_exact_int8(variant: &str) -> bool {
     variant == Precision::Int8.as_str() && !cpu_multiplies_int8()
 }
@@ -132,8 +132,8 @@ mod tests {
     #[test]
     fn names_may_say_the_graph() {
         let name = ModelName::parse("m:fp32").unwrap();
-        assert!(name.means("m", "fp32") && !name.means("m", "int8") && !name.means("n", "fp32"));
-        assert!(ModelName::parse("m").unwrap().means("m", "int8"));
+        assert!(name.matches("m", "fp32") && !name.matches("m", "int8") && !name.matches("n", "fp32"));
+        assert!(ModelName::parse("m").unwrap().matches("m", "int8"));
         for bad in ["", ":fp32", "m:", "m:fp16"] {
             assert_eq!(ModelName::parse(bad), None, "{bad}");
         }

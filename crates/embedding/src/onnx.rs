@@ -1,8 +1,8 @@
-//! Runs a graph in ONNX Runtime. The one file that names `ort`.
+//! Runs a graph in ONNX Runtime; the only file that uses `ort`.
 //!
 //! A [`Model`] runs one text on one thread. Batches would fall out of the CPU's cache (15 to 40 %
 //! slower at 256 tokens), need padding and a mask, and sum in another order, so that a vector would
-//! depend on its company. Parallel work takes several models: one session with several threads is
+//! depend on the other texts of its batch. Parallel work takes several models: one session with several threads is
 //! slower, and falls below one thread when a neighbour is busy.
 
 use std::path::Path;
@@ -16,24 +16,24 @@ use ort::value::TensorRef;
 
 use super::model_files::Pooling;
 
-/// The token ids.
+/// Name of the input with the token ids.
 const IDS: &str = "input_ids";
-/// What published graphs want beside them, with the value that a text alone, without padding, has everywhere.
+/// Further inputs of published graphs, each with the value that it has everywhere for one text without padding.
 const CONSTANTS: [(&str, i64); 2] = [("attention_mask", 1), ("token_type_ids", 0)];
 
-/// The process has one environment for its life; a failed load is tried again on the next open.
+/// The environment of the process; a failed load is tried again by the next open.
 static ENVIRONMENT: Mutex<Option<Environment>> = Mutex::new(None);
 
-/// Held by whoever is inside the library.
+/// Read-locked by every thread that calls the library.
 static INSIDE: RwLock<()> = RwLock::new(());
 
 fn inside() -> RwLockReadGuard<'static, ()> {
     INSIDE.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until nobody is inside the library, at most as long as `most`, and lets nobody in any more: for the end of the
-/// process, which takes apart what a thread in there would still use. Returns whether nobody is.
-pub fn close(most: Duration) -> bool {
+/// Waits for at most `timeout` until no thread is inside the library, and keeps threads out from then on. Called before the process
+/// exits, because its exit handlers free what a thread inside would still use. False when the timeout passed.
+pub fn close(timeout: Duration) -> bool {
     let started = Instant::now();
     loop {
         match INSIDE.try_write() {
@@ -42,7 +42,7 @@ pub fn close(most: Duration) -> bool {
                 return true;
             }
             Err(TryLockError::Poisoned(_)) => return true,
-            Err(TryLockError::WouldBlock) if started.elapsed() >= most => return false,
+            Err(TryLockError::WouldBlock) if started.elapsed() >= timeout => return false,
             Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
         }
     }

@@ -1,4 +1,4 @@
-//! The embedder that runs a model: tokenises, and shares the texts among sessions.
+//! The embedder that runs an ONNX model: tokenises texts and distributes them over sessions.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,23 +17,23 @@ use contract::ModelIdentity;
 use contract::config;
 use contract::{ErrorCode, Fault};
 
-/// How often a cancellation is looked for while no text is finished.
+/// Time between two checks for cancellation while no text is finished.
 const CANCEL_POLL: Duration = Duration::from_millis(50);
 
-/// Runs an ONNX model on the CPU, one thread a session.
+/// Runs an ONNX model on the CPU, with one thread per session.
 pub struct OnnxEmbedder {
     model: ModelIdentity,
     query_prefix: String,
     passage_prefix: String,
     tokenizer: Tokenizer,
-    /// Questions have a session of their own, so that they never wait for bulk work.
+    /// Queries have a session of their own, so that they do not wait for bulk work.
     query: Mutex<Model>,
     query_cache: QueryCache,
     bulk: SessionPool,
 }
 
 impl OnnxEmbedder {
-    /// Loads library, tokenizer and graph, and embeds one word to see that they work; about 0.1 s.
+    /// Loads library, tokenizer and graph, and embeds one word as a test; takes about 0.1 s.
     ///
     /// Sessions for bulk work are loaded when they are first needed.
     ///
@@ -77,7 +77,7 @@ impl OnnxEmbedder {
         })
     }
 
-    /// The ids of every text, tokenised on all threads.
+    /// Token ids of every text, computed on all threads.
     fn tokenise(&self, texts: &[String]) -> Result<Vec<Vec<i64>>, Fault> {
         let share = texts.len().div_ceil(self.bulk.sessions_max()).max(1);
         let ids = |text: &String| match &*self.passage_prefix {
@@ -157,7 +157,7 @@ impl Embedder for OnnxEmbedder {
         }
         let prefixed = format!("{}{text}", self.query_prefix);
         let vector = embed_one(&self.tokenizer, &mut lock(&self.query), &prefixed).map_err(failed)?;
-        self.query_cache.put(text, &vector);
+        self.query_cache.insert(text, &vector);
         Ok(vector)
     }
 }
@@ -166,7 +166,7 @@ fn embed_one(tokenizer: &Tokenizer, model: &mut Model, text: &str) -> Result<Vec
     unit_vector(model, &tokenizer.ids(text)?)
 }
 
-/// Our graphs normalise by themselves; an operator's own need not.
+/// Computes a vector and normalises it: the product's graphs do so themselves, custom ones may not.
 fn unit_vector(model: &mut Model, ids: &[i64]) -> Result<Vec<f32>, String> {
     let mut vector = model.run(ids)?;
     if !vector.iter().all(|value| value.is_finite()) {
@@ -176,14 +176,14 @@ fn unit_vector(model: &mut Model, ids: &[i64]) -> Result<Vec<f32>, String> {
     Ok(vector)
 }
 
-/// Everything that decides a vector: graph, tokenizer, token limit, prefixes, pooling.
+/// Hash over everything that determines a vector: graph, tokenizer, token limit, prefixes, pooling.
 fn identity_hash(files: &ModelFiles, tokens_max: usize) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&files.hash).update(&(tokens_max as u64).to_le_bytes());
     hasher.update(&(files.query_prefix.len() as u64).to_le_bytes());
     hasher.update(files.query_prefix.as_bytes()).update(files.passage_prefix.as_bytes());
     match files.pooling {
-        // Nothing, so that projects of before keep their model.
+        // Adds nothing, so that projects pinned before poolings existed keep their model.
         Pooling::Inside => {}
         Pooling::Mean => _ = hasher.update(b"mean"),
         Pooling::Cls => _ = hasher.update(b"cls"),
@@ -191,7 +191,7 @@ fn identity_hash(files: &ModelFiles, tokens_max: usize) -> [u8; 32] {
     *hasher.finalize().as_bytes()
 }
 
-/// 0 means one a core.
+/// The number of sessions; 0 means one per core.
 fn threads(configured: usize) -> usize {
     match configured {
         0 => thread::available_parallelism().map_or(1, usize::from),
@@ -199,7 +199,7 @@ fn threads(configured: usize) -> usize {
     }
 }
 
-/// A session left by a panic is still usable: it holds no state between runs.
+/// Locks a mutex, also after a panic: a session keeps no state between runs.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Remembers the vectors of recent questions; people and agents repeat themselves.
+//! A cache of the vectors of recent queries: people and agents repeat queries.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -6,19 +6,19 @@ use std::sync::{Mutex, PoisonError};
 /// A least-recently-used map from text to vector.
 pub(super) struct QueryCache {
     entries_max: usize,
-    state: Mutex<State>,
+    state: Mutex<CacheState>,
 }
 
 #[derive(Default)]
-struct State {
-    /// Counts uses; the smallest is the oldest.
+struct CacheState {
+    /// Number of uses so far, as a logical clock.
     clock: u64,
-    vectors: HashMap<Key, (u64, Vec<f32>)>,
-    by_use: BTreeMap<u64, Key>,
+    vectors: HashMap<QueryHash, (u64, Vec<f32>)>,
+    by_use: BTreeMap<u64, QueryHash>,
 }
 
-/// Hash of the text, so that long questions take no more room than short ones.
-type Key = [u8; 32];
+/// Hash of the text, so that long queries take no more memory than short ones.
+type QueryHash = [u8; 32];
 
 impl QueryCache {
     /// A cache of `entries_max` vectors; 0 keeps none.
@@ -26,7 +26,7 @@ impl QueryCache {
         Self { entries_max, state: Mutex::default() }
     }
 
-    /// The vector of `text` if it is remembered.
+    /// The cached vector of `text`.
     pub(super) fn get(&self, text: &str) -> Option<Vec<f32>> {
         let key = *blake3::hash(text.as_bytes()).as_bytes();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -35,8 +35,8 @@ impl QueryCache {
         Some(vector)
     }
 
-    /// Remembers `vector`, and forgets the one that was not asked for longest.
-    pub(super) fn put(&self, text: &str, vector: &[f32]) {
+    /// Caches `vector`, and evicts the least recently used one when the cache is full.
+    pub(super) fn insert(&self, text: &str, vector: &[f32]) {
         if self.entries_max == 0 {
             return;
         }
@@ -50,8 +50,8 @@ impl QueryCache {
     }
 }
 
-impl State {
-    fn touch(&mut self, key: Key, vector: Vec<f32>) {
+impl CacheState {
+    fn touch(&mut self, key: QueryHash, vector: Vec<f32>) {
         self.clock += 1;
         if let Some((used, _)) = self.vectors.insert(key, (self.clock, vector)) {
             self.by_use.remove(&used);
@@ -67,22 +67,22 @@ mod tests {
     #[test]
     fn forgets_what_was_not_asked_for_longest() {
         let cache = QueryCache::new(2);
-        cache.put("a", &[1.0]);
-        cache.put("b", &[2.0]);
+        cache.insert("a", &[1.0]);
+        cache.insert("b", &[2.0]);
         assert_eq!(cache.get("a"), Some(vec![1.0]));
-        cache.put("c", &[3.0]);
+        cache.insert("c", &[3.0]);
         assert_eq!(
             (cache.get("a"), cache.get("b"), cache.get("c")),
             (Some(vec![1.0]), None, Some(vec![3.0]))
         );
-        cache.put("c", &[4.0]);
+        cache.insert("c", &[4.0]);
         assert_eq!((cache.get("a"), cache.get("c")), (Some(vec![1.0]), Some(vec![4.0])));
     }
 
     #[test]
     fn a_cache_of_none_remembers_nothing() {
         let cache = QueryCache::new(0);
-        cache.put("a", &[1.0]);
+        cache.insert("a", &[1.0]);
         assert_eq!(cache.get("a"), None);
     }
 }

@@ -1,29 +1,29 @@
-//! Sessions for bulk work: made when first needed, shared by everybody who embeds.
+//! A pool of ONNX sessions for bulk work, opened when they are first needed.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::onnx::Model;
 
-/// Makes a session.
-type Open = Box<dyn Fn() -> Result<Model, String> + Send + Sync>;
+/// Opens a session.
+type OpenSession = Box<dyn Fn() -> Result<Model, String> + Send + Sync>;
 
-/// At most `sessions_max` sessions; who finds none idle waits for about one text's time.
+/// At most `sessions_max` sessions; a caller waits while all are busy, for about the time of one text.
 pub(super) struct SessionPool {
     sessions_max: usize,
-    open: Open,
-    state: Mutex<State>,
+    open: OpenSession,
+    state: Mutex<PoolState>,
     returned: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct PoolState {
     idle: Vec<Model>,
-    /// Idle and busy ones together.
-    made: usize,
+    /// Number of idle and busy sessions.
+    open_count: usize,
 }
 
 impl SessionPool {
-    pub(super) fn new(sessions_max: usize, open: Open) -> Self {
+    pub(super) fn new(sessions_max: usize, open: OpenSession) -> Self {
         Self { sessions_max, open, state: Mutex::default(), returned: Condvar::new() }
     }
 
@@ -31,13 +31,13 @@ impl SessionPool {
         self.sessions_max
     }
 
-    /// Runs `work` with a session of its own.
+    /// Runs `work` with a session that no other thread uses meanwhile.
     pub(super) fn with_session<T>(
         &self,
         work: impl FnOnce(&mut Model) -> Result<T, String>,
     ) -> Result<T, String> {
-        let mut lent = Lent { model: Some(self.take()?), pool: self };
-        let Some(model) = &mut lent.model else { return Err("a session was lost".to_owned()) };
+        let mut guard = SessionGuard { model: Some(self.take()?), pool: self };
+        let Some(model) = &mut guard.model else { return Err("a session was lost".to_owned()) };
         work(model)
     }
 
@@ -47,30 +47,30 @@ impl SessionPool {
             if let Some(model) = state.idle.pop() {
                 return Ok(model);
             }
-            if state.made < self.sessions_max {
+            if state.open_count < self.sessions_max {
                 break;
             }
             state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        state.made += 1;
+        state.open_count += 1;
         drop(state);
-        let made = (self.open)();
-        if made.is_err() {
-            // Somebody else may have the luck that we had not.
-            self.state.lock().unwrap_or_else(PoisonError::into_inner).made -= 1;
+        let opened = (self.open)();
+        if opened.is_err() {
+            // Wakes a waiting caller, which may try to open one itself.
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).open_count -= 1;
             self.returned.notify_one();
         }
-        made
+        opened
     }
 }
 
-/// A session on loan; it comes back even from a panic, else everybody would wait for it.
-struct Lent<'a> {
+/// Returns its session to the pool when dropped, also by a panic: otherwise callers would wait for it forever.
+struct SessionGuard<'a> {
     model: Option<Model>,
     pool: &'a SessionPool,
 }
 
-impl Drop for Lent<'_> {
+impl Drop for SessionGuard<'_> {
     fn drop(&mut self) {
         let mut state = self.pool.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.idle.extend(self.model.take());

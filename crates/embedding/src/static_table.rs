@@ -1,4 +1,4 @@
-//! A text's vector as the mean of its tokens' vectors, from one table: no model runs, so it costs microseconds.
+//! Embeds a text as the mean of its tokens' vectors from a table: no model runs, so it takes microseconds.
 
 use std::fs;
 use std::path::Path;
@@ -10,20 +10,20 @@ use super::tokenize::Tokenizer;
 use contract::ModelIdentity;
 use contract::{ErrorCode, Fault};
 
-/// Tokens of a text that count.
+/// Tokens of a text that are read.
 const TOKENS_MAX: usize = 512;
 
-/// Looks tokens up in a table, as model2vec's models do; weights of tokens are in the table.
+/// A table of token vectors, as model2vec writes it; the vectors are already weighted.
 pub struct StaticTable {
     model: ModelIdentity,
     tokenizer: Tokenizer,
-    /// Row by row.
+    /// The rows one after the other.
     values: Vec<f32>,
 }
 
 impl StaticTable {
-    /// Opens a folder with `tokenizer.json` and `model.safetensors`, which holds one f32 tensor `embeddings` of a row a
-    /// token.
+    /// Opens a folder with `tokenizer.json` and `model.safetensors`, which contains one f32 tensor `embeddings` with a
+    /// row for each token.
     ///
     /// # Errors
     /// `CAPABILITY_MISSING` when a file is missing or of another shape.
@@ -40,7 +40,7 @@ impl StaticTable {
         let tensors = SafeTensors::deserialize(&bytes).map_err(|error| unusable(error.to_string()))?;
         let table = tensors.tensor("embeddings").map_err(|error| unusable(error.to_string()))?;
         let &[_, dimensions] = table.shape() else {
-            return Err(unusable("the tensor is no matrix".to_owned()));
+            return Err(unusable("the tensor is not a matrix".to_owned()));
         };
         if table.dtype() != Dtype::F32 || dimensions == 0 {
             return Err(unusable(format!("the tensor is {:?}", table.dtype())));

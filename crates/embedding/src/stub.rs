@@ -1,4 +1,4 @@
-//! An embedder without a model: a hashed bag of words, for tests of everything around it.
+//! An embedder without a model, for tests: hashed bags of words.
 
 use super::embedder::{Embedder, cancelled_fault, normalise};
 use contract::Fault;
@@ -6,7 +6,7 @@ use contract::ModelIdentity;
 
 const DIMENSIONS: usize = 384;
 
-/// Deterministic vectors in the real shape: texts that share words are near each other.
+/// Computes deterministic vectors of the real length; texts that share words are near each other.
 #[derive(Debug, Clone)]
 pub struct StubEmbedder {
     model: ModelIdentity,
@@ -16,7 +16,7 @@ impl StubEmbedder {
     /// Its id and its variant.
     pub const ID: &'static str = "stub";
 
-    /// The stub; there is nothing to choose.
+    /// A stub embedder.
     #[must_use]
     pub fn new() -> Self {
         let model = ModelIdentity {
@@ -51,7 +51,7 @@ impl Embedder for StubEmbedder {
     }
 }
 
-/// Each word adds ±1 in a direction that its hash chooses.
+/// Each word adds ±1 to the element that its hash selects.
 fn bag_of_words(text: &str) -> Vec<f32> {
     let mut vector = vec![0.0; DIMENSIONS];
     for word in words(text) {

@@ -1,22 +1,22 @@
-//! Text to token ids. The one file that names `tokenizers`.
+//! Texts to token ids; the only file that uses `tokenizers`.
 
 use std::path::Path;
 
 use tokenizers::pipeline::{EncodeOptions, Override, PipelineTokenizer};
 use tokenizers::utils::truncation::TruncationParams;
 
-/// What is longer is cut before it is tokenised: no text needs as much for its first few hundred tokens.
+/// Longer texts are cut before they are tokenised; the first few hundred tokens never need as much.
 const TEXT_BYTES_MAX: usize = 64 << 10;
 
-/// A loaded `tokenizer.json` with the product's own limits.
+/// A loaded `tokenizer.json` with the product's token limit.
 pub(super) struct Tokenizer {
     pipeline: PipelineTokenizer,
     options: EncodeOptions,
 }
 
 impl Tokenizer {
-    /// Reads a `tokenizer.json` of either format version. Its own padding and truncation are
-    /// overridden: published files fix both at lengths of somebody else's use.
+    /// Reads a `tokenizer.json` of either format version. Its padding and truncation are overridden, because published files set
+    /// both for another use.
     pub(super) fn open(path: &Path, tokens_max: usize) -> Result<Self, String> {
         let json = tokenizers::canonicalize_file(path).map_err(|e| e.to_string())?;
         let pipeline = tokenizers::from_json(&json).map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! The files of a commit, written into a folder: what a benchmark indexes of a repository at a pinned state.
+//! Writes the files of a commit into a folder; benchmarks index repositories at pinned commits.
 
 use std::fs;
 use std::path::{Component, Path};
@@ -11,10 +11,10 @@ use gix::objs::tree::EntryMode;
 /// the repository. `git_dir` may be a work tree or a bare repository; it is only read. Links and submodules are left out,
 /// and so are files that a partial clone does not have.
 ///
-/// False where there is no such repository, commit or folder.
+/// False when the repository, the commit or the folder does not exist.
 ///
 /// # Errors
-/// What the file system says.
+/// Those of the file system.
 pub fn checkout(git_dir: &Path, commit: &str, root: Option<&str>, into: &Path) -> std::io::Result<bool> {
     let Ok(repository) = gix::open_opts(git_dir, gix::open::Options::isolated()) else { return Ok(false) };
     let tree = repository.rev_parse_single(commit).ok().and_then(|id| id.object().ok()?.peel_to_tree().ok());
@@ -50,7 +50,7 @@ fn write_tree(tree: &gix::Tree<'_>, into: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// A name that stays in its folder; trees written by others may hold `..`.
+/// Whether a name stays in its folder: untrusted trees may contain `..`.
 fn plain_name(name: Option<&str>) -> Option<&str> {
     let name = name?;
     let mut components = Path::new(name).components();

@@ -1,5 +1,4 @@
-//! Facts of files: one walk over the history, newest commits first, that knows at each commit which files still
-//! need it.
+//! History of files: one walk over the commits, newest first, that tracks at each commit which files still need it.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -14,7 +13,7 @@ use super::repository::Commit;
 use super::tree_changes::Change;
 use super::{History, Limits};
 
-/// What the history says of one file, as `git log -- <file>` would: a merge counts only where the file differs from
+/// The history of one file, as `git log -- <file>` shows it: a merge counts only where the file differs from
 /// all parents, branches whose changes a merge dropped do not count, renames end the history.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FileHistory {
@@ -32,14 +31,14 @@ pub struct FileHistory {
     pub churn_commits: u32,
 }
 
-/// What [`History::files`] found.
+/// The result of [`History::files`].
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct FileHistories {
     /// By path. Files that the walk did not reach are absent: unknown is not 0.
     pub files: HashMap<String, FileHistory>,
     /// False when limits, cancellation or an unreadable object ended the walk early.
     pub complete: bool,
-    /// Commits that were looked at.
+    /// Number of commits that were read.
     pub commits_seen: u64,
 }
 
@@ -83,7 +82,7 @@ struct Walk<'a> {
     unreadable: bool,
 }
 
-/// The walk was told to stop.
+/// The walk was cancelled.
 struct Stop;
 
 impl<'a> Walk<'a> {

@@ -1,7 +1,6 @@
-//! What a git repository knows of files and lines: who changed them last, how much they change.
+//! Git history of files and lines: who changed them last, and how much they change.
 //!
-//! Everything is read from git's objects as of HEAD; nothing is executed, and the work tree is not touched.
-//! All calls block: they belong on blocking threads.
+//! Everything is read from git's objects as of HEAD; no program is executed, and the work tree is not read. All calls block.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;

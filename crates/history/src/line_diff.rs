@@ -1,4 +1,4 @@
-//! Which lines two versions of a file have in common.
+//! The lines that two versions of a file have in common.
 
 use std::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Who wrote each line: the lines of a text are passed back through the history, from version to version, until a
-//! commit is reached whose parents do not have them.
+//! Line authors (blame): passes the lines of a text back through the history, version by version, to the commit whose parents do
+//! not have them.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
@@ -22,7 +22,7 @@ impl History {
     /// say (renames followed). A line is `None` that HEAD does not have as it stands.
     ///
     /// # Errors
-    /// Why they are not known.
+    /// Why the authors are unknown.
     pub fn line_authors(&self, path: &str, text: &str, limits: &Limits) -> Result<LineAuthors, Unknown> {
         if text.len() > limits.blob_bytes_max {
             return Err(Unknown::ForGood);
@@ -39,19 +39,19 @@ impl History {
 /// The author of each line, where it has one.
 pub type LineAuthors = Vec<Option<Arc<str>>>;
 
-/// Why the authors of a file's lines are not known.
+/// Why the authors of a file's lines are unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Unknown {
     /// The file is not in HEAD, binary, larger than the limit, or has a longer history than is read.
     ForGood,
-    /// The time was over, which may go better another time.
+    /// The time limit passed; another attempt may succeed.
     OutOfTime,
 }
 
 /// A version of the file that may have brought lines: where, and as which of the followed paths.
 type Suspect = (ObjectId, usize);
 
-/// The time is over.
+/// The time limit passed.
 struct Late;
 
 struct Blame<'a> {

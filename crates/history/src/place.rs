@@ -1,11 +1,10 @@
-//! Where git keeps what it knows of a work tree, and whether that may be read.
+//! Finds the git directory of a work tree, and decides whether it may be read.
 //!
-//! A repository comes from strangers, and so does its git directory. Nothing of it is believed: every file is opened
-//! beneath it and within bounds, of its configuration only where a submodule's work tree is, and what points to another
-//! place (a link, `.git` as a file, alternates) counts only where that place may be read and points back. What may not be
-//! read is not looked at, and answers as what does not exist. What the library for objects opens by path was looked at
-//! before: directories and regular files, no links. It may be others when they are opened: so that library works in a
-//! process that can read nothing else.
+//! Repositories are not trusted, and neither are their git directories. Every file is opened beneath the git directory and within
+//! bounds; its configuration is read only for the work tree of a submodule. A reference to another place (a link, `.git` as a
+//! file, alternates) is followed only if that place may be read and refers back. A place that may not be read is never opened, and
+//! is reported like one that does not exist. The object library opens files by path, so they are checked before to be directories
+//! and regular files. They could be replaced between check and use, so the library runs in a process that can read nothing else.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -28,7 +27,7 @@ const SHALLOW_BYTES_MAX: u64 = 4 << 20;
 const CONFIG_BYTES_MAX: u64 = 256 << 10;
 /// References that refer to one another.
 const REFERENCES_MAX: usize = 5;
-/// Files of objects that are looked at. A repository with more loose ones wants `git gc`.
+/// Most object files that are checked. A repository with more loose objects needs `git gc`.
 const OBJECT_FILES_MAX: usize = 1_000_000;
 
 /// What is said of every place that is not this repository's or may not be read, be there something or not.
@@ -36,12 +35,12 @@ const ELSEWHERE: &str = "`.git` names a directory that is not there, is another 
 /// What is said of a repository above the root that may not be read.
 const OUTSIDE: &str = "it lies outside the directories that may be indexed";
 
-/// Why there is no history to read.
+/// Why the history is not read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoHistory {
     /// There is no repository.
     Absent,
-    /// There is one that is not read, and why: the rest of a sentence that begins with "Its git history is not read:".
+    /// It is not read; carries the reason, which completes "Its git history is not read:".
     Refused(String),
 }
 
@@ -105,7 +104,7 @@ impl Place {
         Self::named(work_tree, &named, may_read).ok_or_else(|| NoHistory::Refused(ELSEWHERE.to_owned()))
     }
 
-    /// The git directory that `.git` names, if it is that of this work tree.
+    /// The git directory that the file `.git` names, if it belongs to this work tree.
     fn named(work_tree: &Path, named: &Path, may_read: &dyn Fn(&Path) -> bool) -> Option<Self> {
         let opened =
             |path: &Path| Some(path).filter(|path| may_read(path)).and_then(|path| Folder::open(path).ok());
@@ -136,7 +135,7 @@ impl Place {
         self.common_folder.read(path, bytes_max)
     }
 
-    /// Where HEAD stands; none on a branch without commits.
+    /// The commit and branch of HEAD; `None` on a branch without commits.
     ///
     /// # Errors
     /// Why that is not known.
@@ -175,7 +174,7 @@ impl Place {
         refused("HEAD leads in a circle")
     }
 
-    /// What `packed-refs` says of a reference.
+    /// The value of a reference in `packed-refs`.
     fn packed(&self, reference: &str) -> Result<Option<Vec<u8>>, NoHistory> {
         let text = match self.common_folder.read("packed-refs", PACKED_BYTES_MAX) {
             Ok(text) => text,
@@ -251,7 +250,7 @@ fn is_submodule(work_tree: &Path, own: &Path, own_folder: &Folder) -> bool {
         .any(|(above, modules)| work_tree.strip_prefix(above).is_ok_and(|path| own == modules.join(path)))
 }
 
-/// What a git configuration says of `core.worktree`.
+/// The value of `core.worktree` in a git configuration.
 fn configured_work_tree(text: &[u8]) -> Option<PathBuf> {
     let (mut in_core, mut found) = (false, None);
     for line in text.lines().map(<[u8]>::trim_ascii) {

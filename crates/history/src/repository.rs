@@ -1,4 +1,4 @@
-//! A repository opened for reading, pinned to the commit that HEAD was at; commits, trees and blobs of it.
+//! A repository opened for reading, pinned to the commit of HEAD: reads its commits, trees and blobs.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -33,8 +33,7 @@ const PARENTS_MAX: usize = 1000;
 /// Longest author's name in bytes; the rest is cut off.
 const NAME_BYTES_MAX: usize = 256;
 
-/// What a git repository knows of the files at and below one folder, as of the commit that HEAD was at when it
-/// was opened.
+/// The history of the files below one folder, as of the commit of HEAD when the repository was opened.
 ///
 /// A handle belongs to one thread at a time; a clone is cheap and has caches of its own.
 #[derive(Clone)]
@@ -61,7 +60,7 @@ struct Folders {
     count: usize,
 }
 
-/// Where HEAD stands.
+/// The branch and commit of HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
     /// The short name of the branch; `None` when HEAD is detached.
@@ -70,20 +69,20 @@ pub struct Head {
     pub commit: String,
 }
 
-/// Where one call gives up.
+/// Limits of one call.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Limits {
-    /// Commits one call looks at.
+    /// Most commits that one call reads.
     pub commits_max: usize,
     /// The window of the churn: how many of a file's last commits count.
     pub churn_commits: u32,
     /// Bytes of a file's version whose lines are compared. Larger ones count as binary.
     pub blob_bytes_max: usize,
-    /// Time of one call.
+    /// Time limit of one call.
     pub time: Duration,
 }
 
-/// The place of a commit in the history.
+/// The position of a commit in the history.
 pub(super) struct Commit {
     pub(super) tree: ObjectId,
     pub(super) parents: Vec<ObjectId>,
@@ -146,7 +145,7 @@ impl Found {
         &self.objects
     }
 
-    /// The same, as of this commit instead of HEAD.
+    /// Reads as of this commit instead of HEAD.
     #[must_use]
     pub fn at(mut self, commit: &str) -> Self {
         self.head = Some(Head { branch: None, commit: commit.to_owned() });
@@ -185,8 +184,8 @@ impl History {
     /// Finds and opens the repository whose work tree holds `root`. Paths given and returned are relative to `root`, with
     /// `/`; files outside of it do not exist here.
     ///
-    /// Packs are mapped into memory: whoever can cut them off can end this process. That is for repositories of one's own;
-    /// those of others are opened by a process that has nothing to lose.
+    /// Packs are mapped into memory: whoever can truncate them can crash this process. Use it for trusted repositories only; others
+    /// are opened in a process of their own.
     ///
     /// # Errors
     /// Why there is no history to read.
@@ -406,7 +405,7 @@ fn refused(what: &str, id: ObjectId) -> gix::Error {
     gix::Error::from_error(std::io::Error::other(format!("object {id} {what}")))
 }
 
-/// The objects of a repository, of no other one, and none larger than a bound.
+/// The objects of one repository, each of bounded size.
 fn objects(directory: std::path::PathBuf) -> Result<gix::odb::HandleArc, NoHistory> {
     let options = gix::odb::store::init::Options {
         alloc_limit_bytes: Some(OBJECT_BYTES_MAX),

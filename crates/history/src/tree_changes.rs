@@ -1,7 +1,7 @@
 //! The files that differ between two trees, within bounds.
 //!
-//! Trees come from strangers: ten objects, each naming the one before ten times, are the trees of ten billion files. What is
-//! visited is therefore counted, and whoever asked may stop it.
+//! Trees are not trusted: ten objects, each naming the one before ten times, describe ten billion files. Visited entries are
+//! therefore counted, and the comparison can be cancelled.
 
 use std::ops::ControlFlow;
 

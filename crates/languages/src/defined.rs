@@ -1,4 +1,4 @@
-//! What a chunk defines, each definition with its place, its signature and its own facts.
+//! The definitions of a chunk, each with its position, signature and facts.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,21 +6,21 @@ use super::facts::Field;
 use super::terms::squash;
 use super::word::{self, Word};
 
-/// Most definitions listed for one chunk. A chunk of ordinary size has a few dozen at most; a generated file that is cut
-/// into `chunks_max` large chunks can have more, and the rest is then known by the chunk's words alone.
+/// Most definitions listed for one chunk. A chunk of ordinary size has a few dozen at most; a generated file that is split
+/// into `chunks_max` large chunks can have more, and the rest can then be found only by words.
 pub(super) const DEFINITIONS_MAX: usize = 4096;
 
-/// A definition. It belongs to the chunk in which its name stands, so that each is listed once.
+/// A definition. It is listed in the chunk that contains its name, so that each is listed once.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Defined {
-    /// Simple name; of a handler without a name the call that it is given to: `app.get('/x')`.
+    /// Simple name. For an anonymous handler, the call that it is passed to: `app.get('/x')`.
     pub name: String,
-    /// The name with those of the definitions around it: `Outer.inner`, or with the language's own separator.
+    /// The name, qualified with those of the enclosing definitions: `Outer.inner`, or with the language's own separator.
     pub qualified: String,
     /// `function`, `method`, `class` … as for chunks.
     #[serde(with = "word")]
     pub kind: Word,
-    /// From its head to its body, on one line, at most 200 characters; none for a section.
+    /// Its text up to the body, on one line, at most 200 characters; `None` for a section.
     pub signature: Option<String>,
     /// Line of the name, 1-based.
     pub line: u32,
@@ -30,15 +30,15 @@ pub struct Defined {
     pub start_line: u32,
     /// Last line, inclusive.
     pub end_line: u32,
-    /// Whether other files can use it; none where the language's facts do not tell.
+    /// Whether other files can use it; `None` if the language's facts do not show it.
     pub exported: Option<bool>,
-    /// What holds of it: facts of its own lines in its chunk, without those of the definitions inside; sorted.
+    /// Facts of its lines in this chunk, without those of the definitions inside it; sorted.
     pub facts: Vec<(Field, String)>,
 }
 
 impl Defined {
-    /// The folded names by which it is found. Headings and keys are no names of code, and an `impl` names what is defined
-    /// elsewhere.
+    /// The folded names by which it can be found; empty for sections, whose headings and keys are not names of code, and for
+    /// `impl`s, which only repeat a name defined elsewhere.
     #[must_use]
     pub fn forms(&self) -> Vec<String> {
         if matches!(self.kind, "section" | "impl") {
@@ -49,21 +49,21 @@ impl Defined {
     }
 }
 
-/// The name of what a definition stands in, as the qualified name says it; none at the top level.
+/// The enclosing part of a qualified name, without the simple name; `None` at the top level.
 #[must_use]
 pub fn container<'q>(name: &str, qualified: &'q str) -> Option<&'q str> {
-    let outer = qualified.strip_suffix(name)?.trim_end_matches(JOINTS);
+    let outer = qualified.strip_suffix(name)?.trim_end_matches(SEPARATORS);
     (!outer.is_empty()).then_some(outer)
 }
 
-/// What stands between the parts of a qualified name.
-const JOINTS: [char; 6] = [':', '.', '#', '\\', '/', ' '];
+/// Characters that separate the parts of a qualified name.
+const SEPARATORS: [char; 6] = [':', '.', '#', '\\', '/', ' '];
 
-/// The folded forms of a name: by itself, with what it stands in, and as a whole; each once.
+/// The folded forms of a name, without duplicates: the simple name, the simple name with its container, and the qualified name.
 #[must_use]
 pub fn name_forms(name: &str, qualified: &str) -> Vec<String> {
     let simple = squash(name);
-    let outer = container(name, qualified).and_then(|outer| outer.rsplit(JOINTS).next());
+    let outer = container(name, qualified).and_then(|outer| outer.rsplit(SEPARATORS).next());
     let mut forms = vec![squash(qualified)];
     forms.extend(outer.map(|outer| squash(outer) + &simple));
     forms.push(simple);

@@ -1,34 +1,35 @@
-//! Word lists that split names written without any mark between their words: `getusername` says `get`, `user`, `name`.
+//! Word lists that split unsegmented identifiers: `getusername` into `get`, `user`, `name`.
 //!
-//! Of all ways to cut a name into known words the likeliest counts, by how often each word is written, and only if it is
-//! likely enough: `github` stays whole rather than becoming `git hub`. A word that is itself in the list is never cut,
-//! except inside a longer name, where a compound also says its halves (`username`: `user`, `name`).
+//! A name is split in the most likely way, by the frequencies of the words, and only if that is likely
+//! enough: `github` is not split into `git hub`. A word that is itself in the list is not split,
+//! except inside a longer name, where a compound also yields its two halves (`username`: `user`, `name`).
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// Version of the rules in this file; part of the fingerprint.
 const VERSION: u32 = 1;
-/// Shorter parts of names are left alone: too many of them can be read in several ways.
+/// Shorter parts of names, in bytes, are not split: too many of them are ambiguous.
 const PART_BYTES_MIN: usize = 7;
-/// Longer ones are left alone: they are keys and hashes, and would cost time.
+/// Longer parts, in bytes, are not split: they are usually keys or hashes, and would take time.
 const PART_BYTES_MAX: usize = 48;
-/// Longest word of a list that is used.
+/// Longest word, in bytes, that is used.
 const WORD_BYTES_MAX: usize = 24;
-/// Shorter words are used only if they stand below.
+/// Shorter words, in bytes, are used only if they are in [`SHORT_WORDS`].
 const WORD_BYTES_MIN: usize = 3;
+/// Words of two letters that are common in identifiers.
 const SHORT_WORDS: &[&str] = &[
     "as", "at", "by", "db", "do", "id", "if", "in", "io", "ip", "is", "my", "no", "ok", "of", "on", "or",
     "os", "to", "ui", "up",
 ];
-/// Each half of a compound has at least so many bytes.
+/// Fewest bytes of each half of a compound.
 const HALF_BYTES_MIN: usize = 4;
-/// Most nats a letter may cost; likely splits cost 1.4 to 2.2, wrong ones rather 3 or more.
+/// Highest cost of a split in nats per letter: likely splits cost 1.4 to 2.2, wrong ones 3 or more.
 const NATS_PER_LETTER_MAX: f32 = 2.4;
-/// Cost of a word whose list says nothing of how often it is written: one in 100,000.
+/// Cost in nats of a word without a count: that of a frequency of one in 100,000.
 const NATS_UNCOUNTED: f32 = 11.5;
 
-/// The words that are known, with what each costs.
+/// The known words with their costs: the negative logarithms of their frequencies, in nats.
 #[derive(Debug, Default, PartialEq)]
 pub struct Dictionary {
     nats: HashMap<Box<str>, f32>,
@@ -36,11 +37,11 @@ pub struct Dictionary {
 }
 
 impl Dictionary {
-    /// Of lists with a word a line, followed by how often it is written, or by nothing. Lines that begin with `#` and
-    /// words that hold anything but letters are left out. Of the counted words of a list the `words_max` most frequent are
-    /// used.
+    /// Reads word lists. Each line has a word, optionally followed by its count. Skips lines that begin with `#` and words with
+    /// other characters than lower-case letters. Uses the `words_max` most frequent counted words of each list, and all words
+    /// without a count.
     #[must_use]
-    pub fn of<'a>(lists: impl IntoIterator<Item = &'a str>, words_max: usize) -> Self {
+    pub fn from_lists<'a>(lists: impl IntoIterator<Item = &'a str>, words_max: usize) -> Self {
         let mut nats = HashMap::new();
         for list in lists {
             let mut counted: Vec<(&str, u64)> = Vec::new();
@@ -63,25 +64,25 @@ impl Dictionary {
         Self { nats, fingerprint }
     }
 
-    /// How many words are known.
+    /// The number of words.
     #[must_use]
     pub fn len(&self) -> usize {
         self.nats.len()
     }
 
-    /// Whether no word is known.
+    /// Whether it has no words.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.nats.is_empty()
     }
 
-    /// Differs between dictionaries that split any name differently; never all zeros.
+    /// A hash that differs between dictionaries that split any name differently; never all zeros.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         self.fingerprint
     }
 
-    /// Calls `emit` with each word that a lower-cased part of a name is made of, if it is made of several.
+    /// Splits a lower-cased part of a name, and calls `emit` with each word if there are several.
     pub fn split<'p>(&self, part: &'p str, emit: &mut dyn FnMut(&'p str)) {
         if part.len() < PART_BYTES_MIN || part.len() > PART_BYTES_MAX || self.nats.contains_key(part) {
             return;
@@ -95,12 +96,12 @@ impl Dictionary {
         }
     }
 
-    /// The cheapest way to write `text` as two words or more, in order; nothing if none is likely.
+    /// The cheapest split of `text` into at least two words, in order; empty if none is likely enough.
     fn cut<'p>(&self, text: &'p str, bytes_min: usize, shorter: &[&str]) -> Vec<&'p str> {
         if text.len() > PART_BYTES_MAX {
             return Vec::new();
         }
-        // What the first `end` bytes cost, and where their last word begins.
+        // For each `end`: the lowest cost of the first `end` bytes, and where their last word begins.
         let mut best = [(f32::INFINITY, 0_usize); PART_BYTES_MAX + 1];
         best[0].0 = 0.0;
         for end in 1..=text.len() {
@@ -136,7 +137,7 @@ impl Dictionary {
     }
 }
 
-/// The word of a line and how often it is written.
+/// The word of a line, and its count.
 fn entry(line: &str) -> Option<(&str, Option<u64>)> {
     let mut fields = line.split_whitespace();
     let word = fields.next().filter(|word| !word.starts_with('#'))?;
@@ -150,7 +151,7 @@ fn is_usable(word: &str) -> bool {
         && word.chars().all(|c| c.is_alphabetic() && !c.is_uppercase())
 }
 
-/// A word of two lists is as cheap as the cheaper one says.
+/// Adds a word; a word that is in several lists gets its lowest cost.
 fn keep(nats: &mut HashMap<Box<str>, f32>, word: &str, cost: f32) {
     match nats.entry(word.into()) {
         Entry::Occupied(mut known) => *known.get_mut() = known.get().min(cost),
@@ -183,7 +184,7 @@ mod tests {
         valid\t40000000\nset\t250000000\nrest\t100000000000\n";
 
     fn english() -> Dictionary {
-        Dictionary::of([ENGLISH], 1_000)
+        Dictionary::from_lists([ENGLISH], 1_000)
     }
 
     fn words(dictionary: &Dictionary, part: &str) -> Vec<String> {
@@ -193,21 +194,21 @@ mod tests {
     }
 
     #[test]
-    fn names_without_marks_say_their_words() {
+    fn unsegmented_identifiers_are_split() {
         let english = english();
-        for (part, said) in [
+        for (part, expected) in [
             ("getusername", vec!["get", "username", "user", "name"]),
             ("parsehttprequest", vec!["parse", "http", "request"]),
             ("getelementbyid", vec!["get", "element", "by", "id"]),
             ("isvalid", vec!["is", "valid"]),
             ("setdatabase2", vec!["set", "database", "data", "base"]),
         ] {
-            assert_eq!(words(&english, part), said);
+            assert_eq!(words(&english, part), expected);
         }
     }
 
     #[test]
-    fn words_short_parts_and_unlikely_readings_stay_whole() {
+    fn words_short_parts_and_unlikely_splits_stay_whole() {
         let english = english();
         for part in
             ["username", "together", "hasher", "github", "isget", "kubernetes", "deadbeefdeadbeef", ""]
@@ -220,22 +221,25 @@ mod tests {
     }
 
     #[test]
-    fn a_list_may_say_nothing_of_frequencies_and_may_hold_more_than_words() {
-        let own = Dictionary::of(["# ours\nfrobnicate\nwidget\nit's\nb2b\nX\n\nGadget\n"], 1);
+    fn counts_are_optional_and_unusable_lines_are_skipped() {
+        let own = Dictionary::from_lists(["# ours\nfrobnicate\nwidget\nit's\nb2b\nX\n\nGadget\n"], 1);
         assert_eq!(own.len(), 2, "only words_max counted words, and every one without a count");
         assert_eq!(words(&own, "frobnicatewidget"), ["frobnicate", "widget"]);
-        let both = Dictionary::of([ENGLISH, "frobnicate\nuser\n"], 1_000);
+        let both = Dictionary::from_lists([ENGLISH, "frobnicate\nuser\n"], 1_000);
         assert_eq!(words(&both, "frobnicateuser"), ["frobnicate", "user"]);
         assert_eq!(words(&both, "getusername"), words(&english(), "getusername"));
-        let few = Dictionary::of([ENGLISH], 3);
+        let few = Dictionary::from_lists([ENGLISH], 3);
         assert_eq!(few.len(), 3);
         assert!(few.nats.contains_key("the"), "the most frequent ones");
-        assert_eq!(words(&Dictionary::of(["größe\nändern\n"], 1), "größeändern"), ["größe", "ändern"]);
+        assert_eq!(
+            words(&Dictionary::from_lists(["größe\nändern\n"], 1), "größeändern"),
+            ["größe", "ändern"]
+        );
     }
 
     #[test]
     fn the_fingerprint_tells_words_and_costs_apart_but_not_their_order() {
-        let of = |text: &str| Dictionary::of([text], 10).fingerprint();
+        let of = |text: &str| Dictionary::from_lists([text], 10).fingerprint();
         assert_eq!(of("aaa 1\nbbb 1\n"), of("bbb 1\naaa 1\n"));
         assert_ne!(of("aaa 1\nbbb 1\n"), of("aaa 2\nbbb 1\n"));
         assert_ne!(of("aaa 1\nbbb 1\n"), of("aaa 1\nccc 1\n"));
@@ -245,7 +249,7 @@ mod tests {
     proptest! {
         #[test]
         fn pieces_come_out_of_the_part_in_order(part in "[a-zé]{0,60}", list in "([a-zé]{2,6}( [0-9]{1,9})?\n){0,40}") {
-            let dictionary = Dictionary::of([list.as_str()], 100);
+            let dictionary = Dictionary::from_lists([list.as_str()], 100);
             let mut at = 0;
             dictionary.split(&part, &mut |word| {
                 let start = word.as_ptr() as usize - part.as_ptr() as usize;

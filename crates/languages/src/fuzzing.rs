@@ -1,14 +1,14 @@
-//! What fuzzing drives here: a file's text to its chunks and facts, in each language; and a repository's own risk rules.
+//! Fuzzing entry points: chunking a text in each language, and reading a repository's own risk rules.
 
 use std::path::Path;
 use std::time::Duration;
 
-use super::chunk::chunk_until;
+use super::chunking::chunk_until;
 use super::risk::{RuleSet, analyse};
 use super::stop::Stop;
 use super::{Chunk, ChunkLimits, Chunked, How, Language, PARSED};
 
-/// Small, so that short texts are split and merged. The time is the fuzzer's to bound.
+/// Small sizes, so that short texts are split and merged. The fuzzer limits the time itself.
 const LIMITS: ChunkLimits = ChunkLimits {
     chars_target: 60,
     chars_max: 120,
@@ -16,14 +16,14 @@ const LIMITS: ChunkLimits = ChunkLimits {
     parse_timeout: Duration::from_secs(60),
     facts: true,
 };
-/// Languages whose grammars work for minutes on some short texts, inside C that nobody can interrupt. An index run ends such a
-/// parser from outside (`tests/it/parsing.rs`); here it would hide whatever else there is to find.
+/// Languages whose grammars take minutes for some short texts, in C code that cannot be interrupted. An index run kills such a
+/// parser process (`tests/it/parsing.rs`); here it would keep the fuzzer from finding anything else.
 const NEVER_ENDING: [&str; 1] = ["kotlin"];
-/// Steps and bytes that a text may cost: for each of its bytes, and at all.
+/// Most steps and bytes of output for a text: per byte of text, and in addition.
 const STEPS: (u64, u64) = (4000, 4_000_000);
 const BYTES: (usize, usize) = (400, 100_000);
 
-/// Texts to begin with: a language by its place in the list, then its sample.
+/// Seed inputs: a byte that selects a language, then its sample text.
 pub fn samples() -> Vec<Vec<u8>> {
     let sample = |(at, language): (usize, &&Language)| {
         let text = super::fuzzing::sample(language.id);
@@ -37,7 +37,7 @@ fn sample(language: &str) -> Vec<u8> {
     std::fs::read(folder.join("sample.txt")).unwrap_or_default()
 }
 
-/// A text: every line that is not blank is in one chunk, and neither work nor outcome grow beyond what a text may cost.
+/// Chunks a text. Every line that is not blank must be in one chunk, and steps and output must be bounded by its length.
 pub fn chunks(data: &[u8]) {
     let [language, text @ ..] = data else { return };
     let language = PARSED[usize::from(*language) % PARSED.len()];
@@ -56,7 +56,7 @@ pub fn chunks(data: &[u8]) {
     drop(analyse(&text, language.id, &chunked.flow, RuleSet::defaults()));
 }
 
-/// Every line that is not blank is in exactly one chunk; lines, text and order are true.
+/// Asserts that every line that is not blank is in exactly one chunk, and that line numbers, texts and order are right.
 pub fn covers(text: &str, chunks: &[Chunk], what: &str) {
     let lines: Vec<&str> = text.split('\n').collect();
     let mut next = 1;
@@ -80,7 +80,7 @@ pub fn covers(text: &str, chunks: &[Chunk], what: &str) {
     left_out(next - 1, lines.len());
 }
 
-/// How much came out, in bytes of text and in facts.
+/// Size of the output: bytes of texts, and an approximation for facts.
 pub fn size(chunked: &Chunked) -> usize {
     let chunks = chunked.chunks.iter().map(|chunk| {
         let own = |one: &super::Defined| {
@@ -90,15 +90,15 @@ pub fn size(chunked: &Chunked) -> usize {
         };
         let facts: usize = chunk.facts.values.iter().map(|(_, value)| 8 + value.len()).sum();
         let definitions: usize = chunk.definitions.iter().map(own).sum();
-        let said: usize = chunk.comments.iter().map(|comment| comment.text.len()).sum();
-        chunk.text.len() + facts + definitions + said + 8 * chunk.facts.lint.len()
+        let comments: usize = chunk.comments.iter().map(|comment| comment.text.len()).sum();
+        chunk.text.len() + facts + definitions + comments + 8 * chunk.facts.lint.len()
     });
     let params: usize = chunked.flow.functions.iter().map(|function| function.params.len()).sum();
     let arguments: usize = chunked.flow.calls.iter().map(|call| 1 + call.arguments.len()).sum();
     chunks.sum::<usize>() + params + arguments + chunked.imports.iter().map(String::len).sum::<usize>()
 }
 
-/// Risk rules to begin with.
+/// Seed inputs for risk rules.
 pub fn rule_files() -> Vec<Vec<u8>> {
     let rule = "include_defaults = false\n[[rule]]\nid = \"own\"\nname = \"own\"\nkind = \"sink\"\ncategory = \"command\"\nseverity = \"high\"\n\
                 confidence = 0.9\nlanguages = [\"javascript\"]\ncalls = [\"launch\"]\npattern = \"^a.*b{1,3}\"\n\
@@ -106,7 +106,7 @@ pub fn rule_files() -> Vec<Vec<u8>> {
     vec![rule.as_bytes().to_vec(), include_bytes!("risk/rules/crypto.toml").to_vec()]
 }
 
-/// A repository's risk rules: they are taken or refused in a sentence.
+/// Reads a repository's risk rules. They must be accepted, or rejected with a message.
 pub fn risk_rules(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Err(why) = RuleSet::defaults().with(&text) {

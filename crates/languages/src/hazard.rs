@@ -1,13 +1,13 @@
-//! Texts that a grammar's own scanner cannot take, found before parsing.
+//! Recognises texts that would crash a grammar's scanner, before they are parsed.
 //!
-//! A scanner saves its state in 1024 bytes. Three of them miscount near the end of that buffer and would stop
-//! the process (an assertion in C); a fourth reads outside of a table. The bounds here keep well away from that;
-//! real code hardly ever comes near.
+//! A scanner saves its state in a buffer of 1024 bytes. Three scanners miscount near the end of that buffer and abort
+//! the process (an assertion in C); a fourth reads out of bounds. The limits here are well below these cases;
+//! real code hardly ever reaches them.
 
-/// Bytes of saved state that are safely below the 1024 of the buffer.
+/// Largest state in bytes that is considered safe with a buffer of 1024 bytes.
 const STATE_BYTES_MAX: usize = 900;
 
-/// Bash: `{1..5}` is scanned with a test for digits that is undefined above one byte.
+/// Bash: the scanner tests characters of `{1..5}` with `isdigit`, which is undefined for values above one byte.
 pub(super) fn bash(text: &str) -> bool {
     text.split('{').skip(1).any(|after| {
         let after = after.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -15,7 +15,7 @@ pub(super) fn bash(text: &str) -> bool {
     })
 }
 
-/// YAML: 4 bytes for each open block. A column can hold two (a list in a map), an indicator opens one more.
+/// YAML: 4 bytes for each open block. A column can open two (a list in a map), and an indicator opens another.
 pub(super) fn yaml(text: &str) -> bool {
     text.lines().any(|line| {
         let indent = line.len() - line.trim_start().len();
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_scanner_cannot_take_is_found() {
+    fn texts_that_crash_a_scanner_are_recognised() {
         assert!(bash("echo {1..🦀}"));
         assert!(yaml(&"- ".repeat(300)));
         assert!(yaml(&(0..300).map(|depth| format!("{}a:\n", " ".repeat(depth))).collect::<String>()));

@@ -1,16 +1,18 @@
-//! Texts that are made to cost more than their size: the work and the outcome grow with the size and no faster, and all
-//! of it ends when it is told to.
+//! Tests with hostile texts, made to take disproportionate time or memory: steps and output must grow at most linearly with the
+//! text, and chunking must stop when it is cancelled.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use super::chunk::{ChunkLimits, Chunked, How, chunk_until};
+use super::chunk::{Chunked, How};
+use super::chunking::chunk_until;
 use super::fuzzing::size;
+use super::limits::ChunkLimits;
 use super::stop::Stop;
 use super::{by_name, chunk_while};
 
-/// What is repeated `n` times: a text for each number, and once what stands before, between and behind.
+/// A hostile text of variable length.
 struct Hostile {
     name: &'static str,
     language: &'static str,
@@ -24,7 +26,7 @@ fn each(n: usize, mut one: impl FnMut(&mut String, usize)) -> String {
     text
 }
 
-/// `open` and `close` around one another.
+/// `inside`, enclosed in `n` pairs of `open` and `close`.
 fn nested(n: usize, open: &str, inside: &str, close: &str) -> String {
     format!("{}{inside}{}\n", open.repeat(n), close.repeat(n))
 }
@@ -155,7 +157,7 @@ fn measured(text: &str, language: &str) -> (Chunked, u64) {
 }
 
 #[test]
-fn work_and_outcome_grow_with_the_text_and_no_faster() {
+fn steps_and_output_grow_linearly() {
     let mut wrong = String::new();
     for hostile in HOSTILE {
         let (small, small_steps) = measured(&(hostile.text)(hostile.n), hostile.language);
@@ -176,22 +178,22 @@ fn work_and_outcome_grow_with_the_text_and_no_faster() {
     assert!(wrong.is_empty(), "\n{wrong}");
 }
 
-/// Wherever it is cancelled, the outcome is there without another look, and no word of the text is lost.
+/// Wherever it is cancelled, chunking ends without further checks, and no line of the text is lost.
 #[test]
-fn what_is_cancelled_ends_at_once() {
+fn chunking_stops_as_soon_as_it_is_cancelled() {
     for hostile in HOSTILE {
         let text = (hostile.text)(4 * hostile.n);
         let limits = ChunkLimits { parse_timeout: HOUR, ..ChunkLimits::default() };
         let run = |until: u64| {
-            let looks = AtomicU64::new(0);
-            let cancelled = || looks.fetch_add(1, Ordering::Relaxed) >= until;
-            (chunk_while(&text, by_name(hostile.language), &limits, &cancelled), looks.into_inner())
+            let checks = AtomicU64::new(0);
+            let cancelled = || checks.fetch_add(1, Ordering::Relaxed) >= until;
+            (chunk_while(&text, by_name(hostile.language), &limits, &cancelled), checks.into_inner())
         };
-        let (_, looks) = run(u64::MAX);
-        assert!(looks > 0, "{}: {looks} looks", hostile.name);
-        for until in (0..looks).step_by(1 + looks as usize / 20) {
+        let (_, checks) = run(u64::MAX);
+        assert!(checks > 0, "{}: {checks} checks", hostile.name);
+        for until in (0..checks).step_by(1 + checks as usize / 20) {
             let (chunked, after) = run(until);
-            assert!(after <= until + 2, "{}: {after} looks after {until}", hostile.name);
+            assert!(after <= until + 2, "{}: {after} checks after {until}", hostile.name);
             assert!(
                 matches!(chunked.facts_missing, Some("parse_timeout" | "facts_timeout")),
                 "{}: cancelled at look {until}: {:?}",
@@ -199,8 +201,8 @@ fn what_is_cancelled_ends_at_once() {
                 chunked.facts_missing
             );
             let lines: usize = chunked.chunks.iter().map(|chunk| chunk.text.lines().count()).sum();
-            let said = text.lines().filter(|line| !line.trim().is_empty()).count();
-            assert!(lines >= said, "{}: {lines} of {said} lines", hostile.name);
+            let not_blank = text.lines().filter(|line| !line.trim().is_empty()).count();
+            assert!(lines >= not_blank, "{}: {lines} of {not_blank} lines", hostile.name);
         }
     }
 }

@@ -1,17 +1,50 @@
-//! What is known of one language: its names, how its files are told, and its grammar where it has one.
+//! A language: its names, how its files are recognised, and its grammar, if any.
 
 use std::fmt;
-use std::sync::OnceLock;
 
-use super::facts::{self, CountKind, FactQuery, Syntax};
-use super::plain;
-use super::query::Compiled;
+use super::facts::{CountKind, Syntax};
+use super::grammar::Grammar;
+
+/// Languages without a grammar that are not programming languages: documents, data, markup, configuration, templates.
+const NO_CODE: &[&str] = &[
+    "asciidoc",
+    "bazel",
+    "cmake",
+    "csv",
+    "diff",
+    "dockerfile",
+    "gettext",
+    "gherkin",
+    "graphql",
+    "handlebars",
+    "hcl",
+    "ini",
+    "jinja",
+    "jupyter",
+    "just",
+    "latex",
+    "liquid",
+    "makefile",
+    "meson",
+    "nix",
+    "prisma",
+    "proto",
+    "pug",
+    "puppet",
+    "rst",
+    "sass",
+    "scss",
+    "text",
+    "thrift",
+    "twig",
+    "xml",
+];
 
 /// One language of the registry. Two are the same when their `id` is.
 pub struct Language {
     /// Lower-case identifier, stored with every file: `rust`, `cpp`.
     pub id: &'static str,
-    /// Name for people: `Rust`, `C++`.
+    /// Display name: `Rust`, `C++`.
     pub title: &'static str,
     /// Other names a filter accepts, lower case: `rs`, `c++`.
     pub aliases: &'static [&'static str],
@@ -21,57 +54,14 @@ pub struct Language {
     pub file_names: &'static [&'static str],
     /// Programs of a `#!` line, without version: `python`, `bash`.
     pub interpreters: &'static [&'static str],
-    /// What stands between the parts of a qualified name: `::` or `.`.
+    /// Separator of the parts of a qualified name: `::` or `.`.
     pub separator: &'static str,
-    /// The grammar and its queries; none: chunked by lines.
+    /// The grammar and its queries; `None`: files are chunked by lines.
     pub(super) grammar: Option<Grammar>,
 }
 
-/// A tree-sitter grammar with the queries of the language's folder.
-pub(super) struct Grammar {
-    /// Makes the grammar's handle.
-    pub(super) language: fn() -> tree_sitter::Language,
-    /// Text of `definitions.scm`.
-    pub(super) definitions: &'static str,
-    /// The query of `facts.scm`.
-    pub(super) facts: FactQuery,
-    /// Tells texts that the grammar's scanner cannot take.
-    pub(super) hazard: Option<fn(&str) -> bool>,
-    /// The query of definitions, read on first use; an error is a defect of the data and tested against.
-    pub(super) compiled: OnceLock<Result<Compiled, String>>,
-}
-
-impl Grammar {
-    /// A grammar with its two queries.
-    pub(super) const fn new(
-        language: fn() -> tree_sitter::Language,
-        definitions: &'static str,
-        facts: &'static str,
-    ) -> Self {
-        Self { language, definitions, facts: FactQuery::new(facts), hazard: None, compiled: OnceLock::new() }
-    }
-
-    /// A grammar whose scanner cannot take some texts.
-    pub(super) const fn unless(
-        language: fn() -> tree_sitter::Language,
-        definitions: &'static str,
-        facts: &'static str,
-        hazard: fn(&str) -> bool,
-    ) -> Self {
-        let facts = FactQuery::new(facts);
-        Self { language, definitions, facts, hazard: Some(hazard), compiled: OnceLock::new() }
-    }
-}
-
-impl Grammar {
-    /// The query of facts, read once.
-    pub(super) fn facts(&self) -> Result<&facts::Compiled, &str> {
-        self.facts.compiled(self.language)
-    }
-}
-
 impl Language {
-    /// Whether a grammar reads its texts.
+    /// Whether it has a grammar.
     #[must_use]
     pub fn is_parsed(&self) -> bool {
         self.grammar.is_some()
@@ -83,18 +73,18 @@ impl Language {
         matches!(self.id, "markdown" | "rst" | "asciidoc" | "text" | "latex")
     }
 
-    /// Whether the facts of this language's code say something of the kind. Nothing is compiled for it.
+    /// Whether this language's query can extract facts of this kind. Does not compile the query.
     #[must_use]
-    pub fn tells(&self, syntax: Syntax) -> bool {
-        self.grammar.as_ref().is_some_and(|grammar| grammar.facts.told().can_tell(syntax))
+    pub fn extracts(&self, syntax: Syntax) -> bool {
+        self.grammar.as_ref().is_some_and(|grammar| grammar.facts.features().supports(syntax))
     }
 
-    /// Whether it is written to be run: neither documents nor data nor markup, of which nobody expects calls or types.
+    /// Whether it is a programming language: documents, data and markup have no calls and types.
     #[must_use]
     pub fn is_code(&self) -> bool {
         match &self.grammar {
-            Some(grammar) => grammar.facts.told().can_tell(Syntax::Counts(CountKind::Branches)),
-            None => !plain::NO_CODE.contains(&self.id),
+            Some(grammar) => grammar.facts.features().supports(Syntax::Counts(CountKind::Branches)),
+            None => !NO_CODE.contains(&self.id),
         }
     }
 

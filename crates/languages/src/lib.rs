@@ -1,12 +1,14 @@
-//! What a file says: which language it is in, its chunks along the syntax, the terms of its text.
+//! Reading of source files: detects the language, cuts the text into chunks along the syntax, extracts terms, facts and risks.
 //!
-//! One folder a language holds its entry and its tree-sitter queries as data; adding a language is
-//! that folder and its word in the list below.
+//! Each language has a folder with its entry and its tree-sitter queries. To add a language, add that folder and its name in the
+//! list below.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
+mod grammar;
 mod language;
+mod limits;
 mod plain;
 mod registry;
 
@@ -27,6 +29,7 @@ mod name;
 mod split;
 
 mod chunk;
+mod chunking;
 mod defined;
 
 mod dictionary;
@@ -40,14 +43,13 @@ mod properties;
 #[cfg(test)]
 mod samples;
 
-pub use chunk::{
-    CHUNKER_VERSION, Chunk, ChunkLimits, Chunked, How, MISSING_FACTS, PARSED_BYTES_MAX, by_lines, chunk,
-    chunk_while,
-};
+pub use chunk::{Chunk, Chunked, How, MISSING_FACTS};
+pub use chunking::{CHUNKER_VERSION, PARSED_BYTES_MAX, by_lines, chunk, chunk_while};
 pub use defined::{Defined, container, name_forms};
 pub use dictionary::Dictionary;
 pub use facts::Facts;
 pub use language::Language;
+pub use limits::ChunkLimits;
 pub use registry::{all, by_name, detect, nearest};
 
 /// The languages with a grammar, one folder each.

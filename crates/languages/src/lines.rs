@@ -1,11 +1,31 @@
-//! The line table of a text, how much each run of lines says, and the cut by lines.
+//! The line table of a text with character counts, and cutting by lines.
 
-use super::chunk::ChunkLimits;
-use super::split::Piece;
+use tree_sitter::Node;
 
-/// Most lines that say something in a piece cut by lines; sparse lines (tables, logs) reach it before the
-/// character target.
+use super::limits::ChunkLimits;
+
+/// Most lines that are not blank in a piece cut by lines; short lines (tables, logs) reach it before the character target.
 const LINES_MAX: usize = 30;
+
+/// A run of rows, 0-based and inclusive. The pieces of a file cover all its rows in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) first: usize,
+    pub(super) last: usize,
+    /// Number of non-whitespace characters.
+    pub(super) chars: usize,
+    /// The definition that the piece contains completely, if there is exactly one.
+    pub(super) whole: Option<usize>,
+    /// The definition that was split into this piece and others.
+    pub(super) parent: Option<usize>,
+}
+
+/// First and last row of a node; a node that ends at the start of a line does not reach into it.
+pub(super) fn node_rows(node: Node<'_>) -> (usize, usize) {
+    let (start, end) = (node.start_position(), node.end_position());
+    let last = if end.column == 0 && end.row > start.row { end.row - 1 } else { end.row };
+    (start.row, last)
+}
 
 /// A text by rows (0-based lines), with prefix sums of non-whitespace characters.
 pub(super) struct Lines<'t> {
@@ -53,12 +73,12 @@ impl<'t> Lines<'t> {
         self.chars[(last + 1).min(self.count())] - self.chars[first.min(self.count())]
     }
 
-    /// Whether a row holds whitespace only.
+    /// Whether a row is empty or has only whitespace.
     pub(super) fn is_blank(&self, row: usize) -> bool {
         self.chars(row, row) == 0
     }
 
-    /// The rows as they stand, without the end of the last line.
+    /// The text of the rows, without the final line break.
     pub(super) fn text(&self, first: usize, last: usize) -> &'t str {
         if self.count() == 0 {
             return "";
@@ -68,18 +88,18 @@ impl<'t> Lines<'t> {
         text.strip_suffix('\r').unwrap_or(text)
     }
 
-    /// The rows without blank ones at either end; nothing when all are blank.
+    /// The rows without blank ones at either end; `None` if all are blank.
     pub(super) fn trim(&self, first: usize, last: usize) -> Option<(usize, usize)> {
         let first = (first..=last).find(|&row| !self.is_blank(row))?;
         let last = (first..=last).rev().find(|&row| !self.is_blank(row))?;
         Some((first, last))
     }
 
-    /// Cuts rows into pieces of about the target, at blank lines where one is near.
+    /// Splits rows into pieces of about the target size, at a blank line if there is one nearby.
     pub(super) fn cut(&self, first: usize, last: usize, limits: &ChunkLimits) -> Vec<Piece> {
         let mut pieces = Vec::new();
         let mut start = first;
-        let mut said = 0;
+        let mut lines_in_piece = 0;
         // Where this piece could end early: the last blank row after half of the target.
         let mut blank = None;
         for row in first..=last {
@@ -89,15 +109,15 @@ impl<'t> Lines<'t> {
                 }
                 continue;
             }
-            let over = self.chars(start, row) > limits.chars_target || said >= LINES_MAX;
-            if over && said > 0 {
+            let over = self.chars(start, row) > limits.chars_target || lines_in_piece >= LINES_MAX;
+            if over && lines_in_piece > 0 {
                 let end = blank.unwrap_or(row - 1);
                 pieces.push(self.plain(start, end));
                 start = end + 1;
-                said = (start..row).filter(|&row| !self.is_blank(row)).count();
+                lines_in_piece = (start..row).filter(|&row| !self.is_blank(row)).count();
                 blank = None;
             }
-            said += 1;
+            lines_in_piece += 1;
         }
         pieces.push(self.plain(start, last));
         pieces

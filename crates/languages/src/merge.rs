@@ -1,23 +1,22 @@
-//! Small pieces to pieces of about the target size, without mixing what should be found apart.
+//! Merges small pieces into pieces of about the target size, without mixing definitions that should be separate hits.
 
-use super::chunk::ChunkLimits;
-use super::lines::Lines;
-use super::split::Piece;
+use super::limits::ChunkLimits;
+use super::lines::{Lines, Piece};
 use super::syntax::Outline;
 
-/// Less than an eighth of the target says too little to be one.
-const SAYS_NOTHING: usize = 8;
-/// Closing brackets and `end`: they belong to what they close.
+/// Pieces smaller than this fraction of the target size, an eighth, are too small to be a chunk.
+const TINY_FRACTION: usize = 8;
+/// Most characters of a closing piece (brackets or `end`), which belongs to the piece that it closes.
 const CLOSER_CHARS_MAX: usize = 6;
 
-/// Joins neighbours; the order and the cover of the rows stay.
+/// Merges neighbouring pieces; keeps their order, and every row stays in a piece.
 pub(super) fn merge(
     pieces: Vec<Piece>,
     outline: &Outline<'_>,
     lines: &Lines<'_>,
     limits: &ChunkLimits,
 ) -> Vec<Piece> {
-    let stands = |piece: &Piece| {
+    let stands_alone = |piece: &Piece| {
         piece.whole.is_some_and(|at| outline.definitions[at].stands_alone(piece.chars, limits))
     };
     let mut merged: Vec<Piece> = Vec::with_capacity(pieces.len());
@@ -27,21 +26,21 @@ pub(super) fn merge(
             Some(last)
                 if last.parent == piece.parent
                     && last.chars + piece.chars <= limits.chars_target
-                    && !stands(last)
-                    && !stands(&piece) =>
+                    && !stands_alone(last)
+                    && !stands_alone(&piece) =>
             {
                 join(last, &piece);
             }
             _ => merged.push(piece),
         }
     }
-    bound(glue(merged, outline, limits), limits)
+    bound(merge_tiny(merged, outline, limits), limits)
 }
 
-/// Puts a piece that says too little onto the next one, else onto the one before, where they are of one parent
-/// or one is a part of the other's sibling.
-fn glue(pieces: Vec<Piece>, outline: &Outline<'_>, limits: &ChunkLimits) -> Vec<Piece> {
-    let tiny = |piece: &Piece| piece.chars * SAYS_NOTHING < limits.chars_target;
+/// Merges a tiny piece with the next one, else with the previous one, if both have the same parent, or one is inside a sibling
+/// of the other.
+fn merge_tiny(pieces: Vec<Piece>, outline: &Outline<'_>, limits: &ChunkLimits) -> Vec<Piece> {
+    let tiny = |piece: &Piece| piece.chars * TINY_FRACTION < limits.chars_target;
     let inside = |inner: &Piece, outer: &Piece| {
         inner.parent == outer.parent
             || inner.parent.is_some_and(|parent| outline.definitions[parent].parent == outer.parent)
@@ -52,7 +51,7 @@ fn glue(pieces: Vec<Piece>, outline: &Outline<'_>, limits: &ChunkLimits) -> Vec<
             Some(last) if last.chars + piece.chars <= limits.chars_max => {
                 if tiny(last) && inside(&piece, last) {
                     join(last, &piece);
-                    // The larger part says what it is part of.
+                    // The larger piece determines the parent.
                     last.parent = piece.parent;
                 } else if tiny(&piece) && inside(last, &piece) {
                     join(last, &piece);
@@ -66,7 +65,7 @@ fn glue(pieces: Vec<Piece>, outline: &Outline<'_>, limits: &ChunkLimits) -> Vec<
     glued
 }
 
-/// Joins neighbours evenly until no more than `chunks_max` are left: a file is covered whatever its size.
+/// Merges neighbours evenly until at most `chunks_max` are left, so that a file of any size is covered.
 pub(super) fn bound(pieces: Vec<Piece>, limits: &ChunkLimits) -> Vec<Piece> {
     let at_a_time = pieces.len().div_ceil(limits.chunks_max.max(1)).max(1);
     if at_a_time == 1 {

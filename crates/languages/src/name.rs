@@ -1,16 +1,15 @@
-//! Pieces to chunks: which definition a chunk is about, what it defines, its signature.
+//! Names chunks: the main definition, all defined names, and the signature of each.
 
 use super::chunk::Chunk;
 use super::defined::Defined;
 use super::facts::Facts;
-use super::lines::Lines;
-use super::split::Piece;
-use super::stop::{Late, Stop};
+use super::lines::{Lines, Piece};
+use super::stop::{Stop, Stopped};
 use super::syntax::{Definition, Outline};
 
 /// Longest signature in characters.
 const SIGNATURE_CHARS_MAX: usize = 200;
-/// What is read for it, in bytes, whitespace included.
+/// Most bytes, including whitespace, that are read for a signature.
 const SIGNATURE_BYTES_MAX: usize = 4096;
 /// Most names of one chunk: a table of constants has no bound of its own.
 const DEFINES_MAX: usize = 64;
@@ -21,7 +20,7 @@ pub(super) fn chunks(
     outline: &Outline<'_>,
     lines: &Lines<'_>,
     stop: &Stop<'_>,
-) -> Result<Vec<Chunk>, Late> {
+) -> Result<Vec<Chunk>, Stopped> {
     let mut names = Names { outline, lines, stop, column: (0, 0, 0), signed: None };
     let chunks = pieces.iter().map(|piece| names.chunk(piece));
     chunks.filter_map(Result::transpose).collect()
@@ -49,19 +48,19 @@ fn block(piece: &Piece, lines: &Lines<'_>) -> Option<Chunk> {
     })
 }
 
-/// Names the chunks of a file in their order, and so remembers how far it has read.
+/// Names the chunks of a file in order, with caches that make use of the order.
 struct Names<'n> {
     outline: &'n Outline<'n>,
     lines: &'n Lines<'n>,
     stop: &'n Stop<'n>,
-    /// Up to where columns have been counted: the row, the byte, and the characters of the row before it.
+    /// Position up to which a column was counted: the row, the byte, and the number of characters before it in the row.
     column: (usize, usize, usize),
-    /// The signature made last, with what it was made of: names of one declaration share theirs.
+    /// The last signature, with its byte range: names of one declaration share it.
     signed: Option<((usize, usize), String)>,
 }
 
 impl Names<'_> {
-    fn chunk(&mut self, piece: &Piece) -> Result<Option<Chunk>, Late> {
+    fn chunk(&mut self, piece: &Piece) -> Result<Option<Chunk>, Stopped> {
         let (outline, lines, stop) = (self.outline, self.lines, self.stop);
         stop.step(1 + piece.last - piece.first)?;
         let Some(mut chunk) = block(piece, lines) else { return Ok(None) };
@@ -74,11 +73,11 @@ impl Names<'_> {
             chunk.kind = definition.kind;
             chunk.name = Some(definition.qualified.clone());
             chunk.line = Some(line_number(definition.name_row));
-            // A section's head says no more than its name.
+            // The signature of a section would only repeat its name.
             let signed = main >= from && definition.kind != "section";
             chunk.signature = signed.then(|| self.signature(definition));
         }
-        // A name can stand rows below its definition's start (attributes): the enclosing ones count as well.
+        // A name can be rows below the start of its definition (after attributes), so enclosing definitions count as well.
         let encloses =
             |at: usize| at < from && piece.parent.is_some_and(|parent| outline.is_within(parent, at));
         let here = outline.named_in(piece.first, piece.last).filter(|&at| at < definitions.len());
@@ -100,13 +99,13 @@ impl Names<'_> {
         Ok(Some(chunk))
     }
 
-    /// A definition as it is listed; its facts are not known yet.
+    /// The entry of a definition in the chunk; its facts are added later.
     fn defined(&mut self, definition: &Definition) -> Defined {
         Defined {
             name: definition.name.clone(),
             qualified: definition.qualified.clone(),
             kind: definition.kind,
-            // A section's head says no more than its name.
+            // The signature of a section would only repeat its name.
             signature: (definition.kind != "section").then(|| self.signature(definition)),
             line: line_number(definition.name_row),
             column: u32::try_from(self.column(definition)).unwrap_or(u32::MAX),
@@ -117,7 +116,7 @@ impl Names<'_> {
         }
     }
 
-    /// The column of a definition's name, 1-based. Names come in the order of the text, so that a long row is read once.
+    /// The column of a definition's name, 1-based. Names are processed in text order, so that a long row is read only once.
     fn column(&mut self, definition: &Definition) -> usize {
         let (row, at) = (definition.name_row, definition.name_start);
         if self.column.0 != row || self.column.1 > at {
@@ -142,9 +141,9 @@ impl Names<'_> {
     }
 }
 
-/// The definition a chunk is about: the largest outermost one that starts in it. Where that reaches out of
-/// the chunk (a class's head with its first method), a member that is most of the chunk; where a definition
-/// was split and the ones that start here are only a small part, the split one.
+/// The main definition of a chunk: the largest outermost one that starts in it. If that continues after the
+/// chunk (the head of a class with its first method), a member that makes up most of the chunk; if the chunk is a part of a
+/// split definition and those that start in it are small, the split one.
 fn main(
     piece: &Piece,
     outline: &Outline<'_>,
@@ -154,7 +153,7 @@ fn main(
     let definitions = &outline.definitions;
     let clipped =
         |at: usize| lines.chars(definitions[at].first_row, definitions[at].last_row.min(piece.last));
-    // Among constants, a function or a type is what the chunk is about.
+    // Prefer functions and types to constants.
     let weight = |at: usize| clipped(at) * if definitions[at].kind == "variable" { 1 } else { 4 };
     let outermost =
         starting.clone().filter(|&at| definitions[at].parent.is_none_or(|parent| parent < starting.start));
@@ -179,7 +178,7 @@ fn main(
     }
 }
 
-/// The head of a definition on one line, without what stands between it and the body.
+/// The head of a definition on one line, without trailing braces, `=` and `:`.
 fn signature(head: &str, stop: &Stop<'_>) -> String {
     let mut signature = String::new();
     let mut left = SIGNATURE_CHARS_MAX;
@@ -207,7 +206,7 @@ fn signature(head: &str, stop: &Stop<'_>) -> String {
     signature
 }
 
-/// Rows fit: a file is bounded by far less than `u32::MAX` bytes; a larger one would saturate.
+/// The 1-based line number of a row. Files are far smaller than `u32::MAX` bytes, so it does not saturate in practice.
 fn line_number(row: usize) -> u32 {
     u32::try_from(row + 1).unwrap_or(u32::MAX)
 }

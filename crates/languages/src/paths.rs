@@ -1,9 +1,9 @@
-//! What a path says, and the paths that a text holds.
+//! The terms of a path, and the paths in a text.
 
-/// Directories of the path, counted from the file, that belong to the document.
+/// Number of parent directories, the nearest first, whose names are terms.
 const DIRECTORIES: usize = 3;
 
-/// The paths and file names in a text: whatever holds a `/` or ends in a short extension.
+/// The paths and file names in a text: words whose last component has a short extension.
 pub fn paths_in(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || "\"'`()[]{}<>,;|".contains(c))
         .map(|piece| piece.split(':').next().unwrap_or(piece).trim_end_matches(['.', '?', '!']))
@@ -27,9 +27,9 @@ pub struct PathWords<'a> {
 }
 
 impl<'a> PathWords<'a> {
-    /// Takes a `/`-separated path apart.
+    /// Splits a `/`-separated path.
     #[must_use]
-    pub fn of(path: &'a str) -> Self {
+    pub fn new(path: &'a str) -> Self {
         let mut pieces = path.rsplit('/').filter(|piece| !piece.is_empty() && *piece != ".");
         let name = pieces.next().unwrap_or("");
         let stem = match name.rsplit_once('.') {
@@ -46,13 +46,13 @@ mod tests {
 
     #[test]
     fn a_path_is_its_stem_and_the_nearest_directories() {
-        let place = PathWords::of("./a/b/c/d/main.test.rs");
+        let place = PathWords::new("./a/b/c/d/main.test.rs");
         assert_eq!((place.stem, place.directories), ("main.test", vec!["d", "c", "b"]));
-        assert_eq!(PathWords::of(".bashrc").stem, ".bashrc");
+        assert_eq!(PathWords::new(".bashrc").stem, ".bashrc");
     }
 
     #[test]
-    fn a_text_holds_paths() {
+    fn paths_in_a_text_are_found() {
         let text = "see src/app.rs:12, (lib/a.py) and https://x.org/a.html. Done.";
         assert_eq!(paths_in(text).collect::<Vec<_>>(), ["src/app.rs", "lib/a.py"]);
     }

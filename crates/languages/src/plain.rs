@@ -1,41 +1,6 @@
-//! Languages known by name only, for display and filters; their files are chunked by lines.
+//! Languages without a grammar. They are known by name for display and filters; their files are chunked by lines.
 
 use super::language::Language;
-
-/// Those of them that are documents, data, markup, configuration or templates.
-pub(super) const NO_CODE: &[&str] = &[
-    "asciidoc",
-    "bazel",
-    "cmake",
-    "csv",
-    "diff",
-    "dockerfile",
-    "gettext",
-    "gherkin",
-    "graphql",
-    "handlebars",
-    "hcl",
-    "ini",
-    "jinja",
-    "jupyter",
-    "just",
-    "latex",
-    "liquid",
-    "makefile",
-    "meson",
-    "nix",
-    "prisma",
-    "proto",
-    "pug",
-    "puppet",
-    "rst",
-    "sass",
-    "scss",
-    "text",
-    "thrift",
-    "twig",
-    "xml",
-];
 
 macro_rules! plain {
     ($($id:literal $title:literal aliases $aliases:tt extensions $extensions:tt files $files:tt run $run:tt;)*) => {

@@ -1,4 +1,4 @@
-//! What holds for any text in any language: the chunks cover it with true lines, and chunking always ends.
+//! Property tests for any text in any language: the chunks cover its lines, and chunking terminates.
 
 use std::path::Path;
 use std::time::Duration;
@@ -34,7 +34,7 @@ fn check_all(text: &str, limits: &ChunkLimits) {
     check(text, &chunk(text, None, limits), "no language");
 }
 
-/// Words and brackets that mean something to some grammar.
+/// Texts of keywords and punctuation that are meaningful to some grammar.
 fn code() -> impl Strategy<Value = String> {
     let word = prop::sample::select(vec![
         "fn ",
@@ -173,7 +173,7 @@ fn an_ambiguous_nest_does_not_overflow_the_stack() {
 }
 
 #[test]
-fn without_time_or_grammar_lines_decide_and_the_reason_is_told() {
+fn without_time_or_grammar_files_are_split_by_lines_with_the_reason() {
     let text = sample(PARSED[0]).repeat(2000);
     let limits = ChunkLimits { parse_timeout: Duration::ZERO, chunks_max: 100_000, ..ChunkLimits::default() };
     let late = chunk(&text, Some(PARSED[0]), &limits);

@@ -1,29 +1,13 @@
-//! A language's `definitions.scm`, and what it finds in a tree.
+//! Runs a language's `definitions.scm` on a syntax tree.
 
 use std::collections::{HashMap, HashSet};
 
 use tree_sitter::Node;
 
-use super::language::Grammar;
-use super::stop::{Late, Stop};
-use super::syntax::rows;
+use super::lines::node_rows;
+use super::stop::{Stop, Stopped};
 use super::tree_query::{Captured, Hit, Matcher, Nodes, Query};
-
-/// Kinds of definition a query may name (`@definition.<kind>`). `impl` adds to a type and defines nothing itself.
-pub(super) const KINDS: &[&str] = &[
-    "function",
-    "method",
-    "class",
-    "struct",
-    "interface",
-    "trait",
-    "enum",
-    "impl",
-    "module",
-    "type",
-    "variable",
-    "section",
-];
+use super::word::KINDS;
 
 /// Parts of the names that grammars give to comments.
 const COMMENTS: &[&str] = &["comment", "haddock", "marginalia"];
@@ -37,7 +21,7 @@ pub(super) struct Compiled {
 #[derive(Clone, Copy, PartialEq)]
 enum Role {
     Definition(&'static str),
-    /// A function without a name of its own, given to a call: `@name` is what is called, `@argument` what it is called with.
+    /// An anonymous function that is passed to a call: `@name` is the callee, `@argument` another argument of the call.
     Handler,
     Argument,
     Name,
@@ -49,48 +33,44 @@ enum Role {
     Ignored,
 }
 
-/// What one match says of a definition, before nesting is known.
-pub(super) struct Found<'t> {
+/// A definition as one match captured it, before nesting is known.
+pub(super) struct FoundDefinition<'t> {
     pub(super) pattern: usize,
     pub(super) kind: &'static str,
     pub(super) node: Node<'t>,
     pub(super) name: Node<'t>,
     pub(super) receiver: Option<Node<'t>>,
     pub(super) body: Option<Node<'t>>,
-    /// A handler: it is named by what it is given to.
+    /// Whether it is a handler, which is named after the call that it is passed to.
     pub(super) handler: bool,
-    /// What a handler is given to the call with.
+    /// For a handler, another argument of the call.
     pub(super) argument: Option<Node<'t>>,
 }
 
-/// Nodes that take the place of another as a definition's extent, by the other's id.
+/// Nodes that wrap a definition and replace its node as the extent, by the id of the wrapped node.
 pub(super) type Wrappers<'t> = HashMap<usize, Node<'t>>;
 
-/// All that the query found.
+/// All matches of the query.
 #[derive(Default)]
-pub(super) struct Finds<'t> {
-    pub(super) found: Vec<Found<'t>>,
+pub(super) struct Matches<'t> {
+    pub(super) found: Vec<FoundDefinition<'t>>,
     pub(super) wrappers: Wrappers<'t>,
     /// Ids of nodes that belong to what follows them.
     pub(super) leading: HashSet<usize>,
-    /// Attributes and decorators among them, by their last row: first row and first byte.
+    /// First row and first byte of attributes and decorators, by their last row.
     pub(super) attributes: HashMap<usize, (usize, usize)>,
 }
 
-/// The query of a grammar, read once.
-pub(super) fn compiled(grammar: &Grammar) -> Result<&Compiled, &str> {
-    grammar
-        .compiled
-        .get_or_init(|| {
-            let query = Query::new(&(grammar.language)(), grammar.definitions)?;
-            let roles = query.capture_names().map(role).collect::<Result<_, _>>()?;
-            if query.begins_anywhere() {
-                return Err("a pattern can start at any node".to_owned());
-            }
-            Ok(Compiled { query, roles })
-        })
-        .as_ref()
-        .map_err(String::as_str)
+impl Compiled {
+    /// Compiles the text of a `definitions.scm` for its grammar.
+    pub(super) fn new(language: &tree_sitter::Language, definitions: &str) -> Result<Self, String> {
+        let query = Query::new(language, definitions)?;
+        let roles = query.capture_names().map(role).collect::<Result<_, _>>()?;
+        if query.begins_anywhere() {
+            return Err("a pattern can start at any node".to_owned());
+        }
+        Ok(Self { query, roles })
+    }
 }
 
 fn role(capture: &str) -> Result<Role, String> {
@@ -114,58 +94,58 @@ fn role(capture: &str) -> Result<Role, String> {
     })
 }
 
-/// Finds definitions. The query is asked only at nodes where a pattern can start, and what stands on one line is not
-/// entered, unless that is a type, a module or wrapped: expressions are most of a tree, and define nothing.
+/// Finds definitions. Matches the query only at nodes where a pattern can start, and skips the descendants of nodes on one
+/// line, unless these are types, modules or wrapped: most of a tree are expressions, which define nothing.
 pub(super) fn find<'t>(
     text: &str,
     compiled: &Compiled,
     nodes: &Nodes<'t>,
     stop: &Stop<'_>,
-) -> Result<Finds<'t>, Late> {
-    let mut finds = Finds::default();
+) -> Result<Matches<'t>, Stopped> {
+    let mut matches = Matches::default();
     let mut matcher = Matcher::new(&compiled.query, nodes, text, stop.deadline());
-    // Up to here everything is entered: the end of the last type or module on one line.
+    // The end of the last type or module on one line; descendants up to here are visited.
     let mut entered_to = 0;
     let mut at = 0;
     while at < nodes.len() {
         stop.step(1)?;
         let node = nodes.node(at);
-        let (first, last) = rows(node);
+        let (first, last) = node_rows(node);
         let mut enter = at == 0 || last > first || node.end_byte() <= entered_to;
         if compiled.query.begins_at(nodes.kind(at)) {
-            let (found, wrapped) = (finds.found.len(), finds.wrappers.len());
-            if !matcher.at(at, &mut |hit| take(&hit, nodes, compiled, &mut finds)) {
-                return Err(Late);
+            let (found, wrapped) = (matches.found.len(), matches.wrappers.len());
+            if !matcher.at(at, &mut |hit| collect(&hit, nodes, compiled, &mut matches)) {
+                return Err(Stopped);
             }
-            let is_function = |found: &Found<'_>| matches!(found.kind, "function" | "method");
-            let holds = finds.wrappers.len() > wrapped
-                || finds.found[found..].iter().any(|found| !is_function(found));
+            let is_function = |found: &FoundDefinition<'_>| matches!(found.kind, "function" | "method");
+            let holds = matches.wrappers.len() > wrapped
+                || matches.found[found..].iter().any(|found| !is_function(found));
             if last == first && holds {
                 entered_to = entered_to.max(node.end_byte());
             }
-            enter = last > first || holds || (enter && finds.found.len() == found);
+            enter = last > first || holds || (enter && matches.found.len() == found);
         }
         at = if enter { at + 1 } else { nodes.end(at) };
     }
-    Ok(finds)
+    Ok(matches)
 }
 
-fn take<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, finds: &mut Finds<'t>) {
+fn collect<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, matches: &mut Matches<'t>) {
     let role_of = |captured: &Captured| compiled.roles[usize::from(captured.capture)];
     let of = |role: Role| hit.captured.iter().find(|c| role_of(c) == role).map(|c| nodes.node(c.at));
     for captured in hit.captured {
         let node = nodes.node(captured.at);
         match role_of(captured) {
             Role::Leading => {
-                finds.leading.insert(node.id());
-                let (first, last) = rows(node);
+                matches.leading.insert(node.id());
+                let (first, last) = node_rows(node);
                 if !COMMENTS.iter().any(|kind| node.kind().contains(kind)) {
-                    finds.attributes.insert(last, (first, node.start_byte()));
+                    matches.attributes.insert(last, (first, node.start_byte()));
                 }
             }
             Role::Wrapped => {
                 if let Some(wrapper) = of(Role::Wrapper) {
-                    finds.wrappers.insert(node.id(), wrapper);
+                    matches.wrappers.insert(node.id(), wrapper);
                 }
             }
             role @ (Role::Definition(_) | Role::Handler) => {
@@ -173,7 +153,16 @@ fn take<'t>(hit: &Hit<'_>, nodes: &Nodes<'t>, compiled: &Compiled, finds: &mut F
                     let (receiver, body, argument) = (of(Role::Receiver), of(Role::Body), of(Role::Argument));
                     let (pattern, handler) = (hit.pattern, role == Role::Handler);
                     let kind = if let Role::Definition(kind) = role { kind } else { "function" };
-                    finds.found.push(Found { pattern, kind, node, name, receiver, body, handler, argument });
+                    matches.found.push(FoundDefinition {
+                        pattern,
+                        kind,
+                        node,
+                        name,
+                        receiver,
+                        body,
+                        handler,
+                        argument,
+                    });
                 }
             }
             _ => {}

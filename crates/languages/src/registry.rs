@@ -1,4 +1,4 @@
-//! The list of languages, and how a file or a user's word finds its entry.
+//! The list of languages, and look-ups by file and by name.
 
 use super::PARSED;
 use super::language::Language;
@@ -9,8 +9,8 @@ pub fn all() -> impl Iterator<Item = &'static Language> {
     PARSED.iter().copied().chain(PLAIN)
 }
 
-/// The language of a file by its name, its extension (the longest that fits), its `#!` line or its first bytes.
-/// Nothing: unknown text, which is chunked by lines all the same.
+/// The language of a file by its name, its extension (the longest known one), its `#!` line or its first bytes.
+/// `None` for an unknown language; such files are chunked by lines.
 #[must_use]
 pub fn detect(path: &str, first_bytes: &[u8]) -> Option<&'static Language> {
     let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
@@ -19,7 +19,7 @@ pub fn detect(path: &str, first_bytes: &[u8]) -> Option<&'static Language> {
 
 fn by_file_name(name: &str) -> Option<&'static Language> {
     all().find(|language| language.file_names.contains(&name)).or_else(|| {
-        // `Dockerfile.dev`, `Makefile.am`: the name before the dot says it, where no extension does.
+        // `Dockerfile.dev`, `Makefile.am`: the name before the dot decides if the extension is unknown.
         let (stem, _) = name.split_once('.')?;
         ["dockerfile", "containerfile", "makefile", "jenkinsfile"]
             .contains(&stem)
@@ -42,7 +42,7 @@ fn by_extension(name: &str, first_bytes: &[u8]) -> Option<&'static Language> {
     None
 }
 
-/// Extensions that two languages use, told apart by what the file starts with.
+/// Extensions that two languages share; the beginning of the file decides.
 fn disputed(language: &'static Language, extension: &str, first_bytes: &[u8]) -> &'static Language {
     let other = match extension {
         "h" if looks_like_cpp(first_bytes) => "cpp",
@@ -53,7 +53,7 @@ fn disputed(language: &'static Language, extension: &str, first_bytes: &[u8]) ->
     by_name(other).unwrap_or(language)
 }
 
-/// Whether a header holds words that C does not have, at the start of a line.
+/// Whether a header contains C++ keywords at the start of a line.
 fn looks_like_cpp(first_bytes: &[u8]) -> bool {
     first_bytes.split(|&b| b == b'\n').map(<[u8]>::trim_ascii_start).any(|line| {
         [
@@ -87,14 +87,14 @@ fn by_interpreter(line: &str) -> Option<&'static Language> {
     let mut words = line.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or(word));
     let mut program = words.next()?;
     if program == "env" {
-        // Options and assignments stand before the program: `env -S FOO=1 python3`.
+        // Options and assignments precede the program: `env -S FOO=1 python3`.
         program = words.find(|word| !word.starts_with('-') && !word.contains('='))?;
     }
     let program = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.').to_lowercase();
     all().find(|language| language.interpreters.contains(&program.as_str()))
 }
 
-/// The language a user means: an id, a title, an alias or an extension, in any case.
+/// The language with this id, title, alias or extension, ignoring case.
 #[must_use]
 pub fn by_name(name: &str) -> Option<&'static Language> {
     let name = name.trim().to_lowercase();
@@ -111,12 +111,14 @@ pub fn by_name(name: &str) -> Option<&'static Language> {
 #[must_use]
 pub fn nearest(name: &str) -> Vec<&'static str> {
     let name = name.trim().to_lowercase();
-    let likeness = |language: &Language| {
+    let similarity = |language: &Language| {
         let names = std::iter::once(&language.id).chain(language.aliases);
         names.map(|known| strsim::jaro_winkler(known, &name)).fold(0.0, f64::max)
     };
-    let mut scored: Vec<_> =
-        all().map(|language| (likeness(language), language.id)).filter(|(score, _)| *score >= 0.7).collect();
+    let mut scored: Vec<_> = all()
+        .map(|language| (similarity(language), language.id))
+        .filter(|(score, _)| *score >= 0.7)
+        .collect();
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(b.1)));
     scored.into_iter().take(3).map(|(_, id)| id).collect()
 }
@@ -124,16 +126,15 @@ pub fn nearest(name: &str) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::compiled;
 
     #[test]
-    fn every_query_compiles_and_every_name_is_told_apart() {
+    fn every_query_compiles_and_names_are_unique() {
         let mut ids = std::collections::HashSet::new();
         let mut taken = std::collections::HashMap::new();
         for language in all() {
             assert!(ids.insert(language.id), "{} stands twice", language.id);
             if let Some(grammar) = &language.grammar {
-                assert_eq!(compiled(grammar).err(), None, "definitions.scm of {}", language.id);
+                assert_eq!(grammar.definitions().err(), None, "definitions.scm of {}", language.id);
             }
             for (what, names) in [("extension", language.extensions), ("file name", language.file_names)] {
                 for name in names {
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_told_by_name_extension_and_content() {
+    fn languages_are_detected_by_name_extension_and_content() {
         for (path, content, expected) in [
             ("src/main.rs", "", Some("rust")),
             ("a/b.test.ts", "", Some("typescript")),
@@ -180,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn users_words_find_languages() {
+    fn languages_are_found_by_the_names_that_users_give() {
         for (word, id) in
             [("C++", "cpp"), ("golang", "go"), ("TS", "typescript"), (".py", "python"), ("terraform", "hcl")]
         {

@@ -1,4 +1,4 @@
-//! Every language's `sample.txt` gives the chunks of its `sample.chunks`.
+//! Chunks every language's `sample.txt` and compares the result with its `sample.chunks`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn listing(chunked: &Chunked) -> String {
 }
 
 #[test]
-fn every_language_is_chunked_as_its_sample_says() {
+fn every_sample_has_the_expected_chunks() {
     let mut wrong = String::new();
     for language in PARSED {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(language.id);

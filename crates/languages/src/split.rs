@@ -1,32 +1,19 @@
-//! A syntax tree to pieces: runs of whole rows that follow the tree's borders and are not too large.
+//! Splits a file along its syntax tree into pieces: runs of whole rows of bounded size.
 
 use tree_sitter::Node;
 
-use super::chunk::ChunkLimits;
-use super::lines::Lines;
-use super::stop::{Late, Stop};
-use super::syntax::{Outline, rows};
+use super::limits::ChunkLimits;
+use super::lines::{Lines, Piece, node_rows};
+use super::stop::{Stop, Stopped};
+use super::syntax::Outline;
 
-/// A run of rows, 0-based and inclusive. The pieces of a file cover all its rows in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) first: usize,
-    pub(super) last: usize,
-    /// Non-whitespace characters.
-    pub(super) chars: usize,
-    /// The one definition that is wholly here, where it is one.
-    pub(super) whole: Option<usize>,
-    /// The definition that was split and left this piece.
-    pub(super) parent: Option<usize>,
-}
-
-/// Rows under a node that still have to be looked at.
+/// Rows of a node that still have to be split.
 struct Task<'t> {
     first: usize,
     last: usize,
-    /// The node to descend into; none: cut by lines.
+    /// The node to descend into; `None`: split by lines.
     node: Option<Node<'t>>,
-    /// Last row of the comments and attributes before the node.
+    /// Last row of the comments and attributes that precede the node.
     lead: Option<usize>,
     parent: Option<usize>,
 }
@@ -35,20 +22,20 @@ struct Task<'t> {
 struct Group<'t> {
     first: usize,
     last: usize,
-    /// The child with most rows.
+    /// The child with the most rows.
     main: Node<'t>,
     lead: Option<usize>,
     only_leading: bool,
 }
 
-/// Cuts the file along its tree. Works on a list instead of recursing: nesting is under the author's control.
+/// Splits the file along its tree. Uses a stack instead of recursion, because the nesting of an untrusted file is unbounded.
 pub(super) fn split(
     root: Node<'_>,
     outline: &Outline<'_>,
     lines: &Lines<'_>,
     limits: &ChunkLimits,
     stop: &Stop<'_>,
-) -> Result<Vec<Piece>, Late> {
+) -> Result<Vec<Piece>, Stopped> {
     let mut pieces = Vec::new();
     if lines.count() == 0 {
         return Ok(pieces);
@@ -76,7 +63,7 @@ pub(super) fn split(
     Ok(pieces)
 }
 
-/// Which definitions are wholly within some rows.
+/// The outermost definitions within some rows.
 #[derive(Clone, Copy)]
 enum Whole {
     None,
@@ -100,7 +87,7 @@ fn whole(outline: &Outline<'_>, first: usize, last: usize) -> Whole {
     if outer.last_row > last {
         return Whole::Several;
     }
-    // Names of one declaration share its extent; what starts after it is another.
+    // Names of one declaration share its extent; a definition that starts after it is another one.
     let next = definitions.partition_point(|d| d.start < outer.end);
     if definitions.get(next).is_some_and(|d| d.first_row <= last) { Whole::Several } else { Whole::One(from) }
 }
@@ -116,7 +103,7 @@ fn stays_whole(
     let chars = lines.chars(task.first, task.last);
     match whole {
         Whole::None => chars <= limits.chars_target,
-        // A group of constants, say; what could be a chunk of its own must come apart.
+        // Small definitions, such as constants, may stay together; any that is large enough for its own chunk must not.
         Whole::Several => {
             chars <= limits.chars_target
                 && outline
@@ -133,14 +120,14 @@ fn stays_whole(
     }
 }
 
-/// The parts of a task in reverse order, for a stack: the groups of its node's children, or, where the
-/// children share all rows, those of the largest child, and so on down; at the bottom a cut by lines.
+/// The parts of a task, in reverse order for the stack: the groups of its node's children. If all children share their
+/// rows, the groups of the largest child, recursively; if there is no such child, a task that splits by lines.
 fn descend<'t>(
     task: Task<'t>,
     outline: &Outline<'_>,
     lines: &Lines<'_>,
     stop: &Stop<'_>,
-) -> Result<Vec<Task<'t>>, Late> {
+) -> Result<Vec<Task<'t>>, Stopped> {
     let Task { first, last, lead, parent, mut node } = task;
     if let Some(lead) =
         lead.filter(|&lead| lead < last && 2 * lines.chars(first, lead) > lines.chars(first, last))
@@ -154,14 +141,14 @@ fn descend<'t>(
             return Ok(tasks(groups, first, last, parent));
         }
         node = groups.into_iter().next().map(|group| group.main).filter(|main| {
-            let (first, last) = rows(*main);
+            let (first, last) = node_rows(*main);
             last > first
         });
     }
     Ok(vec![Task { first, last, node: None, lead: None, parent }])
 }
 
-/// Groups to tasks that cover `first..=last` without a gap, last one first.
+/// Converts groups to tasks that cover `first..=last` without gaps, last one first.
 fn tasks(groups: Vec<Group<'_>>, first: usize, last: usize, parent: Option<usize>) -> Vec<Task<'_>> {
     let starts: Vec<usize> = groups.iter().map(|group| group.first).collect();
     let mut tasks: Vec<_> = groups
@@ -185,7 +172,7 @@ fn groups<'t>(
     first: usize,
     last: usize,
     stop: &Stop<'_>,
-) -> Result<Vec<Group<'t>>, Late> {
+) -> Result<Vec<Group<'t>>, Stopped> {
     let mut groups: Vec<Group<'t>> = Vec::new();
     let mut cursor = node.walk();
     let mut more = cursor.goto_first_child();
@@ -193,8 +180,8 @@ fn groups<'t>(
         stop.step(1)?;
         let child = cursor.node();
         more = cursor.goto_next_sibling();
-        let (from, to) = rows(child);
-        // Children outside of the rows: a wrapper's extent can be larger than the task's.
+        let (from, to) = node_rows(child);
+        // Skip children outside of the rows, because the node can be larger than the task.
         if child.start_byte() == child.end_byte() || to < first || from > last {
             continue;
         }
@@ -218,6 +205,6 @@ fn groups<'t>(
 }
 
 fn height(node: Node<'_>) -> usize {
-    let (first, last) = rows(node);
+    let (first, last) = node_rows(node);
     last - first
 }

@@ -1,77 +1,77 @@
-//! When the work on one file ends early: its time is over, or nobody waits for the outcome any more.
+//! Ends the work on one file early: at its time limit, or when it is cancelled.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Steps between two looks at the clock. A step is a node, a definition, a finding, or a byte of text that is read once
+/// Steps between two checks of the clock. A step is a node, a definition, a finding, or a byte of text that is read once
 /// more; all of them together take well below a millisecond.
-const STEPS_A_LOOK: u64 = 4096;
+const STEPS_PER_CHECK: u64 = 4096;
 
-/// The work has to end.
+/// The time limit passed or the work was cancelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Late;
+pub(super) struct Stopped;
 
-/// One file's time and the question whether it is still wanted. Everything that loops over what stands in a file counts
-/// its steps here, which also tells tests how the work grows with the file.
+/// The time limit and cancellation of one file. Every loop over the content of a file counts its steps here, by which tests also
+/// measure how the work grows with the file.
 pub(super) struct Stop<'c> {
     timeout: Duration,
     deadline: OnceLock<Instant>,
     cancelled: &'c (dyn Fn() -> bool + Sync),
-    /// Steps so far. One thread counts; others may read.
+    /// Steps so far. Only one thread counts; others may read.
     steps: AtomicU64,
-    next_look: AtomicU64,
+    next_check: AtomicU64,
 }
 
 impl<'c> Stop<'c> {
-    /// Ends `timeout` after [`begin`](Self::begin), or as soon as `cancelled` is true.
+    /// A limit that expires `timeout` after [`begin`](Self::begin), or as soon as `cancelled` returns true.
     pub(super) fn new(timeout: Duration, cancelled: &'c (dyn Fn() -> bool + Sync)) -> Self {
         Self {
             timeout,
             deadline: OnceLock::new(),
             cancelled,
             steps: AtomicU64::new(0),
-            next_look: AtomicU64::new(STEPS_A_LOOK),
+            next_check: AtomicU64::new(STEPS_PER_CHECK),
         }
     }
 
-    /// Starts the time; the first call counts.
+    /// Starts the time limit; further calls do nothing.
     pub(super) fn begin(&self) {
         self.deadline();
     }
 
-    /// When the time is over.
+    /// When the time limit passes. The first call starts it.
     pub(super) fn deadline(&self) -> Instant {
         *self.deadline.get_or_init(|| Instant::now() + self.timeout)
     }
 
-    /// Notes work that has been done.
+    /// Counts steps, without checking the limit.
     pub(super) fn count(&self, steps: usize) {
         let sum = self.steps.load(Ordering::Relaxed).saturating_add(steps as u64);
         self.steps.store(sum, Ordering::Relaxed);
     }
 
-    /// Notes work, and looks at the clock now and then.
+    /// Counts steps, and checks the limit every so often.
     ///
     /// # Errors
-    /// [`Late`] when the work has to end.
-    pub(super) fn step(&self, steps: usize) -> Result<(), Late> {
+    /// [`Stopped`] when the time limit passed or the work was cancelled.
+    pub(super) fn step(&self, steps: usize) -> Result<(), Stopped> {
         self.count(steps);
         let sum = self.steps.load(Ordering::Relaxed);
-        if sum < self.next_look.load(Ordering::Relaxed) {
+        if sum < self.next_check.load(Ordering::Relaxed) {
             return Ok(());
         }
-        self.next_look.store(sum + STEPS_A_LOOK, Ordering::Relaxed);
-        self.look()
+        self.next_check.store(sum + STEPS_PER_CHECK, Ordering::Relaxed);
+        self.check()
     }
 
-    /// Looks at the clock now.
+    /// Checks the limit now.
     ///
     /// # Errors
-    /// [`Late`] when the work has to end.
-    pub(super) fn look(&self) -> Result<(), Late> {
+    /// [`Stopped`] when the time limit passed or the work was cancelled.
+    pub(super) fn check(&self) -> Result<(), Stopped> {
         let deadline = self.deadline();
-        if (self.cancelled)() || Instant::now() >= deadline { Err(Late) } else { Ok(()) }
+        if (self.cancelled)() || Instant::now() >= deadline { Err(Stopped) } else { Ok(()) }
     }
 
     /// Steps so far.
@@ -86,15 +86,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_ends_with_its_time_or_when_it_is_not_wanted() {
+    fn work_stops_at_its_time_limit_or_when_it_is_cancelled() {
         let hour = Duration::from_secs(3600);
         let stop = Stop::new(hour, &|| false);
         assert_eq!((stop.step(1), stop.step(1_000_000), stop.steps()), (Ok(()), Ok(()), 1_000_001));
-        assert_eq!(Stop::new(Duration::ZERO, &|| false).look(), Err(Late));
+        assert_eq!(Stop::new(Duration::ZERO, &|| false).check(), Err(Stopped));
         let looks = AtomicU64::new(0);
         let third = || looks.fetch_add(1, Ordering::Relaxed) == 2;
         let stop = Stop::new(hour, &third);
         let done = (0..).take_while(|_| stop.step(1).is_ok()).count() as u64;
-        assert_eq!(done, 3 * STEPS_A_LOOK - 1, "it is looked at now and then");
+        assert_eq!(done, 3 * STEPS_PER_CHECK - 1, "it is checked at intervals");
     }
 }

@@ -1,4 +1,4 @@
-//! A parsed file: its tree, and the outline of definitions that the language's query finds in it.
+//! Parses a file, and matches its outline of definitions with the language's query.
 
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
@@ -6,22 +6,23 @@ use std::ops::{ControlFlow, Range};
 
 use tree_sitter::{Node, ParseOptions, Parser, Tree};
 
-use super::chunk::ChunkLimits;
 use super::defined::DEFINITIONS_MAX;
+use super::grammar::Grammar;
 use super::innermost::Innermost;
-use super::language::Grammar;
-use super::query::{self, Found, Wrappers};
-use super::stop::{Late, Stop};
+use super::limits::ChunkLimits;
+use super::lines::node_rows;
+use super::query::{self, FoundDefinition, Wrappers};
+use super::stop::{Stop, Stopped};
 use super::tree_query::Nodes;
 
-/// A name longer than this is cut: headings and CSS selectors have no bound of their own.
+/// Longer names are truncated, because headings and CSS selectors can have any length.
 const NAME_CHARS_MAX: usize = 120;
-/// What is read of the text of a name, in bytes: many can share one long text, such as the calls of a chain.
+/// Most bytes that are read for a name, because many names can share one long text, such as the calls of a chain.
 const NAME_BYTES_MAX: usize = 4096;
 
-/// A definition of the file, with what belongs to it (decorators, `export`).
+/// A definition of the file, with its wrappers (decorators, `export`).
 pub(super) struct Definition {
-    /// First byte with wrappers, and one past the last.
+    /// First byte including wrappers, and one past the last.
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) first_row: usize,
@@ -32,57 +33,57 @@ pub(super) struct Definition {
     pub(super) body: usize,
     pub(super) name_row: usize,
     pub(super) name_start: usize,
-    /// Where the attributes above it begin: row and byte; its own start where there are none.
+    /// Row and byte where the attributes above it begin; its own start if there are none.
     pub(super) begin: (usize, usize),
     pub(super) kind: &'static str,
     pub(super) name: String,
     pub(super) qualified: String,
-    /// The definition around it.
+    /// Number of the enclosing definition.
     pub(super) parent: Option<usize>,
-    /// Whether another definition is inside, fields and constants apart.
+    /// Whether it contains other definitions than fields and constants.
     pub(super) has_inner: bool,
 }
 
 impl Definition {
-    /// Whether members of it are definitions in their own right.
+    /// Whether it has members that are definitions themselves.
     pub(super) fn is_container(&self) -> bool {
         !matches!(self.kind, "function" | "method" | "variable" | "type")
     }
 
-    /// Whether it is worth a chunk of its own: a third of the target; constants and fields go together.
+    /// Whether it is large enough for a chunk of its own, a third of the target size. Constants and fields stay together.
     pub(super) fn stands_alone(&self, chars: usize, limits: &ChunkLimits) -> bool {
         self.kind != "variable" && 3 * chars >= limits.chars_target
     }
 
-    /// Whether it can be called by its name.
+    /// Whether it is a function or a method.
     pub(super) fn is_callable(&self) -> bool {
         matches!(self.kind, "function" | "method")
     }
 
-    /// Whether a function inside is a method.
+    /// Whether functions inside it are methods.
     fn is_type(&self) -> bool {
         matches!(self.kind, "class" | "struct" | "interface" | "trait" | "enum" | "impl")
     }
 }
 
-/// What the splitter needs to know of a file besides its tree.
+/// The outline of a file: what the splitter needs besides the tree.
 pub(super) struct Outline<'t> {
     pub(super) text: &'t str,
-    /// Sorted by start; an outer definition stands before its inner ones.
+    /// Sorted by start; an outer definition precedes its inner ones.
     pub(super) definitions: Vec<Definition>,
-    /// Functions without a name that are given to a call, such as the handlers of a web server; sorted by start. They do
-    /// not decide about chunks.
+    /// Anonymous functions that are passed to a call, such as the handlers of a web server; sorted by start. They do not affect
+    /// chunk borders.
     pub(super) handlers: Vec<Definition>,
     /// Ids of nodes that belong to what follows them: comments, attributes.
     pub(super) leading: HashSet<usize>,
-    /// Definitions, then handlers, by the place of their names: row and number.
+    /// Definitions and handlers in the order of their names: the row of the name, and the number.
     names: Vec<(usize, usize)>,
     /// The innermost definition, and the innermost handler, around a byte.
     inner: Innermost,
     inner_handlers: Innermost,
-    /// By number: the innermost around it, itself included, that can be called.
+    /// By number: the innermost callable definition that encloses it, possibly itself.
     callables: Vec<Option<usize>>,
-    /// By number of a definition: one past the last that is inside.
+    /// By number of a definition: one past the number of the last definition inside it.
     ends: Vec<usize>,
 }
 
@@ -93,7 +94,7 @@ impl Outline<'_> {
         if number < count { &self.definitions[number] } else { &self.handlers[number - count] }
     }
 
-    /// Numbers of the definitions whose names stand in some rows, in their order.
+    /// Numbers of the definitions whose names are in some rows, in text order.
     pub(super) fn named_in(&self, first: usize, last: usize) -> impl Iterator<Item = usize> {
         let from = self.names.partition_point(|(row, _)| *row < first);
         let here = self.names[from..].iter().take_while(move |(row, _)| *row <= last);
@@ -105,12 +106,12 @@ impl Outline<'_> {
         self.named_in(first, last).take(DEFINITIONS_MAX)
     }
 
-    /// Whether a definition is another one or stands in it.
+    /// Whether a definition is the same as another one or inside it.
     pub(super) fn is_within(&self, inner: usize, outer: usize) -> bool {
         (outer..self.ends[outer]).contains(&inner)
     }
 
-    /// The number of the innermost definition around a byte, its attributes included.
+    /// The number of the innermost definition around a byte, where attributes count as part of a definition.
     pub(super) fn around(&self, at: usize) -> Option<usize> {
         let behind = self.definitions.partition_point(|d| d.start <= at);
         let next = self.definitions.get(behind).filter(|next| next.begin.1 <= at).map(|_| behind);
@@ -125,7 +126,7 @@ impl Outline<'_> {
         }
     }
 
-    /// The number of the innermost function, method or handler around a byte; its attributes are not a part of it.
+    /// The number of the innermost function, method or handler around a byte, where attributes do not count as part of it.
     pub(super) fn callable(&self, at: usize) -> Option<usize> {
         let around = self.around(at)?;
         // Only the attributes of a definition reach before its start.
@@ -145,8 +146,8 @@ thread_local! {
     static PARSER: RefCell<Parser> = RefCell::new(Parser::new());
 }
 
-/// Parses `text` and hands the outline and the tree's nodes to `then`. The file's time begins when the language's queries
-/// have been read. An error is the reason why there is no tree.
+/// Parses `text` and calls `then` with the outline and the nodes of the tree. The time limit starts after the language's queries
+/// were compiled. The error is the reason why there is no tree.
 pub(super) fn with_outline<R>(
     text: &str,
     separator: &'static str,
@@ -154,15 +155,15 @@ pub(super) fn with_outline<R>(
     stop: &Stop<'_>,
     then: impl FnOnce(&Outline<'_>, &Nodes<'_>) -> R,
 ) -> Result<R, &'static str> {
-    let compiled = query::compiled(grammar).map_err(|_| "bad_query")?;
-    // A query that is a defect of the data is no reason to do without the tree.
+    let compiled = grammar.definitions().map_err(|_| "bad_query")?;
+    // Compile the query now, before the time limit starts. A defect in it does not affect the tree.
     let _ = grammar.facts();
     stop.begin();
     let tree = parse(text, grammar, stop)?;
     let nodes = Nodes::new(tree.root_node(), stop.deadline()).ok_or("parse_timeout")?;
-    let finds =
-        query::find(text, compiled, &nodes, stop).and_then(|finds| outline(text, separator, finds, stop));
-    let outline = finds.map_err(|Late| "parse_timeout")?;
+    let matches =
+        query::find(text, compiled, &nodes, stop).and_then(|matches| outline(text, separator, matches, stop));
+    let outline = matches.map_err(|Stopped| "parse_timeout")?;
     Ok(then(&outline, &nodes))
 }
 
@@ -170,14 +171,14 @@ fn parse(text: &str, grammar: &Grammar, stop: &Stop<'_>) -> Result<Tree, &'stati
     PARSER.with_borrow_mut(|parser| {
         parser.set_language(&(grammar.language)()).map_err(|_| "bad_grammar")?;
         let bytes = text.as_bytes();
-        let mut late = |_: &tree_sitter::ParseState| match stop.look() {
+        let mut late = |_: &tree_sitter::ParseState| match stop.check() {
             Ok(()) => ControlFlow::Continue(()),
-            Err(Late) => ControlFlow::Break(()),
+            Err(Stopped) => ControlFlow::Break(()),
         };
         let options = ParseOptions::new().progress_callback(&mut late);
         let tree =
             parser.parse_with_options(&mut |at, _| bytes.get(at..).unwrap_or_default(), None, Some(options));
-        // A cancelled parse would be resumed by the next one.
+        // Without the reset, the next parse would resume a cancelled one.
         parser.reset();
         tree.ok_or("parse_timeout")
     })
@@ -186,14 +187,15 @@ fn parse(text: &str, grammar: &Grammar, stop: &Stop<'_>) -> Result<Tree, &'stati
 fn outline<'t>(
     text: &'t str,
     separator: &str,
-    mut finds: query::Finds<'t>,
+    mut matches: query::Matches<'t>,
     stop: &Stop<'_>,
-) -> Result<Outline<'t>, Late> {
-    let handlers = finds.found.extract_if(.., |found| found.handler).collect();
-    let wrappers = &mut finds.wrappers;
-    let mut definitions = nest(unwrapped(text, separator, finds.found, wrappers, stop)?, separator, stop)?;
-    let mut handlers = side_by_side(unwrapped(text, separator, handlers, wrappers, stop)?);
-    let attributes = joined(finds.attributes);
+) -> Result<Outline<'t>, Stopped> {
+    let handlers = matches.found.extract_if(.., |found| found.handler).collect();
+    let wrappers = &mut matches.wrappers;
+    let mut definitions =
+        nest(to_definitions(text, separator, matches.found, wrappers, stop)?, separator, stop)?;
+    let mut handlers = nest_handlers(to_definitions(text, separator, handlers, wrappers, stop)?);
+    let attributes = attribute_runs(matches.attributes);
     for definition in definitions.iter_mut().chain(&mut handlers) {
         stop.step(1)?;
         let above = definition.begin.0.checked_sub(1).and_then(|row| attributes.get(&row));
@@ -209,12 +211,12 @@ fn outline<'t>(
     let mut names: Vec<_> = all.enumerate().map(|(at, d)| (d.name_row, d.name_start, at)).collect();
     names.sort_unstable();
     let names = names.into_iter().map(|(row, _, number)| (row, number)).collect();
-    let leading = finds.leading;
+    let leading = matches.leading;
     Ok(Outline { text, definitions, handlers, leading, names, inner, inner_handlers, callables, ends })
 }
 
-/// Attributes by their last row, each as the begin of the run that it ends: attributes above one another are one run.
-fn joined(attributes: HashMap<usize, (usize, usize)>) -> HashMap<usize, (usize, usize)> {
+/// For each last row of an attribute, the beginning of the run of adjacent attributes that ends there.
+fn attribute_runs(attributes: HashMap<usize, (usize, usize)>) -> HashMap<usize, (usize, usize)> {
     let mut rows: Vec<usize> = attributes.keys().copied().collect();
     rows.sort_unstable();
     let mut joined: HashMap<usize, (usize, usize)> = HashMap::with_capacity(rows.len());
@@ -226,8 +228,8 @@ fn joined(attributes: HashMap<usize, (usize, usize)>) -> HashMap<usize, (usize, 
     joined
 }
 
-/// For each definition and then each handler the innermost around it, itself included, that can be called. Handlers all
-/// can.
+/// For each definition and then each handler, the innermost callable definition that encloses it, possibly itself. All handlers
+/// are callable.
 fn callables(definitions: &[Definition], handlers: usize) -> Vec<Option<usize>> {
     let mut callables: Vec<Option<usize>> = Vec::with_capacity(definitions.len() + handlers);
     for (number, definition) in definitions.iter().enumerate() {
@@ -238,7 +240,7 @@ fn callables(definitions: &[Definition], handlers: usize) -> Vec<Option<usize>> 
     callables
 }
 
-/// For each definition one past the last that is inside.
+/// For each definition, one past the number of the last definition inside it.
 fn ends(definitions: &[Definition]) -> Vec<usize> {
     let mut ends: Vec<usize> = (1..=definitions.len()).collect();
     for (number, definition) in definitions.iter().enumerate().rev() {
@@ -249,7 +251,7 @@ fn ends(definitions: &[Definition]) -> Vec<usize> {
     ends
 }
 
-/// The outermost wrapper of a node, or itself. What was climbed is climbed once.
+/// The outermost wrapper of a node, or the node itself. Shortens the path in `wrappers`, so that it is climbed only once.
 fn outermost<'t>(node: Node<'t>, wrappers: &mut Wrappers<'t>, stop: &Stop<'_>) -> Node<'t> {
     let (mut outer, mut climbed) = (node, Vec::new());
     while let Some(wrapper) = wrappers.get(&outer.id()).filter(|wrapper| wrapper.id() != outer.id()) {
@@ -263,18 +265,18 @@ fn outermost<'t>(node: Node<'t>, wrappers: &mut Wrappers<'t>, stop: &Stop<'_>) -
     outer
 }
 
-/// One definition for each name node: the earliest pattern of the query wins.
-fn unwrapped<'t>(
+/// Converts matches to definitions, one for each name node: the earliest pattern of the query wins.
+fn to_definitions<'t>(
     text: &str,
     separator: &str,
-    mut found: Vec<Found<'t>>,
+    mut found: Vec<FoundDefinition<'t>>,
     wrappers: &mut Wrappers<'t>,
     stop: &Stop<'_>,
-) -> Result<Vec<Definition>, Late> {
+) -> Result<Vec<Definition>, Stopped> {
     found.sort_by_key(|f| (f.name.start_byte(), f.pattern));
     found.dedup_by_key(|f| f.name.start_byte());
     let mut definitions = Vec::with_capacity(found.len());
-    // A declaration of many names is asked for its body once.
+    // Look up the body of a declaration with many names only once.
     let mut bodies: HashMap<usize, Option<Node<'t>>> = HashMap::new();
     for f in &found {
         stop.step(1)?;
@@ -286,17 +288,17 @@ fn unwrapped<'t>(
     Ok(definitions)
 }
 
-/// The body of a definition; all its children are looked at.
+/// The body of a definition. Counts a step for each child.
 fn body<'t>(node: Node<'t>, stop: &Stop<'_>) -> Option<Node<'t>> {
     stop.count(node.child_count() as usize);
     node.child_by_field_name("body")
 }
 
-/// What was found as a definition, where it has a name; `outer` is its extent.
+/// The definition for a match; `None` if its name is empty. `outer` is its extent.
 fn definition(
     text: &str,
     separator: &str,
-    f: &Found<'_>,
+    f: &FoundDefinition<'_>,
     outer: Node<'_>,
     body: Option<Node<'_>>,
 ) -> Option<Definition> {
@@ -304,23 +306,23 @@ fn definition(
         true => {
             let callee = f.receiver.unwrap_or(f.name).start_byte()..f.name.end_byte();
             let argument = f.argument.map(|node| &text[node.byte_range()]);
-            called(text.get(callee).unwrap_or_default(), argument)
+            handler_name(text.get(callee).unwrap_or_default(), argument)
         }
         false => clean_name(&text[f.name.byte_range()]),
     };
-    // Headings, keys and selectors are names as they stand.
+    // Headings, keys and selectors are not split at separators.
     let whole = f.handler || f.kind == "section";
     let last = if whole { None } else { full.rsplit(separator).next() };
     let name = last.unwrap_or(&full).trim().to_owned();
     let receiver = f.receiver.filter(|_| !f.handler).map(|node| clean_name(&text[node.byte_range()]));
-    let (first_row, last_row) = rows(outer);
+    let (first_row, last_row) = node_rows(outer);
     (!name.is_empty()).then(|| Definition {
         start: outer.start_byte(),
         end: outer.end_byte(),
         first_row,
         last_row,
-        // `export`, `template <…>` on the same line belong to the signature, decorators above do not.
-        head: if first_row == rows(f.node).0 { outer.start_byte() } else { f.node.start_byte() },
+        // `export` and `template <…>` on the same line belong to the signature; decorators above do not.
+        head: if first_row == node_rows(f.node).0 { outer.start_byte() } else { f.node.start_byte() },
         body: body.map_or(f.node.end_byte(), |body| body.start_byte()),
         name_row: f.name.start_position().row,
         name_start: f.name.start_byte(),
@@ -333,13 +335,17 @@ fn definition(
     })
 }
 
-/// Finds each definition's parent and completes qualified names and methods.
-fn nest(mut definitions: Vec<Definition>, separator: &str, stop: &Stop<'_>) -> Result<Vec<Definition>, Late> {
+/// Matches each definition's parent and completes qualified names and methods.
+fn nest(
+    mut definitions: Vec<Definition>,
+    separator: &str,
+    stop: &Stop<'_>,
+) -> Result<Vec<Definition>, Stopped> {
     let mut open: Vec<usize> = Vec::new();
     for at in 0..definitions.len() {
         stop.step(1)?;
         let (start, end) = (definitions[at].start, definitions[at].end);
-        // Names of one declaration (`let a, b`) share its extent and stand side by side.
+        // Names of one declaration (`let a, b`) share its extent and are siblings.
         while open.last().is_some_and(|&o| {
             definitions[o].end < end
                 || definitions[o].end <= start
@@ -367,8 +373,8 @@ fn nest(mut definitions: Vec<Definition>, separator: &str, stop: &Stop<'_>) -> R
     Ok(definitions)
 }
 
-/// Handlers with the handlers around them; their names stay as they are.
-fn side_by_side(mut handlers: Vec<Definition>) -> Vec<Definition> {
+/// Finds each handler's enclosing handler; their names are not qualified.
+fn nest_handlers(mut handlers: Vec<Definition>) -> Vec<Definition> {
     let mut open: Vec<usize> = Vec::new();
     for at in 0..handlers.len() {
         while open.last().is_some_and(|&o| handlers[o].end <= handlers[at].start) {
@@ -380,27 +386,20 @@ fn side_by_side(mut handlers: Vec<Definition>) -> Vec<Definition> {
     handlers
 }
 
-/// What a handler is given to: `app.get('/x')`.
-fn called(callee: &str, argument: Option<&str>) -> String {
+/// The name of a handler: the call that it is passed to, such as `app.get('/x')`.
+fn handler_name(callee: &str, argument: Option<&str>) -> String {
     let callee = beginning(callee).split_whitespace().collect::<String>();
-    let argument = argument.map(|said| beginning(said).split_whitespace().collect::<Vec<_>>().join(" "));
-    cut(argument.map_or(callee.clone(), |said| format!("{callee}({said})")), NAME_CHARS_MAX)
+    let argument = argument.map(|text| beginning(text).split_whitespace().collect::<Vec<_>>().join(" "));
+    cut(argument.map_or(callee.clone(), |text| format!("{callee}({text})")), NAME_CHARS_MAX)
 }
 
-/// First and last row of a node; a node that ends at the start of a line does not reach into it.
-pub(super) fn rows(node: Node<'_>) -> (usize, usize) {
-    let (start, end) = (node.start_position(), node.end_position());
-    let last = if end.column == 0 && end.row > start.row { end.row - 1 } else { end.row };
-    (start.row, last)
-}
-
-/// Folds whitespace and takes off quotes and markup around a name.
+/// Folds whitespace in a name and removes the quotes around it.
 fn clean_name(raw: &str) -> String {
     let folded = beginning(raw).split_whitespace().collect::<Vec<_>>().join(" ");
     cut(folded.trim_matches(['"', '\'', '`']).trim().to_owned(), NAME_CHARS_MAX)
 }
 
-/// As much of a text as can become a name.
+/// The beginning of a text, as much as is read for a name.
 fn beginning(text: &str) -> &str {
     &text[..text.floor_char_boundary(NAME_BYTES_MAX)]
 }

@@ -1,12 +1,12 @@
-//! The words a text says: one splitter for what is indexed and what is asked, so that both always agree.
+//! The terms of a text: indexing and queries use the same tokenizer, so that their terms always agree.
 //!
 //! A *word* is a run of letters, digits and `_`. It yields
 //! - its lower-cased camel, snake and digit parts (`parseHTTP2_Frame`: `parse`, `http2`, `http`, `frame`),
-//! - the whole identifier, squashed, so that every naming style meets (`fooBar`, `foo_bar`, `foo-bar`: `foobar`),
+//! - the whole identifier, folded, so that all naming styles match (`fooBar`, `foo_bar`, `foo-bar`: `foobar`),
 //! - each adjacent pair of parts (`foo bar`).
 //!
-//! A chunk also says its path and, in fields of their own (`def:`, `file:`), what it defines and where it lives. With a
-//! [`Dictionary`], parts that hide several words (`getusername`) say those as well, at half the weight.
+//! A chunk also has the terms of its path and, in fields of their own (`def:`, `file:`), those of its definitions and its file
+//! name. With a [`Dictionary`], unsegmented identifiers (`getusername`) also yield their words, at half the weight.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -27,22 +27,22 @@ const B: f32 = 0.75;
 const LENGTH_MEAN: f32 = 260.0;
 /// `sparsevec` holds at most this many non-zero elements.
 const TERMS_MAX: usize = 16_000;
-/// Bytes of a term; longer ones are cut, on both sides alike.
+/// Most bytes of a term; longer ones are cut, in chunks and queries alike.
 const TERM_BYTES_MAX: usize = 64;
-/// What one mention of a word in the file's stem counts, against one in the text.
+/// Weight of a word in the file's stem, relative to one in the text.
 const STEM_FREQUENCY: f32 = 2.0;
-/// What one mention of a word in a parent directory counts.
+/// Weight of a word in a parent directory.
 const DIRECTORY_FREQUENCY: f32 = 1.0;
-/// What being defined here counts, in addition to the mention in the text.
+/// Additional weight of a name that the chunk defines.
 const DEFINITION_FREQUENCY: f32 = 2.0;
-/// What a word that only a dictionary found counts, against one that is marked as such.
-const HIDDEN_SHARE: f32 = 0.5;
-/// Distinct terms of a question; a plan keeps the weightiest of them once document frequencies are known.
+/// Weight of a word that only the dictionary found, relative to one that case or `_` separates.
+const DICTIONARY_WEIGHT: f32 = 0.5;
+/// Most distinct terms of a query; the planner keeps the heaviest of them once document frequencies are known.
 const QUERY_TERMS_MAX: usize = 256;
-/// Bytes of a question that are read at all.
+/// Most bytes of a query that are read.
 const QUERY_BYTES_MAX: usize = 64 * 1024;
 
-/// Words of English that ask but name nothing. Code rarely says them, so their idf would be high.
+/// English stop words of queries. They are rare in code, so their idf would be high.
 const STOP_WORDS: &[&str] = &[
     "a", "about", "all", "an", "and", "any", "are", "as", "at", "be", "been", "but", "by", "can", "code",
     "could", "did", "do", "does", "find", "for", "from", "get", "gets", "had", "has", "have", "how", "i",
@@ -52,14 +52,14 @@ const STOP_WORDS: &[&str] = &[
     "while", "who", "why", "will", "with", "would", "you", "your",
 ];
 
-/// What one chunk says.
+/// The texts of one chunk that are indexed.
 #[derive(Debug, Clone, Copy)]
 pub struct Document<'a> {
     /// Path of the file, relative to its repository, with `/`.
     pub path: &'a str,
     /// Simple names the chunk defines.
     pub defines: &'a [String],
-    /// Signature of the main definition, which a later part of a long definition does not repeat.
+    /// Signature of the main definition, which the text of a later part of a long definition does not contain.
     pub signature: Option<&'a str>,
     /// The chunk's text.
     pub text: &'a str,
@@ -74,20 +74,20 @@ pub struct LexicalRow {
     pub weights: Vec<f32>,
 }
 
-/// One term of a question.
+/// One term of a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryTerm {
-    /// What [`LexicalRow::terms`] holds.
+    /// Its id, as in [`LexicalRow::terms`].
     pub id: i32,
-    /// Multiplier of the term's idf: how often the question says it, damped.
+    /// Multiplier of the term's idf: its dampened frequency in the query.
     pub weight: f32,
     /// The term itself, for explanations.
     pub term: String,
 }
 
-/// The id of a term: 1 ..= 999,999,999, as `sparsevec(1000000000)` wants it.
+/// The id of a term: a hash from 1 to 999,999,999, the range of `sparsevec(1000000000)`.
 ///
-/// 393,000 distinct terms of real code collided 79 times under this hash; no dictionary is needed.
+/// 393,000 distinct terms of real code have 79 collisions, so ids need no dictionary.
 #[must_use]
 pub fn term_id(term: &str) -> i32 {
     let hash = crc32fast::hash(term.as_bytes()) % 999_999_999;
@@ -99,30 +99,29 @@ pub fn term_id(term: &str) -> i32 {
 #[must_use]
 pub fn document(document: &Document<'_>, dictionary: Option<&Dictionary>) -> LexicalRow {
     let mut counts = Counts { dictionary, ..Counts::default() };
-    counts.say(document.text, 1.0);
+    counts.add_text(document.text, 1.0);
     if let Some(signature) = document.signature
         && !document.text.contains(signature)
     {
-        counts.say(signature, 1.0);
+        counts.add_text(signature, 1.0);
     }
-    let path = PathWords::of(document.path);
-    counts.say(path.stem, STEM_FREQUENCY);
+    let path = PathWords::new(document.path);
+    counts.add_text(path.stem, STEM_FREQUENCY);
     for directory in &path.directories {
-        counts.say(directory, DIRECTORY_FREQUENCY);
+        counts.add_text(directory, DIRECTORY_FREQUENCY);
     }
-    counts.mark(&field("file:", path.stem));
+    counts.add_field_term(&field("file:", path.stem));
     for name in document.defines {
-        counts.say(name, DEFINITION_FREQUENCY);
-        counts.mark(&field("def:", name));
+        counts.add_text(name, DEFINITION_FREQUENCY);
+        counts.add_field_term(&field("def:", name));
     }
     counts.into_row()
 }
 
-/// The terms of a question, the most repeated first, at most 256.
+/// The terms of a query, the most frequent first, at most 256.
 ///
-/// Words that only ask (`how`, `the`) are dropped unless nothing else is said. A word that has the shape of an
-/// identifier, or stands alone, is also looked for as a definition (`def:`); one that has the shape of a path is
-/// looked for as a file (`file:`).
+/// Stop words (`how`, `the`) are dropped unless the query has no others. A word that looks like an identifier, or is the only one,
+/// is also searched as a definition (`def:`); one that looks like a path, also as a file (`file:`).
 #[must_use]
 pub fn query_terms(text: &str, dictionary: Option<&Dictionary>) -> Vec<QueryTerm> {
     let text = &text[..floor_char_boundary(text, QUERY_BYTES_MAX)];
@@ -145,24 +144,24 @@ pub fn query_terms(text: &str, dictionary: Option<&Dictionary>) -> Vec<QueryTerm
             continue;
         }
         let parts = parts(word.text);
-        // Words side by side are a pair, as the parts of an identifier are: `request context`, `RequestContext`.
+        // Adjacent words are a pair, like the parts of an identifier: `request context`, `RequestContext`.
         if let (Some((last, end)), Some(first)) = (&previous, parts.first())
             && joins(&text[*end..word.start])
         {
             add(&format!("{last} {first}"), 1.0);
         }
         terms_of_word(&parts, &mut |term| add(term, 1.0));
-        hidden_words(&parts, dictionary, &mut |word| add(word, HIDDEN_SHARE));
+        dictionary_words(&parts, dictionary, &mut |word| add(word, DICTIONARY_WEIGHT));
         if alone || is_identifier(word, text) {
             add(&field("def:", word.text), 1.0);
         }
         previous = parts.into_iter().last().map(|last| (last, word.end()));
     }
     for path in paths_in(text) {
-        add(&field("file:", PathWords::of(path).stem), 1.0);
+        add(&field("file:", PathWords::new(path).stem), 1.0);
     }
     for term in &mut order {
-        // A question that repeats a word means it more, but not in proportion.
+        // A repeated word weighs more, but less than proportionally.
         term.weight = term.weight.min(1.0) + term.weight.max(1.0).ln();
     }
     order.sort_by(|a, b| b.weight.total_cmp(&a.weight));
@@ -180,7 +179,7 @@ pub struct Word<'a> {
 }
 
 impl Word<'_> {
-    /// Byte offset behind the word.
+    /// Byte offset of the end of the word.
     #[must_use]
     pub fn end(&self) -> usize {
         self.start + self.text.len()
@@ -206,26 +205,26 @@ pub fn parts(name: &str) -> Vec<String> {
         .collect()
 }
 
-/// A name without its style: `foo_bar`, `fooBar` and `foo-bar` are all `foobar`.
+/// A name folded across naming styles: `foo_bar`, `fooBar` and `foo-bar` are all `foobar`.
 #[must_use]
 pub fn squash(name: &str) -> String {
     name.chars().filter(|c| is_word_char(*c) && *c != '_').flat_map(char::to_lowercase).collect()
 }
 
-/// The term of a whole word, which every chunk that says the word has; none when it is not one word.
+/// The term of a whole word, which every chunk that contains the word has; `None` when the text is not one word.
 #[must_use]
 pub fn whole_word(word: &str) -> Option<i32> {
     let whole = parts(word).concat();
     (!whole.is_empty() && word.chars().all(is_word_char)).then(|| term_id(cut(&whole)))
 }
 
-/// Whether a word only asks and names nothing.
+/// Whether a word is a stop word of queries.
 #[must_use]
 pub fn is_stop_word(word: &str) -> bool {
     word.len() <= 8 && STOP_WORDS.binary_search(&word.to_ascii_lowercase().as_str()).is_ok()
 }
 
-/// Whether a word in a sentence can only be a name of the code: inner capitals, `_`, a call, a path separator.
+/// Whether a word in a sentence is certainly a name in code: inner capitals, `_`, a call, a path separator.
 #[must_use]
 pub fn is_identifier(word: &Word<'_>, text: &str) -> bool {
     let inner_capital =
@@ -250,27 +249,27 @@ struct Counts<'d> {
 }
 
 impl Counts<'_> {
-    /// Counts the terms of `text`, each mention as `frequency`.
-    fn say(&mut self, text: &str, frequency: f32) {
+    /// Counts the terms of `text`; each occurrence adds `frequency`.
+    fn add_text(&mut self, text: &str, frequency: f32) {
         for word in words(text) {
             let parts = parts(word.text);
             terms_of_word(&parts, &mut |term| {
                 *self.frequency.entry(term_id(term)).or_default() += frequency;
                 self.length += frequency;
             });
-            // Hidden words do not make the text longer, so that what is marked weighs the same with a dictionary.
-            hidden_words(&parts, self.dictionary, &mut |word| {
-                *self.frequency.entry(term_id(word)).or_default() += frequency * HIDDEN_SHARE;
+            // Words of the dictionary do not add to the length, so that all other terms weigh the same with a dictionary.
+            dictionary_words(&parts, self.dictionary, &mut |word| {
+                *self.frequency.entry(term_id(word)).or_default() += frequency * DICTIONARY_WEIGHT;
             });
         }
-        // Kebab names are words apart for the splitter; the whole name is a term like any other.
+        // The parts of kebab-case names are separate words here, so their whole names are added as terms.
         for name in kebab_names(text) {
             *self.frequency.entry(term_id(cut(&squash(name)))).or_default() += frequency;
         }
     }
 
-    /// Sets a field term, which has no frequency to speak of and does not make the chunk longer.
-    fn mark(&mut self, term: &str) {
+    /// Sets a field term, which always has frequency 1 and does not add to the length.
+    fn add_field_term(&mut self, term: &str) {
         self.frequency.insert(term_id(term), 1.0);
     }
 
@@ -289,7 +288,7 @@ impl Counts<'_> {
 }
 
 /// Calls `emit` with each word that a dictionary finds inside the parts of a name.
-fn hidden_words(parts: &[String], dictionary: Option<&Dictionary>, emit: &mut dyn FnMut(&str)) {
+fn dictionary_words(parts: &[String], dictionary: Option<&Dictionary>, emit: &mut dyn FnMut(&str)) {
     if let Some(dictionary) = dictionary {
         parts.iter().for_each(|part| dictionary.split(part, emit));
     }
@@ -300,7 +299,7 @@ fn terms_of_word(parts: &[String], emit: &mut dyn FnMut(&str)) {
     for part in parts {
         emit(cut(part));
         let letters = part.trim_end_matches(|c: char| c.is_ascii_digit());
-        // `http2` also says `http`; `x1` does not say `x`.
+        // `http2` also yields `http`; `x1` does not yield `x`.
         if letters.len() < part.len() && letters.len() > 1 {
             emit(cut(letters));
         }
@@ -343,7 +342,7 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}' | '\u{20000}'..='\u{2ffff}')
 }
 
-/// Where the parts of a camel-case run without `_` lie.
+/// The byte ranges of the parts of a camel-case run without `_`.
 fn camel_parts(run: &str) -> Vec<Range<usize>> {
     let chars: Vec<(usize, char)> = run.char_indices().collect();
     let mut bounds = vec![0];
@@ -365,7 +364,7 @@ fn camel_parts(run: &str) -> Vec<Range<usize>> {
     bounds.windows(2).map(|pair| pair[0]..pair[1]).filter(|range| !range.is_empty()).collect()
 }
 
-/// Whether two words with this text between them are read as a pair.
+/// Whether two words with this text between them form a pair.
 fn joins(between: &str) -> bool {
     matches!(between, " " | "-" | "." | "/" | "::")
 }
@@ -397,7 +396,7 @@ mod tests {
         found
     }
 
-    fn asked(text: &str) -> Vec<String> {
+    fn query_words(text: &str) -> Vec<String> {
         query_terms(text, None).into_iter().map(|term| term.term).collect()
     }
 
@@ -430,25 +429,25 @@ mod tests {
     }
 
     #[test]
-    fn a_question_drops_words_that_only_ask() {
-        assert_eq!(asked("how are routes registered"), ["routes", "routes registered", "registered"]);
-        assert_eq!(asked("what is this"), ["what", "what is", "is", "is this", "this"]);
+    fn queries_drop_stop_words() {
+        assert_eq!(query_words("how are routes registered"), ["routes", "routes registered", "registered"]);
+        assert_eq!(query_words("what is this"), ["what", "what is", "is", "is this", "this"]);
     }
 
     #[test]
     fn a_name_is_looked_for_as_a_definition() {
-        assert!(asked("Blueprint").contains(&"def:blueprint".to_owned()));
-        assert!(asked("where is parse_headers called").contains(&"def:parseheaders".to_owned()));
-        assert!(asked("why does `Scaffold` matter").contains(&"def:scaffold".to_owned()));
-        assert!(asked("tokio::spawn blocking").contains(&"def:spawn".to_owned()));
-        assert!(!asked("request context. handling").iter().any(|term| term.starts_with("def:")));
+        assert!(query_words("Blueprint").contains(&"def:blueprint".to_owned()));
+        assert!(query_words("where is parse_headers called").contains(&"def:parseheaders".to_owned()));
+        assert!(query_words("why does `Scaffold` matter").contains(&"def:scaffold".to_owned()));
+        assert!(query_words("tokio::spawn blocking").contains(&"def:spawn".to_owned()));
+        assert!(!query_words("request context. handling").iter().any(|term| term.starts_with("def:")));
     }
 
     #[test]
     fn a_path_is_looked_for_as_a_file() {
-        let found = asked("File \"django/db/models/query.py\", line 12");
+        let found = query_words("File \"django/db/models/query.py\", line 12");
         assert!(found.contains(&"file:query".to_owned()), "{found:?}");
-        assert!(!asked("see https://example.org/a.html").iter().any(|term| term.starts_with("file:")));
+        assert!(!query_words("see https://example.org/a.html").iter().any(|term| term.starts_with("file:")));
     }
 
     #[test]
@@ -459,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chunk_says_its_path_and_its_definitions() {
+    fn chunks_have_terms_of_their_path_and_definitions() {
         let defines = ["FooBar".to_owned()];
         let text = "impl FooBar { }";
         let with = document(
@@ -497,7 +496,7 @@ mod tests {
 
     #[test]
     fn a_dictionary_adds_words_and_changes_no_other() {
-        let dictionary = Dictionary::of(["get 60\nuser 30\nname 40\nrest 900\n"], 10);
+        let dictionary = Dictionary::from_lists(["get 60\nuser 30\nname 40\nrest 900\n"], 10);
         let text = "let getusername = getUser(name); other";
         let document =
             |dictionary| document(&Document { path: "a", defines: &[], signature: None, text }, dictionary);
@@ -513,9 +512,9 @@ mod tests {
         let marked = row_with("getUserName", &dictionary);
         assert!(weight(&hidden, "user").unwrap() < weight(&marked, "user").unwrap());
 
-        let asked = query_terms("getusername", Some(&dictionary));
-        let of = |word: &str| asked.iter().find(|term| term.term == word).unwrap().weight;
-        assert_eq!((of("user"), of("getusername")), (HIDDEN_SHARE, 1.0));
+        let query_words = query_terms("getusername", Some(&dictionary));
+        let of = |word: &str| query_words.iter().find(|term| term.term == word).unwrap().weight;
+        assert_eq!((of("user"), of("getusername")), (DICTIONARY_WEIGHT, 1.0));
         assert_eq!(query_terms("user name", Some(&dictionary)), query_terms("user name", None));
     }
 
@@ -541,7 +540,7 @@ mod tests {
         }
 
         #[test]
-        fn what_a_text_says_can_be_asked(word in "[a-zA-Z][a-zA-Z0-9_]{1,20}") {
+        fn words_of_a_text_are_terms_of_a_query(word in "[a-zA-Z][a-zA-Z0-9_]{1,20}") {
             let row = row("a", &format!("let {word} = 1;"));
             let found = query_terms(&word, None).iter().any(|t| row.terms.binary_search(&t.id).is_ok());
             prop_assert!(found || squash(&word).is_empty());

@@ -1,15 +1,29 @@
-//! Words of a closed set, kinds of definitions and reasons, as serde carries them between processes: as text, and taken only
-//! if known.
+//! Serialises `&'static str` values of a closed set (kinds of definitions, and reasons) between processes: as text, of which only
+//! known values are accepted.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serializer};
 
-use super::query::KINDS;
-
-/// Serde would borrow a plain `&'static str` from what it reads.
+/// An alias, because serde's derive would borrow a field of the type `&'static str` from its input.
 pub(super) type Word = &'static str;
 
-/// Words that are no kinds of definitions: the chunk that defines nothing, and why a file has no tree or no facts.
+/// Kinds of definition a query may name (`@definition.<kind>`). `impl` adds to a type and defines nothing itself.
+pub(super) const KINDS: &[&str] = &[
+    "function",
+    "method",
+    "class",
+    "struct",
+    "interface",
+    "trait",
+    "enum",
+    "impl",
+    "module",
+    "type",
+    "variable",
+    "section",
+];
+
+/// Other words: the kind of a chunk without definitions, and the reasons why a file has no tree or no facts.
 const OTHERS: &[&str] = &[
     "block",
     "no_grammar",
@@ -36,7 +50,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<&'static
     known(<&str>::deserialize(from)?)
 }
 
-/// The same where there may be none.
+/// The same for optional words.
 pub(super) mod optional {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 

@@ -1,17 +1,17 @@
-//! Named places at which the process can be made to die, as a power cut would: for tests, and in debug builds only.
+//! Failpoints: named places at which tests abort the process, as a power cut would. Debug builds only.
 //!
-//! `PAIROFCLEATS_FAILPOINT=index.batch_written:2` ends the process when it comes to that place for the second time. Nothing is
-//! cleaned up. Whoever adds a step that writes adds a place behind it; the tests go through all of them.
+//! `PAIROFCLEATS_FAILPOINT=index.batch_written:2` aborts the process when it reaches that place for the second time, without any
+//! cleanup. A new step that writes needs a failpoint behind it; the tests go through all of them.
 //!
-//! `PAIROFCLEATS_LIE=open:3:client-b` makes a look-up of a project say something else on every third call: that the project is
-//! `client-b`. What stands behind the look-up must notice.
+//! `PAIROFCLEATS_LIE=open:3:client-b` makes a project look-up return the wrong project, `client-b`, on every third call. The code
+//! that uses the look-up must notice.
 
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use contract::config;
 
-/// Every place, in the order in which the work comes to them.
+/// All failpoints, in the order in which the work reaches them.
 pub const ALL: &[&str] = &[
     "provision.schema_made",
     "provision.tables_made",
@@ -33,7 +33,7 @@ pub const ALL: &[&str] = &[
     "model.emptied",
     "model.committed",
     "triage.stored",
-    "triage.texts_written",
+    "records.texts_written",
     "clean.rows_removed",
     "clean.vectors_removed",
     "sqlite.written",
@@ -45,25 +45,25 @@ pub const ALL: &[&str] = &[
     "delete.rows_removed",
 ];
 
-/// The place at which to die, and at which of the visits to it.
-static WANTED: LazyLock<Option<(String, usize)>> = LazyLock::new(|| {
+/// The failpoint that aborts, and on which of its visits.
+static ABORT_AT: LazyLock<Option<(String, usize)>> = LazyLock::new(|| {
     let text = config::failpoint()?;
     let (name, count) = text.rsplit_once(':').unwrap_or((&text, "1"));
     Some((name.to_owned(), count.parse().unwrap_or(1)))
 });
 
-/// Every look-up that can be made to lie: which project a call is about; which project has that id; whose role its
-/// transactions run as.
+/// The look-ups that can return the wrong project: `resolve` the project of a call, `open` a project by id, and the `role` of its
+/// transactions.
 pub const LIES: &[&str] = &["resolve", "open", "role"];
 
-/// Which look-up lies, on every how many calls, and what it says.
+/// The look-up that lies, on every how many calls, and the project that it returns.
 static LIE: LazyLock<Option<(String, usize, String)>> = LazyLock::new(|| {
     let text = config::lie()?;
     let mut parts = text.splitn(3, ':');
     Some((parts.next()?.to_owned(), parts.next()?.parse().ok()?, parts.next()?.to_owned()))
 });
 
-/// What the look-up `name` says instead of the truth, if it lies this time. In release builds none does.
+/// The wrong project that the look-up `name` returns, if it lies this time. Never in release builds.
 #[must_use]
 pub fn lie(name: &'static str) -> Option<&'static str> {
     if !cfg!(debug_assertions) {
@@ -76,14 +76,14 @@ pub fn lie(name: &'static str) -> Option<&'static str> {
     lies.then_some(said.as_str())
 }
 
-/// Comes to a place. In release builds this is nothing.
+/// Reaches a failpoint. Does nothing in release builds.
 pub fn reach(name: &'static str) {
     if !cfg!(debug_assertions) {
         return;
     }
     debug_assert!(ALL.contains(&name), "{name} is not in the list of failpoints");
     static REACHED: AtomicUsize = AtomicUsize::new(0);
-    if let Some((wanted, count)) = WANTED.as_ref()
+    if let Some((wanted, count)) = ABORT_AT.as_ref()
         && wanted == name
         && REACHED.fetch_add(1, Ordering::Relaxed) + 1 == *count
     {

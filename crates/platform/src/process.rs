@@ -1,9 +1,9 @@
-//! Child processes that end with everything they started: at a deadline, on request, or with this process.
+//! Child processes that are ended with all their descendants: at a deadline, on cancellation, or when this process ends.
 //!
-//! This is the one place that starts programs. A [`Program`] can only be run, and a run owns a process group: the child,
-//! what it starts, and a guard. The guard is a small shell that waits for the end of its input, a pipe that only this
-//! process holds; when this process is gone, however it ended, the guard ends the group. A [`worker::Worker`] is a child that
-//! stays and answers requests; what a child gives up before it touches hostile input, [`sandbox`] says.
+//! This is the only place that starts programs. A run of a [`Program`] owns a process group with the child, its descendants and
+//! a guard. The guard is a small shell that reads from a pipe which only this process holds open; when this process is gone,
+//! however it ended, the pipe closes and the guard ends the group. A [`worker::Worker`] is a long-lived child that answers
+//! requests; [`sandbox`] takes privileges from a child before it reads untrusted input.
 
 pub mod sandbox;
 pub mod worker;
@@ -25,20 +25,21 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use contract::config;
 use contract::{ErrorCode, Fault};
 
-/// What is kept of each stream: its end, where programs say why they failed.
+/// Bytes that are kept of the end of each stream, where programs report why they failed.
 const TAIL_BYTES: usize = 64 * 1024;
-/// How long a child may take to end after SIGTERM.
+/// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(3);
-/// How long a stream may stay open after its child ended: a process that left the group may hold it.
+/// How long a stream is read after the child ended: a process that left the group may keep it open.
 const DRAIN: Duration = Duration::from_secs(1);
+/// Time between two checks of a running child.
 const POLL: Duration = Duration::from_millis(10);
-/// Waits until the other end of its input is closed, then ends its process group as [`Group`] would: SIGTERM, three
-/// seconds, SIGKILL. A process group has the number of its leader, the guard, so that it is never another's.
+/// The guard's script: waits until its input is closed, then ends its process group as [`ProcessGroup`] would: SIGTERM, three
+/// seconds, SIGKILL. `kill 0` signals the guard's own group, so it can never hit another one.
 const GUARD: &str = "trap '' TERM INT HUP; read -r line; kill -s TERM 0; sleep 3; kill -s KILL 0";
 
-/// How a child ended, and the end of what it wrote.
+/// The exit status of a child, and the end of its output.
 #[derive(Debug)]
-pub struct Output {
+pub struct ProgramOutput {
     /// Its exit status.
     pub status: ExitStatus,
     /// The last 64 KiB of its standard output.
@@ -47,7 +48,7 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
-impl Output {
+impl ProgramOutput {
     /// The last `lines` lines of standard error, for the details of a fault.
     #[must_use]
     pub fn stderr_tail(&self, lines: usize) -> String {
@@ -57,7 +58,7 @@ impl Output {
     }
 }
 
-/// A program with its arguments, which can only be started together with what ends it.
+/// A program with its arguments. It can only be started together with the guard that ends it.
 #[derive(Debug)]
 pub struct Program {
     command: Command,
@@ -91,54 +92,54 @@ impl Program {
         self
     }
 
-    /// Sets a variable of its environment, which else is this process's own.
+    /// Sets an environment variable; the others are those of this process.
     #[must_use]
     pub fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
         self.command.env(name, value);
         self
     }
 
-    /// Takes a variable out of its environment.
+    /// Removes an environment variable.
     #[must_use]
     pub fn env_remove(mut self, name: &str) -> Self {
         self.command.env_remove(name);
         self
     }
 
-    /// Leaves it no variable of this process's environment, which may hold passwords.
+    /// Clears its environment: that of this process may contain passwords.
     #[must_use]
     pub fn env_clear(mut self) -> Self {
         self.command.env_clear();
         self
     }
 
-    /// What it reads from its standard input; nothing unless this is called.
+    /// Sets its standard input, which is empty by default.
     #[must_use]
     pub fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = input.into();
         self
     }
 
-    /// What it is called in messages.
+    /// Its name in messages.
     #[must_use]
     pub fn name(&self) -> String {
         self.command.get_program().to_string_lossy().into_owned()
     }
 
-    /// Runs the program in a process group of its own and waits for it. Blocks; `cancelled` is asked every few
-    /// milliseconds. After `timeout`, or when cancelled, the whole group gets SIGTERM and three seconds later SIGKILL.
-    /// When this process ends first, the group ends with it.
+    /// Runs the program in a process group of its own and waits for it. Blocks; `cancelled` is called every 10 ms. After
+    /// `timeout`, or when cancelled, the whole group gets SIGTERM and three seconds later SIGKILL. When this process ends first,
+    /// the group ends with it.
     ///
-    /// A status other than success is the caller's to judge. A process that leaves the group (a daemon) is out of reach.
+    /// A failed exit status is not an error here. A process that leaves the group (a daemon) is not ended.
     ///
     /// # Errors
     /// `TOOLCHAIN_MISSING` when there is no such program, `TOOL_TIMEOUT`, `CANCELLED`, and `INTERNAL` when the child
     /// cannot be started or watched.
-    pub fn run(self, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<Output, Fault> {
+    pub fn run(self, timeout: Duration, cancelled: &dyn Fn() -> bool) -> Result<ProgramOutput, Fault> {
         let name = self.name();
         let Program { command, input } = self;
         let stdin = if input.is_empty() { Stdio::null() } else { Stdio::piped() };
-        let mut group = Group::start(command, stdin).map_err(|error| not_started(&name, error))?;
+        let mut group = ProcessGroup::start(command, stdin).map_err(|error| not_started(&name, error))?;
         feed(group.child.stdin.take(), input);
         let stdout = tail(group.child.stdout.take());
         let stderr = tail(group.child.stderr.take());
@@ -160,14 +161,14 @@ impl Program {
         let (stdout, stderr) = (group.drain(&stdout), group.drain(&stderr));
         let status =
             group.reap().map_err(|error| Fault::internal(format!("`{name}` could not be watched"), error))?;
-        Ok(Output { status, stdout, stderr })
+        Ok(ProgramOutput { status, stdout, stderr })
     }
 }
 
-/// Where a program of this process's kind is started from: the file itself where `program` is this process's own, so that it
-/// is the same after an upgrade put another file in its place; else `program`.
+/// The path to start `program` from: `/proc/self/exe` if `program` is the file that this process runs, so that the same version
+/// starts even after an upgrade replaced the file; else `program` itself.
 #[must_use]
-pub fn own_file(program: &Path) -> PathBuf {
+pub fn executable_path(program: &Path) -> PathBuf {
     let running = Path::new("/proc/self/exe");
     let identity = |path: &Path| fs::metadata(path).ok().map(|of| (of.dev(), of.ino()));
     match (identity(running), identity(program)) {
@@ -176,8 +177,8 @@ pub fn own_file(program: &Path) -> PathBuf {
     }
 }
 
-/// Starts `program` and leaves it to itself: in a process group of its own, without input and output. It goes on when this
-/// program ends, and signals from this program's terminal do not reach it.
+/// Starts `program` detached: in a process group of its own, without input and output. It outlives this process and does not get
+/// signals of its terminal.
 ///
 /// # Errors
 /// `TOOLCHAIN_MISSING` when there is no such program, and `INTERNAL` when it cannot be started.
@@ -186,21 +187,21 @@ pub fn start_detached(program: Program) -> Result<(), Fault> {
     let name = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     let mut child = command.spawn().map_err(|error| not_started(&name, error))?;
-    // It usually outlives this program; if it does not, it must not stay as a zombie.
+    // Reaps it if it ends first, so that no zombie is left.
     thread::spawn(move || child.wait());
     Ok(())
 }
 
-/// Set, ONNX Runtime neither makes a device id nor writes down what it ran on.
-const SILENCE: &str = "ORT_DISABLE_TELEMETRY";
+/// When set, ONNX Runtime neither creates a device id nor records hardware data.
+const ORT_TELEMETRY_OFF: &str = "ORT_DISABLE_TELEMETRY";
 
-/// Starts this program anew, once, in an environment in which ONNX Runtime leaves no traces in the user's home.
+/// Executes this program again, once, with an environment variable that keeps ONNX Runtime from writing to the user's home.
 ///
-/// Its own switch comes too late: it writes when it is loaded. A running program cannot safely change its
-/// environment, so the new one takes its place, with the same number, arguments and streams. Where that fails, the
-/// program goes on as it is.
-pub fn silence_runtime() {
-    if config::is_set(SILENCE) {
+/// The library writes when it is loaded, before its API can disable that, and a running process cannot safely change its
+/// environment. So the program replaces itself by `exec`, with the same process id, arguments and streams. If that fails, it
+/// continues.
+pub fn disable_ort_telemetry() {
+    if config::is_set(ORT_TELEMETRY_OFF) {
         return;
     }
     if let Ok(program) = std::env::current_exe() {
@@ -209,8 +210,8 @@ pub fn silence_runtime() {
         if let Some(name) = arguments.next() {
             again.arg0(name);
         }
-        // Comes back only if it failed.
-        drop(again.args(arguments).env(SILENCE, "1").exec());
+        // `exec` returns only if it failed.
+        drop(again.args(arguments).env(ORT_TELEMETRY_OFF, "1").exec());
     }
 }
 
@@ -223,25 +224,25 @@ fn not_started(name: &str, error: io::Error) -> Fault {
     Fault::internal(format!("`{name}` could not be started"), error)
 }
 
-/// A child and its process group, which do not outlive this value.
+/// A child and its process group; dropping it ends both.
 ///
-/// The group's leader, which is the guard where there is one, is reaped last: until then its number, which is also the
-/// group's, is not given to another process, so no signal can hit a stranger.
-struct Group {
+/// The leader of the group is the guard, or the child where there is none. It is reaped last: until then the kernel does not
+/// reuse its process id, which is also the group's id, so that no signal can hit another process.
+struct ProcessGroup {
     child: Child,
     guard: Option<Child>,
     reaped: bool,
 }
 
-impl Group {
+impl ProcessGroup {
     fn start(mut command: Command, stdin: Stdio) -> io::Result<Self> {
-        let guard = guard();
+        let guard = start_guard();
         let leader = guard.as_ref().map_or(0, |guard| Pid::from_child(guard).as_raw_nonzero().get());
         command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(leader);
         match command.spawn() {
             Ok(child) => Ok(Self { child, guard, reaped: false }),
             Err(error) => {
-                guard.into_iter().for_each(dismiss);
+                guard.into_iter().for_each(end_guard);
                 Err(error)
             }
         }
@@ -249,7 +250,7 @@ impl Group {
 
     fn signal(&self, signal: Signal) {
         let leader = self.guard.as_ref().unwrap_or(&self.child);
-        // No such group any more is what was wanted.
+        // Fails only when the group is gone already.
         let _ = kill_process_group(Pid::from_child(leader), signal);
     }
 
@@ -260,7 +261,7 @@ impl Group {
         !matches!(waitid(WaitId::Pid(Pid::from_child(&self.child)), look), Ok(None))
     }
 
-    /// What the stream's end was. Descendants that still hold the stream are ended: nobody waits for them.
+    /// The end of a stream. Descendants that still hold it open are killed.
     fn drain(&self, stream: &Receiver<Vec<u8>>) -> Vec<u8> {
         stream.recv_timeout(DRAIN).unwrap_or_else(|_| {
             self.signal(Signal::KILL);
@@ -268,41 +269,41 @@ impl Group {
         })
     }
 
-    /// Ends what is left of the group and reaps the child and its guard.
+    /// Kills what is left of the group, and reaps the child and its guard.
     fn reap(&mut self) -> io::Result<ExitStatus> {
         self.signal(Signal::KILL);
         self.reaped = true;
         let status = self.child.wait();
-        self.guard.take().into_iter().for_each(dismiss);
+        self.guard.take().into_iter().for_each(end_guard);
         status
     }
 }
 
-/// The leader of a new process group, which ends the group when this process is gone. None on a system without a shell:
-/// then the child leads the group, and may outlive a process that is killed.
-fn guard() -> Option<Child> {
+/// Starts a guard as the leader of a new process group. `None` on a system without a shell: then the child leads the group, and
+/// may outlive this process when that is killed.
+fn start_guard() -> Option<Child> {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", GUARD]).current_dir("/").process_group(0);
     let started = shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    started.inspect_err(|error| tracing::debug!(%error, "a child process goes without its guard")).ok()
+    started.inspect_err(|error| tracing::debug!(%error, "a child process runs without a guard")).ok()
 }
 
-/// Ends a guard that has nothing to guard any more.
-fn dismiss(mut guard: Child) {
-    // Either fails only for what is gone already.
+/// Ends a guard whose group is gone.
+fn end_guard(mut guard: Child) {
+    // Both fail only when it is gone already.
     let _ = guard.kill();
     let _ = guard.wait();
 }
 
-/// Writes `input` on a thread of its own, so that a child that reads slowly does not hold up its watch.
+/// Writes `input` on a thread of its own, so that a child that reads slowly does not delay deadline and cancellation.
 fn feed(stdin: Option<impl Write + Send + 'static>, input: Vec<u8>) {
     if let Some(mut stdin) = stdin {
-        // A child that does not read to the end says so by how it ends.
+        // A child need not read all of its input.
         thread::spawn(move || drop(stdin.write_all(&input)));
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         if self.reaped {
             return;
@@ -328,7 +329,7 @@ fn tail(stream: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
                 kept.drain(..kept.len().saturating_sub(TAIL_BYTES));
             }
         }
-        // Nobody listens any more when the child was ended.
+        // Fails when the receiver was dropped, with the child.
         let _ = sender.send(kept.into());
     });
     receiver
@@ -340,7 +341,7 @@ mod tests {
 
     const LONG: Duration = Duration::from_secs(60);
 
-    fn run(program: Program, limit: Duration, cancelled: &dyn Fn() -> bool) -> Result<Output, Fault> {
+    fn run(program: Program, limit: Duration, cancelled: &dyn Fn() -> bool) -> Result<ProgramOutput, Fault> {
         program.run(limit, cancelled)
     }
 

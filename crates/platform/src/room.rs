@@ -1,5 +1,5 @@
-//! Free room on disk. Whatever writes in bulk asks here before each batch and stops below `server.disk_free_bytes_min`, so
-//! that the database keeps what it needs to answer: a Postgres that cannot extend its log stops for everybody.
+//! Free disk space. Bulk writers check it before each batch and stop below `server.disk_free_bytes_min`: a Postgres that cannot
+//! extend its write-ahead log stops for all clients.
 
 use std::error::Error;
 use std::fmt;
@@ -9,79 +9,82 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use crate::task::blocking;
 use contract::config::Layout;
 use contract::{ErrorCode, Fault};
 
-/// The file systems that must keep room, and how much. Cheap to clone; one without a place is never short.
+/// File systems, and how much space must stay free on each. Cheap to clone; the default has no file system and is never short.
 #[derive(Debug, Clone, Default)]
 pub struct Room {
-    least: u64,
-    places: Arc<[Place]>,
+    free_bytes_min: u64,
+    volumes: Arc<[Volume]>,
 }
 
 #[derive(Debug, Clone)]
-struct Place {
-    /// What lies there, for people: `the data directory`.
+struct Volume {
+    /// What is stored there, for messages: `the data directory`.
     holds: &'static str,
     path: PathBuf,
 }
 
 impl Room {
-    /// At least `least` bytes are to stay free in each place that [`Room::and`] adds.
+    /// Requires `free_bytes_min` free bytes on each file system that [`Room::and`] adds.
     #[must_use]
-    pub fn new(least: u64) -> Self {
-        Self { least, places: Arc::default() }
+    pub fn new(free_bytes_min: u64) -> Self {
+        Self { free_bytes_min, volumes: Arc::default() }
     }
 
-    /// The same with the file system of `path`, which holds what `holds` says. The path need not exist yet.
+    /// Adds the file system of `path`, which need not exist yet; `holds` names in messages what is stored there.
     #[must_use]
     pub fn and(&self, holds: &'static str, path: &Path) -> Self {
-        let more = Place { holds, path: path.to_owned() };
-        Self { least: self.least, places: self.places.iter().cloned().chain([more]).collect() }
+        let more = Volume { holds, path: path.to_owned() };
+        Self {
+            free_bytes_min: self.free_bytes_min,
+            volumes: self.volumes.iter().cloned().chain([more]).collect(),
+        }
     }
 
-    /// The room of whatever is written below the data directory.
+    /// The requirement for writing below the data directory.
     #[must_use]
     pub fn of_home(layout: &Layout) -> Self {
         Self::new(layout.disk_free_bytes_min()).and("the data directory", layout.home())
     }
 
-    /// Whether there is room for another batch. Asks the kernel once a place, which takes microseconds.
+    /// Checks that another batch may be written. One system call per file system, which takes microseconds.
     ///
     /// # Errors
-    /// `STORAGE_UNAVAILABLE` when a place has less than the least; its source is a [`Short`].
+    /// `STORAGE_UNAVAILABLE` when a file system has too little free space; its source is a [`Short`].
     pub fn check(&self) -> Result<(), Fault> {
         self.check_for(0)
     }
 
-    /// Whether `bytes` can be written and the least is still free. `bytes` is an estimate, so that a large piece of work is
-    /// refused before it begins.
+    /// Checks that `bytes` can be written besides, so that a large piece of work is refused before it begins. An estimate is
+    /// enough.
     ///
     /// # Errors
     /// As [`Room::check`].
     pub fn check_for(&self, bytes: u64) -> Result<(), Fault> {
-        let needed = self.least.saturating_add(bytes);
-        for place in self.places.iter() {
-            match free(&place.path) {
-                Ok(free) if free < needed => return Err(short(place, free, needed)),
+        let needed = self.free_bytes_min.saturating_add(bytes);
+        for volume in self.volumes.iter() {
+            match free(&volume.path) {
+                Ok(free) if free < needed => return Err(short(volume, free, needed)),
                 Ok(_) => {}
-                // A file system that cannot be asked is no full one; writing to it says what is wrong with it.
-                Err(error) => tracing::debug!(path = %place.path.display(), %error, "free room is not known"),
+                // Not a full disk: the write that follows reports what is wrong.
+                Err(error) => {
+                    tracing::debug!(path = %volume.path.display(), %error, "free disk space is unknown")
+                }
             }
         }
         Ok(())
     }
 
-    /// The same off the async threads: a network file system may take its time.
+    /// As [`Room::check_for`], off the async threads: a network file system may take long to answer.
     ///
     /// # Errors
     /// As [`Room::check`].
     pub async fn require(&self, bytes: u64) -> Result<(), Fault> {
         let room = self.clone();
-        match tokio::task::spawn_blocking(move || room.check_for(bytes)).await {
-            Ok(checked) => checked,
-            Err(error) => Err(Fault::internal("The disk could not be asked.", error)),
-        }
+        blocking(move || room.check_for(bytes)).await
     }
 }
 
@@ -93,16 +96,16 @@ pub fn free(path: &Path) -> io::Result<u64> {
     sizes(path).map(|(free, _)| free)
 }
 
-/// The same, and the size of the whole file system in bytes.
+/// Free bytes as [`free`], and the size of the whole file system in bytes.
 ///
 /// # Errors
 /// As `statvfs`.
 pub fn sizes(path: &Path) -> io::Result<(u64, u64)> {
     let mut at = Some(path);
     while let Some(path) = at {
-        // An empty path is what stands before a relative one.
-        let asked = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        match rustix::fs::statvfs(asked) {
+        // The parent of a relative path of one component is the empty path.
+        let existing = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        match rustix::fs::statvfs(existing) {
             Ok(facts) => {
                 let bytes = |blocks: u64| blocks.saturating_mul(facts.f_frsize);
                 return Ok((bytes(facts.f_bavail), bytes(facts.f_blocks)));
@@ -114,37 +117,37 @@ pub fn sizes(path: &Path) -> io::Result<(u64, u64)> {
     Err(io::ErrorKind::NotFound.into())
 }
 
-/// A file system has too little room: the source of the faults of [`Room`].
+/// The source of the faults of [`Room`], by which [`is_short`] recognises them.
 #[derive(Debug)]
 pub struct Short;
 
 impl fmt::Display for Short {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("too little room on disk")
+        f.write_str("too little disk space")
     }
 }
 
 impl Error for Short {}
 
-/// Whether `fault` says that there is too little room to go on.
+/// Whether `fault` was caused by too little disk space.
 #[must_use]
 pub fn is_short(fault: &Fault) -> bool {
     fault.source.as_ref().is_some_and(|source| source.is::<Short>())
 }
 
-fn short(place: &Place, free: u64, needed: u64) -> Fault {
+fn short(volume: &Volume, free: u64, needed: u64) -> Fault {
     let message = format!(
         "Only {} MiB are free on the file system of {}; {} MiB are needed.",
         free >> 20,
-        place.holds,
+        volume.holds,
         needed.div_ceil(1 << 20)
     );
     let advice =
         "Free disk space there, or lower server.disk_free_bytes_min; what was committed stays searchable";
     Fault::new(ErrorCode::StorageUnavailable, message)
         .with_hint(format!("{advice}."))
-        .with_local_hint(format!("{advice} (the file system of {}).", place.path.display()))
-        .with_details(json!({ "holds": place.holds, "freeBytes": free, "neededBytes": needed }))
+        .with_local_hint(format!("{advice} (the file system of {}).", volume.path.display()))
+        .with_details(json!({ "holds": volume.holds, "freeBytes": free, "neededBytes": needed }))
         .with_source(Short)
 }
 

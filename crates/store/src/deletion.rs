@@ -1,132 +1,123 @@
-//! Takes a workspace away: hidden first, then, when nobody works in it, gone in one transaction.
+//! Deletes a project in two steps: marks it as being deleted, which hides it and stops its jobs; then, once no job runs, removes
+//! it in one transaction.
 
 use super::control::{api_keys, jobs, projects};
-use super::door::{ControlTx, Store};
+use super::transaction::{ControlTx, Store};
 use crate::postgres::{Pool, SchemaName, sql};
 use contract::{ErrorCode, Fault, ProjectId};
 
-/// What a workspace leaves behind, if it does.
+/// Remains of a deleted project in the database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Remains {
-    /// Its schema.
+pub struct Leftovers {
+    /// Whether its schema exists.
     pub schema: bool,
-    /// Its role.
+    /// Whether its role exists.
     pub role: bool,
-    /// Its rows in the control schema.
+    /// Number of its rows in the control schema.
     pub rows: i64,
 }
 
-impl Remains {
+impl Leftovers {
     /// Whether nothing is left.
     #[must_use]
-    pub fn is_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// What a transaction took away.
+/// What [`remove`] deleted.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped {
-    /// The role, where there was one.
+pub struct Removed {
+    /// The role, if there was one.
     pub role: Option<String>,
-    /// Finished runs.
+    /// Number of jobs.
     pub jobs: u64,
 }
 
-/// Hides a workspace from everybody and asks its runs to stop; the first step of its end, and harmless to repeat. Returns
-/// how many runs were asked.
+/// The first step: hides the project and asks its jobs to stop. It may be repeated. Returns the number of jobs that were cancelled.
 ///
 /// # Errors
-/// `NO_INDEX` when there is none; `ILLEGAL_STATE` when runs are under way and `force` is not given; storage faults.
-pub async fn condemn(store: &Store, id: &ProjectId, force: bool) -> Result<u64, Fault> {
-    let mut door = locked(store, id).await?;
-    let Some(state) = projects::state(&mut door, id).await? else {
+/// `NO_INDEX` if there is no such project; `ILLEGAL_STATE` if it has unfinished jobs and `force` is false; storage faults.
+pub async fn mark_deleting(store: &Store, id: &ProjectId, force: bool) -> Result<u64, Fault> {
+    let mut control = locked(store, id).await?;
+    let Some(state) = projects::state(&mut control, id).await? else {
         let fault = Fault::new(ErrorCode::NoIndex, format!("There is no project `{id}`."));
         return Err(fault.with_hint("`pairofcleats projects` lists them."));
     };
-    let live = jobs::live(&mut door, id).await?;
-    // Whoever began the deletion was told already.
+    let live = jobs::live(&mut control, id).await?;
+    // A repeated call does not need `force`, because the first one passed this check.
     if live > 0 && !force && state != "deleting" {
         let fault = Fault::new(ErrorCode::IllegalState, format!("{live} runs of the project are under way."));
         return Err(fault
             .with_hint("Wait until `index_status` shows none, or delete with --force, which stops them."));
     }
-    projects::mark_deleting(&mut door, id).await?;
-    let asked = jobs::cancel_all(&mut door, id).await?;
-    door.commit().await?;
-    Ok(asked)
+    projects::mark_deleting(&mut control, id).await?;
+    let cancelled = jobs::cancel_all(&mut control, id).await?;
+    control.commit().await?;
+    Ok(cancelled)
 }
 
-/// How many runs of the project still write.
-///
-/// # Errors
-/// Storage faults.
-pub async fn running(store: &Store, id: &ProjectId) -> Result<i64, Fault> {
-    let mut door = store.control_read().await?;
-    let running = jobs::running(&mut door, id).await?;
-    door.commit().await?;
+/// The number of the project's jobs that are still running.
+pub async fn running_jobs(store: &Store, id: &ProjectId) -> Result<i64, Fault> {
+    let mut control = store.control_read().await?;
+    let running = jobs::running(&mut control, id).await?;
+    control.commit().await?;
     Ok(running)
 }
 
-/// Takes away everything in the database: schema, role, runs, and last the row that says that it is being deleted. All
-/// or nothing.
+/// The second step: removes the schema, the role, the jobs and the control row of the project in one transaction.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` when it was not condemned; `STORAGE_UNAVAILABLE` while somebody still reads; storage faults.
-pub async fn remove(store: &Store, id: &ProjectId) -> Result<Dropped, Fault> {
-    let mut door = locked(store, id).await?;
-    if projects::state(&mut door, id).await?.as_deref() != Some("deleting") {
+/// `ILLEGAL_STATE` if the project was not marked; `STORAGE_UNAVAILABLE` while another transaction reads it; storage faults.
+pub async fn remove(store: &Store, id: &ProjectId) -> Result<Removed, Fault> {
+    let mut control = locked(store, id).await?;
+    if projects::state(&mut control, id).await?.as_deref() != Some("deleting") {
         return Err(Fault::new(ErrorCode::IllegalState, "The project is not being deleted."));
     }
-    let role = projects::role(&mut door, id).await?;
-    door.tx.lift_timeout().await?;
-    door.tx.execute(sql(format!("DROP SCHEMA IF EXISTS {} CASCADE", SchemaName::of(id)))).await?;
+    let role = projects::role(&mut control, id).await?;
+    control.tx.lift_timeout().await?;
+    control.tx.execute(sql(format!("DROP SCHEMA IF EXISTS {} CASCADE", SchemaName::new(id)))).await?;
     if let Some(role) = &role {
         // It owns nothing and was granted nothing outside its schema.
-        door.tx.execute(sql(format!("DROP ROLE IF EXISTS \"{}\"", role.replace('"', "\"\"")))).await?;
+        control.tx.execute(sql(format!("DROP ROLE IF EXISTS \"{}\"", role.replace('"', "\"\"")))).await?;
     }
-    let jobs = jobs::remove_all(&mut door, id).await?;
-    projects::forget(&mut door, id).await?;
-    door.commit().await?;
-    Ok(Dropped { role, jobs })
+    let jobs = jobs::remove_all(&mut control, id).await?;
+    projects::forget(&mut control, id).await?;
+    control.commit().await?;
+    Ok(Removed { role, jobs })
 }
 
-/// Looks whether anything is left in the database.
-///
-/// # Errors
-/// Storage faults.
-pub async fn remains(store: &Store, id: &ProjectId, role: Option<&str>) -> Result<Remains, Fault> {
-    let mut door = store.control_read().await?;
-    let query = sql("SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $2), \
-         EXISTS (SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = $3), \
-         (SELECT count(*) FROM pairofcleats.projects WHERE id = $1) \
-         + (SELECT count(*) FROM pairofcleats.jobs WHERE project_id = $1) \
-         + (SELECT count(*) FROM pairofcleats.project_modules WHERE project_id = $1)");
-    let schema = SchemaName::of(id);
-    let row = door.tx.one(query.bind(id.as_str()).bind(schema.as_str()).bind(role)).await?;
-    let remains = Remains { schema: row.try_get(0)?, role: row.try_get(1)?, rows: row.try_get(2)? };
-    door.commit().await?;
-    Ok(remains)
+/// Looks for remains of the project in the database.
+pub async fn leftovers(store: &Store, id: &ProjectId, role: Option<&str>) -> Result<Leftovers, Fault> {
+    let mut control = store.control_read().await?;
+    let query = sql("SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $2) AS schema, \
+           EXISTS (SELECT 1 FROM pg_catalog.pg_roles WHERE rolname = $3) AS role, (SELECT count(*) \
+           FROM pairofcleats.projects WHERE id = $1) + (SELECT count(*) FROM pairofcleats.jobs \
+           WHERE project_id = $1) + (SELECT count(*) FROM pairofcleats.project_modules \
+           WHERE project_id = $1) AS rows");
+    let schema = SchemaName::new(id);
+    let row = control.tx.one(query.bind(id.as_str()).bind(schema.as_str()).bind(role)).await?;
+    let leftovers =
+        Leftovers { schema: row.try_get("schema")?, role: row.try_get("role")?, rows: row.try_get("rows")? };
+    control.commit().await?;
+    Ok(leftovers)
 }
 
-/// The ids of live API keys that name the project; they stay, and name nothing.
-///
-/// # Errors
-/// Storage faults.
+/// The ids of valid API keys that list the project. They are not deleted with it.
 pub async fn keys_naming(store: &Store, id: &ProjectId) -> Result<Vec<String>, Fault> {
-    let mut door = store.control_read().await?;
-    let keys = api_keys::naming(&mut door, id).await?;
-    door.commit().await?;
+    let mut control = store.control_read().await?;
+    let keys = api_keys::ids_naming_project(&mut control, id).await?;
+    control.commit().await?;
     Ok(keys)
 }
 
-/// A transaction that no provisioning and no claim of the project runs beside.
+/// Begins a transaction that holds the project's locks, so that it is neither provisioned nor claimed by a worker meanwhile.
 async fn locked(store: &Store, id: &ProjectId) -> Result<ControlTx, Fault> {
-    let mut door = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
-    for what in ["provision", "claim"] {
+    let mut control = ControlTx { tx: store.database().begin(Pool::Ddl).await? };
+    for lock_name in ["provision", "claim"] {
         let lock =
             sql("SELECT pg_advisory_xact_lock(hashtextextended('pairofcleats:' || $2 || ':' || $1, 0))");
-        door.tx.execute(lock.bind(id.as_str()).bind(what)).await?;
+        control.tx.execute(lock.bind(id.as_str()).bind(lock_name)).await?;
     }
-    Ok(door)
+    Ok(control)
 }

@@ -1,46 +1,49 @@
-//! All SQL. Two doors: [`Store::control`] to what is kept once, [`ProjectTx::begin`] to a project's data; and [`portable`]
-//! files, which hold the same outside of Postgres. Search reads either through [`Reads`].
+//! All SQL of the program. There are two kinds of transaction: [`Store::control`] on the schema that all projects share, and
+//! [`ProjectTx::begin`] on the schema of one project. [`portable`] files hold a project's index outside of Postgres; search
+//! reads both through [`Reads`].
 //!
-//! A file a table; statements stand beside the functions that run them, each one schema-qualified through
-//! [`crate::postgres::SchemaName`], every value bound, no `SELECT *`.
+//! Each table has a file. Statements are next to the functions that run them; they qualify names with
+//! [`crate::postgres::SchemaName`], bind every value, and name their columns.
 
-mod arrived;
+mod change_model;
 mod control;
 pub mod damage;
 pub mod deletion;
-mod door;
+mod import_checks;
 pub mod portable;
 pub mod postgres;
 mod project;
 mod provision;
 mod reads;
-mod repin;
 mod single_flight;
+mod transaction;
 pub mod transfer;
 mod workspace;
 
-pub use crate::postgres::{is_full, is_passing, no_answer};
+pub use crate::postgres::{is_full, is_transient, no_answer};
+pub use change_model::change_model;
 pub use control::api_keys::{self, KeyRow};
 pub use control::audit::{self, AuditEntry};
-pub use control::jobs::{self, Claim, Enqueued, Heartbeat, Job, JobState, NewJob, Outcome};
+pub use control::jobs::{
+    self, Claim, Enqueued, Heartbeat, Job, JobState, NewJob, Outcome, PassLimits, WRITER_LANE,
+};
 pub use control::mcp_sessions;
 pub use control::modules;
 pub use control::projects::{self, ProjectSummary};
-pub use door::{Access, ControlTx, ProjectTx, Store};
 pub use project::breakdown::{self, FactsMissing, LanguageCount};
-pub use project::chunks::{self, Candidate, ChunkRow, ChunkSpan, Completion, Shown};
+pub use project::chunks::{self, Candidate, ChunkDetails, ChunkRow, ChunkSpan, Completion};
 pub use project::definitions::{self, DefinitionRow};
 pub use project::files::{self, FileRow, ListedFile, Totals};
 pub use project::filter::{Counted, Filter, Test, Within, listed, within};
 pub use project::flows::{self, FlowWrite};
 pub use project::history::{self, AuthorsWrite, FileFacts, HistoryWrite, KnownHistory};
 pub use project::index_state::{self, Fence, IndexState};
-pub use project::lexical::{self, LexicalHit, LexicalQuery, Words};
+pub use project::lexical::{self, LexicalHit, LexicalQuery, LexicalSource};
 pub use project::names::{self, KnownNames, NamedFact, fact_id};
-pub use project::opening::{self, Opening};
+pub use project::overview::{self, IndexOverview};
 pub use project::pages::{self, Part};
 pub use project::repositories::{self, RepositoryRow, RepositoryState, Versions};
-pub use project::sizes::{self, Measured, TableSize};
+pub use project::sizes::{self, RowUsage, TableSize};
 pub use project::triage;
 pub use project::vectors::{self, PendingText, VectorHit};
 pub use project::write::{
@@ -48,5 +51,5 @@ pub use project::write::{
 };
 pub use provision::{has_module, is_outdated, provision, provision_module};
 pub use reads::{Index, Reads};
-pub use repin::repin;
+pub use transaction::{Access, ControlTx, ProjectTx, Store};
 pub use workspace::{DecidedBy, ModelFacts, Project};

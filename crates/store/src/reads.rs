@@ -1,21 +1,21 @@
-//! What search reads, from whichever holds it: a project's schema in Postgres, or a portable file.
+//! The reads of search, on either kind of index: a project's schema in Postgres, or a portable file.
 
 use super::portable::Reader;
 use super::project::{
-    breakdown, chunks, definitions, filter, history, index_state, lexical, names, opening, vectors,
+    breakdown, chunks, definitions, filter, history, index_state, lexical, names, overview, vectors,
 };
 use super::{
-    Access, Candidate, ChunkRow, ChunkSpan, Completion, DefinitionRow, FileFacts, Filter, IndexState,
-    LanguageCount, LexicalHit, LexicalQuery, ModelFacts, Opening, Project, ProjectTx, Shown, Store,
-    VectorHit, Within, Words,
+    Access, Candidate, ChunkDetails, ChunkRow, ChunkSpan, Completion, DefinitionRow, FileFacts, Filter,
+    IndexOverview, IndexState, LanguageCount, LexicalHit, LexicalQuery, LexicalSource, ModelFacts, Project,
+    ProjectTx, Store, VectorHit, Within,
 };
 use contract::Fault;
 
-/// What is asked.
+/// An index to search.
 pub enum Index<'a> {
     /// A project's schema.
     Postgres(&'a Store, &'a Project),
-    /// A portable file. Its reads block: ask it on a thread that may.
+    /// A portable file. Its reads block, so use it on a blocking thread.
     Portable(Box<Reader>),
 }
 
@@ -29,7 +29,7 @@ impl Index<'_> {
         }
     }
 
-    /// Begins to read: all reads see one state.
+    /// Begins reading: all reads see the same snapshot.
     ///
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when no connection comes in time.
@@ -44,7 +44,10 @@ impl Index<'_> {
 }
 
 /// An index that is being read.
-#[expect(clippy::large_enum_variant, reason = "one a search; to box it would cost each search an allocation")]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "there is one per search, and a box would cost each search an allocation"
+)]
 pub enum Reads {
     /// A transaction on a project's schema.
     Postgres(ProjectTx),
@@ -52,15 +55,12 @@ pub enum Reads {
     Portable(Box<Reader>),
 }
 
-/// One read a method, the same of both; what each answers is documented with the reads of Postgres.
+/// Generates a method for each read: its name and signature, the function for Postgres, and the method of the portable reader.
 macro_rules! reads {
     ($($(#[$doc:meta])* $name:ident($($given:ident: $kind:ty),*) -> $answer:ty: $postgres:path, $portable:ident;)*) => {
         impl Reads {
             $(
                 $(#[$doc])*
-                ///
-                /// # Errors
-                /// Storage faults.
                 pub async fn $name(&mut self, $($given: $kind),*) -> Result<$answer, Fault> {
                     match self {
                         Self::Postgres(tx) => $postgres(tx, $($given),*).await,
@@ -73,70 +73,67 @@ macro_rules! reads {
 }
 
 reads! {
-    /// How far the index is.
+    /// The state of the index.
     state() -> IndexState: index_state::read, state;
-    /// What every question asks first.
-    opening(terms: &[i32]) -> Opening: opening::read, opening;
-    /// How many chunks there are.
+    /// State, repositories and document frequencies, which every search reads first.
+    overview(terms: &[i32]) -> IndexOverview: overview::read, overview;
+    /// The number of chunks.
     count_chunks() -> i64: chunks::count, count;
-    /// How many texts of some repositories lack a vector.
+    /// The number of different texts of some repositories that have no vector yet.
     pending_within(repositories: &[i64]) -> i64: vectors::pending_within, pending_within;
-    /// Chunks by language in the files that pass what a filter asks of files, most first.
+    /// Numbers of chunks by language, in the files that pass the file conditions of a filter, largest first.
     languages(filter: &Filter) -> Vec<LanguageCount>: breakdown::languages, languages;
 
     /// Ids of names that contain one of `texts`.
     find_names(fields: &[i16], texts: &[String], limit: i64) -> Vec<i64>: names::find, find_names;
-    /// Names of some fields by their length in characters.
+    /// Names of some fields whose length in characters is in a range.
     names_of_length(fields: &[i16], length: (i32, i32), limit: i64) -> Vec<String>: names::of_length, names_of_length;
-    /// Which of some values the chunks of some repositories have.
-    held_within(ids: &[i64], repositories: &[i64]) -> Vec<i64>: names::held_within, held_within;
-    /// Ids of the values of a field that are a text, or begin with it before one of some signs; upper and lower case alike.
-    beginning(field: i16, text: &str, signs: &[&str]) -> Vec<i64>: names::beginning, beginning;
-    /// Ids of the values of a field that end with a text, or hold it before one of some signs; the text is in lower case.
-    ending(field: i16, text: &str, signs: &[&str]) -> Vec<i64>: names::ending, ending;
+    /// Those of some values that occur in chunks of some repositories.
+    used_in_repositories(ids: &[i64], repositories: &[i64]) -> Vec<i64>: names::used_in_repositories, used_in_repositories;
+    /// Ids of the values of a field that equal a text, or begin with the text and a separator, ignoring case.
+    names_with_prefix(field: i16, text: &str, separators: &[&str]) -> Vec<i64>: names::with_prefix, with_prefix;
+    /// Ids of the values of a field that end with a text (lower-case), or contain the text and a separator after it.
+    names_with_suffix(field: i16, text: &str, separators: &[&str]) -> Vec<i64>: names::with_suffix, with_suffix;
     /// Chunks that have one of these facts.
     chunks_with(ids: &[i64], flows: bool) -> Vec<i64>: names::chunks_with, chunks_with;
-    /// The first chunks within, by path, and how many there are.
+    /// The first chunks of a scope, by path, and their total number.
     listed(within: &Within, limit: i64) -> (Vec<i64>, i64): filter::listed, listed;
 
-    /// In how many chunks terms stand.
+    /// The document frequencies of terms: the number of chunks that contain each.
     document_frequencies(terms: &[i32]) -> Vec<(i32, i32)>: lexical::document_frequencies, document_frequencies;
-    /// The best chunks by words.
-    by_words(words: Words, within: &Within, query: &LexicalQuery, limit: i64) -> Vec<LexicalHit>: lexical::candidates, candidates;
-    /// The nearest chunks, each vector compared.
-    by_meaning(within: &Within, question: &[f32], limit: i64) -> Vec<VectorHit>: vectors::candidates_exact, candidates_exact;
+    /// The chunks with the best lexical scores.
+    lexical_hits(words: LexicalSource, within: &Within, query: &LexicalQuery, limit: i64) -> Vec<LexicalHit>: lexical::candidates, candidates;
+    /// The nearest chunks, by an exact scan.
+    vector_hits(within: &Within, query_vector: &[f32], limit: i64) -> Vec<VectorHit>: vectors::candidates_exact, candidates_exact;
     /// The vector of a chunk, and whether there is such a chunk.
     vector_of(chunk_id: i64) -> (bool, Option<Vec<f32>>): vectors::of_chunk, of_chunk;
 
-    /// Chunks with where they come from.
+    /// Chunks with their files and repositories.
     hydrate(ids: &[i64]) -> Vec<ChunkRow>: chunks::hydrate, hydrate;
-    /// Chunks that may answer, with the scores that one leg lacks.
+    /// Candidates with the scores that one of the retrievers did not give.
     candidates(wanted: &Completion<'_>) -> Vec<Candidate>: chunks::candidates, completed;
-    /// What is shown of chunks.
-    shown(ids: &[i64]) -> Vec<Shown>: chunks::shown, shown;
+    /// Chunks with their texts and displayed facts.
+    details(ids: &[i64]) -> Vec<ChunkDetails>: chunks::details, details;
     /// Texts of chunks.
     contents(ids: &[i64]) -> Vec<(i64, String)>: chunks::contents, contents;
-    /// What chunks define.
+    /// The definitions in chunks.
     definitions(ids: &[i64]) -> Vec<DefinitionRow>: definitions::of_chunks, definitions;
-    /// What the chunks within define that have one of these ids of names.
+    /// The definitions in those chunks of a scope that have one of these facts.
     named(ids: &[i64], within: &Within, limit: i64) -> Vec<DefinitionRow>: definitions::named, named;
     /// Comments of chunks.
     comments(ids: &[i64]) -> Vec<(i64, i32, i32, String)>: chunks::comments, comments;
     /// The chunks of a file.
     by_file(file_id: i64) -> Vec<ChunkSpan>: chunks::by_file, by_file;
-    /// What chunks have.
+    /// The facts of chunks: chunk, field, value.
     names_of(chunk_ids: &[i64]) -> Vec<(i64, i16, String)>: names::of_chunks, names_of_chunks;
-    /// Chunks that have a value within a repository.
+    /// Chunks that have a fact, for pairs of a fact and a repository.
     holders(wanted: &[(i64, i64)], limit: i64) -> Vec<names::Holder>: names::holders, holders;
-    /// What git knows of files.
+    /// The git history of files.
     history_of(file_ids: &[i64]) -> Vec<(i64, FileFacts)>: history::of_files, of_files;
 }
 
 impl Reads {
-    /// The chunks of a filter, in the form that is fastest to ask with.
-    ///
-    /// # Errors
-    /// Storage faults.
+    /// The chunks that match a filter, in the form that is fastest to search.
     pub async fn within(&mut self, filter: &Filter, rows_max: usize) -> Result<Within, Fault> {
         match self {
             Self::Postgres(tx) => filter::within(tx, filter, rows_max).await,
@@ -144,30 +141,27 @@ impl Reads {
         }
     }
 
-    /// The nearest chunks by the HNSW index; a file has none and compares each vector.
-    ///
-    /// # Errors
-    /// Storage faults.
-    pub async fn by_meaning_hnsw(
+    /// The nearest chunks, approximately, by the HNSW index; in a portable file, by an exact scan.
+    pub async fn vector_hits_hnsw(
         &mut self,
         within: &Within,
-        question: &[f32],
+        query_vector: &[f32],
         limit: i64,
         ef_search: u32,
     ) -> Result<Vec<VectorHit>, Fault> {
         match self {
-            Self::Postgres(tx) => vectors::candidates_hnsw(tx, within, question, limit, ef_search).await,
-            Self::Portable(file) => file.candidates_exact(within, question, limit),
+            Self::Postgres(tx) => vectors::candidates_hnsw(tx, within, query_vector, limit, ef_search).await,
+            Self::Portable(file) => file.candidates_exact(within, query_vector, limit),
         }
     }
 
-    /// Ends reading.
+    /// Ends the transaction in the background.
     pub fn end(self) {
         match self {
-            // Nothing was written: who asked need not wait until the server knows that it is over.
+            // Nothing was written, so the caller need not wait for the commit.
             Self::Postgres(tx) => drop(tokio::spawn(async move {
                 if let Err(fault) = tx.commit().await {
-                    tracing::debug!(%fault, "a search was not ended well");
+                    tracing::debug!(%fault, "the transaction of a search was not ended properly");
                 }
             })),
             Self::Portable(_) => {}

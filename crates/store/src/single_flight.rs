@@ -1,17 +1,17 @@
-//! One attempt at a time for a key inside this process; others wait and then look again.
+//! Single flight: at most one task of this process at a time works on a key; the others wait and then check again.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::OwnedMutexGuard;
 
-/// A lock by key. A key's lock is forgotten when nobody holds or awaits it.
+/// Locks by key. A lock is dropped when no task holds it or waits for it.
 #[derive(Default)]
 pub(crate) struct SingleFlight {
     locks: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
 }
 
-/// Holds a key until dropped.
+/// Holds the lock of a key until dropped.
 pub(crate) struct Flight {
     flights: Arc<SingleFlight>,
     key: String,
@@ -19,7 +19,7 @@ pub(crate) struct Flight {
 }
 
 impl SingleFlight {
-    /// Waits until nobody else holds `key`.
+    /// Waits for the lock of `key`.
     pub(crate) async fn enter(self: &Arc<Self>, key: &str) -> Flight {
         let lock = Arc::clone(
             self.locks.lock().unwrap_or_else(PoisonError::into_inner).entry(key.to_owned()).or_default(),
@@ -32,7 +32,7 @@ impl SingleFlight {
 impl Drop for Flight {
     fn drop(&mut self) {
         let mut locks = self.flights.locks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Counted under the map's lock: nobody can take a clone between the look and the removal.
+        // Under the map's lock, no other task can clone the lock between the check and the removal.
         drop(self.guard.take());
         if locks.get(&self.key).is_some_and(|lock| Arc::strong_count(lock) == 1) {
             locks.remove(&self.key);
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn one_at_a_time_and_nothing_left_behind() {
+    async fn one_task_at_a_time_and_no_locks_remain() {
         let flights = Arc::new(SingleFlight::default());
         let running = Arc::new(Mutex::new(0));
         let tasks = (0..50).map(|_| {

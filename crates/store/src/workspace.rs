@@ -1,4 +1,4 @@
-//! The proof that a workspace exists: the only key to the project door.
+//! A project that exists; every project transaction requires one.
 
 use crate::postgres::SchemaName;
 use contract::ModelIdentity;
@@ -18,7 +18,7 @@ pub enum DecidedBy {
 }
 
 impl DecidedBy {
-    /// As `_meta` shows it.
+    /// Its name in `_meta`.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -43,10 +43,8 @@ pub struct ModelFacts {
     pub dimensions: usize,
 }
 
-impl ModelFacts {
-    /// What a project pins of a loaded model.
-    #[must_use]
-    pub fn of(model: &ModelIdentity) -> Self {
+impl From<&ModelIdentity> for ModelFacts {
+    fn from(model: &ModelIdentity) -> Self {
         Self {
             id: model.id.clone(),
             variant: model.variant.clone(),
@@ -56,7 +54,7 @@ impl ModelFacts {
     }
 }
 
-/// A workspace that exists and is migrated. Made by lookups in the control schema only.
+/// A workspace that exists and is migrated. Only lookups in the control schema create this value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Project {
     id: ProjectId,
@@ -69,19 +67,20 @@ pub struct Project {
 
 impl Project {
     pub(super) fn new(id: ProjectId, role: Option<String>, decided_by: DecidedBy, model: ModelFacts) -> Self {
-        let schema = SchemaName::of(&id);
+        let schema = SchemaName::new(&id);
         Self { id, schema, role, decided_by, model, is_newer: false }
     }
 
-    /// The same, whose tables a newer program made: it is read, and not written.
-    pub(super) fn of_newer_program(self) -> Self {
+    /// Marks the project's tables as created by a newer program, which makes them read-only.
+    pub(super) fn written_by_newer_program(self) -> Self {
         Self { is_newer: true, ..self }
     }
 
-    /// Refuses to write into tables that a newer program made: what it keeps beside what this one knows would become untrue.
+    /// Refuses writes to tables that a newer program created, because data that only that program knows would become
+    /// inconsistent.
     ///
     /// # Errors
-    /// `ILLEGAL_STATE`.
+    /// `ILLEGAL_STATE` if a newer program created the tables.
     pub fn require_writable(&self) -> Result<(), Fault> {
         if !self.is_newer {
             return Ok(());
@@ -105,7 +104,7 @@ impl Project {
         &self.schema
     }
 
-    /// The role its transactions run as; None where the login may not make roles.
+    /// The role its transactions run as; `None` if the login may not create roles.
     #[must_use]
     pub fn role(&self) -> Option<&str> {
         self.role.as_deref()
@@ -117,7 +116,7 @@ impl Project {
         self.decided_by
     }
 
-    /// The model it is pinned to.
+    /// The model of its vectors.
     #[must_use]
     pub fn model(&self) -> &ModelFacts {
         &self.model

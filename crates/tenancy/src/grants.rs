@@ -1,4 +1,4 @@
-//! Who may have what indexed, in words, for the operator.
+//! Describes to the operator who may index which directories.
 
 use super::AllowedRoots;
 use super::keys::principal;
@@ -7,12 +7,12 @@ use contract::config::Config;
 use contract::{Fault, ProjectId};
 use store::{Store, api_keys, projects};
 
-/// Keys that are told one by one.
+/// Most keys that are listed.
 const KEYS_MAX: usize = 20;
-/// Projects of a key that are told one by one.
+/// Most projects of a key that are listed.
 const PROJECTS_MAX: usize = 20;
 
-/// One line for the operator, and one for each key that works and may index, at most 20 of these.
+/// One line for the operator, and one for each valid key that may index, for at most 20 keys.
 ///
 /// # Errors
 /// Storage faults.
@@ -23,10 +23,10 @@ pub async fn who_may_index(store: &Store, config: &Config) -> Result<Vec<String>
         yours.push_str(&format!("; into {id} only from {own}"));
     }
     let mut lines = vec![yours];
-    let mut door = store.control_read().await?;
-    let (keys, all) = (api_keys::list(&mut door).await?, projects::list(&mut door).await?);
-    let named = api_keys::projects_named(&mut door).await?;
-    door.commit().await?;
+    let mut control = store.control_read().await?;
+    let (keys, all) = (api_keys::list(&mut control).await?, projects::list(&mut control).await?);
+    let named = api_keys::projects_named(&mut control).await?;
+    control.commit().await?;
     let mut left = 0_usize;
     for row in keys.into_iter().filter(|row| row.live) {
         let key = principal(row)?;
@@ -41,8 +41,9 @@ pub async fn who_may_index(store: &Store, config: &Config) -> Result<Vec<String>
             Projects::These(ids) => ids.iter().cloned().collect(),
             Projects::All => all.iter().map(|project| project.id.clone()).collect(),
         };
-        let told = |id: &ProjectId| format!("{id} from {}", AllowedRoots::granted(config, id, &key, named));
-        let mut each: Vec<String> = ids.iter().take(PROJECTS_MAX).map(told).collect();
+        let describe =
+            |id: &ProjectId| format!("{id} from {}", AllowedRoots::granted(config, id, &key, named));
+        let mut each: Vec<String> = ids.iter().take(PROJECTS_MAX).map(describe).collect();
         if ids.len() > PROJECTS_MAX {
             each.push(format!("{} more projects", ids.len() - PROJECTS_MAX));
         }

@@ -1,60 +1,59 @@
-//! API keys: random, shown once, stored hashed, with projects × scopes and an expiry.
+//! API keys: random, shown once, stored as a hash, with projects, scopes and an expiry.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
-
 use super::principal::{Principal, Projects, Scope};
 use contract::{ErrorCode, Fault, ProjectId};
+use platform::sha256::{digest, to_hex};
 use store::{AuditEntry, KeyRow, Store, api_keys, audit};
 
-/// What every key begins with, so that people and secret scanners know one.
+/// Prefix of every key, by which people and secret scanners recognise one.
 const PREFIX: &str = "poc_";
 /// Bytes of the public part; two hexadecimal digits each.
 const ID_BYTES: usize = 6;
 /// Random bytes of the secret part.
 const SECRET_BYTES: usize = 32;
-/// Beyond this many keys in use, all are looked up again.
-const CACHED_MAX: usize = 10_000;
+/// Most keys in the cache; when it is full, it is cleared.
+const CACHED_KEYS_MAX: usize = 10_000;
 
-/// A key to be made.
+/// A key to create.
 #[derive(Debug, Clone)]
 pub struct NewKey {
-    /// What the operator calls it.
+    /// The operator's name for it.
     pub name: String,
-    /// Where it may work.
+    /// The projects it may use.
     pub projects: Projects,
-    /// What it may do.
+    /// The kinds of work it may do.
     pub scopes: BTreeSet<Scope>,
-    /// Calls a minute; None: the server's limit.
+    /// Calls per minute; `None`: the server's limit.
     pub calls_per_minute: Option<u32>,
-    /// Directories to which it may narrow indexing further, absolute; None: those of the project.
+    /// Absolute directories that it may index, within those of the project; `None`: all of these.
     pub roots: Option<Vec<PathBuf>>,
-    /// When it stops to work, milliseconds since the epoch, UTC; None: never.
+    /// When it expires, milliseconds since the epoch; `None`: never.
     pub expires_ms: Option<i64>,
 }
 
-/// A key that was made.
-pub struct Issued {
-    /// The key itself: this is the only time that anybody sees it.
+/// A created key.
+pub struct IssuedKey {
+    /// The key itself, which is shown once and not stored.
     pub secret: String,
-    /// What is kept of it.
+    /// The public part, by which it is listed and revoked.
     pub id: String,
 }
 
-/// Makes a key, and notes in the audit table that it was made at `now_ms`.
+/// Creates a key, and records that in the audit table with the time `now_ms`.
 ///
 /// # Errors
 /// `INTERNAL` when the system gives no random bytes; storage faults.
-pub async fn issue(store: &Store, new: NewKey, now_ms: i64) -> Result<Issued, Fault> {
+pub async fn issue_key(store: &Store, new: NewKey, now_ms: i64) -> Result<IssuedKey, Fault> {
     let mut random = [0; ID_BYTES + SECRET_BYTES];
     getrandom::fill(&mut random).map_err(|e| Fault::internal("No random key could be made.", e))?;
     let (id, secret) = random.split_at(ID_BYTES);
-    let id = hex(id);
-    let secret = format!("{PREFIX}{id}_{}", hex(secret));
+    let id = to_hex(id);
+    let secret = format!("{PREFIX}{id}_{}", to_hex(secret));
     let projects = match new.projects {
         Projects::All => None,
         Projects::These(ids) => Some(ids.iter().map(|id| id.as_str().to_owned()).collect()),
@@ -73,39 +72,39 @@ pub async fn issue(store: &Store, new: NewKey, now_ms: i64) -> Result<Issued, Fa
         last_used_ms: None,
         live: true,
     };
-    let mut door = store.control().await?;
-    api_keys::insert(&mut door, &row).await?;
-    audit::append(&mut door, &[noted("keys create", &id, now_ms)]).await?;
-    door.commit().await?;
-    Ok(Issued { secret, id })
+    let mut control = store.control().await?;
+    api_keys::insert(&mut control, &row).await?;
+    audit::append(&mut control, &[audit_entry("keys create", &id, now_ms)]).await?;
+    control.commit().await?;
+    Ok(IssuedKey { secret, id })
 }
 
-/// All keys, oldest first, without their secrets, which nobody has.
+/// All keys, oldest first, without their secrets, which are not stored.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn list(store: &Store) -> Result<Vec<KeyRow>, Fault> {
-    let mut door = store.control_read().await?;
-    let keys = api_keys::list(&mut door).await?;
-    door.commit().await?;
+pub async fn list_keys(store: &Store) -> Result<Vec<KeyRow>, Fault> {
+    let mut control = store.control_read().await?;
+    let keys = api_keys::list(&mut control).await?;
+    control.commit().await?;
     Ok(keys)
 }
 
-/// Makes a key stop to work: at once for servers that did not use it lately, within `access.key_cache_ms` for others.
+/// Revokes a key. Servers that have it in their cache accept it for up to `access.key_cache_ms`.
 ///
 /// # Errors
 /// `NOT_FOUND` when there is no such key or it was revoked before; storage faults.
-pub async fn revoke(store: &Store, id: &str, now_ms: i64) -> Result<(), Fault> {
-    let mut door = store.control().await?;
-    if !api_keys::revoke(&mut door, id).await? {
-        return Err(Fault::new(ErrorCode::NotFound, "There is no such key, or it was revoked already.")
+pub async fn revoke_key(store: &Store, id: &str, now_ms: i64) -> Result<(), Fault> {
+    let mut control = store.control().await?;
+    if !api_keys::revoke(&mut control, id).await? {
+        return Err(Fault::new(ErrorCode::NotFound, "The key does not exist or was revoked before.")
             .with_hint("`pairofcleats keys list` shows the ids of all keys."));
     }
-    audit::append(&mut door, &[noted("keys revoke", id, now_ms)]).await?;
-    door.commit().await
+    audit::append(&mut control, &[audit_entry("keys revoke", id, now_ms)]).await?;
+    control.commit().await
 }
 
-fn noted(what: &str, id: &str, at_ms: i64) -> AuditEntry {
+fn audit_entry(what: &str, id: &str, at_ms: i64) -> AuditEntry {
     let local = Principal::local();
     AuditEntry {
         at_ms,
@@ -121,75 +120,75 @@ fn noted(what: &str, id: &str, at_ms: i64) -> AuditEntry {
     }
 }
 
-/// Whose key it is, by its hash, and since when that is believed.
-type Believed = HashMap<[u8; 32], (Instant, Arc<Principal>)>;
+/// The principals of recently used keys by the hash of the key, each with the time of its look-up.
+type KeyCache = HashMap<[u8; 32], (Instant, Arc<Principal>)>;
 
-/// Tells keys that work from those that do not, and remembers the answer for a few seconds.
+/// Finds the principals of keys, and caches them for a few seconds.
 pub struct Keyring {
-    believed_for: Duration,
-    known: Mutex<Believed>,
+    cache_for: Duration,
+    cache: Mutex<KeyCache>,
 }
 
 impl Keyring {
-    /// A keyring that asks the database again after `believed_for`.
+    /// A keyring that reads a key again after `cache_for`.
     #[must_use]
-    pub fn new(believed_for: Duration) -> Self {
-        Self { believed_for, known: Mutex::default() }
+    pub fn new(cache_for: Duration) -> Self {
+        Self { cache_for, cache: Mutex::default() }
     }
 
-    /// Whether a text has the form of a key; others are not looked up.
+    /// Whether a text has the form of a key.
     #[must_use]
     pub fn is_key(text: &str) -> bool {
         id_of(text).is_some()
     }
 
-    /// Whose key it is; None when it does not work: unknown, revoked, expired.
+    /// The principal of a key; `None` when it is unknown, revoked or expired.
     ///
     /// # Errors
-    /// Storage faults: a key that cannot be looked up is not let through.
+    /// Storage faults: a key that cannot be looked up is not accepted.
     pub async fn principal(&self, store: &Store, key: &str) -> Result<Option<Arc<Principal>>, Fault> {
         let Some(id) = id_of(key) else { return Ok(None) };
         let hash = hash(key);
         let now = Instant::now();
-        if let Some((since, principal)) = self.with(|known| known.get(&hash).cloned())
-            && now.duration_since(since) < self.believed_for
+        if let Some((since, principal)) = self.with(|cache| cache.get(&hash).cloned())
+            && now.duration_since(since) < self.cache_for
         {
             return Ok(Some(principal));
         }
-        let mut door = store.control_read().await?;
-        let found = api_keys::find(&mut door, id).await?;
-        door.commit().await?;
-        // Hashes of 256 random bits: how long it takes to compare them tells nothing.
+        let mut control = store.control_read().await?;
+        let found = api_keys::find(&mut control, id).await?;
+        control.commit().await?;
+        // The comparison need not be in constant time: a key has 256 random bits and is hashed before.
         let Some(row) = found.filter(|row| row.live && row.hash == hash) else {
-            self.with(|known| known.remove(&hash));
+            self.with(|cache| cache.remove(&hash));
             return Ok(None);
         };
-        note_use(store.clone(), id.to_owned());
+        record_use(store.clone(), id.to_owned());
         let principal = Arc::new(principal(row)?);
-        self.with(|known| {
-            if known.len() >= CACHED_MAX {
-                known.clear();
+        self.with(|cache| {
+            if cache.len() >= CACHED_KEYS_MAX {
+                cache.clear();
             }
-            known.insert(hash, (now, Arc::clone(&principal)));
+            cache.insert(hash, (now, Arc::clone(&principal)));
         });
         Ok(Some(principal))
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Believed) -> T) -> T {
-        act(&mut self.known.lock().unwrap_or_else(PoisonError::into_inner))
+    fn with<T>(&self, act: impl FnOnce(&mut KeyCache) -> T) -> T {
+        act(&mut self.cache.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// Notes that a key was used, behind the call: who asks does not wait for who writes.
-fn note_use(store: Store, id: String) {
+/// Records the use of a key in a task of its own, so that the call does not wait for the write.
+fn record_use(store: Store, id: String) {
     tokio::spawn(async move {
-        let noted = async {
-            let mut door = store.control().await?;
-            api_keys::used(&mut door, &id).await?;
-            door.commit().await
+        let recorded = async {
+            let mut control = store.control().await?;
+            api_keys::note_use(&mut control, &id).await?;
+            control.commit().await
         };
-        if let Err(fault) = noted.await {
-            tracing::debug!("the use of a key was not noted: {}", fault.message);
+        if let Err(fault) = recorded.await {
+            tracing::debug!("the use of a key was not recorded: {}", fault.message);
         }
     });
 }
@@ -220,16 +219,43 @@ fn id_of(key: &str) -> Option<&str> {
 }
 
 fn hash(key: &str) -> [u8; 32] {
-    Sha256::digest(key.as_bytes()).into()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    digest(key.as_bytes())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stored_key_has_the_scopes_of_its_row_and_no_other() {
+        let row = |scopes: &[&str]| KeyRow {
+            id: "0a".repeat(6),
+            name: "k".to_owned(),
+            hash: Vec::new(),
+            projects: None,
+            scopes: scopes.iter().map(|scope| (*scope).to_owned()).collect(),
+            calls_per_minute: None,
+            roots: None,
+            created_ms: 0,
+            expires_ms: None,
+            revoked_ms: None,
+            last_used_ms: None,
+            live: true,
+        };
+        let scopes = |row| principal(row).unwrap().scopes.into_iter().collect::<Vec<_>>();
+        assert_eq!(scopes(row(&["search", "admin"])), [Scope::Search, Scope::Admin]);
+        let all = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];
+        assert_eq!(
+            scopes(row(&["search", "index", "triage", "admin"])),
+            all,
+            "every scope of its day, named"
+        );
+        assert_eq!(
+            scopes(row(&["*", "all", "a-scope-of-a-newer-program"])),
+            [],
+            "and nothing by other words"
+        );
+    }
 
     #[test]
     fn only_keys_are_looked_up() {

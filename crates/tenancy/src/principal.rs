@@ -1,4 +1,4 @@
-//! Who calls, and what they may do: projects × scopes.
+//! The caller of a request, and what it may do: scopes, in projects.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -23,10 +23,11 @@ pub enum Scope {
 }
 
 impl Scope {
-    /// All of them.
+    /// All of them, for reading and for telling which there are. Nobody is given what this holds: who gets a scope says so by
+    /// its name.
     pub const ALL: [Self; 4] = [Self::Search, Self::Index, Self::Triage, Self::Admin];
 
-    /// As keys, tokens and answers name it.
+    /// The name in keys, tokens and answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -50,6 +51,13 @@ impl fmt::Display for Scope {
     }
 }
 
+/// What the operator on this machine may do. A scope that is added later is added here by hand, where the operator is meant to
+/// have it without a key.
+const OF_THE_OPERATOR: [Scope; 4] = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];
+
+/// What everybody may do whom a server without keys lets in. No scope is added: what writes for others or publishes needs a key.
+const OF_ANYBODY: [Scope; 4] = [Scope::Search, Scope::Index, Scope::Triage, Scope::Admin];
+
 /// The projects a principal may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Projects {
@@ -70,22 +78,22 @@ impl Projects {
     }
 }
 
-/// Who calls. Made by the surface for each request, never kept with a session.
+/// The caller. Each surface makes it for each request; it is never kept with a session.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Principal {
-    /// Stable and unique: `local`, `key:<id>`, `oauth:<issuer>#<subject>`. Owns sessions, counts against limits.
+    /// Stable and unique: `local`, `key:<id>`, `oauth:<issuer>#<subject>`. Sessions and rate limits are per id.
     pub id: String,
-    /// For people and the audit table.
+    /// The name that people and the audit table see.
     pub name: String,
-    /// Where it may work.
+    /// The projects it may use.
     pub projects: Projects,
-    /// What it may do.
+    /// The kinds of work it may do.
     pub scopes: BTreeSet<Scope>,
-    /// Calls a minute; None takes the server's own limit.
+    /// Calls per minute; `None`: the server's limit.
     pub calls_per_minute: Option<u32>,
-    /// Directories to which indexing is narrowed further; None: those of the project.
+    /// Directories that it may index, within those of the project; `None`: all of these.
     pub roots: Option<Vec<PathBuf>>,
-    /// Works on this machine as the operator: the command line, stdio, and loopback without keys.
+    /// True for the operator on this machine: the command line, stdio, and loopback without keys.
     pub is_local: bool,
 }
 
@@ -97,21 +105,27 @@ impl Principal {
             id: "local".to_owned(),
             name: "local".to_owned(),
             projects: Projects::All,
-            scopes: Scope::ALL.into(),
+            scopes: OF_THE_OPERATOR.into(),
             calls_per_minute: None,
             roots: None,
             is_local: true,
         }
     }
 
-    /// Whoever reaches a server that was opened to the network without keys: may do everything, as the operator
-    /// wanted, but is not the operator.
+    /// A caller of a server that is open to the network without keys (`access.insecure`): may do what the operator allowed
+    /// everybody, but is not the operator.
     #[must_use]
     pub fn anonymous() -> Self {
-        Self { id: "anonymous".to_owned(), name: "anonymous".to_owned(), is_local: false, ..Self::local() }
+        Self {
+            id: "anonymous".to_owned(),
+            name: "anonymous".to_owned(),
+            scopes: OF_ANYBODY.into(),
+            is_local: false,
+            ..Self::local()
+        }
     }
 
-    /// Whoever asks for what needs no key; may do nothing else.
+    /// A caller without a key, on routes that need none; may do nothing else.
     #[must_use]
     pub fn nobody() -> Self {
         let projects = Projects::These(BTreeSet::new());
@@ -136,21 +150,20 @@ impl Principal {
         self.projects.allow(id)
     }
 
-    /// Whether it speaks for the whole installation: only then may it change what all projects share, such as
-    /// models, or name files of this machine.
+    /// Whether it may change what all projects share, such as models, and name files of this machine.
     #[must_use]
     pub fn is_operator(&self) -> bool {
         self.is_local || (self.may(Scope::Admin) && self.projects == Projects::All)
     }
 
-    /// The answer to writing into a project that is not this principal's; the same whether it exists or not.
+    /// The fault for writing into a project that this principal may not use; the same whether it exists or not.
     #[must_use]
     pub fn refused(&self, id: &ProjectId) -> Fault {
         let fault = Fault::new(ErrorCode::Forbidden, format!("Your key may not use the project `{id}`."));
         fault.with_hint(self.hint())
     }
 
-    /// What the principal itself may know of where it may work.
+    /// A hint which projects it may use, without naming others.
     #[must_use]
     pub fn hint(&self) -> String {
         match &self.projects {
@@ -182,6 +195,13 @@ mod tests {
         assert!(principal.may_use(&ProjectId::parse("client-a").unwrap()));
         assert!(!principal.may_use(&ProjectId::default_workspace()));
         assert!(principal.hint().contains("client-a"));
+    }
+
+    #[test]
+    fn who_has_no_key_has_the_scopes_that_are_named() {
+        let named = BTreeSet::from([Scope::Search, Scope::Index, Scope::Triage, Scope::Admin]);
+        assert_eq!((Principal::local().scopes, Principal::anonymous().scopes), (named.clone(), named));
+        assert_eq!(Principal::nobody().scopes, BTreeSet::new());
     }
 
     #[test]

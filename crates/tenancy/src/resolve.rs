@@ -1,4 +1,4 @@
-//! Which project a call is about.
+//! Chooses the project of a call.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use store::DecidedBy;
 
 /// The session configuration: `{"project_id": "client-a"}`, in the working directory or above it.
 pub const SESSION_FILE: &str = ".pairofcleats.json";
-/// A session configuration is one line; more is not read.
+/// Most bytes of a session configuration that are read; it usually is one line.
 pub const SESSION_FILE_BYTES_MAX: u64 = 65_536;
-/// How far up it is looked for.
+/// Most directories that are searched upward.
 const LEVELS_MAX: usize = 64;
 
-/// What we read of the session configuration; other keys belong to others.
+/// The field of the session configuration that is read; others are ignored.
 #[derive(Deserialize)]
 struct SessionConfiguration {
     project_id: Option<String>,
@@ -26,47 +26,46 @@ struct SessionConfiguration {
 /// A session configuration that names a project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionFile {
-    /// Where it lies, without links in its folders.
+    /// Its path, with links resolved.
     pub path: PathBuf,
-    /// The project that it names, as it stands there.
+    /// The project id that it contains.
     pub project_id: String,
-    /// All of it, as far as it is read.
+    /// Its text.
     pub(super) text: String,
 }
 
-/// The project of a call.
+/// The project of a call, and why it was chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ChosenProject {
     /// The project.
     pub id: ProjectId,
     /// The rule that chose it.
     pub decided_by: DecidedBy,
-    /// The session configuration that chose it. It may come from whoever wrote the repository; see [`super::Trust`].
+    /// The session configuration that chose it, which may be the repository's own; see [`super::Trust`].
     pub file: Option<SessionFile>,
 }
 
-impl Chosen {
+impl ChosenProject {
     fn new(id: ProjectId, decided_by: DecidedBy) -> Self {
         Self { id, decided_by, file: None }
     }
 }
 
-/// What a caller's session says about the project.
+/// What a caller's session knows about the project.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Session<'a> {
-    /// The project that the client was set up with (`mcp --project`, the header `X-PairOfCleats-Project`).
+    /// The project that the client is configured with (`mcp --project`, the header `X-PairOfCleats-Project`).
     pub project: Option<&'a str>,
-    /// Where the caller works; the session configuration is looked for from here upward.
+    /// The caller's working directory; the session configuration is searched from here upward.
     pub directory: Option<&'a Path>,
 }
 
-/// The project of a call and the rule that chose it: the explicit argument, which never falls through; the
-/// session: what the client was set up with, or the configuration found upward from its directory; the default workspace.
+/// The project of a call: that of the argument; else that of the session, from the client's configuration or from the session
+/// configuration upward of its directory; else the default workspace.
 ///
 /// # Errors
-/// `VALIDATION_ERROR` for a malformed id, also in the session configuration: indexing into another project
-/// than the one that is written there would be worse.
-pub fn resolve(argument: Option<&str>, session: Session<'_>) -> Result<Chosen, Fault> {
+/// `VALIDATION_ERROR` for a malformed id, wherever it comes from: falling back to another project would be worse.
+pub fn resolve(argument: Option<&str>, session: Session<'_>) -> Result<ChosenProject, Fault> {
     let mut chosen = first_named(argument, session)?;
     if let Some(other) = failpoints::lie("resolve") {
         chosen.id = ProjectId::parse(other)?;
@@ -74,21 +73,21 @@ pub fn resolve(argument: Option<&str>, session: Session<'_>) -> Result<Chosen, F
     Ok(chosen)
 }
 
-fn first_named(argument: Option<&str>, session: Session<'_>) -> Result<Chosen, Fault> {
+fn first_named(argument: Option<&str>, session: Session<'_>) -> Result<ChosenProject, Fault> {
     if let Some(text) = argument {
-        return Ok(Chosen::new(ProjectId::parse(text)?, DecidedBy::Argument));
+        return Ok(ChosenProject::new(ProjectId::parse(text)?, DecidedBy::Argument));
     }
     if let Some(text) = session.project {
-        return Ok(Chosen::new(ProjectId::parse(text)?, DecidedBy::Session));
+        return Ok(ChosenProject::new(ProjectId::parse(text)?, DecidedBy::Session));
     }
     if let Some(file) = session.directory.map(session_file).transpose()?.flatten() {
         let id = ProjectId::parse(&file.project_id).map_err(|error| {
             let hint = format!("Correct `project_id` in the nearest {SESSION_FILE}: 1 to 50 characters of a-z, 0-9 and single hyphens.");
             Fault::from(error).with_hint(hint)
         })?;
-        return Ok(Chosen { file: Some(file), ..Chosen::new(id, DecidedBy::Session) });
+        return Ok(ChosenProject { file: Some(file), ..ChosenProject::new(id, DecidedBy::Session) });
     }
-    Ok(Chosen::new(ProjectId::default_workspace(), DecidedBy::Default))
+    Ok(ChosenProject::new(ProjectId::default_workspace(), DecidedBy::Default))
 }
 
 /// The nearest session configuration that names a project, from `directory` upward. A nearer file without an id does not

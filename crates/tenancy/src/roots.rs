@@ -96,9 +96,9 @@ impl AllowedRoots {
         id: &ProjectId,
         caller: &Principal,
     ) -> Result<Self, Fault> {
-        let mut door = store.control_read().await?;
-        let projects_named = api_keys::projects_named(&mut door).await?;
-        door.commit().await?;
+        let mut control = store.control_read().await?;
+        let projects_named = api_keys::projects_named(&mut control).await?;
+        control.commit().await?;
         Ok(Self::granted(config, id, caller, projects_named))
     }
 

@@ -1,8 +1,8 @@
-//! Which session configurations the user vouches for.
+//! Which session configurations the user has confirmed.
 //!
-//! A `.pairofcleats.json` comes with the repository that it lies in, so whoever wrote the repository may have written it. It
-//! may choose the project that is read. The project that a call writes into it chooses only once the user has confirmed it:
-//! this file, at this place, with this text. A file that changes is asked for again.
+//! A `.pairofcleats.json` may come with the repository that contains it, from an untrusted author. It may choose the project of
+//! calls that read. For calls that write, the user must have confirmed the file: this path with this text. After a change it has
+//! to be confirmed again.
 
 use std::fs;
 use std::io;
@@ -15,41 +15,41 @@ use super::resolve::SessionFile;
 use contract::config::Layout;
 use contract::{ErrorCode, Fault};
 
-/// The confirmations of one installation: a small file each, named after a hash of the confirmed place and text.
+/// The confirmations of one installation: one small file each, named after a hash of path and text.
 #[derive(Debug, Clone)]
 pub struct Trust {
     folder: PathBuf,
 }
 
 impl Trust {
-    /// Those of the installation.
+    /// The confirmations of the installation.
     #[must_use]
     pub fn new(layout: &Layout) -> Self {
         Self { folder: layout.trusted() }
     }
 
-    /// Whether the user confirmed the file as it is.
+    /// Whether the user confirmed the file with its present text.
     #[must_use]
-    pub fn holds(&self, file: &SessionFile) -> bool {
+    pub fn is_confirmed(&self, file: &SessionFile) -> bool {
         self.record(file).is_file()
     }
 
-    /// Confirms the file as it is.
+    /// Confirms the file with its present text.
     ///
     /// # Errors
     /// `INTERNAL` when the data directory cannot be written.
-    pub fn add(&self, file: &SessionFile) -> Result<(), Fault> {
-        let told = json!({ "path": file.path, "project_id": file.project_id });
+    pub fn confirm(&self, file: &SessionFile) -> Result<(), Fault> {
+        let record = json!({ "path": file.path, "project_id": file.project_id });
         fs::create_dir_all(&self.folder)
-            .and_then(|()| fs::write(self.record(file), format!("{told:#}\n")))
+            .and_then(|()| fs::write(self.record(file), format!("{record:#}\n")))
             .map_err(|error| self.refused(error))
     }
 
-    /// Takes the confirmation back; whether there was one.
+    /// Revokes the confirmation; false if there was none.
     ///
     /// # Errors
     /// `INTERNAL` when the data directory cannot be written.
-    pub fn remove(&self, file: &SessionFile) -> Result<bool, Fault> {
+    pub fn revoke(&self, file: &SessionFile) -> Result<bool, Fault> {
         match fs::remove_file(self.record(file)) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
@@ -57,12 +57,12 @@ impl Trust {
         }
     }
 
-    /// Refuses a call that writes into a project that an unconfirmed file chose.
+    /// Requires a confirmation, for a call that writes into the project that the file chose.
     ///
     /// # Errors
     /// `FORBIDDEN`, with the command that confirms it.
     pub fn require(&self, file: &SessionFile) -> Result<(), Fault> {
-        if self.holds(file) {
+        if self.is_confirmed(file) {
             return Ok(());
         }
         let SessionFile { path, project_id, .. } = file;
@@ -115,12 +115,12 @@ mod tests {
         let fault = trust.require(&file).unwrap_err();
         assert_eq!(fault.code, ErrorCode::Forbidden);
         assert!(fault.hint.unwrap().contains("pairofcleats trust /"));
-        trust.add(&file).unwrap();
+        trust.confirm(&file).unwrap();
         assert!(trust.require(&file).is_ok());
-        assert!(!trust.holds(&write("a", r#"{"project_id": "client-b"}"#)), "another text");
-        assert!(trust.holds(&write("a", r#"{"project_id": "client-a"}"#)), "the confirmed one again");
-        assert!(!trust.holds(&write("b", r#"{"project_id": "client-a"}"#)), "another place");
-        assert!(trust.remove(&file).unwrap() && !trust.remove(&file).unwrap());
-        assert!(!trust.holds(&file));
+        assert!(!trust.is_confirmed(&write("a", r#"{"project_id": "client-b"}"#)), "another text");
+        assert!(trust.is_confirmed(&write("a", r#"{"project_id": "client-a"}"#)), "the confirmed one again");
+        assert!(!trust.is_confirmed(&write("b", r#"{"project_id": "client-a"}"#)), "another place");
+        assert!(trust.revoke(&file).unwrap() && !trust.revoke(&file).unwrap());
+        assert!(!trust.is_confirmed(&file));
     }
 }

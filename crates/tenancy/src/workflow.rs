@@ -1,6 +1,6 @@
-//! workflow-mcp, which knows the project that a team works on.
+//! Asks workflow-mcp for the project that a team works on.
 //!
-//! It is a convenience and never a reason to fail: whatever goes wrong, the call goes to the default workspace.
+//! A failure is never one of the call: it then uses the default workspace.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,29 +13,29 @@ use contract::clock::Clock;
 use contract::config;
 use platform::outbound::{Outbound, Problem, Url, http_url};
 
-/// The answer is one short object.
+/// Longest answer; it is one short object.
 const ANSWER_BYTES_MAX: usize = 65_536;
 
-/// The configured workflow-mcp and what it said last.
+/// The configured workflow-mcp, and its last answer.
 pub struct Workflow {
     outbound: Outbound,
     url: Url,
     cache: Duration,
     clock: Arc<dyn Clock>,
-    /// Held while it is asked, so that concurrent callers share one request.
-    last: Mutex<Option<Said>>,
+    /// Locked during a request, so that concurrent callers share it.
+    last: Mutex<Option<CachedAnswer>>,
 }
 
-/// What it said, and when; None also stands for a failure.
-struct Said {
+/// The last answer and its time; `None` also after a failure.
+struct CachedAnswer {
     at: Instant,
     project: Option<ProjectId>,
 }
 
 impl Workflow {
-    /// None when it is not configured; also when its address makes no sense, which is said once in the log.
+    /// `None` when it is not configured, or when its address is invalid, which is logged once.
     #[must_use]
-    pub fn configured(settings: &config::Workflow, clock: Arc<dyn Clock>) -> Option<Self> {
+    pub fn from_settings(settings: &config::Workflow, clock: Arc<dyn Clock>) -> Option<Self> {
         let url = settings.url.as_deref()?;
         Self::new(url, settings, clock)
             .inspect_err(|problem| tracing::error!("workflow.url is not used: {problem}"))
@@ -52,19 +52,21 @@ impl Workflow {
         })
     }
 
-    /// The active project, at most `workflow.cache_ms` old; None when there is none or nobody can tell.
+    /// The active project, from an answer at most `workflow.cache_ms` old; `None` when there is none or the request fails.
     pub async fn active(&self) -> Option<ProjectId> {
         let mut last = self.last.lock().await;
-        if let Some(said) = last.as_ref()
-            && self.clock.instant().duration_since(said.at) < self.cache
+        if let Some(answer) = last.as_ref()
+            && self.clock.instant().duration_since(answer.at) < self.cache
         {
-            return said.project.clone();
+            return answer.project.clone();
         }
         let project = self.ask().await.unwrap_or_else(|problem| {
-            tracing::warn!("workflow-mcp names no project, the default workspace is used: {problem}");
+            tracing::warn!(
+                "workflow-mcp did not answer with a project; the default workspace is used: {problem}"
+            );
             None
         });
-        *last = Some(Said { at: self.clock.instant(), project: project.clone() });
+        *last = Some(CachedAnswer { at: self.clock.instant(), project: project.clone() });
         project
     }
 

@@ -1,17 +1,12 @@
-//! What keeps an installation whole: runtime files, word lists, extensions, portable index files; room on disk, the end
-//! and the moving of a project.
+//! Keeps an installation whole: runtime assets, dictionaries and extensions; portable index files; archives of projects; what is
+//! kept and what is removed.
 
-pub mod sources;
+pub mod install;
 
-pub mod assets;
-pub mod dictionaries;
-pub mod extensions;
-
-pub mod folder;
-pub mod removal;
+pub mod portable;
 
 pub mod archive;
-pub mod clean;
-pub mod deletion;
-pub mod gc;
-pub mod portable;
+
+pub mod retention;
+
+mod disk;

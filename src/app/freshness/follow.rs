@@ -1,4 +1,5 @@
-//! Follows one repository: after a change and a quiet moment a run, one at a time, and one more for what came meanwhile.
+//! Follows one repository: runs the index job after changes, once they have paused. Only one run at a time; changes during a run
+//! cause another one.
 
 use std::mem::discriminant;
 use std::time::Duration;
@@ -7,37 +8,37 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::super::App;
-use super::Counted;
+use super::GaugeGuard;
 use contract::{ErrorCode, Fault};
-use engine::indexing::{Changes, Look, Watch};
+use engine::indexing::{Changes, RepositoryWatch, TreeScan};
 use tenancy::RepositoryRoot;
 
-/// A look takes at most this share of the time: one part in ten.
-const LOOK_SHARE: u32 = 10;
-/// Failures in a row after which waiting gets no longer.
+/// Scanning may take at most one part in this many of the time.
+const SCAN_SHARE: u32 = 10;
+/// Consecutive failures after which the back-off no longer grows.
 const FAILURES_MAX: u32 = 10;
 
-/// How a run ended, as far as the next one goes by it.
+/// The outcome of a run, which decides when the next one starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// What was there when it began is indexed.
+pub enum RunOutcome {
+    /// Everything that existed when the run began is indexed.
     Done,
-    /// It was another's, which may have begun before the change.
+    /// The call joined a run that may have begun before the change.
     Joined,
-    /// It failed, and will fail again until something changes.
+    /// The run failed and will fail again until something changes.
     Refused,
-    /// It failed, and may succeed later.
+    /// The run failed and may succeed later.
     Retry,
-    /// Nothing more is wanted.
+    /// Following ends.
     Stop,
 }
 
-impl Ended {
-    /// What a fault means for the next run.
+impl RunOutcome {
+    /// The outcome for a failed run.
     #[must_use]
-    pub fn of(code: ErrorCode, retryable: bool) -> Self {
+    pub fn from_error(code: ErrorCode, retryable: bool) -> Self {
         match code {
-            // Another process took over, or its user stopped it: what it did is not known here.
+            // Another process took the job over, or its user cancelled it; its result is unknown here.
             ErrorCode::Cancelled | ErrorCode::Internal => Self::Retry,
             _ if retryable => Self::Retry,
             _ => Self::Refused,
@@ -45,121 +46,127 @@ impl Ended {
     }
 }
 
-/// What becomes known while a repository is followed.
+/// A change in how a repository is followed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum News {
-    /// Changes of this many directories will be noticed.
+pub enum WatchEvent {
+    /// File events are received for this many directories.
     Watching(usize),
-    /// They cannot be noticed, so the tree is looked at this often.
+    /// File events are not available, for this reason, so the tree is scanned at this interval.
     Polling(String, Duration),
-    /// The repository cannot be read; it is looked for again this often.
+    /// The repository cannot be read, for this reason; it is checked again at this interval.
     Gone(String, Duration),
-    /// It is back.
+    /// The repository can be read again.
     Back,
 }
 
-/// Follows the repository until `cancel` fires or a run says stop. `run` is called at the start, and after each change
-/// of what would be indexed; never twice at a time.
+/// Follows the repository until `cancel` fires or a run returns [`RunOutcome::Stop`]. Calls `run` at the start and after each change
+/// of the files that would be indexed, never concurrently.
 ///
 /// # Errors
-/// `INTERNAL` when looking failed unexpectedly.
+/// `INTERNAL` if scanning fails unexpectedly.
 pub async fn follow<R>(
     app: &App,
     root: &RepositoryRoot,
     cancel: &CancellationToken,
-    mut tell: impl FnMut(News) + Send,
+    mut on_event: impl FnMut(WatchEvent) + Send,
     mut run: impl FnMut() -> R + Send,
 ) -> Result<(), Fault>
 where
-    R: Future<Output = Ended> + Send,
+    R: Future<Output = RunOutcome> + Send,
 {
-    let _watched = Counted::new(&app.freshness.watched);
+    let _watched = GaugeGuard::new(&app.freshness.watched);
     let mut polled = None;
-    let pace = Pace::of(app);
+    let timing = FollowTiming::new(app);
     let settings = app.config.indexing.clone();
-    let mut watch = Watch::new(root.clone(), settings, app.config.freshness.directories_max);
+    let mut watch = RepositoryWatch::new(root.clone(), settings, app.config.freshness.directories_max);
     let changes = watch.changes();
-    let (mut known, mut told, mut failures) = (None, None, 0);
+    let (mut indexed_state, mut last_event, mut failures) = (None, None, 0);
     while !cancel.is_cancelled() {
         let started = Instant::now();
-        let looked;
-        (watch, looked) = look(watch, cancel).await?;
+        let scanned;
+        (watch, scanned) = scan(watch, cancel).await?;
         let took = started.elapsed();
         app.metrics.heard(changes.count());
-        let news = news(&looked, pace.poll);
-        polled = polled.take().filter(|_| looked.is_ok());
-        // Their numbers change all the time and are told once.
-        let new = told.as_ref().is_none_or(|told| discriminant(told) != discriminant(&news));
-        if new && !cancel.is_cancelled() {
-            if matches!(told, Some(News::Gone(..))) && looked.is_ok() {
-                tell(News::Back);
+        let event = watch_event(&scanned, timing.poll);
+        polled = polled.take().filter(|_| scanned.is_ok());
+        // Report only changes of the kind: the numbers in an event change all the time.
+        let is_new = last_event.as_ref().is_none_or(|last| discriminant(last) != discriminant(&event));
+        if is_new && !cancel.is_cancelled() {
+            if matches!(last_event, Some(WatchEvent::Gone(..))) && scanned.is_ok() {
+                on_event(WatchEvent::Back);
             }
-            tell(news.clone());
-            told = Some(news);
+            on_event(event.clone());
+            last_event = Some(event);
         }
-        let Ok(look) = looked else {
-            pace.wait(&changes, cancel, Some(pace.poll), took).await;
+        let Ok(scan) = scanned else {
+            timing.wait(&changes, cancel, Some(timing.poll), took).await;
             continue;
         };
-        if look.unwatched.is_some() {
-            polled = polled.or_else(|| Some(Counted::new(&app.freshness.polled)));
+        if scan.unwatched.is_some() {
+            polled = polled.or_else(|| Some(GaugeGuard::new(&app.freshness.polled)));
         }
-        if known != Some(look.state) {
-            let ended = run().await;
-            failures = if ended == Ended::Retry { (failures + 1).min(FAILURES_MAX) } else { 0 };
-            match ended {
-                Ended::Done | Ended::Refused => known = Some(look.state),
-                Ended::Joined => continue,
-                Ended::Retry => {
-                    known = None;
+        if indexed_state != Some(scan.state) {
+            let outcome = run().await;
+            failures = if outcome == RunOutcome::Retry { (failures + 1).min(FAILURES_MAX) } else { 0 };
+            match outcome {
+                RunOutcome::Done | RunOutcome::Refused => indexed_state = Some(scan.state),
+                RunOutcome::Joined => continue,
+                RunOutcome::Retry => {
+                    indexed_state = None;
                     tokio::select! {
-                        () = tokio::time::sleep(pace.back_off(failures)) => {}
+                        () = tokio::time::sleep(timing.back_off(failures)) => {}
                         () = cancel.cancelled() => {}
                     }
                     continue;
                 }
-                Ended::Stop => return Ok(()),
+                RunOutcome::Stop => return Ok(()),
             }
         }
-        pace.wait(&changes, cancel, look.unwatched.is_some().then_some(pace.poll), took).await;
+        timing.wait(&changes, cancel, scan.unwatched.is_some().then_some(timing.poll), took).await;
     }
     Ok(())
 }
 
-async fn look(mut watch: Watch, cancel: &CancellationToken) -> Result<(Watch, Result<Look, Fault>), Fault> {
+async fn scan(
+    mut watch: RepositoryWatch,
+    cancel: &CancellationToken,
+) -> Result<(RepositoryWatch, Result<TreeScan, Fault>), Fault> {
     let cancel = cancel.clone();
-    let looking = tokio::task::spawn_blocking(move || {
-        let looked = watch.look(&|| cancel.is_cancelled());
-        (watch, looked)
+    let scanning = tokio::task::spawn_blocking(move || {
+        let scanned = watch.scan(&|| cancel.is_cancelled());
+        (watch, scanned)
     });
-    looking.await.map_err(|error| Fault::internal("Looking at a repository failed unexpectedly.", error))
+    scanning.await.map_err(|error| Fault::internal("Scanning a repository failed unexpectedly.", error))
 }
 
-fn news(looked: &Result<Look, Fault>, poll: Duration) -> News {
-    match looked {
-        Err(fault) => News::Gone(fault.message.clone(), poll),
-        Ok(Look { unwatched: Some(why), .. }) => News::Polling(why.clone(), poll),
-        Ok(look) => News::Watching(look.directories),
+fn watch_event(scanned: &Result<TreeScan, Fault>, poll: Duration) -> WatchEvent {
+    match scanned {
+        Err(fault) => WatchEvent::Gone(fault.message.clone(), poll),
+        Ok(TreeScan { unwatched: Some(why), .. }) => WatchEvent::Polling(why.clone(), poll),
+        Ok(scan) => WatchEvent::Watching(scan.directories),
     }
 }
 
-/// How fast it follows.
-struct Pace {
+/// The timing of runs and scans.
+struct FollowTiming {
+    /// A run starts after this time without changes.
     quiet: Duration,
+    /// A run starts at the latest after this time, even if changes continue.
     quiet_max: Duration,
+    /// Interval of scans without file events.
     poll: Duration,
 }
 
-impl Pace {
-    fn of(app: &App) -> Self {
+impl FollowTiming {
+    fn new(app: &App) -> Self {
         let settings = &app.config.freshness;
         let [quiet, quiet_max, poll] = [settings.debounce_ms, settings.debounce_max_ms, settings.poll_ms]
             .map(|ms| Duration::from_millis(ms.max(1)));
         Self { quiet, quiet_max: quiet_max.max(quiet), poll }
     }
 
-    /// Waits for a change (or for `poll`), and then until it is quiet, but not for ever. After a look that `took`
-    /// long it waits longer.
+    /// Waits for a change or for `poll`, then until changes pause or `quiet_max` has passed. Waits longer after a scan that `took`
+    /// long.
     async fn wait(
         &self,
         changes: &Changes,
@@ -174,24 +181,24 @@ impl Pace {
             }
         };
         tokio::select! {
-            () = changes.heard() => {}
+            () = changes.changed() => {}
             () = tick => return,
             () = cancel.cancelled() => return,
         }
         let quiet = self.quiet_after(took);
-        let last = Instant::now() + self.quiet_max.max(quiet);
+        let deadline = Instant::now() + self.quiet_max.max(quiet);
         loop {
             tokio::select! {
-                () = changes.heard() => {}
+                () = changes.changed() => {}
                 () = tokio::time::sleep(quiet) => return,
-                () = tokio::time::sleep_until(last) => return,
+                () = tokio::time::sleep_until(deadline) => return,
                 () = cancel.cancelled() => return,
             }
         }
     }
 
     fn quiet_after(&self, took: Duration) -> Duration {
-        self.quiet.max(took * LOOK_SHARE)
+        self.quiet.max(took * SCAN_SHARE)
     }
 
     fn back_off(&self, failures: u32) -> Duration {
@@ -205,15 +212,15 @@ mod tests {
 
     #[test]
     fn a_fault_says_whether_to_try_again() {
-        assert_eq!(Ended::of(ErrorCode::StorageUnavailable, true), Ended::Retry);
-        assert_eq!(Ended::of(ErrorCode::IllegalState, false), Ended::Refused);
-        assert_eq!(Ended::of(ErrorCode::Cancelled, false), Ended::Retry);
+        assert_eq!(RunOutcome::from_error(ErrorCode::StorageUnavailable, true), RunOutcome::Retry);
+        assert_eq!(RunOutcome::from_error(ErrorCode::IllegalState, false), RunOutcome::Refused);
+        assert_eq!(RunOutcome::from_error(ErrorCode::Cancelled, false), RunOutcome::Retry);
     }
 
     #[test]
     fn waiting_gets_longer_and_not_too_long() {
         let second = Duration::from_secs(1);
-        let pace = Pace { quiet: second, quiet_max: 5 * second, poll: 30 * second };
+        let pace = FollowTiming { quiet: second, quiet_max: 5 * second, poll: 30 * second };
         let waits: Vec<u64> = (1..=FAILURES_MAX).map(|failures| pace.back_off(failures).as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30, 30, 30]);
         assert_eq!(pace.quiet_after(second), 10 * second, "a look of a second is worth ten of rest");

@@ -1,6 +1,6 @@
-//! Keeps indexes fresh without being asked: after file events, and when the last run is long ago.
+//! Keeps indexes fresh automatically: after file events, and on a schedule.
 //!
-//! Both only ask for the index job that everybody else asks for; it finds out what changed.
+//! Both only enqueue the ordinary index job, which determines what changed.
 
 mod follow;
 mod schedule;
@@ -21,124 +21,127 @@ use store::{
 };
 use tenancy::{self, AllowedRoots, RepositoryRoot};
 
-pub use follow::{Ended, News, follow};
+pub use follow::{RunOutcome, WatchEvent, follow};
 
-/// What a process does for freshness now.
+/// The state of automatic refreshes in this process.
 #[derive(Default)]
 pub struct Freshness {
-    /// One run at a time: freshness is never in a hurry.
+    /// Allows one automatic run at a time.
     running: Mutex<()>,
     watched: AtomicUsize,
     polled: AtomicUsize,
 }
 
 impl Freshness {
-    /// Repositories whose changes are noticed, and those among them that are only looked at now and then.
+    /// Number of watched repositories, and how many of them are only polled.
     #[must_use]
     pub fn load(&self) -> [usize; 2] {
         [&self.watched, &self.polled].map(|count| count.load(Ordering::Relaxed))
     }
 }
 
-/// Counts for as long as it is kept.
-struct Counted<'a>(&'a AtomicUsize);
+/// Increments a gauge and decrements it when dropped.
+struct GaugeGuard<'a>(&'a AtomicUsize);
 
-impl<'a> Counted<'a> {
+impl<'a> GaugeGuard<'a> {
     fn new(count: &'a AtomicUsize) -> Self {
         count.fetch_add(1, Ordering::Relaxed);
         Self(count)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// Does what `[freshness]` asks for until the process shuts down.
-pub(super) async fn keep(app: Arc<App>) {
-    tokio::join!(watched::watch(&app), schedule::schedule(&app));
+/// Runs the refreshes that `[freshness]` configures until the process shuts down.
+pub(super) async fn run_refreshes(app: Arc<App>) {
+    tokio::join!(watched::watch_repositories(&app), schedule::run_schedule(&app));
 }
 
-/// A repository of a project.
+/// A repository and its project.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Kept {
+struct RepositoryKey {
     project: ProjectId,
     root: PathBuf,
 }
 
-impl Kept {
-    /// The root, if it is there and may be indexed.
-    fn root(&self, app: &App) -> Result<RepositoryRoot, Fault> {
+impl RepositoryKey {
+    /// The root, if it exists and may be indexed.
+    fn checked_root(&self, app: &App) -> Result<RepositoryRoot, Fault> {
         AllowedRoots::of_project(&app.config.indexing, &self.project).check(&self.root)
     }
 }
 
-/// Every repository that was indexed completely once, of all projects.
-async fn indexed(app: &App) -> Result<Vec<Kept>, Fault> {
+/// The repositories of all projects that were completely indexed at least once.
+async fn indexed_repositories(app: &App) -> Result<Vec<RepositoryKey>, Fault> {
     let store = app.store().await?;
-    let mut door = store.control_read().await?;
-    let all = projects::list(&mut door).await?;
-    door.commit().await?;
+    let mut tx = store.control_read().await?;
+    let all = projects::list(&mut tx).await?;
+    tx.commit().await?;
     let mut found = Vec::new();
     for summary in all {
         if app.shutdown.is_cancelled() {
             break;
         }
-        // A project that a newer program wrote is that program's to keep.
+        // Skip projects that a newer version of the program wrote.
         let Ok(Some(project)) = tenancy::open(store, &summary.id, DecidedBy::Argument).await else {
             continue;
         };
-        // Nor does one that cannot be read now, as while it is deleted, keep the others from being found.
-        let rows = match of_project(store, &project).await {
+        // A project that cannot be read, for example while it is deleted, must not hide the others.
+        let rows = match project_repositories(store, &project).await {
             Ok(rows) => rows,
             Err(fault) => {
                 let project = summary.id.as_str();
-                tracing::warn!(project, "its repositories are not known now: {}", fault.message);
+                tracing::warn!(project, "its repositories could not be listed: {}", fault.message);
                 continue;
             }
         };
         let complete = rows.into_iter().filter(|row| row.indexed_ms.is_some() && row.is_folder());
-        found.extend(complete.map(|row| Kept { project: summary.id.clone(), root: row.root.into() }));
+        found
+            .extend(complete.map(|row| RepositoryKey { project: summary.id.clone(), root: row.root.into() }));
     }
     Ok(found)
 }
 
-/// Indexed repositories that lie where their project may not read: searched as they were, and no longer refreshed.
+/// Indexed repositories outside of their project's directories: they stay searchable but are not refreshed.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn outside(app: &App) -> Result<Vec<(ProjectId, PathBuf)>, Fault> {
-    let found = indexed(app).await?.into_iter();
-    let found = found.filter(|kept| kept.root(app).is_err_and(|fault| fault.code == ErrorCode::Forbidden));
-    Ok(found.map(|kept| (kept.project, kept.root)).collect())
+pub async fn repositories_outside(app: &App) -> Result<Vec<(ProjectId, PathBuf)>, Fault> {
+    let found = indexed_repositories(app).await?.into_iter();
+    let found = found.filter(|repository_key| {
+        repository_key.checked_root(app).is_err_and(|fault| fault.code == ErrorCode::Forbidden)
+    });
+    Ok(found.map(|repository_key| (repository_key.project, repository_key.root)).collect())
 }
 
-async fn of_project(store: &Store, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
+async fn project_repositories(store: &Store, project: &Project) -> Result<Vec<RepositoryRow>, Fault> {
     let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
     let rows = repositories::list(&mut tx).await?;
     tx.commit().await?;
     Ok(rows)
 }
 
-/// The project to write to. It is made, once there is something to write.
-async fn project(app: &App, id: &ProjectId, root: &RepositoryRoot) -> Result<Project, Fault> {
+/// Opens the project; provisions it if there are files to index.
+async fn open_or_provision(app: &App, id: &ProjectId, root: &RepositoryRoot) -> Result<Project, Fault> {
     let store = app.store().await?;
     if let Some(project) = tenancy::open(store, id, DecidedBy::Argument).await? {
         return Ok(project);
     }
     let (root, settings) = (root.clone(), app.config.indexing.clone());
     blocking(move || indexing::require_files(root.path(), &settings)).await?;
-    let model = ModelFacts::of(app.embedder().await?.model());
+    let model = ModelFacts::from(app.embedder().await?.model());
     tenancy::provision(store, id, DecidedBy::Argument, &model).await
 }
 
-/// Sees a run through that this process wants for itself; when it shuts down, the run goes back to the queue.
-/// True when it had been asked for already, so that it may have begun before what it was wanted for.
-async fn run(
+/// Runs an automatic index job to completion; at shutdown the job goes back to the queue. Returns true if it joined an existing job,
+/// which may have begun before the change.
+async fn run_job(
     app: &Arc<App>,
-    kept: &Kept,
+    repository_key: &RepositoryKey,
     asked: Option<Enqueued>,
     trigger: &'static str,
 ) -> Result<bool, Fault> {
@@ -147,15 +150,15 @@ async fn run(
         let asked = match asked {
             Some(asked) => asked,
             None => {
-                let root = kept.root(app)?;
-                let project = project(app, &kept.project, &root).await?;
+                let root = repository_key.checked_root(app)?;
+                let project = open_or_provision(app, &repository_key.project, &root).await?;
                 index_job::ask(app, &project, &root).await?
             }
         };
-        // Waiting for another's run holds nobody up.
-        let one = if asked.attached { None } else { Some(app.freshness.running.lock().await) };
-        let finished = index_job::see_through(app, asked).await;
-        drop(one);
+        // Only our own runs take turns; waiting for another's run costs nothing.
+        let turn = if asked.attached { None } else { Some(app.freshness.running.lock().await) };
+        let finished = index_job::run_to_completion(app, asked).await;
+        drop(turn);
         finished
     };
     let ran = ran.await;

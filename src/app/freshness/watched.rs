@@ -1,4 +1,4 @@
-//! The repositories that a server watches, which come and go with the settings and with what is indexed.
+//! The repositories that a server watches: follows the settings and the indexed repositories as they change.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -7,23 +7,23 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::follow::{Ended, News, follow};
-use super::{Kept, indexed, run};
+use super::follow::{RunOutcome, WatchEvent, follow};
+use super::{RepositoryKey, indexed_repositories, run_job};
 use crate::app::App;
 use contract::config::Watched;
 use contract::{Fault, ProjectId};
 use tenancy::RepositoryRoot;
 
 /// Watches until the process shuts down.
-pub(super) async fn watch(app: &Arc<App>) {
+pub(super) async fn watch_repositories(app: &Arc<App>) {
     if matches!(&app.config.freshness.watch, Watched::These(none) if none.is_empty()) {
         return;
     }
     let mut watches = Watches::default();
     while !app.shutdown.is_cancelled() {
-        match wanted(app).await {
-            Ok(wanted) => watches.become_these(app, wanted),
-            Err(fault) => tracing::warn!("which repositories to watch is not known: {}", fault.message),
+        match repositories_to_watch(app).await {
+            Ok(wanted) => watches.update(app, wanted),
+            Err(fault) => tracing::warn!("the repositories to watch could not be listed: {}", fault.message),
         }
         tokio::select! {
             () = app.shutdown.cancelled() => {}
@@ -31,43 +31,43 @@ pub(super) async fn watch(app: &Arc<App>) {
             () = tokio::time::sleep(Duration::from_millis(app.config.freshness.refresh_ms.max(1))) => {}
         }
     }
-    // Each gives its run back.
+    // Wait until each task has given its run back to the queue.
     while watches.tasks.join_next().await.is_some() {}
 }
 
-/// What is to be watched now.
-async fn wanted(app: &App) -> Result<Vec<Kept>, Fault> {
+/// The repositories that should be watched now.
+async fn repositories_to_watch(app: &App) -> Result<Vec<RepositoryKey>, Fault> {
     let list = match &app.config.freshness.watch {
-        Watched::All(_) => return indexed(app).await,
+        Watched::All(_) => return indexed_repositories(app).await,
         Watched::These(list) => list,
     };
-    let kept = list.iter().map(|one| {
+    let repository_key = list.iter().map(|one| {
         let project =
             one.project.as_deref().map_or_else(|| Ok(ProjectId::default_workspace()), ProjectId::parse)?;
-        // By the path that the index knows it under, where it exists.
+        // The index stores canonical paths.
         let root = one.path.canonicalize().unwrap_or_else(|_| one.path.clone());
-        Ok(Kept { project, root })
+        Ok(RepositoryKey { project, root })
     });
-    kept.collect()
+    repository_key.collect()
 }
 
 /// The repositories that are watched now.
 #[derive(Default)]
 struct Watches {
-    followed: HashMap<Kept, CancellationToken>,
-    tasks: JoinSet<Kept>,
-    /// Those that cannot be watched, so that each is told once.
-    refused: HashSet<Kept>,
-    /// How many were beyond the limit when that was last told.
+    followed: HashMap<RepositoryKey, CancellationToken>,
+    tasks: JoinSet<RepositoryKey>,
+    /// Repositories that cannot be watched, to log each only once.
+    refused: HashSet<RepositoryKey>,
+    /// Number of repositories over the limit when it was last logged.
     left_out: usize,
 }
 
 impl Watches {
-    /// Watches `wanted`, at most `freshness.repositories_max` of them; those that are watched already come first.
-    /// A repository that cannot be watched takes no place.
-    fn become_these(&mut self, app: &Arc<App>, wanted: Vec<Kept>) {
-        self.followed.retain(|kept, cancel| {
-            let stays = wanted.contains(kept);
+    /// Starts and stops watches to match `wanted`, up to `freshness.repositories_max`. Existing watches have priority; a repository
+    /// that cannot be watched does not count.
+    fn update(&mut self, app: &Arc<App>, wanted: Vec<RepositoryKey>) {
+        self.followed.retain(|repository_key, cancel| {
+            let stays = wanted.contains(repository_key);
             if !stays {
                 cancel.cancel();
             }
@@ -75,16 +75,16 @@ impl Watches {
         });
         let most = app.config.freshness.repositories_max;
         let mut left_out = 0;
-        for kept in wanted {
-            if self.followed.contains_key(&kept) {
+        for repository_key in wanted {
+            if self.followed.contains_key(&repository_key) {
                 continue;
             }
-            match kept.root(app) {
+            match repository_key.checked_root(app) {
                 Ok(_) if self.followed.len() >= most => left_out += 1,
-                Ok(root) => self.begin(app, kept, root),
+                Ok(root) => self.start(app, repository_key, root),
                 Err(fault) => {
-                    // Tried again at every look, told once.
-                    if self.refused.insert(kept) {
+                    // Tried again at every update but logged once.
+                    if self.refused.insert(repository_key) {
                         tracing::warn!("a repository is not watched: {}", fault.message);
                     }
                 }
@@ -100,44 +100,51 @@ impl Watches {
         self.left_out = left_out;
     }
 
-    fn begin(&mut self, app: &Arc<App>, kept: Kept, root: RepositoryRoot) {
-        self.refused.remove(&kept);
+    fn start(&mut self, app: &Arc<App>, repository_key: RepositoryKey, root: RepositoryRoot) {
+        self.refused.remove(&repository_key);
         let cancel = app.shutdown.child_token();
-        self.followed.insert(kept.clone(), cancel.clone());
+        self.followed.insert(repository_key.clone(), cancel.clone());
         let app = Arc::clone(app);
         self.tasks.spawn(async move {
             let name = root.as_str().to_owned();
-            let followed = follow(&app, &root, &cancel, |news| log(&name, &news), || once(&app, &kept)).await;
+            let followed = follow(
+                &app,
+                &root,
+                &cancel,
+                |event| log_event(&name, &event),
+                || run_once(&app, &repository_key),
+            )
+            .await;
             if let Err(fault) = followed {
                 tracing::warn!(repository = name, "no longer watched: {}", fault.message);
             }
-            kept
+            repository_key
         });
     }
 }
 
-async fn once(app: &Arc<App>, kept: &Kept) -> Ended {
-    match run(app, kept, None, "watch").await {
-        Ok(true) => Ended::Joined,
-        Ok(false) => Ended::Done,
-        Err(_) if app.shutdown.is_cancelled() => Ended::Stop,
+async fn run_once(app: &Arc<App>, repository_key: &RepositoryKey) -> RunOutcome {
+    match run_job(app, repository_key, None, "watch").await {
+        Ok(true) => RunOutcome::Joined,
+        Ok(false) => RunOutcome::Done,
+        Err(_) if app.shutdown.is_cancelled() => RunOutcome::Stop,
         Err(fault) => {
-            tracing::warn!(repository = %kept.root.display(), project = kept.project.as_str(), code = %fault.code,
+            tracing::warn!(repository = %repository_key.root.display(), project = repository_key.project.as_str(), code = %fault.code,
                 "the index could not be refreshed: {}", fault.message);
-            Ended::of(fault.code, fault.retryable)
+            RunOutcome::from_error(fault.code, fault.retryable)
         }
     }
 }
 
-fn log(repository: &str, news: &News) {
-    match news {
-        News::Watching(directories) => tracing::debug!(repository, directories, "watched"),
-        News::Polling(why, every) => {
-            tracing::warn!(repository, "looked at every {} s, because {why}", every.as_secs_f64());
+fn log_event(repository: &str, event: &WatchEvent) {
+    match event {
+        WatchEvent::Watching(directories) => tracing::debug!(repository, directories, "watched"),
+        WatchEvent::Polling(why, every) => {
+            tracing::warn!(repository, "scanned every {} s, because {why}", every.as_secs_f64());
         }
-        News::Gone(why, _) => {
-            tracing::warn!(repository, "cannot be read, so its index stays as it is: {why}")
+        WatchEvent::Gone(why, _) => {
+            tracing::warn!(repository, "cannot be read, so its index is not refreshed: {why}")
         }
-        News::Back => tracing::info!(repository, "is back"),
+        WatchEvent::Back => tracing::info!(repository, "can be read again"),
     }
 }

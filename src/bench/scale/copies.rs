@@ -1,5 +1,5 @@
-//! Growth out of real files: copies whose words and vectors differ a little from the original's. All of it is a pure
-//! function of the original and the copy's number.
+//! Generates copies of real files whose words and vectors differ slightly from the original. Everything is a pure function of the
+//! original and the copy's number.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,65 +8,70 @@ use languages::name_forms;
 use languages::terms::{self, Document, is_stop_word};
 use store::{ChunkWrite, CommentWrite, DefinitionWrite, FileWrite, NamedFact, WordsWrite, fact_id};
 
-/// Shorter words are seldom names of one project alone.
+/// Minimum length of a word to replace; shorter words are rarely specific to one project.
 const WORD_CHARS_MIN: usize = 5;
-/// Words in more than one of so many chunks are those of the language, which all projects share.
-const SHARED_BEYOND: usize = 100;
-/// One of so many of the other words is another one in a copy.
-const CHANGED_ONE_OF: u8 = 4;
-/// How far the texts of a copied file move together, and each by itself: this share of the way between two other texts,
-/// which keeps copies within the directions that real texts have. Moving together keeps what lies close together close,
-/// the near duplicates above all: they are what makes real texts hard for an index.
-const DRIFT_OF_FILE: f32 = 0.5;
-const DRIFT_OF_TEXT: f32 = 0.1;
+/// Words in more than one of this many chunks are not replaced: they are common to all projects.
+const COMMON_WORD_RATIO: usize = 100;
+/// One of this many specific words is replaced in a copy.
+const REPLACED_ONE_OF: u8 = 4;
+/// How far the vectors of a copied file move together, as a share of the difference between two other vectors, so that copies
+/// stay in the directions that real texts have. Moving together keeps near duplicates close, which makes real texts hard for an
+/// index.
+const FILE_DRIFT: f32 = 0.5;
+/// How far each vector moves by itself.
+const TEXT_DRIFT: f32 = 0.1;
 
-/// Words of a corpus that a copy may change.
+/// The words of a corpus that copies may replace.
 #[derive(Debug, Default)]
-pub(super) struct Vocabulary(HashSet<String>);
+pub(super) struct ReplaceableWords(HashSet<String>);
 
-impl Vocabulary {
-    /// The words of `texts` that few of them say.
-    pub(super) fn of<'t>(texts: impl Iterator<Item = &'t str> + Clone) -> Self {
-        let mut said: HashMap<&str, usize> = HashMap::new();
+impl ReplaceableWords {
+    /// The rare words of `texts`.
+    pub(super) fn from_texts<'t>(texts: impl Iterator<Item = &'t str> + Clone) -> Self {
+        let mut chunk_counts: HashMap<&str, usize> = HashMap::new();
         for text in texts.clone() {
             let words: HashSet<&str> = terms::words(text).map(|word| word.text).collect();
             words
                 .into_iter()
-                .filter(|word| may_change(word))
-                .for_each(|word| *said.entry(word).or_default() += 1);
+                .filter(|word| is_replaceable(word))
+                .for_each(|word| *chunk_counts.entry(word).or_default() += 1);
         }
-        let most = texts.count() / SHARED_BEYOND;
+        let most = texts.count() / COMMON_WORD_RATIO;
         Self(
-            said.into_iter().filter(|(_, chunks)| *chunks <= most).map(|(word, _)| word.to_owned()).collect(),
+            chunk_counts
+                .into_iter()
+                .filter(|(_, chunks)| *chunks <= most)
+                .map(|(word, _)| word.to_owned())
+                .collect(),
         )
     }
 }
 
-fn may_change(word: &str) -> bool {
+fn is_replaceable(word: &str) -> bool {
     word.len() >= WORD_CHARS_MIN && word.chars().any(char::is_alphabetic) && !is_stop_word(word)
 }
 
-/// A copy of a corpus; the one with the number 0 says what the original says.
+/// A copy of the corpus; the copy with number 0 equals the original.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Copy<'v> {
+pub(super) struct CorpusCopy<'v> {
     pub(super) number: u32,
-    pub(super) vocabulary: &'v Vocabulary,
+    pub(super) vocabulary: &'v ReplaceableWords,
 }
 
-impl Copy<'_> {
-    /// Where a file of the original stands in the copy.
+impl CorpusCopy<'_> {
+    /// The path of a file in the copy.
     pub(super) fn path(&self, path: &str) -> String {
-        format!("{}/{path}", folder(self.number))
+        format!("{}/{path}", copy_folder(self.number))
     }
 
-    /// What the copy says where the original says `text`: some words are other ones, everywhere the same.
+    /// The copy's version of `text`. A word is replaced by the same word everywhere in the copy.
     pub(super) fn text(&self, text: &str) -> String {
         let mut changed = String::with_capacity(text.len() + text.len() / 16);
         let mut at = 0;
         for word in terms::words(text) {
-            if let Some(ending) = self.ending(word.text) {
+            if let Some(suffix) = self.replacement_suffix(word.text) {
                 changed.push_str(&text[at..word.end()]);
-                changed.push_str(&ending);
+                changed.push_str(&suffix);
                 at = word.end();
             }
         }
@@ -74,29 +79,29 @@ impl Copy<'_> {
         changed
     }
 
-    /// What makes another word of `word`; none where it stays.
-    fn ending(&self, word: &str) -> Option<String> {
+    /// The suffix that turns `word` into another word; none if the word is kept.
+    fn replacement_suffix(&self, word: &str) -> Option<String> {
         if self.number == 0 || !self.vocabulary.0.contains(word) {
             return None;
         }
-        let draw = draw(self.number, word.as_bytes());
-        draw[0].is_multiple_of(CHANGED_ONE_OF).then(|| syllables(&draw[1..3]))
+        let random = random_bytes(self.number, word.as_bytes());
+        random[0].is_multiple_of(REPLACED_ONE_OF).then(|| syllables(&random[1..3]))
     }
 
     /// The copy of a file.
     pub(super) fn file(&self, file: &FileWrite) -> FileWrite {
         let path = self.path(&file.path);
         let chunks = file.chunks.iter().map(|chunk| self.chunk(&path, chunk)).collect();
-        let content_hash = draw(self.number, &file.content_hash).to_vec();
+        let content_hash = random_bytes(self.number, &file.content_hash).to_vec();
         FileWrite { path, chunks, content_hash, ..file.clone() }
     }
 
     fn chunk(&self, path: &str, chunk: &ChunkWrite) -> ChunkWrite {
         let mut content = self.text(&chunk.content);
         if self.number > 0 && content == chunk.content {
-            // Without a word of its own: a text of its own it is all the same.
+            // No word was replaced, but the text must still be distinct.
             content.push('\n');
-            content.push_str(&syllables(&draw(self.number, b"")[..4]));
+            content.push_str(&syllables(&random_bytes(self.number, b"")[..4]));
         }
         let defines: Vec<String> = chunk.defines.iter().map(|name| self.text(name)).collect();
         let signature = chunk.signature.as_deref().map(|signature| self.text(signature));
@@ -128,7 +133,7 @@ impl Copy<'_> {
     }
 }
 
-impl Copy<'_> {
+impl CorpusCopy<'_> {
     fn definition(&self, definition: &DefinitionWrite) -> DefinitionWrite {
         let facts = |facts: &Vec<NamedFact>| {
             facts.iter().map(|(field, value)| (*field, self.text(value))).collect::<Vec<_>>()
@@ -144,7 +149,7 @@ impl Copy<'_> {
 }
 
 /// The folder of a copy.
-pub(super) fn folder(number: u32) -> String {
+pub(super) fn copy_folder(number: u32) -> String {
     format!("copy_{number:04}")
 }
 
@@ -153,15 +158,15 @@ fn words_of(document: &Document<'_>) -> WordsWrite {
     WordsWrite { terms: row.terms, weights: row.weights }
 }
 
-/// The vector of the text `at` of the file `file` in the copy `number`.
-pub(super) fn vector(originals: &[Vec<f32>], (file, at): (usize, usize), number: u32) -> Vec<f32> {
+/// The synthetic vector of text `at` of file `file` in copy `number`.
+pub(super) fn synthetic_vector(originals: &[Vec<f32>], (file, at): (usize, usize), number: u32) -> Vec<f32> {
     let mut vector = originals[at].clone();
     if number == 0 {
         return vector;
     }
-    for (what, drift) in [(format!("file {file}"), DRIFT_OF_FILE), (format!("text {at}"), DRIFT_OF_TEXT)] {
-        let draw = draw(number, what.as_bytes());
-        let (from, to) = (drawn(originals, &draw[..8]), drawn(originals, &draw[8..16]));
+    for (seed, drift) in [(format!("file {file}"), FILE_DRIFT), (format!("text {at}"), TEXT_DRIFT)] {
+        let random = random_bytes(number, seed.as_bytes());
+        let (from, to) = (random_vector(originals, &random[..8]), random_vector(originals, &random[8..16]));
         vector.iter_mut().zip(from).zip(to).for_each(|((here, from), to)| *here += drift * (to - from));
     }
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -169,21 +174,21 @@ pub(super) fn vector(originals: &[Vec<f32>], (file, at): (usize, usize), number:
     vector
 }
 
-/// One of the vectors, chosen by eight bytes.
-fn drawn<'v>(originals: &'v [Vec<f32>], bits: &[u8]) -> &'v [f32] {
+/// One of the vectors, selected by eight random bytes.
+fn random_vector<'v>(originals: &'v [Vec<f32>], bits: &[u8]) -> &'v [f32] {
     let mut eight = [0; 8];
     eight.copy_from_slice(bits);
     &originals[usize::try_from(u64::from_le_bytes(eight) % originals.len() as u64).unwrap_or(0)]
 }
 
-/// Bits that are the same for the same thing in the same copy.
-fn draw(number: u32, what: &[u8]) -> [u8; 32] {
+/// Pseudo-random bytes that depend only on the copy and the seed.
+fn random_bytes(number: u32, seed: &[u8]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(&number.to_le_bytes()).update(what);
+    hasher.update(&number.to_le_bytes()).update(seed);
     *hasher.finalize().as_bytes()
 }
 
-/// Something that could be part of a word.
+/// Pronounceable syllables from random bytes.
 fn syllables(bits: &[u8]) -> String {
     const STARTS: [&str; 16] =
         ["b", "d", "f", "g", "k", "l", "m", "n", "p", "r", "s", "t", "v", "z", "tr", "st"];
@@ -192,22 +197,22 @@ fn syllables(bits: &[u8]) -> String {
     bits.iter().flat_map(|byte| [STARTS[usize::from(byte & 15)], ENDS[usize::from(byte >> 4)]]).collect()
 }
 
-/// A file of a copy, and the repository that it goes to.
+/// A file of a copy and the repository that contains it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FileCopy {
     pub(super) copy: u32,
-    /// Of the original.
+    /// Index of the original file.
     pub(super) file: usize,
-    /// From 0 on.
+    /// Index of the repository.
     pub(super) repository: usize,
 }
 
-/// Repositories of a grown project, each with the same share of the chunks.
+/// Number of repositories in a generated project, each with the same share of the chunks.
 pub(super) const REPOSITORIES: usize = 100;
 
-/// Copies of all files, in order, until there are about `wanted` chunks; of the last copy a sample of the files.
-/// `files` has the path of each file and its chunks.
-pub(super) fn places(files: &[(&str, usize)], wanted: usize) -> Vec<Place> {
+/// Copies of all files until there are about `wanted` chunks; the last copy is a sample of the files. `files` holds the path and
+/// the number of chunks of each file.
+pub(super) fn file_copies(files: &[(&str, usize)], wanted: usize) -> Vec<FileCopy> {
     let whole: usize = files.iter().map(|(_, chunks)| chunks).sum();
     let (mut places, mut chunks) = (Vec::new(), 0);
     for copy in 0.. {
@@ -216,11 +221,11 @@ pub(super) fn places(files: &[(&str, usize)], wanted: usize) -> Vec<Place> {
         }
         let left = wanted - chunks;
         for (file, (path, size)) in files.iter().enumerate() {
-            if left < whole && !sampled(path, left, whole) {
+            if left < whole && !is_sampled(path, left, whole) {
                 continue;
             }
             let repository = (chunks * REPOSITORIES / wanted).min(REPOSITORIES - 1);
-            places.push(Place { copy, file, repository });
+            places.push(FileCopy { copy, file, repository });
             chunks += size;
         }
         if left < whole {
@@ -230,11 +235,11 @@ pub(super) fn places(files: &[(&str, usize)], wanted: usize) -> Vec<Place> {
     places
 }
 
-/// Whether a file belongs to the sample of `of` files that has `share` of them.
-fn sampled(path: &str, share: usize, of: usize) -> bool {
-    let draw = draw(0, path.as_bytes());
-    let place = usize::from(u16::from_le_bytes([draw[0], draw[1]]));
-    place * of < share << 16
+/// Whether a file belongs to a sample of `share` of `of`, decided by its path.
+fn is_sampled(path: &str, share: usize, of: usize) -> bool {
+    let random = random_bytes(0, path.as_bytes());
+    let position = usize::from(u16::from_le_bytes([random[0], random[1]]));
+    position * of < share << 16
 }
 
 #[cfg(test)]
@@ -245,17 +250,17 @@ mod tests {
         ChunkWrite { content: content.to_owned(), defines: vec![defines.to_owned()], ..ChunkWrite::default() }
     }
 
-    fn vocabulary() -> Vocabulary {
+    fn vocabulary() -> ReplaceableWords {
         // `shared` stands in all of 200 texts, each other word in one.
         let texts: Vec<String> = (0..200).map(|i| format!("shared fn parse_thing{i} handler{i}")).collect();
-        Vocabulary::of(texts.iter().map(String::as_str))
+        ReplaceableWords::from_texts(texts.iter().map(String::as_str))
     }
 
     #[test]
     fn a_copy_changes_some_words_and_says_each_alike_everywhere() {
         let vocabulary = vocabulary();
         let text: String = (0..200).map(|i| format!("shared handler{i} (handler{i});\n")).collect();
-        let copy = |number| Copy { number, vocabulary: &vocabulary }.text(&text);
+        let copy = |number| CorpusCopy { number, vocabulary: &vocabulary }.text(&text);
         assert_eq!(copy(0), text);
         assert_ne!(copy(1), copy(2));
         assert_eq!(copy(1), copy(1));
@@ -272,7 +277,7 @@ mod tests {
         let vocabulary = vocabulary();
         let chunks = vec![chunk("shared", "shared"), chunk("fn handler7() {}", "handler7")];
         let file = FileWrite { path: "src/a.rs".into(), chunks, ..FileWrite::default() };
-        let copied = Copy { number: 3, vocabulary: &vocabulary }.file(&file);
+        let copied = CorpusCopy { number: 3, vocabulary: &vocabulary }.file(&file);
         assert_eq!(copied.path, "copy_0003/src/a.rs");
         for (copied, original) in copied.chunks.iter().zip(&file.chunks) {
             assert_ne!(copied.content, original.content);
@@ -287,13 +292,13 @@ mod tests {
         let axis = |at: usize| (0..32).map(|i| f32::from(u8::from(i == at))).collect::<Vec<f32>>();
         let originals: Vec<_> = (0..32).map(axis).collect();
         let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
-        assert_eq!(vector(&originals, (1, 5), 0), originals[5]);
+        assert_eq!(synthetic_vector(&originals, (1, 5), 0), originals[5]);
         for number in 1..9 {
-            let copied = vector(&originals, (1, 5), number);
+            let copied = synthetic_vector(&originals, (1, 5), number);
             assert!((dot(&copied, &copied) - 1.0).abs() < 1e-5);
             assert!(dot(&copied, &originals[5]) > 0.7);
         }
-        assert_ne!(vector(&originals, (1, 5), 1), vector(&originals, (1, 5), 2));
+        assert_ne!(synthetic_vector(&originals, (1, 5), 1), synthetic_vector(&originals, (1, 5), 2));
     }
 
     #[test]
@@ -301,12 +306,12 @@ mod tests {
         let names: Vec<String> = (0..1000).map(|i| format!("f{i}")).collect();
         let files: Vec<(&str, usize)> = names.iter().map(|name| (name.as_str(), 3)).collect();
         for wanted in [300, 3000, 10_000] {
-            let places = places(&files, wanted);
+            let places = file_copies(&files, wanted);
             let chunks = places.len() * 3;
             assert!(chunks.abs_diff(wanted) < wanted / 10, "{chunks} for {wanted}");
             assert!(places.windows(2).all(|pair| pair[0].repository <= pair[1].repository));
             assert!(places.iter().all(|place| place.repository < REPOSITORIES));
         }
-        assert!(places(&[], 10).is_empty());
+        assert!(file_copies(&[], 10).is_empty());
     }
 }

@@ -1,46 +1,46 @@
-//! The real files that growth is made of: read once, embedded once.
+//! The real files from which projects are generated, read and embedded once.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::copies::Vocabulary;
+use super::copies::ReplaceableWords;
 use crate::app::blocking;
-use crate::bench::Lab;
+use crate::bench::Experiment;
 use contract::{ErrorCode, Fault};
 use embedding::Embedder;
 use engine::indexing::{passage, read_folder};
 use store::{FileWrite, PendingText};
 
-/// Chunks that are taken at most.
+/// Maximum number of chunks.
 const CHUNKS_MAX: usize = 20_000;
-/// Texts embedded between two words about it.
-const PART: usize = 1_000;
+/// Number of texts embedded between two progress lines.
+const BATCH_TEXTS: usize = 1_000;
 
 /// Files with the vectors of their chunks.
 pub(super) struct Corpus {
     pub(super) files: Vec<FileWrite>,
-    /// Of all chunks, file by file.
+    /// Vectors of all chunks, file by file.
     pub(super) vectors: Vec<Vec<f32>>,
-    /// Place of each file's first chunk in `vectors`.
+    /// Index of each file's first chunk in `vectors`.
     pub(super) first: Vec<usize>,
-    pub(super) vocabulary: Vocabulary,
+    pub(super) vocabulary: ReplaceableWords,
     /// Hash of all texts.
     pub(super) fingerprint: String,
 }
 
 impl Corpus {
-    /// Reads the files below `folder` and embeds their chunks; of a larger folder files spread over all of it.
+    /// Reads the files below `folder` and embeds their chunks; takes a sample of a larger folder.
     ///
     /// # Errors
-    /// As the walk; `INVALID_REQUEST` when there is nothing to index; faults of the model.
+    /// Faults of the walk; `INVALID_REQUEST` if there is nothing to index; faults of the model.
     pub(super) async fn read(
-        lab: &Lab,
+        experiment: &Experiment,
         folder: PathBuf,
-        tell: &(dyn Fn(&str) + Sync),
+        on_progress: &(dyn Fn(&str) + Sync),
     ) -> Result<Self, Fault> {
-        let (settings, parsing) = (lab.app.config.indexing.clone(), lab.app.parsing.clone());
+        let (settings, parsing) = (experiment.app.config.indexing.clone(), experiment.app.parsing.clone());
         let files = blocking(move || read_folder(&folder, &settings, parsing)).await?;
-        let files = spread(files, CHUNKS_MAX);
+        let files = sample_files(files, CHUNKS_MAX);
         let mut first = Vec::with_capacity(files.len());
         let (mut passages, mut hasher) = (Vec::new(), blake3::Hasher::new());
         for file in &files {
@@ -59,13 +59,13 @@ impl Corpus {
         if passages.is_empty() {
             return Err(Fault::new(
                 ErrorCode::InvalidRequest,
-                "The folder holds no file that can be indexed.",
+                "The folder contains no file that can be indexed.",
             ));
         }
-        tell(&format!("{} files, {} chunks", files.len(), passages.len()));
-        let vectors = embedded(lab.app.embedder().await?, passages, tell).await?;
+        on_progress(&format!("{} files, {} chunks", files.len(), passages.len()));
+        let vectors = embed_passages(experiment.app.embedder().await?, passages, on_progress).await?;
         let texts = files.iter().flat_map(|file| &file.chunks).map(|chunk| chunk.content.as_str());
-        let vocabulary = Vocabulary::of(texts);
+        let vocabulary = ReplaceableWords::from_texts(texts);
         let fingerprint = hasher.finalize().to_hex()[..16].to_owned();
         Ok(Self { vocabulary, files, vectors, first, fingerprint })
     }
@@ -76,22 +76,22 @@ impl Corpus {
     }
 }
 
-async fn embedded(
+async fn embed_passages(
     embedder: &Arc<dyn Embedder>,
     passages: Vec<String>,
-    tell: &(dyn Fn(&str) + Sync),
+    on_progress: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<Vec<f32>>, Fault> {
     let mut vectors = Vec::with_capacity(passages.len());
-    for part in passages.chunks(PART) {
+    for part in passages.chunks(BATCH_TEXTS) {
         let (embedder, part) = (Arc::clone(embedder), part.to_vec());
         vectors.extend(blocking(move || embedder.embed_passages(&part, &|| false)).await?);
-        tell(&format!("{} of {} chunks have their vectors", vectors.len(), passages.len()));
+        on_progress(&format!("{} of {} chunks embedded", vectors.len(), passages.len()));
     }
     Ok(vectors)
 }
 
-/// Every nth file, such that at most `most` chunks are left.
-fn spread(files: Vec<FileWrite>, most: usize) -> Vec<FileWrite> {
+/// Every nth file, so that about `most` chunks remain.
+fn sample_files(files: Vec<FileWrite>, most: usize) -> Vec<FileWrite> {
     let chunks: usize = files.iter().map(|file| file.chunks.len()).sum();
     let each = chunks.div_ceil(most).max(1);
     files.into_iter().step_by(each).collect()
@@ -106,8 +106,8 @@ mod tests {
     fn of_too_many_files_a_part_is_taken_from_everywhere() {
         let file = |_| FileWrite { chunks: vec![ChunkWrite::default(); 2], ..FileWrite::default() };
         let files: Vec<FileWrite> = (0..10).map(file).collect();
-        assert_eq!(spread(files.clone(), 20).len(), 10);
-        assert_eq!(spread(files.clone(), 19).len(), 5);
-        assert_eq!(spread(files, 1).len(), 1);
+        assert_eq!(sample_files(files.clone(), 20).len(), 10);
+        assert_eq!(sample_files(files.clone(), 19).len(), 5);
+        assert_eq!(sample_files(files, 1).len(), 1);
     }
 }

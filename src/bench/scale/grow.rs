@@ -1,4 +1,4 @@
-//! A project grown to a size, written the way an index run writes.
+//! Generates a project of a given size, written the way an index run writes it.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,14 +7,14 @@ use futures::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::copies::{Copy, Place, REPOSITORIES, places};
+use super::copies::{CorpusCopy, FileCopy, REPOSITORIES, file_copies};
 use super::corpus::Corpus;
-use super::drawn::Drawn;
 use super::machine;
+use super::synthetic_vectors::SyntheticVectors;
 use crate::app::blocking;
-use crate::bench::Lab;
+use crate::bench::Experiment;
 use contract::{ErrorCode, Fault, ProjectId};
-use engine::indexing::{self, Options, Run};
+use engine::indexing::{self, Options, RunContext};
 use engine::jobs::ProgressSender;
 use languages::{CHUNKER_VERSION, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use store::{
@@ -22,108 +22,111 @@ use store::{
     Versions, index_state, lexical, repositories, sizes, vectors, write_batch,
 };
 
-/// Chunks of a transaction.
+/// Maximum number of chunks in a transaction.
 const BATCH_CHUNKS: usize = 2_000;
-/// Batches made ahead of the writer.
+/// Number of batches that are generated ahead of the writer.
 const AHEAD: usize = 3;
-/// No run came before, and every later one has a larger token.
+/// The fence token of a project without runs; every later run has a larger one.
 const FENCE: Fence = Fence(0);
 
-/// What growing took.
+/// The cost of generating a project.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Grown {
-    /// Chunks.
+pub struct GrowthFigures {
+    /// Number of chunks.
     pub chunks: usize,
-    /// Texts with a vector of their own.
+    /// Number of distinct vectors.
     pub vectors: i64,
-    /// Making the copies and writing their rows, seconds.
+    /// Seconds to generate the copies and write their rows.
     pub rows_seconds: f64,
-    /// Counting document frequencies.
+    /// Seconds to count the document frequencies.
     pub statistics_seconds: f64,
-    /// The GIN indexes.
+    /// Seconds to build the GIN indexes.
     pub terms_index_seconds: f64,
-    /// Writing vectors, which cost nothing to make.
+    /// Seconds to write the vectors.
     pub vectors_seconds: f64,
-    /// The HNSW index; 0 where the product makes none.
+    /// Seconds to build the HNSW index; 0 if none is built.
     pub hnsw_seconds: f64,
-    /// Most that the server's processes took while it was made.
+    /// Peak memory of Postgres while the HNSW index was built.
     pub hnsw_server_mb: u64,
-    /// Bytes of the project's tables and indexes.
+    /// Size of the project's tables and indexes.
     pub database_mb: u64,
-    /// The same by table: rows and indexes.
+    /// Size of each table: rows and indexes.
     pub tables_mb: Vec<(String, u64, u64)>,
-    /// Hash of the corpus and of what is made of it.
+    /// Hash of the corpus and version of the generator.
     pub made_of: String,
 }
 
-/// Bytes in megabytes.
+/// Converts bytes to mebibytes.
 pub(super) fn mb(bytes: u64) -> u64 {
     bytes >> 20
 }
 
-/// The root of a repository of a grown project; no such folder is there.
-pub(super) fn root(repository: usize) -> String {
+/// The root of a generated repository; the folder does not exist.
+pub(super) fn repository_root(repository: usize) -> String {
     format!("/scale/repository_{repository:02}")
 }
 
-/// The project with about `wanted` chunks: the one that is there, if it is of the same corpus.
+/// Returns the project with about `wanted` chunks; reuses an existing one from the same corpus.
 ///
 /// # Errors
 /// Storage faults.
 pub(super) async fn grow(
-    lab: &Lab,
+    experiment: &Experiment,
     corpus: &Arc<Corpus>,
-    drawn: &Arc<Drawn>,
+    synthetic: &Arc<SyntheticVectors>,
     wanted: usize,
-    tell: &(dyn Fn(&str) + Sync),
-) -> Result<(Project, Grown), Fault> {
+    on_progress: &(dyn Fn(&str) + Sync),
+) -> Result<(Project, GrowthFigures), Fault> {
     let id = format!("scale-{wanted}");
-    let record = lab.home().join(format!("{id}.json"));
+    let record = experiment.home().join(format!("{id}.json"));
     let made_of = format!("{} 2", corpus.fingerprint);
     let text = std::fs::read_to_string(&record).unwrap_or_default();
-    if let Ok(grown) = serde_json::from_str::<Grown>(&text)
+    if let Ok(grown) = serde_json::from_str::<GrowthFigures>(&text)
         && grown.made_of == made_of
-        && let Ok(project) = lab.project(&id).await
+        && let Ok(project) = experiment.project(&id).await
     {
-        tell(&format!("{id}: {} chunks are there", grown.chunks));
+        on_progress(&format!("{id}: reusing {} chunks", grown.chunks));
         return Ok((project, grown));
     }
-    let project = empty(lab, &id).await?;
-    let grown = Growing { lab, corpus, drawn, project: &project, tell }.run(wanted, made_of).await?;
+    let project = provision_empty(experiment, &id).await?;
+    let generator = ProjectGenerator { experiment, corpus, synthetic, project: &project, on_progress };
+    let grown = generator.generate(wanted, made_of).await?;
     let text = serde_json::to_string(&grown).unwrap_or_default();
-    std::fs::write(&record, text)
-        .map_err(|error| Fault::internal("What growing took cannot be kept.", error))?;
+    std::fs::write(&record, text).map_err(|error| {
+        Fault::internal("The figures of the generated project could not be saved.", error)
+    })?;
     Ok((project, grown))
 }
 
-async fn empty(lab: &Lab, id: &str) -> Result<Project, Fault> {
-    if lab.project(id).await.is_ok() {
+async fn provision_empty(experiment: &Experiment, id: &str) -> Result<Project, Fault> {
+    if experiment.project(id).await.is_ok() {
         return Err(Fault::new(
             ErrorCode::IllegalState,
-            format!("The project `{id}` of the benchmark is of another corpus."),
+            format!("The benchmark project `{id}` was generated from another corpus."),
         )
-        .with_hint("Remove the folder `bench` below the home."));
+        .with_hint("Remove the folder `bench` in the data directory."));
     }
-    let model = ModelFacts::of(lab.app.embedder().await?.model());
-    tenancy::provision(lab.app.store().await?, &ProjectId::parse(id)?, DecidedBy::Argument, &model).await
+    let model = ModelFacts::from(experiment.app.embedder().await?.model());
+    tenancy::provision(experiment.app.store().await?, &ProjectId::parse(id)?, DecidedBy::Argument, &model)
+        .await
 }
 
-struct Growing<'a> {
-    lab: &'a Lab,
+struct ProjectGenerator<'a> {
+    experiment: &'a Experiment,
     corpus: &'a Arc<Corpus>,
-    drawn: &'a Arc<Drawn>,
+    synthetic: &'a Arc<SyntheticVectors>,
     project: &'a Project,
-    tell: &'a (dyn Fn(&str) + Sync),
+    on_progress: &'a (dyn Fn(&str) + Sync),
 }
 
-impl Growing<'_> {
-    async fn run(&self, wanted: usize, made_of: String) -> Result<Grown, Fault> {
-        let store = self.lab.app.store().await?;
-        let memory_mb = self.lab.app.config.embedded.maintenance_work_mem_mb;
+impl ProjectGenerator<'_> {
+    async fn generate(&self, wanted: usize, made_of: String) -> Result<GrowthFigures, Fault> {
+        let store = self.experiment.app.store().await?;
+        let memory_mb = self.experiment.app.config.embedded.maintenance_work_mem_mb;
         let started = Instant::now();
         let chunks = self.write_rows(wanted).await?;
-        let rows_seconds = self.lap("rows", started);
+        let rows_seconds = self.report_step("rows", started);
 
         let started = Instant::now();
         let mut tx = self.begin().await?;
@@ -131,29 +134,29 @@ impl Growing<'_> {
         index_state::publish(&mut tx, FENCE).await?;
         lexical::rebuild_statistics(&mut tx, FENCE).await?;
         tx.commit().await?;
-        let statistics_seconds = self.lap("statistics", started);
+        let statistics_seconds = self.report_step("statistics", started);
 
         let started = Instant::now();
         lexical::ensure_terms_index(store, self.project, FENCE, memory_mb).await?;
-        let terms_index_seconds = self.lap("terms index", started);
+        let terms_index_seconds = self.report_step("terms index", started);
 
         let started = Instant::now();
         self.write_vectors().await?;
-        self.drawn.forget();
-        let vectors_seconds = self.lap("vectors", started);
+        self.synthetic.clear();
+        let vectors_seconds = self.report_step("vectors", started);
 
         let started = Instant::now();
-        let rows_min = self.lab.app.config.indexing.hnsw_rows_min;
+        let rows_min = self.experiment.app.config.indexing.hnsw_rows_min;
         let building = vectors::ensure_hnsw(store, self.project, FENCE, rows_min, memory_mb);
-        let (built, peak) = machine::peak_of(self.lab, building).await?;
-        let hnsw_seconds = if built { self.lap("HNSW index", started) } else { 0.0 };
+        let (built, peak) = machine::with_peak_memory(self.experiment, building).await?;
+        let hnsw_seconds = if built { self.report_step("HNSW index", started) } else { 0.0 };
 
         let mut tx = self.begin().await?;
         let (vectors, tables) = (vectors::count(&mut tx).await?, sizes::tables(&mut tx).await?);
         let database_mb = mb(sizes::total(&mut tx).await?);
         tx.commit().await?;
         let tables = tables.into_iter().map(|table| (table.table, mb(table.bytes), mb(table.index_bytes)));
-        Ok(Grown {
+        Ok(GrowthFigures {
             chunks,
             vectors,
             rows_seconds,
@@ -168,14 +171,15 @@ impl Growing<'_> {
         })
     }
 
-    fn lap(&self, what: &str, started: Instant) -> f64 {
+    /// Reports a finished step and returns its seconds.
+    fn report_step(&self, step: &str, started: Instant) -> f64 {
         let seconds = (started.elapsed().as_secs_f64() * 1e3).round() / 1e3;
-        (self.tell)(&format!("{}: {what} in {seconds:.1} s", self.project.id().as_str()));
+        (self.on_progress)(&format!("{}: {step} in {seconds:.1} s", self.project.id().as_str()));
         seconds
     }
 
     async fn begin(&self) -> Result<ProjectTx, Fault> {
-        ProjectTx::begin(self.lab.app.store().await?, self.project, Access::Write).await
+        ProjectTx::begin(self.experiment.app.store().await?, self.project, Access::Write).await
     }
 
     /// Writes repositories, files and chunks; returns how many chunks.
@@ -183,11 +187,11 @@ impl Growing<'_> {
         let files = &self.corpus.files;
         let sizes: Vec<(&str, usize)> =
             files.iter().map(|file| (file.path.as_str(), file.chunks.len())).collect();
-        let batches = batches(&places(&sizes, wanted), &sizes);
+        let batches = batches(&file_copies(&sizes, wanted), &sizes);
         let repositories = self.make_repositories().await?;
-        let make = |places: Vec<Place>| {
-            let (corpus, drawn) = (Arc::clone(self.corpus), Arc::clone(self.drawn));
-            blocking(move || Ok((places[0].repository, copied(&corpus, &drawn, &places))))
+        let make = |file_copies: Vec<FileCopy>| {
+            let (corpus, synthetic) = (Arc::clone(self.corpus), Arc::clone(self.synthetic));
+            blocking(move || Ok((file_copies[0].repository, copy_files(&corpus, &synthetic, &file_copies))))
         };
         let mut made = stream::iter(batches).map(make).buffered(AHEAD);
         let (mut known, mut chunks) = (KnownNames::default(), 0);
@@ -199,10 +203,10 @@ impl Growing<'_> {
             let before = chunks;
             chunks += usize::try_from(written.chunks).unwrap_or(0);
             if before * 10 / wanted < chunks * 10 / wanted {
-                (self.tell)(&format!("{}: {chunks} chunks", self.project.id().as_str()));
+                (self.on_progress)(&format!("{}: {chunks} chunks", self.project.id().as_str()));
             }
         }
-        self.settle(&repositories).await?;
+        self.mark_ready(&repositories).await?;
         Ok(chunks)
     }
 
@@ -211,13 +215,15 @@ impl Growing<'_> {
         let mut ids = Vec::with_capacity(REPOSITORIES);
         for repository in 0..REPOSITORIES {
             let name = format!("repository_{repository:02}");
-            ids.push(repositories::ensure(&mut tx, FENCE, &root(repository), &name, versions()).await?);
+            ids.push(
+                repositories::ensure(&mut tx, FENCE, &repository_root(repository), &name, versions()).await?,
+            );
         }
         tx.commit().await?;
         Ok(ids)
     }
 
-    async fn settle(&self, repositories: &[i64]) -> Result<(), Fault> {
+    async fn mark_ready(&self, repositories: &[i64]) -> Result<(), Fault> {
         let mut tx = self.begin().await?;
         let (report, ready) = (serde_json::Value::Null, RepositoryState::Ready);
         for id in repositories {
@@ -226,17 +232,17 @@ impl Growing<'_> {
         tx.commit().await
     }
 
-    /// The product's own way to vectors, but for the index, which is timed by itself.
+    /// Writes the vectors as an index run does, but without the HNSW index, which is measured separately.
     async fn write_vectors(&self) -> Result<(), Fault> {
-        let app = &self.lab.app;
+        let app = &self.experiment.app;
         let mut config = app.config.clone();
         config.indexing.hnsw_rows_min = u64::MAX;
-        let embedder: Arc<dyn embedding::Embedder> = Arc::clone(self.drawn) as _;
-        let run = Run {
+        let embedder: Arc<dyn embedding::Embedder> = Arc::clone(self.synthetic) as _;
+        let run = RunContext {
             store: app.store().await?,
             project: self.project,
             fence: FENCE,
-            root: self.lab.home(),
+            root: self.experiment.home(),
             options: Options::default(),
             embedder: Some(embedder),
             parsing: &app.parsing,
@@ -246,7 +252,7 @@ impl Growing<'_> {
             cancel: &CancellationToken::new(),
             progress: &ProgressSender::default(),
         };
-        indexing::embed(&run).await?;
+        indexing::embed_project(&run).await?;
         Ok(())
     }
 }
@@ -263,33 +269,35 @@ fn versions() -> Versions {
     }
 }
 
-/// The copies of files, whose texts `drawn` knows from now on.
-fn copied(corpus: &Corpus, drawn: &Drawn, places: &[Place]) -> Vec<FileWrite> {
-    let copy = |place: &Place| {
-        let copy = Copy { number: place.copy, vocabulary: &corpus.vocabulary };
-        let file = copy.file(&corpus.files[place.file]);
-        let first = corpus.first[place.file];
+/// Copies files and registers their texts in `synthetic`.
+fn copy_files(corpus: &Corpus, synthetic: &SyntheticVectors, file_copies: &[FileCopy]) -> Vec<FileWrite> {
+    let copy = |file_copy: &FileCopy| {
+        let copy = CorpusCopy { number: file_copy.copy, vocabulary: &corpus.vocabulary };
+        let file = copy.file(&corpus.files[file_copy.file]);
+        let first = corpus.first[file_copy.file];
         let hashes = file.chunks.iter().enumerate();
-        drawn.note(hashes.map(|(at, chunk)| (chunk.content_hash, (place.copy, place.file, first + at))));
+        synthetic.register(
+            hashes.map(|(at, chunk)| (chunk.content_hash, (file_copy.copy, file_copy.file, first + at))),
+        );
         file
     };
-    places.iter().map(copy).collect()
+    file_copies.iter().map(copy).collect()
 }
 
-/// Places in order, cut where a batch is full or another repository begins.
-fn batches(places: &[Place], sizes: &[(&str, usize)]) -> Vec<Vec<Place>> {
-    let mut batches: Vec<Vec<Place>> = Vec::new();
+/// Splits copies into batches of bounded size, each in one repository.
+fn batches(file_copies: &[FileCopy], sizes: &[(&str, usize)]) -> Vec<Vec<FileCopy>> {
+    let mut batches: Vec<Vec<FileCopy>> = Vec::new();
     let mut chunks = 0;
-    for place in places {
-        let size = sizes[place.file].1;
+    for file_copy in file_copies {
+        let size = sizes[file_copy.file].1;
         match batches.last_mut() {
-            Some(batch) if batch[0].repository == place.repository && chunks + size <= BATCH_CHUNKS => {
+            Some(batch) if batch[0].repository == file_copy.repository && chunks + size <= BATCH_CHUNKS => {
                 chunks += size;
-                batch.push(*place);
+                batch.push(*file_copy);
             }
             _ => {
                 chunks = size;
-                batches.push(vec![*place]);
+                batches.push(vec![*file_copy]);
             }
         }
     }
@@ -302,9 +310,9 @@ mod tests {
 
     #[test]
     fn a_batch_is_of_one_repository_and_bounded() {
-        let place = |repository| Place { copy: 0, file: 0, repository };
+        let file_copy = |repository| FileCopy { copy: 0, file: 0, repository };
         let sizes = [("a", 900)];
-        let cut: Vec<usize> = batches(&[0, 0, 0, 1, 1].map(place), &sizes).iter().map(Vec::len).collect();
+        let cut: Vec<usize> = batches(&[0, 0, 0, 1, 1].map(file_copy), &sizes).iter().map(Vec::len).collect();
         assert_eq!(cut, [2, 1, 2]);
         assert!(batches(&[], &sizes).is_empty());
     }

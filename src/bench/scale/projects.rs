@@ -1,4 +1,4 @@
-//! Many small projects: what one more costs, and what the ones that are there cost each other.
+//! ProjectCountFigures small projects: the cost of one more project, and the effect of their number on all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,58 +7,58 @@ use std::time::Instant;
 use serde::Serialize;
 use serde_json::json;
 
-use super::asked::quantile;
 use super::corpus::Corpus;
+use super::query_figures::quantile;
 use super::{Options, grow, machine, start};
-use crate::bench::{Lab, Variant};
+use crate::bench::{Experiment, Variant};
 use contract::{Fault, ProjectId};
 use engine::search::SearchRequest;
 use store::{DecidedBy, ModelFacts, sizes};
 
-/// Chunks of a project.
+/// Number of chunks in each project.
 const CHUNKS: usize = 200;
-/// Projects whose making and first questions are looked at.
+/// Number of the latest projects that are measured.
 const SAMPLE: usize = 50;
 
-/// What a number of projects costs.
+/// The figures at one number of projects.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Many {
-    /// How many there are.
+pub struct ProjectCountFigures {
+    /// Number of projects.
     pub projects: usize,
-    /// Chunks of each.
+    /// Chunks in each project.
     pub chunks: u64,
-    /// Making an empty workspace: median of the latest ones, milliseconds.
+    /// Median time to provision an empty workspace, over the latest projects.
     pub provision_ms: f64,
-    /// Indexing into it until it is searchable, vectors known.
+    /// Median time to index a project whose vectors are cached.
     pub index_ms: f64,
-    /// First question to a project that no connection has met.
+    /// Median latency of the first search in a project.
     pub first_p50_ms: f64,
-    /// Questions to the same projects in turn, after that.
+    /// Median latency of further searches, in turn over the same projects.
     pub warm_p50_ms: f64,
-    /// …
+    /// 95th percentile of these.
     pub warm_p95_ms: f64,
-    /// Kilobytes of the database for each project.
+    /// Size of the database for each project in kilobytes.
     pub database_kb_each: u64,
-    /// Megabytes of the system catalogs.
+    /// Size of the system catalogs in megabytes.
     pub catalogs_mb: u64,
-    /// Memory that the connection which asked every project has for itself, megabytes.
+    /// Private memory of the connection that searched every project, in megabytes.
     pub backend_mb: u64,
-    /// All of the server's processes, megabytes.
+    /// Memory of all Postgres processes in megabytes.
     pub server_mb: u64,
-    /// `workspace_status`, which lists all projects, milliseconds.
+    /// Time of `workspace_status`, which lists all projects, in milliseconds.
     pub list_ms: f64,
-    /// `index_status` of one.
+    /// Time of `index_status` for one project in milliseconds.
     pub status_ms: f64,
-    /// `report_artifacts` with the sizes of all.
+    /// Time of `report_artifacts` with the sizes of all projects in milliseconds.
     pub report_ms: f64,
-    /// A second server until it is ready, the database running.
+    /// Time until a second server is ready, with the database already running.
     pub start_seconds: f64,
 }
 
-impl Many {
+impl ProjectCountFigures {
     /// The figures by name, for curves.
-    pub(super) fn figures(&self) -> Vec<(&'static str, f64)> {
+    pub(super) fn named_figures(&self) -> Vec<(&'static str, f64)> {
         #[expect(clippy::cast_precision_loss, reason = "megabytes of a plot")]
         let whole = |number: u64| number as f64;
         vec![
@@ -79,27 +79,29 @@ impl Many {
     }
 }
 
-/// Makes projects up to each number and measures there.
+/// Creates projects up to each number and measures there.
 ///
 /// # Errors
 /// Faults of runs, searches and tools.
 pub(super) async fn measure(
-    lab: &Lab,
+    experiment: &Experiment,
     corpus: &Corpus,
-    questions: &[String],
+    queries: &[String],
     options: &Options,
     program: &Path,
-    tell: &(dyn Fn(&str) + Sync),
-) -> Result<Vec<Many>, Fault> {
-    let folder = small(lab, corpus, &options.folder)?;
-    let before = bytes(lab).await?.0;
-    let (mut all, mut made) = (Vec::new(), Vec::new());
+    on_progress: &(dyn Fn(&str) + Sync),
+) -> Result<Vec<ProjectCountFigures>, Fault> {
+    let folder = small_repository(experiment, corpus, &options.folder)?;
+    let before = database_bytes(experiment).await?.0;
+    let (mut all, mut created) = (Vec::new(), Vec::new());
     for number in &options.projects {
-        while made.len() < *number {
-            made.push(make(lab, made.len(), &folder).await?);
+        while created.len() < *number {
+            created.push(create_project(experiment, created.len(), &folder).await?);
         }
-        let many = Measuring { lab, questions, program, made: &made, before }.at(*number).await?;
-        tell(&format!(
+        let many = ProjectCountBenchmark { experiment, queries, program, created: &created, before }
+            .measure(*number)
+            .await?;
+        on_progress(&format!(
             "{number} projects: one more {:.0} + {:.0} ms, first {:.1} ms, then {:.1} ms",
             many.provision_ms, many.index_ms, many.first_p50_ms, many.warm_p50_ms
         ));
@@ -108,10 +110,10 @@ pub(super) async fn measure(
     Ok(all)
 }
 
-/// A folder of real files with about the wanted number of chunks.
-fn small(lab: &Lab, corpus: &Corpus, folder: &Path) -> Result<PathBuf, Fault> {
-    let root = lab.copies().join("scale-small");
-    let failed = |error| Fault::internal(format!("{} cannot be written.", root.display()), error);
+/// Copies real files with about [`CHUNKS`] chunks in total into a folder.
+fn small_repository(experiment: &Experiment, corpus: &Corpus, folder: &Path) -> Result<PathBuf, Fault> {
+    let root = experiment.copies().join("scale-small");
+    let failed = |error| Fault::internal(format!("{} could not be written.", root.display()), error);
     let mut chunks = 0;
     for file in corpus.files.iter().filter(|file| file.chunks.len() < CHUNKS / 4) {
         if chunks + file.chunks.len() <= CHUNKS {
@@ -124,87 +126,99 @@ fn small(lab: &Lab, corpus: &Corpus, folder: &Path) -> Result<PathBuf, Fault> {
     Ok(root)
 }
 
-/// A project that was made.
-struct Made {
+/// A created project and the time that it took.
+struct CreatedProject {
     id: String,
     chunks: u64,
     provision_ms: f64,
     index_ms: f64,
 }
 
-async fn make(lab: &Lab, number: usize, folder: &Path) -> Result<Made, Fault> {
+async fn create_project(
+    experiment: &Experiment,
+    number: usize,
+    folder: &Path,
+) -> Result<CreatedProject, Fault> {
     let id = format!("many-{number:04}");
-    let model = ModelFacts::of(lab.app.embedder().await?.model());
+    let model = ModelFacts::from(experiment.app.embedder().await?.model());
     let started = Instant::now();
-    tenancy::provision(lab.app.store().await?, &ProjectId::parse(&id)?, DecidedBy::Argument, &model).await?;
+    tenancy::provision(experiment.app.store().await?, &ProjectId::parse(&id)?, DecidedBy::Argument, &model)
+        .await?;
     let provision_ms = started.elapsed().as_secs_f64() * 1e3;
     let started = Instant::now();
-    let report = lab.index(&id, folder).await?;
-    Ok(Made { id, chunks: report.chunks, provision_ms, index_ms: started.elapsed().as_secs_f64() * 1e3 })
+    let report = experiment.index(&id, folder).await?;
+    Ok(CreatedProject {
+        id,
+        chunks: report.chunks,
+        provision_ms,
+        index_ms: started.elapsed().as_secs_f64() * 1e3,
+    })
 }
 
-/// Bytes of the database, and of its catalogs.
-async fn bytes(lab: &Lab) -> Result<(u64, u64), Fault> {
-    let mut door = lab.app.store().await?.control_read().await?;
-    let bytes = (sizes::database(&mut door).await?, sizes::catalogs(&mut door).await?);
-    door.commit().await?;
+/// Size of the database and of its catalogs in bytes.
+async fn database_bytes(experiment: &Experiment) -> Result<(u64, u64), Fault> {
+    let mut tx = experiment.app.store().await?.control_read().await?;
+    let bytes = (sizes::database(&mut tx).await?, sizes::catalogs(&mut tx).await?);
+    tx.commit().await?;
     Ok(bytes)
 }
 
-struct Measuring<'a> {
-    lab: &'a Lab,
-    questions: &'a [String],
+struct ProjectCountBenchmark<'a> {
+    experiment: &'a Experiment,
+    queries: &'a [String],
     program: &'a Path,
-    made: &'a [Made],
+    created: &'a [CreatedProject],
     /// Bytes of the database before the first project.
     before: u64,
 }
 
-impl Measuring<'_> {
-    async fn at(&self, number: usize) -> Result<Many, Fault> {
-        let latest = &self.made[number.saturating_sub(SAMPLE)..];
-        // Nobody has asked the latest ones yet.
-        let first = self.ask(latest).await?;
-        let warm = self.ask(latest).await?;
-        self.ask(self.made).await?;
-        let (database, catalogs) = bytes(self.lab).await?;
-        let last = &self.made[number - 1];
-        let backend = machine::backends(self.lab).await?.into_iter().max().unwrap_or(0);
-        Ok(Many {
+impl ProjectCountBenchmark<'_> {
+    async fn measure(&self, number: usize) -> Result<ProjectCountFigures, Fault> {
+        let latest = &self.created[number.saturating_sub(SAMPLE)..];
+        // The latest projects have not been searched yet, so the first round is cold.
+        let first = self.search_each(latest).await?;
+        let warm = self.search_each(latest).await?;
+        self.search_each(self.created).await?;
+        let (database, catalogs) = database_bytes(self.experiment).await?;
+        let last = &self.created[number - 1];
+        let backend = machine::backend_bytes(self.experiment).await?.into_iter().max().unwrap_or(0);
+        Ok(ProjectCountFigures {
             projects: number,
             chunks: last.chunks,
-            provision_ms: quantile(latest.iter().map(|made| made.provision_ms), 0.5),
-            index_ms: quantile(latest.iter().map(|made| made.index_ms), 0.5),
+            provision_ms: quantile(latest.iter().map(|created| created.provision_ms), 0.5),
+            index_ms: quantile(latest.iter().map(|created| created.index_ms), 0.5),
             first_p50_ms: quantile(first.into_iter(), 0.5),
             warm_p50_ms: quantile(warm.iter().copied(), 0.5),
             warm_p95_ms: quantile(warm.into_iter(), 0.95),
             database_kb_each: (database.saturating_sub(self.before) / number as u64) >> 10,
             catalogs_mb: grow::mb(catalogs),
             backend_mb: grow::mb(backend),
-            server_mb: grow::mb(machine::server(self.lab).await?),
-            list_ms: self.call("workspace_status", json!({})).await?,
-            status_ms: self.call("index_status", json!({ "project_id": last.id })).await?,
-            report_ms: self.call("report_artifacts", json!({ "project_id": last.id, "all": true })).await?,
-            start_seconds: start::seconds(self.program, self.lab.home()).await?,
+            server_mb: grow::mb(machine::server_bytes(self.experiment).await?),
+            list_ms: self.call_ms("workspace_status", json!({})).await?,
+            status_ms: self.call_ms("index_status", json!({ "project_id": last.id })).await?,
+            report_ms: self
+                .call_ms("report_artifacts", json!({ "project_id": last.id, "all": true }))
+                .await?,
+            start_seconds: start::startup_seconds(self.program, self.experiment.home()).await?,
         })
     }
 
-    /// Milliseconds of a question to each of some projects.
-    async fn ask(&self, made: &[Made]) -> Result<Vec<f64>, Fault> {
-        let mut times = Vec::with_capacity(made.len());
-        for (made, question) in made.iter().zip(self.questions.iter().cycle()) {
-            let project = self.lab.project(&made.id).await?;
-            let request = SearchRequest { query: question.clone(), top: 10, ..SearchRequest::default() };
-            times.push(self.lab.ask(&project, &request, &Variant::shipped()).await?.took.total_ms);
+    /// The latency of one search in each project, in milliseconds.
+    async fn search_each(&self, created: &[CreatedProject]) -> Result<Vec<f64>, Fault> {
+        let mut times = Vec::with_capacity(created.len());
+        for (created, query) in created.iter().zip(self.queries.iter().cycle()) {
+            let project = self.experiment.project(&created.id).await?;
+            let request = SearchRequest { query: query.clone(), top: 10, ..SearchRequest::default() };
+            times.push(self.experiment.search(&project, &request, &Variant::shipped()).await?.took.total_ms);
         }
         Ok(times)
     }
 
-    /// Milliseconds of a tool, the second time.
-    async fn call(&self, tool: &str, arguments: serde_json::Value) -> Result<f64, Fault> {
-        self.lab.call(tool, arguments.clone()).await?;
+    /// The time of a tool's second call in milliseconds.
+    async fn call_ms(&self, tool: &str, arguments: serde_json::Value) -> Result<f64, Fault> {
+        self.experiment.call(tool, arguments.clone()).await?;
         let started = Instant::now();
-        self.lab.call(tool, arguments).await?;
+        self.experiment.call(tool, arguments).await?;
         Ok((started.elapsed().as_secs_f64() * 1e6).round() / 1e3)
     }
 }

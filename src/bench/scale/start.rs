@@ -1,4 +1,4 @@
-//! How long a server takes to be ready.
+//! The startup time of a server.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -11,16 +11,16 @@ use tokio::process::{Child, Command};
 
 use contract::Fault;
 
-/// Longest start.
-const LIMIT: Duration = Duration::from_secs(120);
-/// Between two questions whether it is ready.
+/// Timeout of the start.
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+/// Interval of readiness checks.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Starts a server over `home` and stops it again; seconds until it said that it is ready.
+/// Starts a server on `home`, waits until it is ready and stops it; returns the seconds until it was ready.
 ///
 /// # Errors
-/// `INTERNAL` when it does not start or is not ready in time.
-pub(super) async fn seconds(program: &Path, home: &Path) -> Result<f64, Fault> {
+/// `INTERNAL` if it does not start or is not ready in time.
+pub(super) async fn startup_seconds(program: &Path, home: &Path) -> Result<f64, Fault> {
     let started = Instant::now();
     let mut server = Command::new(program)
         .args(["serve", "--port", "0", "--json"])
@@ -32,20 +32,20 @@ pub(super) async fn seconds(program: &Path, home: &Path) -> Result<f64, Fault> {
         .kill_on_drop(true)
         .spawn()
         .map_err(failed)?;
-    let ready = tokio::time::timeout(LIMIT, ready(&mut server)).await;
+    let ready = tokio::time::timeout(START_TIMEOUT, wait_until_ready(&mut server)).await;
     let seconds = started.elapsed().as_secs_f64();
     stop(server).await?;
     ready.map_err(failed)??;
     Ok((seconds * 1e3).round() / 1e3)
 }
 
-async fn ready(server: &mut Child) -> Result<(), Fault> {
+async fn wait_until_ready(server: &mut Child) -> Result<(), Fault> {
     let mut line = String::new();
     if let Some(stdout) = server.stdout.take() {
         BufReader::new(stdout).read_line(&mut line).await.map_err(failed)?;
     }
-    let told: serde_json::Value = serde_json::from_str(&line).map_err(failed)?;
-    let url = told["result"]["url"].as_str().unwrap_or_default();
+    let announced: serde_json::Value = serde_json::from_str(&line).map_err(failed)?;
+    let url = announced["result"]["url"].as_str().unwrap_or_default();
     let address = url.trim_start_matches("http://").to_owned();
     while !is_ready(&address).await {
         tokio::time::sleep(POLL).await;
@@ -68,7 +68,7 @@ async fn is_ready(address: &str) -> bool {
 async fn stop(mut server: Child) -> Result<(), Fault> {
     let pid = server.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
     if let Some(pid) = pid {
-        // It may be gone already.
+        // Ignore the error of a process that has already exited.
         let _ = kill_process(pid, Signal::TERM);
     }
     server.wait().await.map_err(failed)?;

@@ -1,4 +1,4 @@
-//! The files that are measured: a copy that may be edited.
+//! An editable copy of the measured files.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use contract::{ErrorCode, Fault};
 
-/// A copy of a folder, without what git keeps.
+/// A copy of a folder, without `.git`.
 #[derive(Debug)]
 pub(super) struct Corpus {
     pub(super) root: PathBuf,
@@ -15,18 +15,18 @@ pub(super) struct Corpus {
     pub(super) bytes: u64,
 }
 
-/// Copies at most `files_max` files, spread evenly over all of them, in the place of what `into` held.
+/// Replaces `into` by a copy of at most `files_max` files, spread evenly over the folder.
 ///
 /// # Errors
-/// `INVALID_INPUT` for a folder without files; what the file system says.
-pub(super) fn copy(folder: &Path, into: &Path, files_max: Option<usize>) -> Result<Corpus, Fault> {
+/// `INVALID_INPUT` for a folder without files; file system errors.
+pub(super) fn copy_corpus(folder: &Path, into: &Path, files_max: Option<usize>) -> Result<Corpus, Fault> {
     let copied = || -> io::Result<Corpus> {
         match fs::remove_dir_all(into) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let mut corpus = Corpus { root: into.to_owned(), files: Vec::new(), bytes: 0 };
-        for file in spread(list(folder)?, files_max) {
+        for file in spread_evenly(list_files(folder)?, files_max) {
             let target = into.join(&file);
             if let Some(parent) = target.parent() {
                 fs::create_dir_all(parent)?;
@@ -39,13 +39,13 @@ pub(super) fn copy(folder: &Path, into: &Path, files_max: Option<usize>) -> Resu
     let corpus = copied()
         .map_err(|error| Fault::internal(format!("{} could not be copied.", folder.display()), error))?;
     if corpus.files.is_empty() {
-        return Err(Fault::new(ErrorCode::InvalidInput, format!("{} holds no files.", folder.display())));
+        return Err(Fault::new(ErrorCode::InvalidInput, format!("{} contains no files.", folder.display())));
     }
     Ok(corpus)
 }
 
 /// Files below a folder, relative to it, sorted.
-fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn list_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let (mut files, mut open) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(below) = open.pop() {
         for entry in fs::read_dir(folder.join(&below))? {
@@ -62,20 +62,20 @@ fn list(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// At most `most` of `all`, from its beginning to its end.
-fn spread<T>(all: Vec<T>, most: Option<usize>) -> Vec<T> {
+/// At most `most` elements of `all`, spread evenly.
+fn spread_evenly<T>(all: Vec<T>, most: Option<usize>) -> Vec<T> {
     let (count, most) = (all.len(), most.unwrap_or(all.len()).min(all.len()));
     let taken = |at: usize| (at + 1) * most / count > at * most / count;
     all.into_iter().enumerate().filter(|(at, _)| taken(*at)).map(|(_, one)| one).collect()
 }
 
 impl Corpus {
-    /// The text of a file; empty where it has none.
+    /// The text of a file; empty if it cannot be read as UTF-8.
     pub(super) fn text(&self, file: &Path) -> String {
         fs::read_to_string(self.root.join(file)).unwrap_or_default()
     }
 
-    /// The folder that holds about `share` of the files, with a `/` at its end.
+    /// The folder whose number of files is nearest to `share` of all, with a trailing `/`.
     pub(super) fn folder_with(&self, share: f64) -> Option<String> {
         let mut folders = std::collections::BTreeMap::<&Path, usize>::new();
         for file in &self.files {
@@ -96,11 +96,11 @@ mod tests {
 
     #[test]
     fn a_part_of_the_files_comes_from_all_of_them() {
-        assert_eq!(spread((0..10).collect(), Some(5)), [1, 3, 5, 7, 9]);
-        assert_eq!(spread((0..10).collect(), Some(3)).len(), 3);
-        assert_eq!(spread((0..3).collect(), Some(9)), [0, 1, 2]);
-        assert_eq!(spread((0..3).collect(), None), [0, 1, 2]);
-        assert!(spread(Vec::<u8>::new(), Some(1)).is_empty());
+        assert_eq!(spread_evenly((0..10).collect(), Some(5)), [1, 3, 5, 7, 9]);
+        assert_eq!(spread_evenly((0..10).collect(), Some(3)).len(), 3);
+        assert_eq!(spread_evenly((0..3).collect(), Some(9)), [0, 1, 2]);
+        assert_eq!(spread_evenly((0..3).collect(), None), [0, 1, 2]);
+        assert!(spread_evenly(Vec::<u8>::new(), Some(1)).is_empty());
     }
 
     #[test]
@@ -113,13 +113,13 @@ mod tests {
         }
         fs::create_dir_all(&into).unwrap();
         fs::write(into.join("old.rs"), "old").unwrap();
-        let corpus = copy(&from, &into, None).unwrap();
+        let corpus = copy_corpus(&from, &into, None).unwrap();
         assert_eq!((corpus.files.len(), corpus.bytes), (3, 6));
         assert!(!into.join("old.rs").exists() && !into.join(".git").exists());
         assert_eq!(corpus.text(Path::new("a/two.rs")), "22");
         assert_eq!(corpus.folder_with(0.6).as_deref(), Some("a/"));
         assert_eq!(
-            copy(&into.join("b/c/none"), &from.join("d"), None).unwrap_err().code,
+            copy_corpus(&into.join("b/c/none"), &from.join("d"), None).unwrap_err().code,
             ErrorCode::Internal
         );
     }

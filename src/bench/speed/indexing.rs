@@ -1,4 +1,4 @@
-//! The runs: the first, the one with nothing to do, and one edited file until a search finds what is new in it.
+//! Index runs: the first one, an unchanged one, and edits of single files until a search finds the change.
 
 use std::fs;
 use std::path::Path;
@@ -10,69 +10,69 @@ use serde_json::json;
 use super::PROJECT;
 use super::corpus::Corpus;
 use super::latency::{Latency, rounded};
-use super::profile::{Profile, Server};
-use crate::bench::Lab;
+use super::profile::{PostgresServer, Profile};
+use crate::bench::Experiment;
 use contract::Fault;
 use contract::clock::Clock;
 use engine::indexing::RunReport;
 
-/// Between two looks whether an edit is found.
-const LOOK: Duration = Duration::from_millis(5);
-/// An edit that is not found after so long is none.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Interval of searches for an edit.
+const POLL: Duration = Duration::from_millis(5);
+/// The benchmark fails if an edit is not found within this time.
+const EDIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// Runs over all files.
+/// Figures of the full runs.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Indexed {
-    /// Searchable files.
+pub struct IndexFigures {
+    /// Number of indexed files.
     pub files: u64,
-    /// Their chunks.
+    /// Number of chunks.
     pub chunks: u64,
-    /// Distinct texts that got a vector.
+    /// Number of distinct texts embedded.
     pub vectors: u64,
-    /// Until words found everything, in the first run.
+    /// Seconds until lexical search covered everything, in the first run.
     pub lexical_seconds: f64,
-    /// The whole first run.
+    /// Seconds of the first run.
     pub seconds: f64,
-    /// Vectors a second once words were searchable.
+    /// Vectors per second after lexical search was ready.
     pub vectors_per_second: f64,
-    /// What the first run used.
+    /// Resources of the first run.
     pub first: Profile,
-    /// What a run used that found nothing changed.
+    /// Resources of a run without changes.
     pub unchanged: Profile,
 }
 
-/// One file edited, indexed and found, over and over.
+/// Latency of single-file edits.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Edited {
-    /// From the start of the run until a search found the new name.
+pub struct EditFigures {
+    /// Until a search found the new name.
     pub searchable: Latency,
-    /// … until the run had ended, vectors included.
+    /// Until the run ended, including vectors.
     pub complete: Latency,
 }
 
-/// Indexes everything, and again.
-pub(super) async fn index(
-    lab: &Lab,
+/// Indexes everything, then runs again without changes.
+pub(super) async fn measure_runs(
+    experiment: &Experiment,
     corpus: &Corpus,
-    server: &Server,
-    tell: &(dyn Fn(&str) + Sync),
-) -> Result<Indexed, Fault> {
-    // The model and the database are there before the clock runs, as in a server.
-    lab.model().await?;
+    server: &PostgresServer,
+    on_progress: &(dyn Fn(&str) + Sync),
+) -> Result<IndexFigures, Fault> {
+    // Load the model and start the database before the measurement.
+    experiment.model().await?;
     let phase = server.begin();
-    let first: RunReport = lab.index(PROJECT, &corpus.root).await?;
+    let first: RunReport = experiment.index(PROJECT, &corpus.root).await?;
     let profile = phase.end();
-    tell(&format!("first run: {} chunks in {:.1} s", first.chunks, first.seconds));
+    on_progress(&format!("first run: {} chunks in {:.1} s", first.chunks, first.seconds));
     let phase = server.begin();
-    lab.index(PROJECT, &corpus.root).await?;
+    experiment.index(PROJECT, &corpus.root).await?;
     let unchanged = phase.end();
-    tell(&format!("unchanged: {:.3} s", unchanged.seconds));
+    on_progress(&format!("unchanged: {:.3} s", unchanged.seconds));
     #[expect(clippy::cast_precision_loss, reason = "a rate")]
     let rate = first.vectors_embedded as f64 / (first.seconds - first.lexical_seconds).max(1e-3);
-    Ok(Indexed {
+    Ok(IndexFigures {
         files: first.files,
         chunks: first.chunks,
         vectors: first.vectors_embedded,
@@ -84,55 +84,57 @@ pub(super) async fn index(
     })
 }
 
-/// Edits files one by one and waits each time until the new name is found.
-pub(super) async fn edit(
-    lab: &Lab,
+/// Edits files one by one and waits each time until a search finds the new name.
+pub(super) async fn measure_edits(
+    experiment: &Experiment,
     corpus: &Corpus,
     edits: usize,
-    tell: &(dyn Fn(&str) + Sync),
-) -> Result<Edited, Fault> {
+    on_progress: &(dyn Fn(&str) + Sync),
+) -> Result<EditFigures, Fault> {
     let (mut searchable, mut complete) = (Vec::new(), Vec::new());
-    // The first one loads what the others find loaded.
+    // The first edit is a warm-up and is not counted.
     for edit in 0..=edits {
         let file = &corpus.files[edit * 7919 % corpus.files.len()];
-        let Some(name) = inserted(&*lab.app.clock, &corpus.root.join(file), edit) else { continue };
+        let Some(name) = insert_name(&*experiment.app.clock, &corpus.root.join(file), edit) else { continue };
         let started = Instant::now();
         let run = async {
-            lab.index(PROJECT, &corpus.root).await?;
+            experiment.index(PROJECT, &corpus.root).await?;
             Ok(started.elapsed())
         };
         let (found, ended): (Result<_, Fault>, Result<_, Fault>) =
-            tokio::join!(found(lab, &name, started), run);
+            tokio::join!(wait_until_found(experiment, &name, started), run);
         if edit > 0 {
             searchable.push(found?);
             complete.push(ended?);
         }
     }
-    let edited = Edited { searchable: Latency::of(searchable), complete: Latency::of(complete) };
-    tell(&format!("one file: found after {:.0} ms", edited.searchable.p50_ms));
+    let edited =
+        EditFigures { searchable: Latency::from_times(searchable), complete: Latency::from_times(complete) };
+    on_progress(&format!("one file: found after {:.0} ms", edited.searchable.p50_ms));
     Ok(edited)
 }
 
-/// Writes a name into a file that no other file has; none where the file is no text.
-fn inserted(clock: &dyn Clock, file: &Path, edit: usize) -> Option<String> {
+/// Appends a unique name to a file and returns it; none if the file is not UTF-8.
+fn insert_name(clock: &dyn Clock, file: &Path, edit: usize) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
-    // Also none that an earlier run left in the index.
+    // The time makes it differ from names that earlier benchmarks left in the index.
     let name = format!("zanzibarquux{edit}v{}", clock.now().as_nanosecond());
     fs::write(file, format!("{text}\n// {name} was here\n")).ok()?;
     Some(name)
 }
 
-async fn found(lab: &Lab, name: &str, started: Instant) -> Result<Duration, Fault> {
+async fn wait_until_found(experiment: &Experiment, name: &str, started: Instant) -> Result<Duration, Fault> {
     loop {
-        let answer = lab.call("search", json!({ "query": name, "project_id": PROJECT, "top": 1 })).await?;
+        let answer =
+            experiment.call("search", json!({ "query": name, "project_id": PROJECT, "top": 1 })).await?;
         let shown = answer["hits"][0]["snippet"].as_str().unwrap_or_default();
         if shown.contains(name) {
             return Ok(started.elapsed());
         }
-        if started.elapsed() > PATIENCE {
+        if started.elapsed() > EDIT_TIMEOUT {
             return Err(Fault::internal("An edit was not found.", name.to_owned()));
         }
-        tokio::time::sleep(LOOK).await;
+        tokio::time::sleep(POLL).await;
     }
 }
 
@@ -147,7 +149,7 @@ mod tests {
         let file = folder.path().join("a.rs");
         fs::write(&file, "fn a() {}").unwrap();
         let (first, second) =
-            (inserted(&SystemClock, &file, 1).unwrap(), inserted(&SystemClock, &file, 1).unwrap());
+            (insert_name(&SystemClock, &file, 1).unwrap(), insert_name(&SystemClock, &file, 1).unwrap());
         let text = fs::read_to_string(&file).unwrap();
         assert!(
             first != second
@@ -156,6 +158,6 @@ mod tests {
                 && text.contains(&second)
         );
         fs::write(&file, [0xff, 0xfe]).unwrap();
-        assert_eq!(inserted(&SystemClock, &file, 2), None);
+        assert_eq!(insert_name(&SystemClock, &file, 2), None);
     }
 }

@@ -1,9 +1,8 @@
-//! The command line's grammar: global flags and the commands; each command's own flags stand in its file.
+//! The grammar of the command line: all commands. The flags of a command are in its own file.
 
-use std::path::{Path, PathBuf};
+use clap::{Parser, Subcommand};
 
-use clap::{ArgAction, Parser, Subcommand};
-
+use super::flags::GlobalFlags;
 use super::{
     bench, bootstrap, call, completions, doctor, health, hook, index, keys, mcp, mcp_config, models,
     projects, quickstart, search, serve, tools, triage, trust, watch,
@@ -19,87 +18,66 @@ use contract::config::Overrides;
     no_binary_name = true,
     arg_required_else_help = true
 )]
-#[command(after_help = "Exit codes: 0 it worked, 1 the call failed, 2 it was not run.")]
+#[command(after_help = "Exit codes: 0 success, 1 the call failed, 2 the call was not run.")]
 pub(super) struct Cli {
     #[command(flatten)]
-    pub(super) global: Global,
+    pub(super) global: GlobalFlags,
     #[command(subcommand)]
     pub(super) command: Command,
 }
 
-/// Flags of every command.
-#[derive(Debug, clap::Args)]
-pub(super) struct Global {
-    /// Data directory [env: PAIROFCLEATS_HOME] [default: the platform's data directory]
-    #[arg(long, global = true, value_name = "DIR", help_heading = "Global")]
-    pub(super) home: Option<PathBuf>,
-    /// Configuration file instead of HOME/config.toml
-    #[arg(long, global = true, value_name = "FILE", help_heading = "Global")]
-    pub(super) config: Option<PathBuf>,
-    /// Set one configuration value, for example `--set search.top_default=5`
-    #[arg(long, global = true, value_name = "SECTION.KEY=VALUE", help_heading = "Global", value_parser = setting)]
-    pub(super) set: Vec<Setting>,
-    /// Print the answer's envelope as one line of JSON
-    #[arg(long, global = true, help_heading = "Global")]
-    pub(super) json: bool,
-    /// Print no progress and no notes
-    #[arg(short, long, global = true, help_heading = "Global")]
-    pub(super) quiet: bool,
-    /// Log more on stderr; twice for debug
-    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Global")]
-    pub(super) verbose: u8,
-}
-
-/// One configuration value by its dotted name.
-pub(super) type Setting = (String, String);
-
-/// What to do.
+/// The commands; the doc comment of each is its line in `--help`.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Install what is needed, index a repository, search it and serve it: everything in one command
-    Quickstart(quickstart::Args),
+    /// Install what is needed, then index, search and serve a repository: all in one command
+    Quickstart(quickstart::QuickstartArgs),
     /// Install the runtime files: Postgres with pgvector, ONNX Runtime, the embedding model
-    Bootstrap(bootstrap::Args),
+    Bootstrap(bootstrap::BootstrapArgs),
     /// Index a repository, or refresh its index
-    Index(index::Args),
-    /// Index a repository, and again whenever it changed, until Ctrl-C
-    Watch(watch::Args),
+    Index(index::IndexArgs),
+    /// Index a repository now and after every change, until Ctrl-C
+    Watch(watch::WatchArgs),
     /// Print or install git hooks that refresh the index
-    Hook(hook::Args),
+    Hook(hook::HookArgs),
     /// Search indexed code
-    Search(search::Args),
+    Search(search::SearchArgs),
     /// Serve HTTP and MCP on this machine until Ctrl-C
-    Serve(serve::Args),
-    /// Serve MCP on stdin and stdout; started by an MCP client
-    Mcp(mcp::Args),
+    Serve(serve::ServeArgs),
+    /// Serve MCP over stdin and stdout; MCP clients start this command
+    Mcp(mcp::McpArgs),
     /// Print the configuration that connects an MCP client
-    McpConfig(mcp_config::Args),
+    McpConfig(mcp_config::McpConfigArgs),
     /// Call any tool and print its envelope
-    Call(call::Args),
+    Call(call::CallArgs),
     /// List the tools
-    Tools(tools::Args),
-    /// List the projects and what they hold; delete, export, import one; give one another model
-    Projects(projects::Args),
+    Tools(tools::ToolsArgs),
+    /// List projects and their contents; delete, export or import a project, or change its model
+    Projects(projects::ProjectsArgs),
     /// List and install embedding models
-    Models(models::Args),
-    /// Security findings: ingest reports, decide, gather context
-    Triage(triage::Args),
-    /// Let a repository's .pairofcleats.json choose the project of calls that write
-    Trust(trust::Args),
-    /// Make, list and revoke API keys of the server
-    Keys(keys::Args),
-    /// Check the installation and say how to mend it
-    Doctor(doctor::Args),
-    /// Ask a running server whether it can answer; exits 0 if so
-    Health(health::Args),
+    Models(models::ModelsArgs),
+    /// Security findings: ingest reports, record decisions, gather context
+    Triage(triage::TriageArgs),
+    /// Let a repository's .pairofcleats.json select the project for calls that write
+    Trust(trust::TrustArgs),
+    /// Create, list and revoke API keys for the server
+    Keys(keys::KeysArgs),
+    /// Check the installation and say how to repair it
+    Doctor(doctor::DoctorArgs),
+    /// Check that a running server is ready; exits with 0 if it is
+    Health(health::HealthArgs),
     /// Measure quality and speed on repositories with known answers
-    Bench(bench::Args),
+    Bench(bench::BenchArgs),
     /// Print a completion script for a shell
-    Completions(completions::Args),
+    Completions(completions::CompletionsArgs),
 }
 
 impl Cli {
-    /// What the flags say about configuration; a command's own flags beat `--set`.
+    /// Whether the command is a server.
+    pub(super) fn serves(&self) -> bool {
+        matches!(self.command, Command::Serve(_) | Command::Mcp(_))
+    }
+
+    /// The settings given as flags; a command's own flags override `--set`.
     pub(super) fn overrides(&self) -> Overrides {
         let own = match &self.command {
             Command::Serve(args) => args.settings(),
@@ -112,7 +90,7 @@ impl Cli {
         Overrides {
             home: self.global.home.clone(),
             config_file: self.global.config.clone(),
-            // The configuration's own value syntax: numbers, booleans, arrays, else text.
+            // Values use the configuration's syntax: a number, boolean or array, else text.
             settings: settings
                 .map(|(name, value)| {
                     let Ok(value) = value.parse();
@@ -123,34 +101,13 @@ impl Cli {
     }
 }
 
-fn setting(text: &str) -> Result<Setting, String> {
-    match text.split_once('=') {
-        Some((name, value)) if name.contains('.') => Ok((name.trim().to_owned(), value.to_owned())),
-        _ => Err("write it as section.key=value".to_owned()),
-    }
-}
-
-/// An absolute path without links, for paths that a tool gets: it does not know our directory.
-pub(super) fn absolute(text: &str) -> Result<String, String> {
-    let path = Path::new(text);
-    // A path that does not exist is sent as it is meant, so that the tool says so.
-    let path =
-        path.canonicalize().or_else(|_| std::path::absolute(path)).map_err(|error| error.to_string())?;
-    path.into_os_string().into_string().map_err(|_| "the path is not UTF-8".to_owned())
-}
-
-/// An indexed repository: a folder that exists as its absolute path, anything else as its name.
-pub(super) fn repository(text: &str) -> Result<String, String> {
-    if text.contains('/') || Path::new(text).is_dir() { absolute(text) } else { Ok(text.to_owned()) }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
 
     #[test]
-    fn the_grammar_is_sound() {
+    fn clap_accepts_the_grammar() {
         Cli::command().debug_assert();
     }
 
@@ -169,13 +126,5 @@ mod tests {
         let cli = Cli::try_parse_from(["serve", "--set", "server.port=1", "--port", "2"]).unwrap();
         let settings = serde_json::to_value(cli.overrides().settings).unwrap();
         assert_eq!(settings, serde_json::json!([["server.port", 1], ["server.port", 2]]));
-    }
-
-    #[test]
-    fn relative_paths_become_absolute() {
-        assert!(absolute(".").unwrap().starts_with('/'));
-        assert!(absolute("no/such/dir").unwrap().ends_with("/no/such/dir"));
-        assert!(repository("src").unwrap().starts_with('/') && repository("./x").unwrap().starts_with('/'));
-        assert_eq!(repository("no-such-folder").unwrap(), "no-such-folder");
     }
 }

@@ -1,72 +1,62 @@
-//! `bench`: measures quality and speed, in a home of its own.
+//! `bench`: measures quality and speed, in a temporary home.
 
 use std::path::PathBuf;
 
-use serde::Serialize;
+use super::install::install_assets;
+use super::session::{CommandResult, Exit, Session};
+use crate::bench::Experiment;
 
-use super::install::install;
-use super::session::{Exit, Ran, Session};
-use crate::bench::Lab;
-use crate::surfaces::answer;
 use contract::config::Config;
 use contract::{Fault, visible_line};
 
 mod http;
-mod questions;
+mod queries;
 mod scale;
 mod speed;
 
 /// Arguments of `bench`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct BenchArgs {
     #[command(subcommand)]
-    what: What,
+    benchmark: Benchmark,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum What {
-    /// Short questions with known answers: NDCG@10 and token recall
-    Quality(questions::Args),
-    /// Issue texts and the files of their fixes: Acc@1, @5, @10
-    Issues(questions::Args),
-    /// Times, memory and room of one project, with what set each limit
-    Speed(speed::Args),
-    /// What size costs: one project of many chunks, and many projects
-    Scale(scale::Args),
+enum Benchmark {
+    /// Short queries with known answers: NDCG@10 and token recall
+    Quality(queries::QueryBenchArgs),
+    /// Issue texts and the files that their fixes changed: Acc@1, @5, @10
+    Issues(queries::QueryBenchArgs),
+    /// Time, memory and disk space of one project, compared with the hardware limits
+    Speed(speed::SpeedArgs),
+    /// Cost of size: one project with many chunks, and many projects
+    Scale(scale::ScaleArgs),
 }
 
-/// Runs the command.
-pub(super) async fn run(session: &Session, args: Args) -> Ran {
-    match args.what {
-        What::Quality(args) => questions::quality(session, args).await?,
-        What::Issues(args) => questions::issues(session, args).await?,
-        What::Speed(args) => speed::run(session, args).await?,
-        What::Scale(args) => scale::run(session, args).await?,
+/// Entry point of `bench`.
+pub(super) async fn run_bench(session: &Session, args: BenchArgs) -> CommandResult {
+    match args.benchmark {
+        Benchmark::Quality(args) => queries::run_quality(session, args).await?,
+        Benchmark::Issues(args) => queries::run_issues(session, args).await?,
+        Benchmark::Speed(args) => speed::run_speed(session, args).await?,
+        Benchmark::Scale(args) => scale::run_scale(session, args).await?,
     }
     Ok(Exit::Ok)
 }
 
-/// A lab with the installation's settings after `change`.
-async fn lab(session: &Session, change: impl FnOnce(&mut Config)) -> Result<Lab, Fault> {
-    install(session, None, false).await?;
+/// Opens an experiment with the installation's settings, modified by `change`.
+async fn open_experiment(session: &Session, change: impl FnOnce(&mut Config)) -> Result<Experiment, Fault> {
+    install_assets(session, None, false).await?;
     let mut config = session.app.config.clone();
     change(&mut config);
-    Lab::open(config, &session.app.layout, program()?)
+    Experiment::open(config, &session.app.layout, current_program()?)
 }
 
-fn program() -> Result<PathBuf, Fault> {
-    std::env::current_exe().map_err(|error| Fault::internal("The program does not find its own file.", error))
+fn current_program() -> Result<PathBuf, Fault> {
+    std::env::current_exe()
+        .map_err(|error| Fault::internal("The path of the running program is unknown.", error))
 }
 
-fn tell(session: &Session, line: &str) {
+fn note(session: &Session, line: &str) {
     session.output.note(&visible_line(line));
-}
-
-fn print<T: Serialize>(session: &Session, report: &T, table: impl FnOnce(&T) -> String) {
-    if session.output.json {
-        let result = serde_json::to_value(report).unwrap_or_default();
-        session.output.line(&answer::json(&answer::succeeded(&session.app, result, None)).to_string());
-    } else {
-        session.output.text(&table(report));
-    }
 }

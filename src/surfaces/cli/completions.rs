@@ -1,24 +1,23 @@
-//! `completions`: completion scripts for shells.
+//! `completions`: prints completion scripts for shells.
 
-use clap::CommandFactory;
+use clap::Command;
 use clap_complete::Shell;
 
-use super::arguments::Cli;
 use super::output::Output;
 use super::session::Exit;
 
 /// Arguments of `completions`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The shell
+pub(super) struct CompletionsArgs {
+    /// Shell to print the script for
     shell: Shell,
 }
 
-/// Runs the command.
-pub(super) fn run(args: &Args) -> Exit {
+/// Entry point of `completions`; `grammar` is the whole command line.
+pub(super) fn print_completions(args: &CompletionsArgs, grammar: Command) -> Exit {
     let mut script = Vec::new();
-    // The grammar omits the program's name from parsing only; in a shell it is there.
-    let mut grammar = Cli::command().no_binary_name(false);
+    // We parse without the program's name, but in a shell the name is part of the command line.
+    let mut grammar = grammar.no_binary_name(false);
     clap_complete::generate(args.shell, &mut grammar, "pairofcleats", &mut script);
     Output { json: false, quiet: false }.text(&String::from_utf8_lossy(&script));
     Exit::Ok

@@ -1,15 +1,15 @@
-//! `doctor`: is the installation well, and how is it mended?
+//! `doctor`: checks the installation and says how to repair it.
 
 use std::fmt::Write;
 
 use serde::{Deserialize, Serialize};
 
-use super::install::install;
+use super::install::install_assets;
 use super::output::{BAD, BOLD, GOOD, NOTE, styled};
-use super::rebuild::rebuild;
-use super::session::{Exit, Ran, Session};
+use super::rebuild::rebuild_index;
+use super::session::{CommandResult, Exit, Session};
 use crate::app::{App, blocking, freshness};
-use crate::surfaces::{answer, http};
+use crate::surfaces::http;
 use crate::tools::Progress;
 use contract::Fault;
 use engine::indexing::parser;
@@ -17,27 +17,27 @@ use platform::process::sandbox;
 use store::damage::{self, DamagedTable};
 use store::{DecidedBy, projects, sizes};
 use tenancy::AllowedRoots;
-use upkeep::assets::{AssetReport, AssetState, survey};
+use upkeep::install::{AssetReport, AssetState, verify_assets};
 
-/// What the database keeps.
-const DATA: &str = "data";
-/// A database of more bytes is read only when that is asked for.
+/// Name of the check that reads the whole database.
+const DATA_CHECK: &str = "data";
+/// A larger database, in bytes, is read only with `--all` or `--repair`.
 const READ_BYTES_MAX: u64 = 8 << 30;
 
 /// Arguments of `doctor`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Mend what can be mended: bring damaged and missing runtime files again, make damaged indexes anew from their repositories
+pub(super) struct DoctorArgs {
+    /// Repair what can be repaired: reinstall damaged and missing runtime files, rebuild damaged indexes from their repositories
     #[arg(long)]
     repair: bool,
-    /// Read all of the database, however large it is
+    /// Read the whole database, whatever its size
     #[arg(long)]
     all: bool,
 }
 
-/// One thing that was looked at.
+/// The outcome of one check.
 #[derive(Debug, Serialize)]
-struct Check {
+struct DoctorCheck {
     name: String,
     ok: bool,
     message: String,
@@ -47,74 +47,77 @@ struct Check {
 
 /// The result that `--json` prints.
 #[derive(Debug, Serialize)]
-struct Report {
+struct DoctorReport {
     well: bool,
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
 }
 
-/// The part of `check_status`' result that is looked at.
+/// The part of a `check_status` result that this command reads.
 #[derive(Debug, Deserialize)]
-struct Status {
+struct StatusResult {
     #[serde(default)]
-    issues: Vec<Issue>,
+    issues: Vec<StatusIssue>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Issue {
+struct StatusIssue {
     message: String,
     hint: Option<String>,
 }
 
-/// Runs the command; fails if any check does.
-pub(super) async fn run(session: &Session, args: &Args) -> Ran {
+/// Entry point of `doctor`. Fails if any check fails.
+pub(super) async fn run_doctor(session: &Session, args: &DoctorArgs) -> CommandResult {
     if args.repair {
-        install(session, None, true).await?;
+        install_assets(session, None, true).await?;
     }
-    let mut checks = examine(session).await;
-    // What lies in the database can be looked at only where it answers at all.
+    let mut checks = run_checks(session).await;
+    // The data can be read only if an earlier check reached the database.
     if session.app.opened_store().is_some() {
-        checks.extend(data(session, args).await.unwrap_or_else(|fault| vec![failed("data", fault)]));
+        checks.extend(
+            check_data(session, args).await.unwrap_or_else(|fault| vec![failed_check(DATA_CHECK, fault)]),
+        );
     }
     let well = checks.iter().all(|check| check.ok);
-    if session.output.json {
-        let report = serde_json::to_value(Report { well, checks }).unwrap_or_default();
-        session.output.line(&answer::json(&answer::succeeded(&session.app, report, None)).to_string());
-    } else {
-        session.output.text(&render(&checks));
-    }
+    let text = render(&checks);
+    session.print_result(&DoctorReport { well, checks }, &text);
     Ok(if well { Exit::Ok } else { Exit::Failed })
 }
 
-/// Every check, in the order in which a start needs them.
-async fn examine(session: &Session) -> Vec<Check> {
-    let mut checks = vec![home(&session.app), port(&session.app).await, parsing(&session.app).await];
-    checks.extend(assets(&session.app).await);
-    // Without its files the server cannot start, which would only say the same again.
+/// Runs all checks except that of the data, in the order in which a server start needs them.
+async fn run_checks(session: &Session) -> Vec<DoctorCheck> {
+    let mut checks = vec![
+        check_data_directory(&session.app),
+        check_server_address(&session.app).await,
+        check_parsing(&session.app).await,
+    ];
+    checks.extend(check_assets(&session.app).await);
+    // Without the runtime files the later checks would only report the same cause again.
     if checks.iter().all(|check| check.ok) {
-        checks.extend(server(session).await);
+        checks.extend(check_database_and_model(session).await);
     }
     if checks.iter().all(|check| check.ok) {
-        checks.extend(directories(&session.app).await);
+        checks.extend(check_allowed_directories(&session.app).await);
     }
     checks
 }
 
-/// Who may have what indexed, and which repositories lie where their project may not read.
-async fn directories(app: &App) -> Vec<Check> {
-    let check = |ok, message: String, remedy| Check { name: "may index".to_owned(), ok, message, remedy };
-    let told = async {
+/// Lists who may index which directories, and finds repositories outside the directories of their project.
+async fn check_allowed_directories(app: &App) -> Vec<DoctorCheck> {
+    let check =
+        |ok, message: String, remedy| DoctorCheck { name: "may index".to_owned(), ok, message, remedy };
+    let rules = async {
         let who = tenancy::who_may_index(app.store().await?, &app.config).await?;
-        Ok::<_, Fault>((who, freshness::outside(app).await?))
+        Ok::<_, Fault>((who, freshness::repositories_outside(app).await?))
     };
-    let (who, outside) = match told.await {
-        Ok(told) => told,
+    let (who, outside) = match rules.await {
+        Ok(rules) => rules,
         Err(fault) => return vec![check(false, fault.message, fault.hint)],
     };
-    let mut checks: Vec<Check> = who.into_iter().map(|line| check(true, line, None)).collect();
+    let mut checks: Vec<DoctorCheck> = who.into_iter().map(|line| check(true, line, None)).collect();
     let settings = &app.config.indexing;
     let absent = |list: &str, root: &std::path::Path| {
-        let remedy = format!("Make the directory, or take it out of {list}.");
-        let message = format!("{} in {list} does not exist: nothing there may be indexed", root.display());
+        let remedy = format!("Create the directory, or remove it from {list}.");
+        let message = format!("{} in {list} does not exist, so nothing there can be indexed", root.display());
         check(false, message, Some(remedy))
     };
     checks.extend(AllowedRoots::common(settings).absent().map(|root| absent("indexing.roots", root)));
@@ -124,74 +127,75 @@ async fn directories(app: &App) -> Vec<Check> {
     }
     checks.extend(outside.into_iter().map(|(project, root)| {
         let message =
-            format!("{project}: {} is outside its directories: searched, but no longer read", root.display());
+            format!("{project}: {} is outside the project's directories; it stays searchable but is no longer refreshed", root.display());
         let list = match settings.project_roots.contains_key(project.as_str()) {
             true => format!("indexing.project_roots.{project}"),
             false => "indexing.roots".to_owned(),
         };
-        let remedy = format!("Add it to {list}, or take the repository out with `clean_artifacts`.");
+        let remedy = format!("Add it to {list}, or remove the repository with `clean_artifacts`.");
         check(false, message, Some(remedy))
     }));
     checks
 }
 
-/// The runtime files. With an external database, or an own copy, absence is no fault.
-async fn assets(app: &App) -> Vec<Check> {
+/// Checks the runtime files. With an external database the embedded Postgres is not needed.
+async fn check_assets(app: &App) -> Vec<DoctorCheck> {
     let (layout, settings) = (app.layout.clone(), app.config.assets.clone());
-    let reports = blocking(move || Ok(survey(&layout, &settings))).await.unwrap_or_default();
+    let reports = blocking(move || Ok(verify_assets(&layout, &settings))).await.unwrap_or_default();
     let external = app.config.database.url.is_some();
-    let wanted = |report: &AssetReport| !(external && report.asset == "postgres");
-    reports.into_iter().filter(wanted).map(asset).collect()
+    let needed = |report: &AssetReport| !(external && report.asset == "postgres");
+    reports.into_iter().filter(needed).map(asset_check).collect()
 }
 
-fn asset(report: AssetReport) -> Check {
+fn asset_check(report: AssetReport) -> DoctorCheck {
     let message = match report.state {
-        AssetState::Sound => "installed, every byte as it should be".to_owned(),
-        AssetState::Own => "your own copy".to_owned(),
+        AssetState::Intact => "installed and intact".to_owned(),
+        AssetState::Custom => "provided by you".to_owned(),
         AssetState::Absent => "not installed".to_owned(),
-        AssetState::Outdated => "installed by another version".to_owned(),
+        AssetState::Outdated => "installed by a different version".to_owned(),
         AssetState::Damaged => format!("damaged: {}", report.damaged.join(", ")),
-        AssetState::Unavailable => "not available here".to_owned(),
+        AssetState::Unavailable => "not available for this platform".to_owned(),
     };
-    Check {
+    DoctorCheck {
         name: report.title,
-        ok: matches!(report.state, AssetState::Sound | AssetState::Own),
+        ok: matches!(report.state, AssetState::Intact | AssetState::Custom),
         message,
         remedy: report.remedy,
     }
 }
 
-fn home(app: &App) -> Check {
+fn check_data_directory(app: &App) -> DoctorCheck {
     let home = app.layout.home();
     let written = std::fs::create_dir_all(home).and_then(|()| {
         let probe = home.join(format!(".doctor-{}", app.worker));
         std::fs::write(&probe, b"probe").and_then(|()| std::fs::remove_file(&probe))
     });
-    Check {
+    DoctorCheck {
         name: "data directory".to_owned(),
         ok: written.is_ok(),
         message: match &written {
-            Ok(()) => format!("{} can be written", home.display()),
+            Ok(()) => format!("{} is writable", home.display()),
             Err(error) => format!("{}: {error}", home.display()),
         },
         remedy: written.is_err().then(|| {
-            "Make room and make it writable for this user, or choose another with --home.".to_owned()
+            "Free disk space and make it writable for this user, or choose another directory with --home."
+                .to_owned()
         }),
     }
 }
 
-/// A port that is in use is no fault if it is ours, which only its owner knows; so it is told, not counted.
-async fn port(app: &App) -> Check {
+/// Checks the server's address. An address that is in use passes: another program may use it on purpose, and the message says so.
+async fn check_server_address(app: &App) -> DoctorCheck {
     let bound = http::listen(app).await;
-    if let (Err(_), Some(address)) = (&bound, http::serving_already(app)) {
-        return Check {
+    if let (Err(_), Some(address)) = (&bound, http::running_server_url(app)) {
+        return DoctorCheck {
             name: "server address".to_owned(),
             ok: true,
-            message: format!("a server of this data directory serves at {address}"),
+            message: format!("a server for this data directory is running at {address}"),
             remedy: None,
         };
     }
-    Check {
+    DoctorCheck {
         name: "server address".to_owned(),
         ok: !matches!(&bound, Err(fault) if fault.code != contract::ErrorCode::IllegalState),
         message: match &bound {
@@ -202,34 +206,34 @@ async fn port(app: &App) -> Check {
     }
 }
 
-/// Whether files can be parsed, and how far what parses them and reads their history is shut in.
-async fn parsing(app: &App) -> Check {
+/// Checks that files can be parsed, and reports how far the parser and git history processes are sandboxed.
+async fn check_parsing(app: &App) -> DoctorCheck {
     let parsing = app.parsing.clone();
     let (ok, message, remedy) = match blocking(move || parser::probe(&parsing)).await {
         Ok(true) => {
             let history = match sandbox::can_confine_files() {
-                true => "git history in one that can read its objects and nothing else (Landlock)",
+                true => "git history in a process that can read only the repository's objects (Landlock)",
                 false => {
-                    "git history in one that can read files; this system has no Landlock, so that a repository which \
-                     changes while it is read can bring in the authors of another"
+                    "git history in a process that can read any file, because this system has no Landlock; a repository that \
+                     changes while it is read could expose the authors of another"
                 }
             };
-            (true, format!("in processes that can only compute (seccomp); {history}"), None)
+            (true, format!("in processes without access to files or the network (seccomp); {history}"), None)
         }
         Ok(false) => (
             true,
-            "in processes of their own; this system has no seccomp, so that limits alone hold".to_owned(),
+            "in separate processes with resource limits only, because this system has no seccomp".to_owned(),
             None,
         ),
         Err(fault) => (false, fault.message, fault.hint),
     };
-    Check { name: "parsing".to_owned(), ok, message, remedy }
+    DoctorCheck { name: "parsing".to_owned(), ok, message, remedy }
 }
 
-/// What `check_status` finds: the database, the model, the default workspace.
-async fn server(session: &Session) -> Vec<Check> {
+/// Reports what `check_status` finds about the database, the model and the default workspace.
+async fn check_database_and_model(session: &Session) -> Vec<DoctorCheck> {
     let called = session.call("check_status", &serde_json::Map::new(), Progress::default()).await;
-    let check = |ok, message: &str, remedy: Option<&str>| Check {
+    let check = |ok, message: &str, remedy: Option<&str>| DoctorCheck {
         name: "database and model".to_owned(),
         ok,
         message: message.to_owned(),
@@ -238,68 +242,68 @@ async fn server(session: &Session) -> Vec<Check> {
     if let Some(error) = &called.envelope.error {
         return vec![check(false, &error.message, error.hint.as_deref())];
     }
-    let status = called.envelope.result.as_ref().map(Status::deserialize);
+    let status = called.envelope.result.as_ref().map(StatusResult::deserialize);
     match status {
-        Some(Ok(status)) if status.issues.is_empty() => vec![check(true, "both answer", None)],
+        Some(Ok(status)) if status.issues.is_empty() => vec![check(true, "both respond", None)],
         Some(Ok(status)) => {
             status.issues.iter().map(|issue| check(false, &issue.message, issue.hint.as_deref())).collect()
         }
-        _ => vec![check(false, "check_status answers in another shape", None)],
+        _ => vec![check(false, "check_status returned an unexpected result", None)],
     }
 }
 
-/// Whether everything that the database keeps can be read. Damaged indexes are made anew where that is asked for.
-async fn data(session: &Session, args: &Args) -> Result<Vec<Check>, Fault> {
+/// Reads every page of the database. With `--repair` it also rebuilds damaged indexes.
+async fn check_data(session: &Session, args: &DoctorArgs) -> Result<Vec<DoctorCheck>, Fault> {
     let store = session.app.store().await?;
-    let mut door = store.control_read().await?;
-    let bytes = sizes::database(&mut door).await?;
-    let known = projects::list(&mut door).await?;
-    door.commit().await?;
+    let mut control = store.control_read().await?;
+    let bytes = sizes::database(&mut control).await?;
+    let known = projects::list(&mut control).await?;
+    control.commit().await?;
     if bytes > READ_BYTES_MAX && !args.all && !args.repair {
-        return Ok(vec![Check {
-            name: DATA.to_owned(),
+        return Ok(vec![DoctorCheck {
+            name: DATA_CHECK.to_owned(),
             ok: true,
-            message: format!("not read: the database has {} MB", bytes / 1_000_000),
-            remedy: Some("`pairofcleats doctor --all` reads all of it.".to_owned()),
+            message: format!("skipped: the database holds {} MB", bytes / 1_000_000),
+            remedy: Some("`pairofcleats doctor --all` reads the whole database.".to_owned()),
         }]);
     }
-    let mut checks: Vec<Check> = Vec::new();
-    let shared = damage::of_control(store).await?;
-    checks.extend((!shared.is_empty()).then(|| damaged("keys, jobs and projects", &shared, None)));
+    let mut checks: Vec<DoctorCheck> = Vec::new();
+    let shared = damage::check_control(store).await?;
+    checks.extend((!shared.is_empty()).then(|| damage_check("keys, jobs and projects", &shared, None)));
     for summary in known {
         let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else { continue };
-        let mut found = damage::of_project(store, &project).await?;
+        let mut found = damage::check_project(store, &project).await?;
         let mut refused = None;
         if args.repair && !found.is_empty() && found.iter().all(|table| table.derived) {
-            match rebuild(session, &summary.id, false).await {
-                Ok(_) => found = damage::of_project(store, &project).await?,
+            match rebuild_index(session, &summary.id, false).await {
+                Ok(_) => found = damage::check_project(store, &project).await?,
                 Err(stopped) => refused = stopped.fault.hint,
             }
         }
         let name = format!("project {}", summary.id);
-        checks.extend((!found.is_empty()).then(|| damaged(&name, &found, refused)));
+        checks.extend((!found.is_empty()).then(|| damage_check(&name, &found, refused)));
     }
     if checks.is_empty() {
-        checks.push(Check {
-            name: DATA.to_owned(),
+        checks.push(DoctorCheck {
+            name: DATA_CHECK.to_owned(),
             ok: true,
-            message: format!("every page can be read, {} MB", bytes / 1_000_000),
+            message: format!("every page is readable, {} MB", bytes / 1_000_000),
             remedy: None,
         });
     }
     Ok(checks)
 }
 
-fn damaged(name: &str, tables: &[DamagedTable], refused: Option<String>) -> Check {
+fn damage_check(name: &str, tables: &[DamagedTable], refused: Option<String>) -> DoctorCheck {
     let names: Vec<&str> = tables.iter().map(|table| table.table.as_str()).collect();
     let remedy = match tables.iter().all(|table| table.derived) {
         true => refused.unwrap_or_else(|| {
-            "`pairofcleats doctor --repair` makes the index anew from the repositories; findings, decisions and keys stay.".to_owned()
+            "`pairofcleats doctor --repair` rebuilds the index from the repositories; findings, decisions and keys are kept.".to_owned()
         }),
-        // No repository holds it.
-        false => "Restore the database from a backup (docs/operations.md): this cannot be made anew.".to_owned(),
+        // Data that no repository contains.
+        false => "Restore the database from a backup (docs/operations.md); this data cannot be rebuilt.".to_owned(),
     };
-    Check {
+    DoctorCheck {
         name: name.to_owned(),
         ok: false,
         message: format!("damaged on disk: {}", names.join(", ")),
@@ -307,11 +311,11 @@ fn damaged(name: &str, tables: &[DamagedTable], refused: Option<String>) -> Chec
     }
 }
 
-fn failed(name: &str, fault: Fault) -> Check {
-    Check { name: name.to_owned(), ok: false, message: fault.message, remedy: fault.hint }
+fn failed_check(name: &str, fault: Fault) -> DoctorCheck {
+    DoctorCheck { name: name.to_owned(), ok: false, message: fault.message, remedy: fault.hint }
 }
 
-fn render(checks: &[Check]) -> String {
+fn render(checks: &[DoctorCheck]) -> String {
     let mut shown = String::new();
     for check in checks {
         let mark = if check.ok { styled(GOOD, "✓") } else { styled(BAD, "✗") };
@@ -329,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_failed_check_shows_its_remedy() {
-        let check = |ok, remedy: Option<&str>| Check {
+        let check = |ok, remedy: Option<&str>| DoctorCheck {
             name: "thing".into(),
             ok,
             message: "state".into(),

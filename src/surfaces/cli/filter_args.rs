@@ -1,4 +1,4 @@
-//! The flags of `search` that are the filter table's fields; made from the table, so that it has no second copy.
+//! The filter flags of `search`, generated from the filter table.
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 use serde::Serialize;
@@ -6,12 +6,12 @@ use serde_json::{Map, Value};
 
 use engine::search::fields::{FIELDS, FilterField, ValueKind};
 
-/// Fields that were given, as the tool takes them.
+/// The filter flags that were given, as arguments of the tool.
 #[derive(Debug, Default, Clone, Serialize)]
 #[serde(transparent)]
 pub(super) struct FilterArgs(Map<String, Value>);
 
-fn arg(field: &'static FilterField) -> Arg {
+fn filter_flag(field: &'static FilterField) -> Arg {
     let arg =
         Arg::new(field.name).long(field.flag).help(field.help.trim_end_matches('.')).help_heading("Filters");
     match field.kind {
@@ -30,7 +30,7 @@ fn arg(field: &'static FilterField) -> Arg {
     }
 }
 
-fn value(field: &FilterField, matches: &ArgMatches) -> Option<Value> {
+fn flag_value(field: &FilterField, matches: &ArgMatches) -> Option<Value> {
     match field.kind {
         ValueKind::Text | ValueKind::Alternatives | ValueKind::Json => {
             matches.get_one::<String>(field.name).cloned().map(Value::String)
@@ -46,7 +46,7 @@ fn value(field: &FilterField, matches: &ArgMatches) -> Option<Value> {
 
 impl clap::Args for FilterArgs {
     fn augment_args(command: Command) -> Command {
-        command.args(FIELDS.iter().map(arg))
+        command.args(FIELDS.iter().map(filter_flag))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -56,7 +56,8 @@ impl clap::Args for FilterArgs {
 
 impl clap::FromArgMatches for FilterArgs {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
-        let given = FIELDS.iter().filter_map(|field| Some((field.name.to_owned(), value(field, matches)?)));
+        let given =
+            FIELDS.iter().filter_map(|field| Some((field.name.to_owned(), flag_value(field, matches)?)));
         Ok(Self(given.collect()))
     }
 

@@ -1,4 +1,4 @@
-//! Search results for people: `path:line  kind name  score`, then the code with its line numbers.
+//! Formats search results as text: `path:line  kind name  score`, then the code with line numbers.
 
 use std::fmt::Write;
 
@@ -8,37 +8,37 @@ use serde_json::{Map, Value};
 use super::output::{BOLD, DIM, PATH, styled};
 use contract::{visible, visible_line};
 
-/// The parts of a `search` result that people read.
+/// The part of a `search` result that is printed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Found {
-    hits: Vec<Hit>,
+struct SearchResult {
+    hits: Vec<SearchHit>,
     total: u64,
-    /// Present where `total` is a lower bound.
+    /// Set if `total` is a lower bound.
     #[serde(rename = "totalRelation")]
     total_relation: Option<String>,
     confidence: Option<String>,
     #[serde(rename = "didYouMean")]
     did_you_mean: Vec<String>,
-    omitted: Option<Omitted>,
+    omitted: Option<OmittedCounts>,
     query: String,
-    /// How the question was read; only where an explanation was asked for.
-    explain: Option<Explained>,
+    /// Set only with `--explain`.
+    explain: Option<SearchExplanation>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Explained {
+struct SearchExplanation {
     filters: Vec<String>,
-    terms: Vec<Term>,
-    /// What else is said of the whole question.
+    terms: Vec<ExplainedTerm>,
+    /// The remaining numbers that concern the whole query.
     #[serde(flatten)]
     rest: Map<String, Value>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Term {
+struct ExplainedTerm {
     term: String,
     weight: f64,
     chunks: u64,
@@ -46,38 +46,38 @@ struct Term {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Omitted {
+struct OmittedCounts {
     texts: u64,
     hits: u64,
 }
 
-impl Omitted {
-    /// What is left out and how to get it. The tool's own hint speaks of its arguments.
-    fn said(&self) -> String {
+impl OmittedCounts {
+    /// Says what was omitted and which flags retrieve it; the tool's own hint names its arguments instead.
+    fn sentence(&self) -> String {
         let Self { texts, hits } = self;
         format!(
-            "Left out: hits {hits}, texts of hits {texts}. Page with --offset, ask for fewer with --top, or narrow with --path or --lang."
+            "Omitted to fit the limit: {hits} hits, the text of {texts} hits. Page with --offset, lower --top, or narrow with --path or --lang."
         )
     }
 }
 
-/// One hit; fields that an output level leaves out stay empty.
+/// One hit; fields that the output level omits stay empty.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Hit {
+struct SearchHit {
     repo: Option<String>,
     file: String,
     start_line: u32,
     end_line: u32,
-    /// Where the definition that matched is named.
+    /// Line of the name of the matching definition.
     line: Option<u32>,
-    /// First line of `snippet`, where that is not the hit's.
+    /// First line of `snippet`, if it differs from `start_line`.
     snippet_line: Option<u32>,
     kind: String,
     name: Option<String>,
     headline: String,
     score: f64,
-    /// The parts of the score; only where an explanation was asked for.
+    /// The parts of the score; set only with `--explain`.
     score_breakdown: Map<String, Value>,
     snippet: Option<String>,
     content: Option<String>,
@@ -85,14 +85,14 @@ struct Hit {
     context_after: Vec<String>,
 }
 
-/// A `search` result as text.
+/// Formats a `search` result.
 pub(super) fn render(result: &Value) -> String {
-    // A result without hits, or of another shape, reads as no hits.
-    let found = Found::deserialize(result).unwrap_or_default();
-    let mut shown = found.explain.as_ref().map(|explain| explain.read_as(&found.query)).unwrap_or_default();
+    // A result of an unexpected shape is printed like one without hits.
+    let found = SearchResult::deserialize(result).unwrap_or_default();
+    let mut shown = found.explain.as_ref().map(|explain| explain.render(&found.query)).unwrap_or_default();
     if found.hits.is_empty() {
         shown.push_str(if found.confidence.as_deref() == Some("none") {
-            "Nothing here answers this.\n"
+            "No relevant results.\n"
         } else {
             "No hits.\n"
         });
@@ -105,42 +105,42 @@ pub(super) fn render(result: &Value) -> String {
         return shown;
     }
     if found.confidence.as_deref() == Some("low") {
-        shown.push_str("Probably nothing here answers this; the nearest:\n\n");
+        shown.push_str("Probably no relevant results; the closest matches:\n\n");
     }
     for hit in &found.hits {
-        hit.write(&mut shown);
+        hit.render_into(&mut shown);
     }
     let least = if found.total_relation.is_some() { "at least " } else { "" };
     let counted = format!("{} of {least}{} hits", found.hits.len(), found.total);
     let _ = writeln!(shown, "{}", styled(DIM, &counted));
     if let Some(omitted) = &found.omitted {
-        let _ = writeln!(shown, "{}", styled(DIM, &omitted.said()));
+        let _ = writeln!(shown, "{}", styled(DIM, &omitted.sentence()));
     }
     shown
 }
 
-impl Explained {
-    /// How the question was read, what had to hold, and what words weigh.
-    fn read_as(&self, query: &str) -> String {
+impl SearchExplanation {
+    /// The parsed query, the filters and the weights of the terms.
+    fn render(&self, query: &str) -> String {
         let mut shown = String::new();
         let mut line = |label: &str, text: &str| {
             let _ = writeln!(shown, "{} {}", styled(DIM, &format!("{label:>8}")), visible_line(text));
         };
-        line("question", query);
+        line("query", query);
         line("filters", &self.filters.join("; "));
         let terms = self
             .terms
             .iter()
             .map(|term| format!("{} {:.2} ({} chunks)", term.term, term.weight, term.chunks));
         line("terms", &terms.collect::<Vec<_>>().join(", "));
-        line("weighed", &numbers(&self.rest));
+        line("weights", &format_values(&self.rest));
         shown.push('\n');
         shown
     }
 }
 
-/// Named values in one line. Camel case becomes words.
-fn numbers(values: &Map<String, Value>) -> String {
+/// Formats named values in one line; splits names in camel case into words.
+fn format_values(values: &Map<String, Value>) -> String {
     let shown = values.iter().filter_map(|(name, value)| {
         let value = match value {
             Value::Number(number) => match number.as_f64() {
@@ -163,16 +163,17 @@ fn numbers(values: &Map<String, Value>) -> String {
     shown.collect::<Vec<_>>().join(", ")
 }
 
-impl Hit {
-    fn write(&self, shown: &mut String) {
+impl SearchHit {
+    fn render_into(&self, shown: &mut String) {
         let repo = self.repo.as_deref().map(|repo| format!("{}: ", visible_line(repo))).unwrap_or_default();
-        let place = format!("{repo}{}:{}", visible_line(&self.file), self.line.unwrap_or(self.start_line));
+        let location = format!("{repo}{}:{}", visible_line(&self.file), self.line.unwrap_or(self.start_line));
         let name = self.name.as_deref().map(|name| format!(" {}", styled(BOLD, &visible_line(name))));
         let what = format!("{}{}", visible_line(&self.kind), name.unwrap_or_default());
         let score = styled(DIM, &format!("{:.3}", self.score));
-        let _ = writeln!(shown, "{}  {what}  {score}", styled(PATH, &place));
+        let _ = writeln!(shown, "{}  {what}  {score}", styled(PATH, &location));
         if !self.score_breakdown.is_empty() {
-            let _ = writeln!(shown, "    {}", styled(DIM, &visible_line(&numbers(&self.score_breakdown))));
+            let _ =
+                writeln!(shown, "    {}", styled(DIM, &visible_line(&format_values(&self.score_breakdown))));
         }
         let lines = self.lines();
         if lines.is_empty() && !self.headline.is_empty() {
@@ -189,7 +190,7 @@ impl Hit {
         shown.push('\n');
     }
 
-    /// The code with line numbers. A snippet is a cut from within the chunk.
+    /// The code with line numbers. A snippet may start after the first line of the chunk.
     fn lines(&self) -> Vec<(Option<u32>, &str)> {
         let (text, first) = match (&self.content, &self.snippet) {
             (Some(content), _) => (content, Some(self.start_line)),
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn an_explanation_says_how_the_question_was_read_and_what_a_score_is_made_of() {
+    fn an_explanation_shows_the_parsed_query_and_the_parts_of_a_score() {
         let shown = plain(&json!({
             "query": "retry \"delay\"", "total": 1,
             "explain": { "symbol": 0.25, "denseWeight": 0.5, "within": "everything", "candidates": 300,
@@ -255,10 +256,10 @@ mod tests {
                 "scoreBreakdown": { "lexical": 0.75, "dense": 0.5, "role": 1.0 } }]
         }));
         for line in [
-            "question retry \"delay\"\n",
+            "   query retry \"delay\"\n",
             " filters mode = code; lang = rust\n",
             "   terms retry 2.50 (3 chunks)\n",
-            "weighed symbol 0.250, dense weight 0.500, within everything, candidates 300\n",
+            "weights symbol 0.250, dense weight 0.500, within everything, candidates 300\n",
             "    lexical 0.750, dense 0.500, role 1.000\n",
         ] {
             assert!(shown.contains(line), "{line:?}: {shown}");
@@ -270,10 +271,10 @@ mod tests {
         let shown = plain(&json!({ "confidence": "low", "didYouMean": ["open_store"], "total": 1,
             "hits": [{ "file": "a", "startLine": 1, "kind": "block", "snippet": "x" }] }));
         let start =
-            "Did you mean: open_store?\nProbably nothing here answers this; the nearest:\n\na:1  block";
+            "Did you mean: open_store?\nProbably no relevant results; the closest matches:\n\na:1  block";
         assert!(shown.starts_with(start), "{shown}");
         let none = plain(&json!({ "confidence": "none", "didYouMean": ["open_store"], "hits": [] }));
-        assert_eq!(none, "Nothing here answers this.\nDid you mean: open_store?\n");
+        assert_eq!(none, "No relevant results.\nDid you mean: open_store?\n");
     }
 
     #[test]
@@ -283,7 +284,7 @@ mod tests {
             "total": 9, "omitted": { "texts": 1, "hits": 0, "hint": "Ask for fewer." }
         }));
         assert!(shown.starts_with("r: a:1  block"), "{shown}");
-        assert!(shown.contains("    use x\n") && shown.ends_with("1 of 9 hits\nLeft out: hits 0, texts of hits 1. Page with --offset, ask for fewer with --top, or narrow with --path or --lang.\n"), "{shown}");
+        assert!(shown.contains("    use x\n") && shown.ends_with("1 of 9 hits\nOmitted to fit the limit: 0 hits, the text of 1 hits. Page with --offset, lower --top, or narrow with --path or --lang.\n"), "{shown}");
     }
 
     #[test]

@@ -1,51 +1,51 @@
-//! `index`: build or refresh the index of a repository.
+//! `index`: builds or refreshes the index of a repository.
 
 use indicatif::HumanCount;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::arguments::absolute;
-use super::bars::Bar;
+use super::flags::absolute;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
-use super::session::{Called, Ran, Session};
+use super::progress_bar::CallProgressBar;
+use super::session::{CommandResult, Session, ToolAnswer};
 use crate::tools::Progress;
 use contract::visible_line;
 use engine::jobs::Progress as Counts;
 
 /// Arguments of `index`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The repository
+pub(super) struct IndexArgs {
+    /// Repository to index
     #[arg(default_value = ".", value_parser = absolute)]
     path: String,
     /// Project to index into; created on first use
     #[arg(long, value_name = "ID")]
     project: Option<String>,
-    /// Read and chunk every file again, also unchanged ones
+    /// Read and chunk every file again, including unchanged ones
     #[arg(long)]
     full: bool,
-    /// Index even if more than half of the indexed files are gone
+    /// Index even if more than half of the indexed files no longer exist
     #[arg(long)]
     force: bool,
-    /// Where this joins a run that is under way, run again after it: it may have begun before the last change
+    /// If a run is already in progress, wait for it and then run again: it may have missed the latest change
     #[arg(long)]
     fresh: bool,
-    /// Refresh the project's portable file afterwards
+    /// Update the project's portable SQLite index afterwards
     #[arg(long)]
     sqlite: bool,
-    /// First take vectors from the portable files in a folder [default: ci-artifacts in the repository]
+    /// Reuse vectors from the portable indexes in this folder [default: ci-artifacts in the repository]
     #[arg(long, value_name = "DIR", num_args = 0..=1, default_missing_value = "ci-artifacts")]
     use_artifacts: Option<String>,
-    /// Look only at files of this mode: code, prose, extracted-prose or records [default: all]
+    /// Index only files of this mode: code, prose, extracted-prose or records [default: all]
     #[arg(long, value_name = "MODE")]
     mode: Option<String>,
-    /// Model of the project: an id, or id:int8 or id:fp32 [default: its own; of a new project the configured one]
+    /// Embedding model of the project: ID, ID:int8 or ID:fp32 [default: the project's model; for a new project the configured one]
     #[arg(long, value_name = "MODEL")]
     model: Option<String>,
-    /// Let the model replace the one that the project has: all of it is embedded again
+    /// Confirm replacing the project's model, which embeds everything again
     #[arg(long)]
     yes: bool,
-    /// Try out without a model: vectors of word hashes
+    /// Use hashed word vectors instead of a model, for trying things out
     #[arg(long, conflicts_with = "model")]
     stub_embeddings: bool,
 }
@@ -57,7 +57,7 @@ pub(super) struct BuildIndex<'a> {
     pub(super) repo_path: &'a str,
     #[serde(rename = "project_id", skip_serializing_if = "Option::is_none")]
     pub(super) project_id: Option<&'a str>,
-    /// `words`: the answer comes once words are searchable.
+    /// `words`: return as soon as lexical search is ready, before the vectors.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) wait: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,8 +79,8 @@ pub(super) struct BuildIndex<'a> {
     pub(super) stub_embeddings: Option<bool>,
 }
 
-/// Runs the command.
-pub(super) async fn run(session: &Session, args: &Args) -> Ran {
+/// Entry point of `index`.
+pub(super) async fn run_index(session: &Session, args: &IndexArgs) -> CommandResult {
     let arguments = BuildIndex {
         repo_path: &args.path,
         project_id: args.project.as_deref(),
@@ -96,34 +96,34 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
         stub_embeddings: args.stub_embeddings.then_some(true),
     };
     let mut called = build(session, &arguments).await;
-    if args.fresh && joined(&called) {
+    if args.fresh && joined_existing_run(&called) {
         called = build(session, &arguments).await;
     }
     Ok(session.output.answer(&called, render))
 }
 
-/// Whether the run had been asked for before.
-pub(super) fn joined(called: &Called) -> bool {
+/// Whether the call attached to a run that was already queued or running.
+pub(super) fn joined_existing_run(called: &ToolAnswer) -> bool {
     called.envelope.result.as_ref().is_some_and(|result| result["attached"] == true)
 }
 
-/// Runs `build_index` without showing how far it is.
-pub(super) async fn build_quietly(session: &Session, arguments: &BuildIndex<'_>) -> Called {
+/// Runs `build_index` without a progress bar.
+pub(super) async fn build_quietly(session: &Session, arguments: &BuildIndex<'_>) -> ToolAnswer {
     session.call("build_index", arguments, Progress::default()).await
 }
 
-/// Runs `build_index` under a progress bar.
-pub(super) async fn build(session: &Session, arguments: &BuildIndex<'_>) -> Called {
-    let bar = Bar::new(session.output);
+/// Runs `build_index` with a progress bar.
+pub(super) async fn build(session: &Session, arguments: &BuildIndex<'_>) -> ToolAnswer {
+    let bar = CallProgressBar::new(session.output);
     let called = session.call("build_index", arguments, bar.progress()).await;
     bar.finish();
     called
 }
 
-/// What people read of the answer.
+/// The part of a `build_index` report that is printed.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Report {
+struct BuildReport {
     repository: String,
     files: u64,
     chunks: u64,
@@ -133,27 +133,28 @@ struct Report {
     vectors_embedded: u64,
     vectors_pending: u64,
     secrets_redacted: u64,
-    skipped: Vec<Skipped>,
-    facts_missing: Vec<Skipped>,
+    skipped: Vec<ReasonCount>,
+    facts_missing: Vec<ReasonCount>,
     notes: Vec<String>,
     seconds: f64,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct Skipped {
+struct ReasonCount {
     reason: String,
     count: u64,
 }
 
-/// The answer of `build_index` as text.
+/// Formats a `build_index` result.
 pub(super) fn render(result: &Value) -> String {
     if result.get("report").is_none_or(Value::is_null) {
         let counts = Counts::from_value(&result["progress"]);
         let files = HumanCount(counts.files_done.saturating_sub(counts.files_skipped));
-        return format!("{} {files} files are searchable by words\n", styled(GOOD, "✓"));
+        return format!("{} {files} files are ready for lexical search\n", styled(GOOD, "✓"));
     }
-    let report = result.get("report").and_then(|report| Report::deserialize(report).ok()).unwrap_or_default();
+    let report =
+        result.get("report").and_then(|report| BuildReport::deserialize(report).ok()).unwrap_or_default();
     let mut lines = vec![format!(
         "{} {}: {} files, {} chunks {}",
         styled(GOOD, "✓"),
@@ -168,12 +169,12 @@ pub(super) fn render(result: &Value) -> String {
     ));
     if report.vectors_pending > 0 {
         lines.push(format!(
-            "  {} texts wait for their vector and are found by words only",
+            "  {} texts have no vector yet; only lexical search finds them",
             report.vectors_pending
         ));
     }
     if report.secrets_redacted > 0 {
-        let redacted = format!("{} secrets were replaced before storage", report.secrets_redacted);
+        let redacted = format!("{} secrets were redacted before storage", report.secrets_redacted);
         lines.push(format!("  {}", styled(NOTE, &redacted)));
     }
     if !report.skipped.is_empty() {
@@ -181,7 +182,7 @@ pub(super) fn render(result: &Value) -> String {
             report.skipped.iter().map(|skip| format!("{} {}", skip.count, visible_line(&skip.reason)));
         lines.push(format!(
             "  {}",
-            styled(DIM, &format!("left out: {}", reasons.collect::<Vec<_>>().join(", ")))
+            styled(DIM, &format!("skipped: {}", reasons.collect::<Vec<_>>().join(", ")))
         ));
     }
     if !report.facts_missing.is_empty() {
@@ -190,11 +191,11 @@ pub(super) fn render(result: &Value) -> String {
             .facts_missing
             .iter()
             .map(|missing| format!("{} {}", missing.count, visible_line(&missing.reason)));
-        let said = format!(
-            "facts could not be read of {files} files: {}; what ran out of time is tried again by the next run",
+        let message = format!(
+            "facts are missing for {files} files: {}; the next run retries files that timed out",
             reasons.collect::<Vec<_>>().join(", ")
         );
-        lines.push(format!("  {}", styled(NOTE, &said)));
+        lines.push(format!("  {}", styled(NOTE, &message)));
     }
     lines.extend(report.notes.iter().map(|note| format!("  {}", styled(NOTE, &visible_line(note)))));
     lines.join("\n") + "\n"
@@ -216,8 +217,8 @@ mod tests {
         assert_eq!(
             shown,
             "✓ x: 3 files, 9 chunks in 1.2 s\n  1 changed, 2 unchanged, 0 removed; 4 texts embedded\n  \
-             5 texts wait for their vector and are found by words only\n  1 secrets were replaced before storage\n  \
-             left out: 7 binary\n  facts could not be read of 2 files: 2 facts_timeout; what ran out of time is tried again by the next run\n  \
+             5 texts have no vector yet; only lexical search finds them\n  1 secrets were redacted before storage\n  \
+             skipped: 7 binary\n  facts are missing for 2 files: 2 facts_timeout; the next run retries files that timed out\n  \
              No portable file was found in\\u{1b} ci-artifacts.\n"
         );
     }

@@ -1,45 +1,52 @@
-//! Installs the runtime files under a progress bar; `quickstart` and `bootstrap` share it.
+//! Installs the runtime files and shows progress, for every command that needs them.
 
 use std::path::PathBuf;
 
-use super::bars::Bar;
 use super::output::{DIM, GOOD, styled};
+use super::progress_bar::CallProgressBar;
 use super::session::Session;
 use crate::app::blocking;
 use contract::Fault;
-use upkeep::assets::{self, AssetEvent, Wanted};
+use upkeep::install::{self, AssetEvent, AssetSelection, repair_assets};
 
-/// Installs what is missing, from the network or from the folder `from`; fast when nothing is. With an
-/// external database the embedded Postgres is not wanted.
+/// Installs missing runtime files, from the network or from the folder `from`. Skips the embedded Postgres if an external
+/// database is configured.
 ///
-/// With `repair`, damaged files are found by looking at every byte, and brought again.
-pub(super) async fn install(session: &Session, from: Option<PathBuf>, repair: bool) -> Result<(), Fault> {
+/// With `repair`, it also checks the hash of every installed file and installs damaged ones again.
+pub(super) async fn install_assets(
+    session: &Session,
+    from: Option<PathBuf>,
+    repair: bool,
+) -> Result<(), Fault> {
     let app = &session.app;
     let (layout, settings) = (app.layout.clone(), app.config.assets.clone());
-    let wanted = Wanted { postgres: app.config.database.url.is_none(), embedding: true };
-    let bar = Bar::new(session.output);
+    let selection = AssetSelection { postgres: app.config.database.url.is_none(), embedding: true };
+    let bar = CallProgressBar::new(session.output);
     let shown = bar.clone();
     let installed = blocking(move || {
-        // Ctrl-C ends the process, and with it what it started.
-        let (go_on, tell) = (|| false, |event| show(&shown, event));
+        // No cancellation callback: Ctrl-C ends the process and its children.
+        let (is_cancelled, on_event) = (|| false, |event| show_asset_event(&shown, event));
         if repair {
-            for asset in assets::mend(&layout, &settings, wanted, from.as_deref(), &go_on, &tell)?.damaged {
-                shown.line(&format!("  {asset}: was damaged, brought again"));
+            let repaired =
+                repair_assets(&layout, &settings, selection, from.as_deref(), &is_cancelled, &on_event)?;
+            for asset in repaired.damaged {
+                shown.line(&format!("  {asset}: was damaged and has been reinstalled"));
             }
             return Ok(());
         }
-        assets::install(&layout, &settings, wanted, from.as_deref(), &go_on, &tell).map(|_| ())
+        install::install_assets(&layout, &settings, selection, from.as_deref(), &is_cancelled, &on_event)
+            .map(|_| ())
     })
     .await;
     bar.finish();
     installed
 }
 
-fn show(bar: &Bar, event: AssetEvent) {
+fn show_asset_event(bar: &CallProgressBar, event: AssetEvent) {
     match event {
         AssetEvent::Step { asset, what } => bar.step(&format!("{asset}: {what}")),
         AssetEvent::Progress { done, total, .. } => bar.bytes(done, total),
-        // What was there already is not worth a line.
+        // Files that were already installed are not reported.
         AssetEvent::Done { cached: true, .. } => {}
         AssetEvent::Done { asset, cached: false } => {
             bar.line(&format!("{} {asset} {}", styled(GOOD, "✓"), styled(DIM, "installed")));

@@ -1,4 +1,4 @@
-//! `keys`: who may use the server from elsewhere. Works on the database itself, so it needs no running server.
+//! `keys`: creates, lists and revokes API keys. Works on the database directly, so no server has to run.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -8,8 +8,8 @@ use clap::Subcommand;
 use serde::Serialize;
 
 use super::output::{BOLD, DIM, styled};
-use super::session::{Exit, Ran, Session, Stopped};
-use crate::surfaces::answer;
+use super::projects::parse_project_id;
+use super::session::{CommandError, CommandResult, Session};
 use contract::clock::iso_from_millis;
 use contract::visible_line;
 use contract::{ErrorCode, Fault, ProjectId};
@@ -18,83 +18,83 @@ use tenancy::{self, NewKey, Projects, Scope};
 
 /// Arguments of `keys`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct KeysArgs {
     #[command(subcommand)]
     action: Action,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Make a key and print it, this once
+    /// Create a key and print it; it is shown only once
     Create(Create),
     /// List the keys, without their secrets
     List,
-    /// Make a key stop to work
+    /// Revoke a key
     Revoke {
-        /// The id that `keys list` shows
+        /// Key ID, as `keys list` shows it
         id: String,
     },
 }
 
 #[derive(Debug, clap::Args)]
 struct Create {
-    /// What you call it: who will use it, and from where
+    /// Name of the key, for example who uses it and from where
     #[arg(long)]
     name: String,
-    /// A project it may use; again for each. `default` is the workspace of calls that name none
-    #[arg(long, value_name = "ID", required_unless_present = "all_projects", conflicts_with = "all_projects", value_parser = project)]
+    /// Project that the key may use; repeatable. `default` is the workspace for calls that name none
+    #[arg(long, value_name = "ID", required_unless_present = "all_projects", conflicts_with = "all_projects", value_parser = parse_project_id)]
     project: Vec<ProjectId>,
-    /// It may use every project, also those made later
+    /// Allow every project, including future ones
     #[arg(long)]
     all_projects: bool,
-    /// What it may do: search, index, triage, admin
-    #[arg(long, value_name = "SCOPE,…", value_delimiter = ',', default_value = "search", value_parser = scope)]
+    /// Scopes of the key: search, index, triage, admin
+    #[arg(long, value_name = "SCOPE,…", value_delimiter = ',', default_value = "search", value_parser = parse_scope)]
     scopes: Vec<Scope>,
-    /// How long it works: 12h, 90d, 52w or never
-    #[arg(long, value_name = "TIME", default_value = "90d", value_parser = lifetime)]
+    /// Lifetime: 12h, 90d, 52w or never
+    #[arg(long, value_name = "TIME", default_value = "90d", value_parser = parse_lifetime)]
     expires: Lifetime,
-    /// Calls a minute [default: access.calls_per_minute]
+    /// Rate limit in calls per minute [default: access.calls_per_minute]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     calls_per_minute: Option<u32>,
-    /// A directory below which it may index, again for each [default: those of the project, indexing.project_roots]
-    #[arg(long, value_name = "DIR", value_parser = directory)]
+    /// Directory that the key may index, with everything below it; repeatable [default: the project's directories, indexing.project_roots]
+    #[arg(long, value_name = "DIR", value_parser = parse_directory)]
     root: Vec<PathBuf>,
 }
 
-/// Milliseconds; None: for ever.
+/// In milliseconds; none means that the key never expires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Lifetime(Option<i64>);
 
-/// The answer to `keys create`.
+/// The result of `keys create`.
 #[derive(Debug, Serialize)]
-struct Made {
+struct CreatedKey {
     id: String,
-    /// The key itself; it is not kept.
+    /// The secret; only its hash is stored.
     key: String,
-    /// Projects that it names and that do not exist yet.
+    /// Projects that the key names and that do not exist yet.
     #[serde(rename = "projectsAbsent", skip_serializing_if = "Vec::is_empty")]
     projects_absent: Vec<String>,
 }
 
-/// The answer to `keys list`.
+/// The result of `keys list`.
 #[derive(Debug, Serialize)]
-struct Listed {
-    keys: Vec<Shown>,
+struct KeyList {
+    keys: Vec<KeySummary>,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Shown {
+struct KeySummary {
     id: String,
     name: String,
-    /// live, expired or revoked.
+    /// `live`, `expired` or `revoked`.
     state: &'static str,
-    /// Null: all.
+    /// Null: all projects.
     projects: Option<Vec<String>>,
     scopes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     calls_per_minute: Option<i32>,
-    /// Null: those of its projects.
+    /// Directories that it may index; null: those of its projects.
     #[serde(skip_serializing_if = "Option::is_none")]
     roots: Option<Vec<String>>,
     created_at: String,
@@ -106,13 +106,13 @@ struct Shown {
     last_used_at: Option<String>,
 }
 
-/// The answer to `keys revoke`.
+/// The result of `keys revoke`.
 #[derive(Debug, Serialize)]
-struct Revoked {
+struct RevokedKey {
     id: String,
 }
 
-impl From<KeyRow> for Shown {
+impl From<KeyRow> for KeySummary {
     fn from(row: KeyRow) -> Self {
         let state = match (row.live, row.revoked_ms) {
             (true, _) => "live",
@@ -135,21 +135,23 @@ impl From<KeyRow> for Shown {
     }
 }
 
-/// Runs the command.
-pub(super) async fn run(session: &Session, args: Args) -> Ran {
+/// Entry point of `keys`.
+pub(super) async fn manage_keys(session: &Session, args: KeysArgs) -> CommandResult {
     match args.action {
-        Action::Create(create) => make(session, create).await,
-        Action::List => list(session).await,
-        Action::Revoke { id } => revoke(session, id).await,
+        Action::Create(create) => create_key(session, create).await,
+        Action::List => list_keys(session).await,
+        Action::Revoke { id } => revoke_key(session, id).await,
     }
 }
 
-async fn make(session: &Session, create: Create) -> Ran {
+async fn create_key(session: &Session, create: Create) -> CommandResult {
     let name = create.name.trim().to_owned();
     if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
-        let fault =
-            Fault::new(ErrorCode::InvalidInput, format!("A name has 1 to {NAME_CHARS_MAX} characters."));
-        return Err(Stopped::not_run(fault));
+        let fault = Fault::new(
+            ErrorCode::InvalidInput,
+            format!("A name must have 1 to {NAME_CHARS_MAX} characters."),
+        );
+        return Err(CommandError::not_run(fault));
     }
     let now_ms = session.app.clock.now().as_millisecond();
     let new = NewKey {
@@ -174,30 +176,29 @@ async fn make(session: &Session, create: Create) -> Ran {
             projects_absent.push(id.as_str().to_owned());
         }
     }
-    let issued = tenancy::issue(session.app.store().await?, new, now_ms).await?;
-    session.output.note(&styled(
-        DIM,
-        "This is the only time the key is shown; keep it where your client keeps secrets.",
-    ));
+    let issued = tenancy::issue_key(session.app.store().await?, new, now_ms).await?;
+    session
+        .output
+        .note(&styled(DIM, "The key is shown only this once; store it where your client keeps secrets."));
     if !projects_absent.is_empty() {
         session.output.note(&styled(
             DIM,
             &format!(
-                "There is no project {} yet: it is made by the first index run into it.",
+                "Not yet created: {}. The first index run into a project creates it.",
                 projects_absent.join(", ")
             ),
         ));
     }
     let text = format!("{}\n", issued.secret);
-    Ok(print(session, &Made { id: issued.id, key: issued.secret, projects_absent }, &text))
+    Ok(session.print_result(&CreatedKey { id: issued.id, key: issued.secret, projects_absent }, &text))
 }
 
-/// Longer names are cut by nothing and read by nobody.
+/// Longest name of a key.
 const NAME_CHARS_MAX: usize = 100;
 
-async fn list(session: &Session) -> Ran {
-    let keys: Vec<Shown> =
-        tenancy::list_keys(session.app.store().await?).await?.into_iter().map(Shown::from).collect();
+async fn list_keys(session: &Session) -> CommandResult {
+    let keys: Vec<KeySummary> =
+        tenancy::list_keys(session.app.store().await?).await?.into_iter().map(KeySummary::from).collect();
     let mut text = String::new();
     for key in &keys {
         let projects = key.projects.as_ref().map_or("all projects".to_owned(), |ids| ids.join(" "));
@@ -214,40 +215,26 @@ async fn list(session: &Session) -> Ran {
         );
     }
     if keys.is_empty() {
-        text.push_str("No keys yet; `pairofcleats keys create --name NAME --project ID` makes one.\n");
+        text.push_str("No keys yet; `pairofcleats keys create --name NAME --project ID` creates one.\n");
     }
-    Ok(print(session, &Listed { keys }, &text))
+    Ok(session.print_result(&KeyList { keys }, &text))
 }
 
-async fn revoke(session: &Session, id: String) -> Ran {
+async fn revoke_key(session: &Session, id: String) -> CommandResult {
     let now_ms = session.app.clock.now().as_millisecond();
-    tenancy::revoke(session.app.store().await?, &id, now_ms).await?;
+    tenancy::revoke_key(session.app.store().await?, &id, now_ms).await?;
     let seconds = session.app.config.access.key_cache_ms.div_ceil(1000);
-    let text = format!("Revoked. Running servers stop to accept it within {seconds} s.\n");
-    Ok(print(session, &Revoked { id }, &text))
+    let text = format!("Revoked. Running servers stop accepting it within {seconds} s.\n");
+    Ok(session.print_result(&RevokedKey { id }, &text))
 }
 
-fn print(session: &Session, result: &impl Serialize, text: &str) -> Exit {
-    if session.output.json {
-        let result = serde_json::to_value(result).unwrap_or_default();
-        session.output.line(&answer::json(&answer::succeeded(&session.app, result, None)).to_string());
-    } else {
-        session.output.text(text);
-    }
-    Exit::Ok
-}
-
-fn project(text: &str) -> Result<ProjectId, String> {
-    ProjectId::parse(text).map_err(|error| error.constraint.to_owned())
-}
-
-fn scope(text: &str) -> Result<Scope, String> {
+fn parse_scope(text: &str) -> Result<Scope, String> {
     Scope::parse(text.trim())
         .ok_or_else(|| format!("the scopes are {}", Scope::ALL.map(Scope::as_str).join(", ")))
 }
 
-/// An existing directory, as an absolute path without links.
-fn directory(text: &str) -> Result<PathBuf, String> {
+/// Parses an existing directory; resolves it to an absolute path without symbolic links.
+fn parse_directory(text: &str) -> Result<PathBuf, String> {
     let path = std::fs::canonicalize(text).map_err(|error| error.to_string())?;
     match path.to_str() {
         Some(_) if path.is_dir() => Ok(path),
@@ -256,26 +243,26 @@ fn directory(text: &str) -> Result<PathBuf, String> {
     }
 }
 
-fn lifetime(text: &str) -> Result<Lifetime, String> {
+fn parse_lifetime(text: &str) -> Result<Lifetime, String> {
     const HOUR: i64 = 3_600_000;
     if text == "never" {
         return Ok(Lifetime(None));
     }
-    let wrong = || "write it as 12h, 90d, 52w or never".to_owned();
-    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(wrong)?;
+    let invalid = || "write it as 12h, 90d, 52w or never".to_owned();
+    let (number, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(invalid)?;
     let hours = match unit {
         "h" => 1,
         "d" => 24,
         "w" => 7 * 24,
-        _ => return Err(wrong()),
+        _ => return Err(invalid()),
     };
-    let number: i64 = number.parse().map_err(|_| wrong())?;
+    let number: i64 = number.parse().map_err(|_| invalid())?;
     let millis =
         number.checked_mul(hours * HOUR).filter(|millis| (1..=YEARS_MAX * 366 * 24 * HOUR).contains(millis));
-    millis.map(|millis| Lifetime(Some(millis))).ok_or_else(wrong)
+    millis.map(|millis| Lifetime(Some(millis))).ok_or_else(invalid)
 }
 
-/// A key that should live longer had better say `never`.
+/// Upper bound of a lifetime, which keeps the sum with the current time in range.
 const YEARS_MAX: i64 = 100;
 
 #[cfg(test)]
@@ -284,11 +271,11 @@ mod tests {
 
     #[test]
     fn lifetimes_have_a_unit() {
-        assert_eq!(lifetime("12h"), Ok(Lifetime(Some(43_200_000))));
-        assert_eq!(lifetime("90d"), Ok(Lifetime(Some(7_776_000_000))));
-        assert_eq!(lifetime("never"), Ok(Lifetime(None)));
+        assert_eq!(parse_lifetime("12h"), Ok(Lifetime(Some(43_200_000))));
+        assert_eq!(parse_lifetime("90d"), Ok(Lifetime(Some(7_776_000_000))));
+        assert_eq!(parse_lifetime("never"), Ok(Lifetime(None)));
         for bad in ["", "d", "90", "0d", "-1d", "1y", "ä", "99999999999999999w"] {
-            assert!(lifetime(bad).is_err(), "{bad}");
+            assert!(parse_lifetime(bad).is_err(), "{bad}");
         }
     }
 }

@@ -1,35 +1,35 @@
-//! `mcp`: the Model Context Protocol on stdin and stdout.
+//! `mcp`: serves the Model Context Protocol over stdin and stdout.
 
 use std::sync::Arc;
 
-use super::serve::Offered;
-use super::session::{Exit, Ran, Session, StopSignal};
+use super::serve::ToolFlags;
+use super::session::{CommandResult, Exit, Session, StopSignal};
 use crate::surfaces::mcp::serve_stdio;
 use crate::tools::{Caller, Surface, Toolbox};
 
 /// Arguments of `mcp`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Project of this client where a call names none [default: .pairofcleats.json, else the default workspace]
+pub(super) struct McpArgs {
+    /// Project for calls that name none [default: .pairofcleats.json, else the default workspace]
     #[arg(long, value_name = "ID")]
     project: Option<String>,
-    /// Text of results: the whole answer as JSON, or plain text in fewer tokens [default: mcp.text, envelope]
+    /// Text of results: envelope (the whole answer as JSON) or short (plain text, fewer tokens) [default: mcp.text, envelope]
     #[arg(long, value_name = "FORM", value_parser = ["envelope", "short"])]
     text: Option<String>,
     #[command(flatten)]
-    offered: Offered,
+    tool_flags: ToolFlags,
 }
 
-impl Args {
-    /// The flags as settings.
+impl McpArgs {
+    /// The flags as configuration settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         let text = self.text.as_ref().map(|form| ("mcp.text".to_owned(), form.clone()));
-        self.offered.settings().into_iter().chain(text).collect()
+        self.tool_flags.settings().into_iter().chain(text).collect()
     }
 }
 
-/// Runs the command until the client closes stdin or a signal comes.
-pub(super) async fn run(session: &Session, args: Args) -> Ran {
+/// Entry point of `mcp`. Serves until the client closes stdin or a signal arrives.
+pub(super) async fn serve_mcp(session: &Session, args: McpArgs) -> CommandResult {
     let app = &session.app;
     let mut stop = StopSignal::install();
     app.start_background();
@@ -44,8 +44,8 @@ pub(super) async fn run(session: &Session, args: Args) -> Ran {
         }
     };
     app.shutdown.cancel();
-    app.stopped().await;
-    // stdout belongs to the protocol, so the failure is a log line rather than an answer.
+    app.wait_stopped().await;
+    // stdout carries only the protocol, so a failure is logged instead of printed.
     Ok(ended.map_or_else(
         |fault| {
             let cause = fault.source.as_deref().map(ToString::to_string);

@@ -1,50 +1,52 @@
-//! `mcp-config`: the block that connects an MCP client, ready to paste.
+//! `mcp-config`: prints the configuration block that connects an MCP client.
 
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use serde::Serialize;
 
-use super::clients::{AGENTS, CLIENTS, Client, Format, Reach, Remote, Setup, TOOLSETS};
+use super::clients::{
+    AGENT_INSTRUCTIONS, CLIENTS, Client, ClientSetup, DEFAULT_TOOLSETS, Format, HttpSupport, Transport,
+};
 use super::output::{BOLD, Output, styled};
-use super::session::{Exit, Ran, Session, Stopped};
-use crate::surfaces::answer;
-use crate::tools::{EVERY_TOOLSET, View};
+use super::session::{CommandError, CommandResult, Session};
+
+use crate::tools::{EVERY_TOOLSET, ToolVisibility};
 use contract::config::{Server, default_home};
 use contract::{ErrorCode, Fault, ProjectId};
 
-/// In place of a client: lines for the agent itself.
-const FOR_AGENTS: &str = "agents";
-/// Said of every server that a client starts.
-const ENVIRONMENT: &str = "Clients pass little of your environment on: what DATABASE_URL or PAIROFCLEATS_… set belongs into \
-    config.toml of the data directory.";
+/// The argument that prints the agent instructions instead of a client's block.
+const AGENTS_ARGUMENT: &str = "agents";
+/// The note for every server that the client starts itself.
+const ENVIRONMENT_NOTE: &str = "Clients pass on little of your environment: put what DATABASE_URL or PAIROFCLEATS_… variables set into \
+    config.toml in the data directory.";
 
 /// Arguments of `mcp-config`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The client to connect
-    #[arg(value_parser = names())]
+pub(super) struct McpConfigArgs {
+    /// Client to connect
+    #[arg(value_parser = client_names())]
     client: String,
-    /// Reach a running server instead of starting one [default: where `serve` listens on this machine]
-    #[arg(long, value_name = "URL", value_parser = server_url)]
+    /// Connect to a running server instead of starting one [default: the address of `serve` on this machine]
+    #[arg(long, value_name = "URL", value_parser = parse_server_url)]
     http: Option<Option<String>>,
-    /// Send an API key, taken from where the client keeps secrets; the block never holds one
+    /// Send an API key from the client's own secret store; the block never contains a key
     #[arg(long, requires = "http")]
     key: bool,
-    /// Project of calls that name none
-    #[arg(long, value_name = "ID", value_parser = project)]
+    /// Project for calls that name none
+    #[arg(long, value_name = "ID", value_parser = parse_project)]
     project: Option<String>,
-    /// Offer only the tools of these toolsets, with commas between, or `all` [default: search,index]
-    #[arg(long, value_name = "LIST", value_parser = toolsets)]
+    /// Offer only these toolsets, separated by commas, or `all` [default: search,index]
+    #[arg(long, value_name = "LIST", value_parser = parse_toolsets)]
     toolsets: Option<String>,
-    /// Leave out tools that write
+    /// Offer only tools that do not write
     #[arg(long)]
     read_only: bool,
 }
 
 /// The result that `--json` prints.
 #[derive(Debug, Serialize)]
-struct Shown<'a> {
+struct ConfigBlock<'a> {
     client: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     transport: Option<&'static str>,
@@ -52,85 +54,80 @@ struct Shown<'a> {
     text: String,
 }
 
-/// Runs the command: the block alone on stdout, so that it can go into a file; where it belongs on stderr.
-pub(super) fn run(session: &Session, args: &Args) -> Ran {
-    // The grammar lets no other name than `agents` through that is not in the table.
+/// Entry point of `mcp-config`. Prints only the block on stdout, so that it can be redirected into a file; the instructions go to
+/// stderr.
+pub(super) fn print_mcp_config(session: &Session, args: &McpConfigArgs) -> CommandResult {
+    // The argument parser accepts only the table's clients and `agents`.
     let Some(client) = Client::find(&args.client) else {
-        return for_agents(session, args);
+        return print_agent_instructions(session, args);
     };
-    let installation = Installation::of(session);
+    let installation = Installation::new(session);
     let url = match &args.http {
         Some(Some(url)) => Some(url.clone()),
-        Some(None) => Some(here(&session.app.config.server)?),
+        Some(None) => Some(local_server_url(&session.app.config.server)?),
         None => None,
     };
-    let setup = Setup {
-        reach: url.as_deref().map_or(installation.reach(), |url| Reach::Http { url, key: args.key }),
+    let setup = ClientSetup {
+        transport: url
+            .as_deref()
+            .map_or(installation.transport(), |url| Transport::Http { url, key: args.key }),
         project: args.project.as_deref(),
-        toolsets: Some(args.toolsets.as_deref().unwrap_or(TOOLSETS)).filter(|list| *list != EVERY_TOOLSET),
+        toolsets: Some(args.toolsets.as_deref().unwrap_or(DEFAULT_TOOLSETS))
+            .filter(|list| *list != EVERY_TOOLSET),
         read_only: args.read_only,
     };
     let transport = Some(if url.is_some() { "http" } else { "stdio" });
-    let shown = Shown { client: client.id, transport, file: client.file(), text: client.block(&setup) };
+    let block = ConfigBlock { client: client.id, transport, file: client.file(), text: client.block(&setup) };
     if !session.output.json {
-        explain(session.output, client, &setup);
+        print_instructions(session.output, client, &setup);
     }
-    Ok(print(session, shown))
+    Ok(session.print_result(&block, &format!("{}\n", block.text)))
 }
 
-fn for_agents(session: &Session, args: &Args) -> Ran {
+fn print_agent_instructions(session: &Session, args: &McpConfigArgs) -> CommandResult {
     if args.http.is_some() || args.project.is_some() || args.toolsets.is_some() || args.read_only {
-        let fault = Fault::new(ErrorCode::InvalidInput, "`mcp-config agents` takes no options of its own.")
-            .with_hint("Name a client to make a block with them.");
-        return Err(Stopped::not_run(fault));
+        let fault = Fault::new(ErrorCode::InvalidInput, "`mcp-config agents` takes no options.")
+            .with_hint("Name a client to print a block with these options.");
+        return Err(CommandError::not_run(fault));
     }
-    let file = "AGENTS.md or CLAUDE.md of the repository".to_owned();
+    let file = "AGENTS.md or CLAUDE.md in the repository".to_owned();
     if !session.output.json {
-        session.output.note(&format!("{} {file}", styled(BOLD, "Goes into")));
+        session.output.note(&format!("{} {file}", styled(BOLD, "Add to")));
     }
-    Ok(print(
-        session,
-        Shown { client: FOR_AGENTS, transport: None, file, text: AGENTS.trim_end().to_owned() },
-    ))
+    let text = AGENT_INSTRUCTIONS.trim_end().to_owned();
+    let block = ConfigBlock { client: AGENTS_ARGUMENT, transport: None, file, text };
+    Ok(session.print_result(&block, &format!("{}\n", block.text)))
 }
 
-fn print(session: &Session, shown: Shown<'_>) -> Exit {
-    if session.output.json {
-        let result = serde_json::to_value(shown).unwrap_or_default();
-        session.output.line(&answer::json(&answer::succeeded(&session.app, result, None)).to_string());
-    } else {
-        session.output.line(&shown.text);
-    }
-    Exit::Ok
-}
-
-/// Says on stderr where the block goes and what is left to do.
-fn explain(output: Output, client: &Client, setup: &Setup<'_>) {
+/// Prints on stderr where the block goes and what is left to do.
+fn print_instructions(output: Output, client: &Client, setup: &ClientSetup<'_>) {
     let verb = match client.format {
         Format::Sh => "Run in",
         Format::Json => "Merge into",
         Format::Toml => "Append to",
     };
     output.note(&styled(BOLD, &format!("{}. {verb}", client.name)));
-    for (whom, place) in client.places {
-        output.note(&format!("  {whom}: {place}"));
+    for (scope, file) in client.places {
+        output.note(&format!("  {scope}: {file}"));
     }
     if let Some(most) = client.tools_max {
-        output.note(&format!("It shows {most} tools of all its servers together; --toolsets chooses ours."));
+        output.note(&format!(
+            "It shows at most {most} tools of all servers together; limit ours with --toolsets."
+        ));
     }
-    if let Reach::Http { key, .. } = setup.reach {
-        if let Remote::Bridge(why) = client.remote {
+    if let Transport::Http { key, .. } = setup.transport {
+        if let HttpSupport::Bridge(why) = client.http_support {
             output.note(why);
         }
         if key {
-            output.note(client.key);
+            output.note(client.key_note);
         }
     } else {
-        output.note(ENVIRONMENT);
+        output.note(ENVIRONMENT_NOTE);
     }
 }
 
-/// What this installation is started by, as clients have to start it.
+/// How a client has to start this installation: the program and the paths that differ from the defaults.
 pub(super) struct Installation {
     program: PathBuf,
     home: Option<PathBuf>,
@@ -138,7 +135,7 @@ pub(super) struct Installation {
 }
 
 impl Installation {
-    pub(super) fn of(session: &Session) -> Self {
+    pub(super) fn new(session: &Session) -> Self {
         let home = session.app.layout.home();
         Self {
             program: std::env::current_exe().unwrap_or_else(|_| "pairofcleats".into()),
@@ -147,42 +144,46 @@ impl Installation {
         }
     }
 
-    pub(super) fn reach(&self) -> Reach<'_> {
-        Reach::Stdio { program: &self.program, home: self.home.as_deref(), config: self.config.as_deref() }
+    pub(super) fn transport(&self) -> Transport<'_> {
+        Transport::Stdio {
+            program: &self.program,
+            home: self.home.as_deref(),
+            config: self.config.as_deref(),
+        }
     }
 }
 
-/// Where `serve` is reached from this machine.
-fn here(server: &Server) -> Result<String, Stopped> {
+/// The URL of `/mcp` on this machine's server.
+fn local_server_url(server: &Server) -> Result<String, CommandError> {
     if server.port == 0 {
         let fault = Fault::new(
             ErrorCode::InvalidInput,
-            "With server.port = 0 the port is known only once it is served.",
+            "With server.port = 0 the port is known only once the server runs.",
         )
-        .with_hint("Give the URL that `serve` prints: --http URL.");
-        return Err(Stopped::not_run(fault));
+        .with_hint("Pass the URL that `serve` prints: --http URL.");
+        return Err(CommandError::not_run(fault));
     }
     let tls = server.tls_certificate.is_some();
     let bound = match server.bind.trim_start_matches('[').trim_end_matches(']') {
         "0.0.0.0" => "127.0.0.1".to_owned(),
         "::" => "[::1]".to_owned(),
-        six if six.contains(':') => format!("[{six}]"),
+        ipv6 if ipv6.contains(':') => format!("[{ipv6}]"),
         host => host.to_owned(),
     };
-    // A certificate is for a name, which the operator has told; without one nobody minds the address.
+    // A certificate is valid for a host name, so prefer the configured one; without TLS the address is enough.
     let host = server.hosts.first().filter(|_| tls).unwrap_or(&bound);
     Ok(format!("{}://{host}:{}/mcp", if tls { "https" } else { "http" }, server.port))
 }
 
-fn names() -> PossibleValuesParser {
+fn client_names() -> PossibleValuesParser {
     let clients = CLIENTS.iter().map(|client| PossibleValue::new(client.id).help(client.name));
-    let agents =
-        PossibleValue::new(FOR_AGENTS).help("Lines for AGENTS.md or CLAUDE.md: when to use which tool");
+    let agents = PossibleValue::new(AGENTS_ARGUMENT)
+        .help("Instructions for AGENTS.md or CLAUDE.md: when to use which tool");
     PossibleValuesParser::new(clients.chain([agents]))
 }
 
-/// The URL of `/mcp`; a bare origin is completed.
-fn server_url(text: &str) -> Result<String, String> {
+/// Parses the URL of `/mcp`; appends the path to a bare origin.
+fn parse_server_url(text: &str) -> Result<String, String> {
     let rest = text.strip_prefix("http://").or_else(|| text.strip_prefix("https://"));
     let plain = |char: char| char.is_ascii_graphic() && !"\"'\\<>`".contains(char);
     match rest {
@@ -194,21 +195,20 @@ fn server_url(text: &str) -> Result<String, String> {
                 format!("{origin}/mcp")
             })
         }
-        _ => Err("write it as http://HOST:PORT/mcp; the client's name stands before --http".to_owned()),
+        _ => Err("write it as http://HOST:PORT/mcp; the client's name goes before --http".to_owned()),
     }
 }
 
-fn project(text: &str) -> Result<String, String> {
+fn parse_project(text: &str) -> Result<String, String> {
     ProjectId::parse(text).map(|_| text.to_owned()).map_err(|error| error.constraint.to_owned())
 }
 
-/// A list as servers take it, without the spaces at which some clients tear arguments apart.
-fn toolsets(text: &str) -> Result<String, String> {
+/// Checks a list of toolsets and removes its spaces, because some clients split arguments at spaces.
+fn parse_toolsets(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("name at least one".to_owned());
     }
-    let known = View::of(text, false);
-    known
+    ToolVisibility::parse(text, false)
         .map(|_| text.replace(' ', ""))
         .map_err(|fault| [fault.message, fault.hint.unwrap_or_default()].join(" "))
 }
@@ -226,11 +226,11 @@ mod tests {
             ("https://code.example.com/", "https://code.example.com/mcp"),
             ("https://example.com/code/mcp", "https://example.com/code/mcp"),
         ] {
-            assert_eq!(server_url(given).as_deref(), Ok(taken));
+            assert_eq!(parse_server_url(given).as_deref(), Ok(taken));
         }
         for wrong in ["vscode", "http://", "ftp://x/mcp", "http://x/m cp", "http://x/\"mcp", "http://x/\nmcp"]
         {
-            assert!(server_url(wrong).is_err(), "{wrong}");
+            assert!(parse_server_url(wrong).is_err(), "{wrong}");
         }
     }
 
@@ -240,7 +240,7 @@ mod tests {
         let (config, _) =
             load(&Overrides { home: Some(home.path().to_owned()), ..Overrides::default() }).unwrap();
         let mut server = config.server;
-        let at = |server: &Server| here(server).map_err(|stopped| stopped.fault.message);
+        let at = |server: &Server| local_server_url(server).map_err(|stopped| stopped.fault.message);
         for (bind, url) in [
             ("127.0.0.1", "http://127.0.0.1:81/mcp"),
             ("localhost", "http://localhost:81/mcp"),
@@ -262,9 +262,13 @@ mod tests {
 
     #[test]
     fn lists_and_ids_are_checked_before_they_are_written_down() {
-        assert!(toolsets(TOOLSETS).is_ok() && toolsets(EVERY_TOOLSET).is_ok() && project("client-a").is_ok());
-        assert_eq!(toolsets("search, index").as_deref(), Ok("search,index"));
-        assert!(toolsets("serach").unwrap_err().contains("The toolsets are: search"));
-        assert!(toolsets(" ").is_err() && project("Client A").is_err());
+        assert!(
+            parse_toolsets(DEFAULT_TOOLSETS).is_ok()
+                && parse_toolsets(EVERY_TOOLSET).is_ok()
+                && parse_project("client-a").is_ok()
+        );
+        assert_eq!(parse_toolsets("search, index").as_deref(), Ok("search,index"));
+        assert!(parse_toolsets("serach").unwrap_err().contains("The toolsets are: search"));
+        assert!(parse_toolsets(" ").is_err() && parse_project("Client A").is_err());
     }
 }

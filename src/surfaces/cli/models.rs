@@ -1,4 +1,4 @@
-//! `models`: which embedding models there are, and bringing one.
+//! `models`: lists and installs embedding models.
 
 use std::fmt::Write;
 
@@ -6,38 +6,38 @@ use clap::Subcommand;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::arguments::absolute;
-use super::bars::Bar;
+use super::flags::absolute;
 use super::output::{BOLD, DIM, GOOD, NOTE, styled};
-use super::session::{Exit, Ran, Session};
+use super::progress_bar::CallProgressBar;
+use super::session::{CommandResult, Session};
 use crate::app::blocking;
-use crate::surfaces::answer;
+
 use contract::visible_line;
-use upkeep::assets::{self, ModelReport, ModelState};
+use upkeep::install::{self, ModelReport, ModelState, configured_model};
 
 /// Arguments of `models`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct ModelsArgs {
     #[command(subcommand)]
     action: Option<Action>,
 }
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the models, which are installed, and which projects are pinned to them
+    /// List the models, whether they are installed, and the projects that use them
     List,
-    /// Install a model, or mend it
+    /// Install or repair a model
     Download(Download),
 }
 
 #[derive(Debug, clap::Args)]
 struct Download {
-    /// Id of the model, or `all` [default: the configured one]
+    /// Model ID, or `all` [default: the configured model]
     model: Option<String>,
-    /// Which graph: int8 or fp32 [default: what suits this machine]
+    /// Variant: int8 or fp32 [default: the best for this machine]
     #[arg(long, value_name = "VARIANT")]
     variant: Option<String>,
-    /// Take the files from this folder; nothing is fetched from elsewhere
+    /// Install from this folder, without network access
     #[arg(long, value_name = "DIR", value_parser = absolute)]
     from: Option<String>,
     /// Install into this folder, for another machine
@@ -59,65 +59,65 @@ struct DownloadModels<'a> {
     cache_dir: Option<&'a str>,
 }
 
-/// The answer to `models list`.
+/// The result of `models list`.
 #[derive(Debug, Serialize)]
-struct Listed {
-    models: Vec<Shown>,
-    /// Pinned to what no manifest has.
-    others: Vec<Pinned>,
+struct ModelList {
+    models: Vec<ModelRow>,
+    /// Projects whose model is in no manifest.
+    others: Vec<ProjectPin>,
 }
 
 #[derive(Debug, Serialize)]
-struct Shown {
+struct ModelRow {
     #[serde(flatten)]
     report: ModelReport,
-    /// What new projects are pinned to.
+    /// Whether new projects use this model.
     configured: bool,
-    /// Null is the default workspace.
+    /// IDs of the projects that use it; null is the default workspace.
     projects: Vec<Option<String>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Pinned {
+struct ProjectPin {
     project_id: Option<String>,
     model: String,
     variant: String,
 }
 
-/// Runs the command.
-pub(super) async fn run(session: &Session, args: Args) -> Ran {
+/// Entry point of `models`.
+pub(super) async fn manage_models(session: &Session, args: ModelsArgs) -> CommandResult {
     match args.action {
-        None | Some(Action::List) => list(session).await,
-        Some(Action::Download(args)) => download(session, &args).await,
+        None | Some(Action::List) => list_models(session).await,
+        Some(Action::Download(args)) => download_model(session, &args).await,
     }
 }
 
-async fn download(session: &Session, args: &Download) -> Ran {
+async fn download_model(session: &Session, args: &Download) -> CommandResult {
     let arguments = DownloadModels {
         model: args.model.as_deref(),
         variant: args.variant.as_deref(),
         from: args.from.as_deref(),
         cache_dir: args.into.as_deref(),
     };
-    let bar = Bar::new(session.output);
+    let bar = CallProgressBar::new(session.output);
     let called = session.call("download_models", &arguments, bar.progress()).await;
     bar.finish();
     Ok(session.output.answer(&called, render_download))
 }
 
-/// A list is worth having also where the database cannot be reached: then without the projects.
-async fn list(session: &Session) -> Ran {
+/// Lists the models. If the database cannot be reached, the projects are left out with a note.
+async fn list_models(session: &Session) -> CommandResult {
     let (layout, settings) = (session.app.layout.clone(), session.app.config.assets.clone());
     let (reports, configured) = blocking(move || {
-        let configured = assets::configured_model(&layout, &settings).ok();
-        Ok((assets::models(&layout, &settings, false)?, configured))
+        let configured = configured_model(&layout, &settings).ok();
+        Ok((install::list_models(&layout, &settings, false)?, configured))
     })
     .await?;
-    let mut pinned = match projects(session).await {
+    let mut pinned = match pinned_projects(session).await {
         Ok(pinned) => pinned,
         Err(fault) => {
             session.output.note(&format!(
-                "{} the projects are not known: {}",
+                "{} the projects could not be read: {}",
                 styled(NOTE, "note:"),
                 fault.message
             ));
@@ -126,29 +126,23 @@ async fn list(session: &Session) -> Ran {
     };
     let mut models = Vec::new();
     for report in reports {
-        let is_it = |pin: &Pinned| pin.model == report.id && pin.variant == report.variant;
-        let (here, rest): (Vec<_>, Vec<_>) = pinned.into_iter().partition(is_it);
+        let uses_this = |pin: &ProjectPin| pin.model == report.id && pin.variant == report.variant;
+        let (matching, rest): (Vec<_>, Vec<_>) = pinned.into_iter().partition(uses_this);
         pinned = rest;
         let is_configured =
             configured.as_ref().is_some_and(|(id, variant)| *id == report.id && *variant == report.variant);
-        let projects = here.into_iter().map(|pin| pin.project_id).collect();
-        models.push(Shown { report, configured: is_configured, projects });
+        let projects = matching.into_iter().map(|pin| pin.project_id).collect();
+        models.push(ModelRow { report, configured: is_configured, projects });
     }
-    let listed = Listed { models, others: pinned };
-    if session.output.json {
-        let result = serde_json::to_value(&listed).unwrap_or_default();
-        session.output.line(&answer::json(&answer::succeeded(&session.app, result, None)).to_string());
-    } else {
-        session.output.text(&render_list(&listed));
-    }
-    Ok(Exit::Ok)
+    let listed = ModelList { models, others: pinned };
+    Ok(session.print_result(&listed, &render_list(&listed)))
 }
 
-async fn projects(session: &Session) -> Result<Vec<Pinned>, contract::Fault> {
-    let mut door = session.app.store().await?.control_read().await?;
-    let known = store::projects::list(&mut door).await?;
-    door.commit().await?;
-    let pinned = known.into_iter().map(|project| Pinned {
+async fn pinned_projects(session: &Session) -> Result<Vec<ProjectPin>, contract::Fault> {
+    let mut control = session.app.store().await?.control_read().await?;
+    let known = store::projects::list(&mut control).await?;
+    control.commit().await?;
+    let pinned = known.into_iter().map(|project| ProjectPin {
         project_id: project.id.public().map(str::to_owned),
         model: project.model.id,
         variant: project.model.variant,
@@ -156,13 +150,13 @@ async fn projects(session: &Session) -> Result<Vec<Pinned>, contract::Fault> {
     Ok(pinned.collect())
 }
 
-fn name(project: Option<&str>) -> String {
+fn project_name(project: Option<&str>) -> String {
     visible_line(project.unwrap_or("default"))
 }
 
-fn render_list(listed: &Listed) -> String {
+fn render_list(listed: &ModelList) -> String {
     let mut shown = String::new();
-    for Shown { report, configured, projects } in &listed.models {
+    for ModelRow { report, configured, projects } in &listed.models {
         let mark = match report.state {
             ModelState::Absent => styled(DIM, "-"),
             ModelState::Damaged => styled(NOTE, "!"),
@@ -175,10 +169,10 @@ fn render_list(listed: &Listed) -> String {
             report.dimensions
         );
         if *configured {
-            facts.push_str(", for new projects");
+            facts.push_str(", default for new projects");
         }
         if !projects.is_empty() {
-            let names: Vec<String> = projects.iter().map(|id| name(id.as_deref())).collect();
+            let names: Vec<String> = projects.iter().map(|id| project_name(id.as_deref())).collect();
             let _ = write!(facts, ", used by {}", names.join(" "));
         }
         let _ = writeln!(
@@ -191,19 +185,23 @@ fn render_list(listed: &Listed) -> String {
     }
     for pin in &listed.others {
         let named = format!("{} ({})", visible_line(&pin.model), visible_line(&pin.variant));
-        let _ = writeln!(shown, "- {} uses {named}, which no manifest has", name(pin.project_id.as_deref()));
+        let _ = writeln!(
+            shown,
+            "- {} uses {named}, which is not in any manifest",
+            project_name(pin.project_id.as_deref())
+        );
     }
     shown
 }
 
-/// The parts of a `download_models` result that people read.
+/// The part of a `download_models` result that is printed.
 #[derive(Debug, Default, Deserialize)]
-struct Brought {
-    models: Vec<Model>,
+struct DownloadResult {
+    models: Vec<DownloadedModel>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Model {
+struct DownloadedModel {
     id: String,
     variant: String,
     bytes: u64,
@@ -211,8 +209,8 @@ struct Model {
 }
 
 fn render_download(result: &Value) -> String {
-    let brought = Brought::deserialize(result).unwrap_or_default();
-    let line = |Model { id, variant, bytes, state }: &Model| {
+    let result = DownloadResult::deserialize(result).unwrap_or_default();
+    let line = |DownloadedModel { id, variant, bytes, state }: &DownloadedModel| {
         let facts = format!("{state}, {} MB", bytes / 1_000_000);
         format!(
             "{} {} {variant}  {}\n",
@@ -221,7 +219,7 @@ fn render_download(result: &Value) -> String {
             styled(DIM, &facts)
         )
     };
-    brought.models.iter().map(line).collect()
+    result.models.iter().map(line).collect()
 }
 
 #[cfg(test)]
@@ -241,14 +239,15 @@ mod tests {
             state: ModelState::Present,
             compared: Vec::new(),
         };
-        let models = vec![Shown { report, configured: true, projects: vec![None, Some("client-a".into())] }];
+        let models =
+            vec![ModelRow { report, configured: true, projects: vec![None, Some("client-a".into())] }];
         let others =
-            vec![Pinned { project_id: Some("old".into()), model: "stub".into(), variant: "stub".into() }];
-        let shown = anstream::adapter::strip_str(&render_list(&Listed { models, others })).to_string();
+            vec![ProjectPin { project_id: Some("old".into()), model: "stub".into(), variant: "stub".into() }];
+        let shown = anstream::adapter::strip_str(&render_list(&ModelList { models, others })).to_string();
         assert_eq!(
             shown,
-            "✓ m int8  present, 35 MB, 384 dimensions, for new projects, used by default client-a\n\
-             - old uses stub (stub), which no manifest has\n"
+            "✓ m int8  present, 35 MB, 384 dimensions, default for new projects, used by default client-a\n\
+             - old uses stub (stub), which is not in any manifest\n"
         );
     }
 }

@@ -1,13 +1,13 @@
-//! `projects model`: gives a project another model.
+//! `projects model`: changes the embedding model of a project.
 
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::bars::Bar;
 use super::output::{BOLD, styled};
-use super::session::{Exit, Ran, Session, StopSignal, Stopped};
+use super::progress_bar::CallProgressBar;
+use super::session::{CommandError, CommandResult, Session, StopSignal};
 use crate::app::index_job::{self, By};
-use crate::surfaces::answer;
+
 use crate::tools::ProgressUpdate;
 use contract::{ErrorCode, Fault, ProjectId, visible_line};
 use embedding::ModelName;
@@ -17,48 +17,48 @@ use store::DecidedBy;
 
 /// Arguments of `projects model`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The project; `default` is the workspace of calls that name none
+pub(super) struct ProjectModelArgs {
+    /// Project ID; `default` is the workspace for calls that name none
     project: String,
-    /// Id of the model, as `pairofcleats models` lists it
+    /// Model ID, as `pairofcleats models` lists it
     model: String,
-    /// Which graph: int8 or fp32 [default: what suits this machine]
+    /// Variant: int8 or fp32 [default: the best for this machine]
     #[arg(long, value_name = "VARIANT")]
     variant: Option<String>,
-    /// Do it; without it, only what it would cost is told
+    /// Confirm the change; without this flag the command only reports its cost
     #[arg(long)]
     yes: bool,
 }
 
-/// What `projects model` did.
+/// The result that `--json` prints.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Changed {
+struct ModelChange {
     #[serde(rename = "project_id")]
     project_id: Option<String>,
     model: String,
     variant: String,
-    /// False when the project had this model already.
+    /// False if the project already had this model.
     changed: bool,
     vectors_embedded: u64,
     vectors_pending: u64,
 }
 
-/// Pins the project and makes its vectors; started again after a kill it goes on where it stopped.
-pub(super) async fn run(session: &Session, args: &Args) -> Ran {
-    let id = ProjectId::parse(&args.project).map_err(|error| Stopped::not_run(error.into()))?;
+/// Entry point of `projects model`. Changes the model, then embeds everything; after an interruption, running it again continues.
+pub(super) async fn change_project_model(session: &Session, args: &ProjectModelArgs) -> CommandResult {
+    let id = ProjectId::parse(&args.project).map_err(|error| CommandError::not_run(error.into()))?;
     let name = [Some(args.model.as_str()), args.variant.as_deref()].into_iter().flatten().collect::<Vec<_>>();
     let name = ModelName::parse(&name.join(":")).ok_or_else(|| {
-        let fault = Fault::new(ErrorCode::InvalidInput, "There is no such variant.");
-        Stopped::not_run(fault.with_hint("The variants are int8 and fp32."))
+        let fault = Fault::new(ErrorCode::InvalidInput, "The model variant is unknown.");
+        CommandError::not_run(fault.with_hint("The variants are int8 and fp32."))
     })?;
     let app = &session.app;
     let store = app.store().await?;
     let open = || tenancy::open(store, &id, DecidedBy::Argument);
     let project = open().await?.ok_or_else(tenancy::no_index)?;
-    let changed = app.repin(&project, &name, args.yes).await?;
+    let changed = app.change_model(&project, &name, args.yes).await?;
     let project = open().await?.ok_or_else(tenancy::no_index)?;
-    let (bar, cancel) = (Bar::new(session.output), CancellationToken::new());
+    let (bar, cancel) = (CallProgressBar::new(session.output), CancellationToken::new());
     let progress = bar.progress();
     let on_progress = |counts: &Counts| {
         progress.report(ProgressUpdate {
@@ -82,7 +82,7 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
     };
     bar.finish();
     let report = RunReport::deserialize(&done?.result).unwrap_or_default();
-    let answer = Changed {
+    let answer = ModelChange {
         project_id: id.public().map(str::to_owned),
         model: project.model().id.clone(),
         variant: project.model().variant.clone(),
@@ -90,24 +90,18 @@ pub(super) async fn run(session: &Session, args: &Args) -> Ran {
         vectors_embedded: report.vectors_embedded,
         vectors_pending: report.vectors_pending,
     };
-    if session.output.json {
-        let result = serde_json::to_value(&answer).unwrap_or_default();
-        session.output.line(&answer::json(&answer::succeeded(app, result, None)).to_string());
-    } else {
-        session.output.text(&render_change(&answer));
-    }
-    Ok(Exit::Ok)
+    Ok(session.print_result(&answer, &render_change(&answer)))
 }
 
-fn render_change(answer: &Changed) -> String {
+fn render_change(answer: &ModelChange) -> String {
     let id = visible_line(answer.project_id.as_deref().unwrap_or("default"));
-    let now = if answer.changed { "has now" } else { "has" };
+    let verb = if answer.changed { "now uses" } else { "already uses" };
     let pending = match answer.vectors_pending {
         0 => String::new(),
-        pending => format!(", {pending} texts wait for theirs"),
+        pending => format!(", {pending} texts still without a vector"),
     };
     format!(
-        "{} {now} the model {} ({}); {} vectors made{pending}\n",
+        "{} {verb} the model {} ({}); {} vectors embedded{pending}\n",
         styled(BOLD, &id),
         visible_line(&answer.model),
         answer.variant,

@@ -1,66 +1,65 @@
-//! `quickstart`: from a fresh checkout to answers in one command.
+//! `quickstart`: installs, indexes, searches and serves a repository in one command.
 
 use std::io::Read;
 use std::path::Path;
 
-use super::arguments::absolute;
-use super::behind::Behind;
-use super::clients::{CLIENTS, Reach, Setup, TOOLSETS};
+use super::background_run::BackgroundRun;
+use super::clients::{CLIENTS, ClientSetup, DEFAULT_TOOLSETS, Transport};
+use super::flags::absolute;
 use super::index::{self, BuildIndex};
-use super::install::install;
+use super::install::install_assets;
 use super::mcp_config::Installation;
 use super::output::{BOLD, DIM, PATH, styled};
-use super::search::{self, ask};
-use super::session::{Exit, Ran, Session};
+use super::search::{self, call_search};
+use super::session::{CommandResult, Exit, Session};
 use super::{hits, serve};
-use crate::surfaces::{answer as answers, http};
+use crate::surfaces::http;
 use contract::visible_line;
 use platform::beneath::Folder;
 use tenancy::AllowedRoots;
 
-/// Asked when the repository does not say what it is.
-const GENERAL_QUESTION: &str = "where does the program start";
-/// Clients whose set-up is shown: the most used one, and the shape that most take.
-const GREETED: [&str; 2] = ["claude-code", "generic"];
-/// Hits of the example search.
+/// The example query when the README yields none.
+const FALLBACK_QUERY: &str = "where does the program start";
+/// Clients whose configuration the greeting shows: the most common client, and the format that most others accept.
+const GREETING_CLIENTS: [&str; 2] = ["claude-code", "generic"];
+/// Number of hits in the example search.
 const EXAMPLE_TOP: i64 = 3;
-/// Longest README sentence that serves as a question, in characters.
-const QUESTION_CHARS_MAX: usize = 160;
+/// Longest example query taken from a README, in characters.
+const QUERY_CHARS_MAX: usize = 160;
 
 /// Arguments of `quickstart`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The repository
+pub(super) struct QuickstartArgs {
+    /// Repository to index
     #[arg(default_value = ".", value_parser = absolute)]
     path: String,
-    /// Print the answer to this question and exit instead of serving
+    /// Run this query, print the hits and exit instead of serving
     #[arg(long, value_name = "QUERY")]
     once: Option<String>,
     /// Project to index into
     #[arg(long, value_name = "ID")]
     project: Option<String>,
     #[command(flatten)]
-    serve: serve::Args,
+    serve: serve::ServeArgs,
 }
 
-impl Args {
-    /// The flags as settings.
+impl QuickstartArgs {
+    /// The flags as configuration settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         self.serve.settings()
     }
 }
 
-/// Runs the command.
-pub(super) async fn run(session: &Session, args: Args) -> Ran {
+/// Entry point of `quickstart`.
+pub(super) async fn run_quickstart(session: &Session, args: QuickstartArgs) -> CommandResult {
     let output = session.output;
-    // A mistyped path is told before anything is fetched.
+    // Report a wrong path or an occupied address before downloading anything.
     AllowedRoots::common(&session.app.config.indexing).check(Path::new(&args.path))?;
-    // So is an address that somebody else has.
-    let already = match args.once {
-        None => http::look_at_address(&session.app)?,
+    let already_serving = match args.once {
+        None => http::check_address(&session.app)?,
         Some(_) => None,
     };
-    install(session, None, false).await?;
+    install_assets(session, None, false).await?;
     let arguments = BuildIndex {
         repo_path: &args.path,
         project_id: args.project.as_deref(),
@@ -75,115 +74,114 @@ pub(super) async fn run(session: &Session, args: Args) -> Ran {
         return Ok(built.exit);
     }
 
-    let behind = Behind::of(session, &built, &arguments);
+    let background = BackgroundRun::from_answer(session, &built, &arguments);
     if let Some(query) = &args.once {
-        let search = search::Args::about(query.clone(), &args.path, args.project.as_deref());
-        let exit = answer(session, search, behind.as_ref()).await;
-        if let Some(behind) = &behind {
-            behind.hand_over().await;
+        let search = search::SearchArgs::in_repository(query.clone(), &args.path, args.project.as_deref());
+        let exit = print_search(session, search, background.as_ref()).await;
+        if let Some(background) = &background {
+            background.finish_in_background().await;
         }
         return Ok(exit);
     }
     if !output.json {
-        show_example(session, &args, behind.as_ref()).await;
+        show_example(session, &args, background.as_ref()).await;
     }
-    if let Some(url) = already {
-        let reachable = serve::Reachable::of(url);
-        if let Some(behind) = &behind {
-            behind.hand_over().await;
+    if let Some(url) = already_serving {
+        let reachable = serve::ServerUrls::new(url);
+        if let Some(background) = &background {
+            background.finish_in_background().await;
         }
-        if output.json {
-            let result = serde_json::to_value(&reachable).unwrap_or_default();
-            output.line(&answers::json(&answers::succeeded(&session.app, result, None)).to_string());
-        } else {
-            output.text(&format!(
-                "{} at {}  MCP: {}\n",
-                styled(BOLD, "Already serving"),
-                styled(PATH, &reachable.url),
-                reachable.mcp
-            ));
-        }
-        return Ok(Exit::Ok);
+        let text = format!(
+            "{} at {}  MCP: {}\n",
+            styled(BOLD, "Already serving"),
+            styled(PATH, &reachable.url),
+            reachable.mcp
+        );
+        return Ok(session.print_result(&reachable, &text));
     }
-    let serving = serve::serve(session, |reachable| {
-        greeting(Installation::of(session).reach(), args.project.as_deref(), reachable)
+    let serving = serve::serve_until_signal(session, |reachable| {
+        greeting(Installation::new(session).transport(), args.project.as_deref(), reachable)
     });
-    let telling = async {
-        if let Some(behind) = &behind {
-            behind.tell().await;
+    let reporting = async {
+        if let Some(background) = &background {
+            background.report_until_done().await;
         }
-        // The server's end is the command's.
+        // The command ends with the server, not with the run.
         std::future::pending().await
     };
     tokio::select! {
         ran = serving => ran,
-        ran = telling => ran,
+        ran = reporting => ran,
     }
 }
 
-/// Searches and prints the answer; by words alone while the vectors are being made.
-async fn answer(session: &Session, search: search::Args, behind: Option<&Behind<'_>>) -> Exit {
-    let Some(behind) = behind else {
-        return session.output.answer(&ask(session, &search).await, hits::render);
+/// Searches and prints the hits. While vectors are pending the search is lexical only.
+async fn print_search(
+    session: &Session,
+    search: search::SearchArgs,
+    background: Option<&BackgroundRun<'_>>,
+) -> Exit {
+    let Some(background) = background else {
+        return session.output.answer(&call_search(session, &search).await, hits::render);
     };
-    let found = ask(session, &search.by_words()).await;
-    session.output.answer(&behind.without_warnings(found), hits::render)
+    let answer = call_search(session, &search.lexical_only()).await;
+    session.output.answer(&background.without_warnings(answer), hits::render)
 }
 
-/// A search that fits the repository, so that the first thing to see is an answer.
-async fn show_example(session: &Session, args: &Args, behind: Option<&Behind<'_>>) {
-    let question = match readme(Path::new(&args.path)).as_deref().and_then(first_sentence) {
+/// Runs an example search about this repository, so that a new user sees hits first.
+async fn show_example(session: &Session, args: &QuickstartArgs, background: Option<&BackgroundRun<'_>>) {
+    let query = match readme(Path::new(&args.path)).as_deref().and_then(first_sentence) {
         Some(sentence) => sentence,
-        None => a_definition(session, args).await.unwrap_or_else(|| GENERAL_QUESTION.to_owned()),
+        None => any_definition(session, args).await.unwrap_or_else(|| FALLBACK_QUERY.to_owned()),
     };
     session.output.line(&format!(
         "\n{} {}",
         styled(BOLD, "Example:"),
-        styled(DIM, &format!("search \"{question}\""))
+        styled(DIM, &format!("search \"{query}\""))
     ));
-    let mut search = search::Args::about(question, &args.path, args.project.as_deref());
+    let mut search = search::SearchArgs::in_repository(query, &args.path, args.project.as_deref());
     search.top = Some(EXAMPLE_TOP);
-    answer(session, search, behind).await;
+    print_search(session, search, background).await;
 }
 
-/// The name of something that the repository defines.
-async fn a_definition(session: &Session, args: &Args) -> Option<String> {
-    let mut search = search::Args::about(
+/// The name of any function, class or struct in the repository.
+async fn any_definition(session: &Session, args: &QuickstartArgs) -> Option<String> {
+    let mut search = search::SearchArgs::in_repository(
         "type:function OR type:class OR type:struct".to_owned(),
         &args.path,
         args.project.as_deref(),
     );
     search.top = Some(1);
-    let found = ask(session, &search.by_words()).await.envelope.result?;
-    found["hits"][0]["name"].as_str().map(visible_line)
+    let result = call_search(session, &search.lexical_only()).await.envelope.result?;
+    result["hits"][0]["name"].as_str().map(visible_line)
 }
 
-fn greeting(reach: Reach<'_>, project: Option<&str>, reachable: &serve::Reachable) -> String {
-    let setup = Setup { reach, project, toolsets: Some(TOOLSETS), read_only: false };
-    let mut shown = format!("{}\n\n", styled(BOLD, "Connect a client (paste one of these):"));
-    for client in CLIENTS.iter().filter(|client| GREETED.contains(&client.id)) {
+fn greeting(transport: Transport<'_>, project: Option<&str>, reachable: &serve::ServerUrls) -> String {
+    let setup = ClientSetup { transport, project, toolsets: Some(DEFAULT_TOOLSETS), read_only: false };
+    let mut text = format!("{}\n\n", styled(BOLD, "Connect a client (paste one of these):"));
+    for client in CLIENTS.iter().filter(|client| GREETING_CLIENTS.contains(&client.id)) {
         let title = styled(DIM, &format!("# {}", client.name));
-        shown.push_str(&format!("{title}\n{}\n\n", client.block(&setup)));
+        text.push_str(&format!("{title}\n{}\n\n", client.block(&setup)));
     }
-    shown.push_str(&format!(
-        "pairofcleats mcp-config --help lists the others; --http {} connects them to this server.\n\n",
+    text.push_str(&format!(
+        "`pairofcleats mcp-config --help` lists the other clients; add --http {} to connect one to this server.\n\n",
         reachable.mcp
     ));
-    shown.push_str(&format!(
-        "{}\ncurl -s {}/search -H 'Content-Type: application/json' -d '{{\"query\": \"{GENERAL_QUESTION}\"}}'\n\n",
+    text.push_str(&format!(
+        "{}\ncurl -s {}/search -H 'Content-Type: application/json' -d '{{\"query\": \"{FALLBACK_QUERY}\"}}'\n\n",
         styled(DIM, "# HTTP"),
         reachable.url,
     ));
-    shown.push_str(&format!(
+    text.push_str(&format!(
         "{} on {}  MCP: {}  stop: Ctrl-C\n",
         styled(BOLD, "Serving"),
         styled(PATH, &reachable.url),
         reachable.mcp
     ));
-    shown
+    text
 }
 
-/// The start of the repository's README.
+/// The first 8 KiB of the repository's README.
 fn readme(repository: &Path) -> Option<String> {
     const BYTES_MAX: u64 = 8192;
     let folder = Folder::open(repository).ok()?;
@@ -194,8 +192,8 @@ fn readme(repository: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Words of sentences that announce something and describe nothing.
-const ANNOUNCES: [&str; 9] = [
+/// Words of announcements, which do not describe the repository.
+const ANNOUNCEMENT_WORDS: [&str; 9] = [
     "announc",
     "excited",
     "released",
@@ -207,8 +205,8 @@ const ANNOUNCES: [&str; 9] = [
     "deprecated",
 ];
 
-/// The first sentence of prose that describes: what the repository says it is about. Headings, lists, badges, quotations and
-/// whatever has an address in it are passed over, and so is news.
+/// The first sentence of prose that describes the repository. Skips headings, lists, badges, quotations, announcements and
+/// sentences that contain a URL.
 fn first_sentence(readme: &str) -> Option<String> {
     let mut fenced = false;
     let mut paragraphs = vec![String::new()];
@@ -225,31 +223,31 @@ fn first_sentence(readme: &str) -> Option<String> {
             _ => paragraphs.push(String::new()),
         }
     }
-    paragraphs.iter().flat_map(|paragraph| sentences(paragraph)).find_map(described)
+    paragraphs.iter().flat_map(|paragraph| sentences(paragraph)).find_map(as_query)
 }
 
-/// A paragraph's sentences, without their ends.
+/// Splits a paragraph into sentences.
 fn sentences(paragraph: &str) -> impl Iterator<Item = &str> {
     paragraph.split_inclusive(". ").flat_map(|part| part.split_inclusive("! "))
 }
 
-/// What a sentence says, if it describes something.
-fn described(sentence: &str) -> Option<String> {
-    let told = without_links(sentence);
-    let plain: String = told.chars().filter(|char| !"*_`\"[]()<>#".contains(*char)).collect();
+/// The sentence as a plain-text query; none if it is too short, an announcement or a link.
+fn as_query(sentence: &str) -> Option<String> {
+    let linkless = without_links(sentence);
+    let plain: String = linkless.chars().filter(|char| !"*_`\"[]()<>#".contains(*char)).collect();
     let words = plain.trim().trim_end_matches('.').trim();
     let lower = words.to_lowercase();
-    let is_news = words.ends_with('!') || ANNOUNCES.iter().any(|word| lower.contains(word));
+    let is_news = words.ends_with('!') || ANNOUNCEMENT_WORDS.iter().any(|word| lower.contains(word));
     let many = words.split_whitespace().count() >= 4;
     let is_link = sentence.trim().starts_with('[') && sentence.trim().ends_with(')');
     if !many || is_news || is_link || lower.contains("://") || lower.contains("www.") {
         return None;
     }
-    let cut = words.char_indices().nth(QUESTION_CHARS_MAX).map_or(words, |(end, _)| &words[..end]);
+    let cut = words.char_indices().nth(QUERY_CHARS_MAX).map_or(words, |(end, _)| &words[..end]);
     Some(cut.to_owned())
 }
 
-/// Markdown without pictures, and with the texts of its links alone.
+/// Removes images from Markdown and replaces each link by its text.
 fn without_links(text: &str) -> String {
     let (mut plain, mut rest) = (String::new(), text);
     while let Some(start) = rest.find('[') {
@@ -270,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_question_is_the_first_prose_of_the_readme() {
+    fn the_example_query_is_the_first_prose_of_the_readme() {
         let readme = "# Title of this thing here\n\n[![badge](x)](y)\n<p align=center>a b c d</p>\n\n\
                       **Fast** search over `code` you own. More text.\n";
         assert_eq!(first_sentence(readme).as_deref(), Some("Fast search over code you own"));
@@ -287,15 +285,16 @@ mod tests {
             None
         );
         let long = "word ".repeat(100);
-        assert_eq!(first_sentence(&long).map(|question| question.chars().count()), Some(QUESTION_CHARS_MAX));
+        assert_eq!(first_sentence(&long).map(|query| query.chars().count()), Some(QUERY_CHARS_MAX));
     }
 
     #[test]
     fn the_greeting_names_both_urls() {
         let reachable =
-            serve::Reachable { url: "http://127.0.0.1:1".into(), mcp: "http://127.0.0.1:1/mcp".into() };
-        let reach = Reach::Stdio { program: Path::new("/bin/pairofcleats"), home: None, config: None };
-        let shown = greeting(reach, Some("shop"), &reachable);
+            serve::ServerUrls { url: "http://127.0.0.1:1".into(), mcp: "http://127.0.0.1:1/mcp".into() };
+        let transport =
+            Transport::Stdio { program: Path::new("/bin/pairofcleats"), home: None, config: None };
+        let text = greeting(transport, Some("shop"), &reachable);
         for part in [
             "claude mcp add pairofcleats -- /bin/pairofcleats mcp --project shop --toolsets search,index --text short",
             "mcpServers",
@@ -303,7 +302,7 @@ mod tests {
             "curl",
             "http://127.0.0.1:1/mcp",
         ] {
-            assert!(shown.contains(part), "{part}");
+            assert!(text.contains(part), "{part}");
         }
     }
 }

@@ -1,13 +1,13 @@
-//! `search`: ask a question about indexed code.
+//! `search`: queries indexed code.
 
 use serde::Serialize;
 use serde_json::Value;
 
-use super::arguments::{absolute, repository};
 use super::filter_args::FilterArgs;
+use super::flags::{absolute, repository};
 use super::hits;
 use super::output::{DIM, styled};
-use super::session::{Called, Ran, Session};
+use super::session::{CommandResult, Session, ToolAnswer};
 use crate::tools::Progress;
 use crate::tools::browse::SEARCH_FILE;
 use contract::visible_line;
@@ -15,24 +15,24 @@ use contract::visible_line;
 /// Arguments of `search`, which are the arguments of the tool `search`.
 #[derive(Debug, Default, clap::Args, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Args {
-    /// What to look for: a question, names, "a phrase"; put `--` before a query with -excluded words
+pub(super) struct SearchArgs {
+    /// Query: a question, names or "a phrase"; write `--` before a query with -excluded words
     #[arg(required = true, num_args = 1.., value_name = "QUERY")]
-    #[serde(serialize_with = "words")]
+    #[serde(serialize_with = "joined_words")]
     pub(super) query: Vec<String>,
     /// Project to search [default: as configured, else the default workspace]
     #[arg(long, value_name = "ID")]
     #[serde(rename = "project_id", skip_serializing_if = "Option::is_none")]
     pub(super) project: Option<String>,
-    /// Search this repository only: its path, or its name as `projects` lists it [default: the one you are in]
+    /// Search only this repository: its path, or its name as `projects` lists it [default: the current one]
     #[arg(long = "repo", value_name = "PATH|NAME", value_parser = repository)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) repo_path: Option<String>,
-    /// Search all repositories of the project, also in a directory that lies in one of them
+    /// Search all repositories of the project, even from a directory inside one of them
     #[arg(long, conflicts_with = "repo_path")]
     #[serde(skip)]
     all: bool,
-    /// How many hits
+    /// Number of hits
     #[arg(long, short = 'n', value_name = "N", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) top: Option<i64>,
@@ -40,11 +40,11 @@ pub(super) struct Args {
     #[arg(long, value_name = "MODE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     mode: Option<String>,
-    /// Lines around each hit
+    /// Lines of context around each hit
     #[arg(long, value_name = "LINES", allow_negative_numbers = true)]
     #[serde(skip_serializing_if = "Option::is_none")]
     context: Option<i64>,
-    /// How much of each hit: compact, full or json
+    /// Detail of each hit: compact, full or json
     #[arg(long, value_name = "LEVEL")]
     #[serde(skip_serializing_if = "Option::is_none")]
     output: Option<String>,
@@ -52,55 +52,55 @@ pub(super) struct Args {
     #[arg(long, conflicts_with = "output")]
     #[serde(skip)]
     compact: bool,
-    /// Skip so many hits
+    /// Skip the first N hits
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     offset: Option<u32>,
-    /// Keep the answer within so many tokens, as cl100k counts them
+    /// Limit the answer to N tokens, counted with the cl100k tokenizer
     #[arg(long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     max_tokens: Option<usize>,
-    /// Show every part of each score and how the question was read
+    /// Show how the query was parsed and how each score is composed
     #[arg(long)]
-    #[serde(skip_serializing_if = "not")]
+    #[serde(skip_serializing_if = "is_false")]
     explain: bool,
-    /// Ask this portable index file; no database is started
+    /// Search this portable index file instead; starts no database
     #[arg(long, value_name = "FILE", value_parser = absolute, conflicts_with = "project")]
     #[serde(rename = "file", skip_serializing_if = "Option::is_none")]
     sqlite: Option<String>,
-    /// What answers: postgres, or the project's portable file: sqlite, sqlite-fts
+    /// Backend: postgres, or the project's portable index as sqlite or sqlite-fts
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     backend: Option<String>,
-    /// Compare vectors, too (the default)
+    /// Use vectors in addition to lexical search (the default)
     #[arg(long, overrides_with = "no_ann")]
     #[serde(skip)]
     ann: bool,
-    /// Let words alone decide
+    /// Lexical search only
     #[arg(long)]
-    #[serde(rename = "ann", serialize_with = "opposite", skip_serializing_if = "not")]
+    #[serde(rename = "ann", serialize_with = "negated", skip_serializing_if = "is_false")]
     no_ann: bool,
-    /// Upper and lower case apart, in paths and words
+    /// Match case in paths and words
     #[arg(long)]
-    #[serde(skip_serializing_if = "not")]
+    #[serde(skip_serializing_if = "is_false")]
     case: bool,
-    /// Upper and lower case apart in paths
+    /// Match case in paths
     #[arg(long)]
-    #[serde(skip_serializing_if = "not")]
+    #[serde(skip_serializing_if = "is_false")]
     case_file: bool,
-    /// Upper and lower case apart in words
+    /// Match case in words
     #[arg(long)]
-    #[serde(skip_serializing_if = "not")]
+    #[serde(skip_serializing_if = "is_false")]
     case_tokens: bool,
-    /// The filter table.
+    /// One flag for each field of the filter table.
     #[command(flatten)]
     #[serde(flatten)]
     filters: FilterArgs,
 }
 
-impl Args {
-    /// The question `query` about the repository at `repo_path`.
-    pub(super) fn about(query: String, repo_path: &str, project: Option<&str>) -> Self {
+impl SearchArgs {
+    /// A search for `query` in the repository at `repo_path`.
+    pub(super) fn in_repository(query: String, repo_path: &str, project: Option<&str>) -> Self {
         Self {
             query: vec![query],
             repo_path: Some(repo_path.to_owned()),
@@ -109,21 +109,21 @@ impl Args {
         }
     }
 
-    /// The same by words alone.
-    pub(super) fn by_words(self) -> Self {
+    /// The same search without vectors.
+    pub(super) fn lexical_only(self) -> Self {
         Self { no_ann: true, ..self }
     }
 }
 
-/// Runs the command.
-pub(super) async fn run(session: &Session, args: &Args) -> Ran {
-    let called = ask(session, args).await;
-    say_where(session, &called);
-    Ok(session.output.answer(&called, hits::render))
+/// Entry point of `search`.
+pub(super) async fn run_search(session: &Session, args: &SearchArgs) -> CommandResult {
+    let answer = call_search(session, args).await;
+    note_scope(session, &answer);
+    Ok(session.output.answer(&answer, hits::render))
 }
 
-/// Calls the tool.
-pub(super) async fn ask(session: &Session, args: &Args) -> Called {
+/// Calls the tool `search`, or searches the portable file if `--sqlite` names one.
+pub(super) async fn call_search(session: &Session, args: &SearchArgs) -> ToolAnswer {
     if args.sqlite.is_some() {
         return session.browse(SEARCH_FILE, args).await;
     }
@@ -134,28 +134,28 @@ pub(super) async fn ask(session: &Session, args: &Args) -> Called {
     session.call("search", &arguments, Progress::default()).await
 }
 
-/// Says which repository was searched where nobody named it.
-fn say_where(session: &Session, called: &Called) {
-    let scope = called.envelope.meta.scope.as_ref().filter(|scope| scope.decided_by == "directory");
+/// Notes which repository was searched if the current directory decided it.
+fn note_scope(session: &Session, answer: &ToolAnswer) {
+    let scope = answer.envelope.meta.scope.as_ref().filter(|scope| scope.decided_by == "directory");
     if let Some(scope) = scope
         && !session.output.json
     {
         let names = visible_line(&scope.repositories.join(", "));
-        session.output.note(&styled(DIM, &format!("searching {names}; --all for all repositories")));
+        session.output.note(&styled(DIM, &format!("searched {names}; --all searches all repositories")));
     }
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
-fn not(flag: &bool) -> bool {
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
-fn opposite<S: serde::Serializer>(flag: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn negated<S: serde::Serializer>(flag: &bool, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_bool(!*flag)
 }
 
-fn words<S: serde::Serializer>(query: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+fn joined_words<S: serde::Serializer>(query: &[String], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&query.join(" "))
 }
 

@@ -1,55 +1,55 @@
-//! `serve`: HTTP and MCP on loopback until Ctrl-C.
+//! `serve`: serves HTTP and MCP until Ctrl-C.
 
 use serde::Serialize;
 
 use super::output::{BOLD, PATH, styled};
-use super::session::{Exit, Ran, Session, StopSignal};
+use super::session::{CommandResult, Exit, Session, StopSignal};
+use crate::surfaces::http;
 use crate::surfaces::http::Listening;
-use crate::surfaces::{answer, http};
 use crate::tools::Surface;
 
 /// Arguments of `serve`.
 #[derive(Debug, Default, clap::Args)]
 #[group(skip)]
-pub(super) struct Args {
-    /// Port to listen on; 0 takes a free one [default: server.port, 7171]
+pub(super) struct ServeArgs {
+    /// Port to listen on; 0 selects a free port [default: server.port, 7171]
     #[arg(long)]
     pub(super) port: Option<u16>,
-    /// Address to listen on; beyond loopback it takes keys [default: server.bind, 127.0.0.1]
+    /// Address to listen on; beyond loopback, clients need an API key [default: server.bind, 127.0.0.1]
     #[arg(long, value_name = "ADDRESS")]
     bind: Option<String>,
-    /// Let whoever reaches the server in without a key, also beyond loopback
+    /// Accept every client without a key, even beyond loopback
     #[arg(long)]
     insecure: bool,
     #[command(flatten)]
-    offered: Offered,
+    tool_flags: ToolFlags,
 }
 
-impl Args {
-    /// The flags as settings.
+impl ServeArgs {
+    /// The flags as configuration settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         let port = self.port.map(|port| ("server.port".to_owned(), port.to_string()));
-        // Quoted, so that the value syntax takes no address for a number.
+        // Quoted, so that the value syntax does not parse an address as a number.
         let bind = self.bind.as_ref().map(|bind| ("server.bind".to_owned(), format!("{bind:?}")));
         let insecure = self.insecure.then(|| ("access.insecure".to_owned(), "true".to_owned()));
-        port.into_iter().chain(bind).chain(insecure).chain(self.offered.settings()).collect()
+        port.into_iter().chain(bind).chain(insecure).chain(self.tool_flags.settings()).collect()
     }
 }
 
-/// Which tools clients are offered.
+/// Flags that limit the tools that clients see.
 #[derive(Debug, Default, clap::Args)]
 #[group(skip)]
-pub(super) struct Offered {
-    /// Only tools of these families: search, index, artifacts, triage, admin [default: tools.toolsets, all]
-    #[arg(long, value_name = "FAMILY,…")]
+pub(super) struct ToolFlags {
+    /// Offer only these toolsets: search, index, artifacts, triage, admin [default: tools.toolsets, all]
+    #[arg(long, value_name = "TOOLSET,…")]
     toolsets: Option<String>,
-    /// Only tools that change nothing [default: tools.read_only]
+    /// Offer only tools that do not write [default: tools.read_only]
     #[arg(long)]
     read_only: bool,
 }
 
-impl Offered {
-    /// The flags as settings.
+impl ToolFlags {
+    /// The flags as configuration settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         let named =
             |list: &String| list.split(',').map(|name| format!("{:?}", name.trim())).collect::<Vec<_>>();
@@ -62,29 +62,29 @@ impl Offered {
     }
 }
 
-/// Where the server is reached; the result that `--json` prints when it is ready.
+/// The URLs of the server; the result that `--json` prints when it is ready.
 #[derive(Debug, Serialize)]
-pub(super) struct Reachable {
+pub(super) struct ServerUrls {
     pub(super) url: String,
     pub(super) mcp: String,
 }
 
-impl Reachable {
-    /// A server at this URL.
-    pub(super) fn of(url: String) -> Self {
+impl ServerUrls {
+    /// The URLs of a server at the base URL `url`.
+    pub(super) fn new(url: String) -> Self {
         Self { mcp: format!("{url}/mcp"), url }
     }
 
-    fn at(listening: &Listening) -> Self {
+    fn from_listening(listening: &Listening) -> Self {
         let scheme = if listening.is_encrypted() { "https" } else { "http" };
         let url = format!("{scheme}://{}", listening.address());
-        Self { mcp: format!("{url}/mcp"), url }
+        Self::new(url)
     }
 }
 
-/// Runs the command.
-pub(super) async fn run(session: &Session) -> Ran {
-    serve(session, |reachable| {
+/// Entry point of `serve`.
+pub(super) async fn run_serve(session: &Session) -> CommandResult {
+    serve_until_signal(session, |reachable| {
         format!(
             "{} on {}  {}\n",
             styled(BOLD, "PairOfCleats"),
@@ -95,24 +95,22 @@ pub(super) async fn run(session: &Session) -> Ran {
     .await
 }
 
-/// Serves until a signal; a second one does not wait for running requests. `greet` is printed once the
+/// Serves until a signal, then waits for running requests; a second signal ends the wait. Prints `greeting` as soon as the
 /// port is bound.
-pub(super) async fn serve(session: &Session, greet: impl FnOnce(&Reachable) -> String) -> Ran {
+pub(super) async fn serve_until_signal(
+    session: &Session,
+    greeting: impl FnOnce(&ServerUrls) -> String,
+) -> CommandResult {
     let app = &session.app;
-    // Before the address is told: from then on a signal may come.
+    // Before the address is printed: from then on somebody may send a signal.
     let mut stop = StopSignal::install();
     let listening = http::listen(app).await?;
-    // A family that there is not is told now rather than to every client.
+    // Fail now on an unknown toolset, rather than on every request.
     session.caller(Surface::Http)?;
-    let reachable = Reachable::at(&listening);
+    let reachable = ServerUrls::from_listening(&listening);
     app.start_background();
-    app.keep_fresh();
-    if session.output.json {
-        let result = serde_json::to_value(&reachable).unwrap_or_default();
-        session.output.line(&answer::json(&answer::succeeded(app, result, None)).to_string());
-    } else {
-        session.output.text(&greet(&reachable));
-    }
+    app.start_refreshes();
+    session.print_result(&reachable, &greeting(&reachable));
     let serving = listening.serve(app);
     tokio::pin!(serving);
     tokio::select! {
@@ -121,7 +119,7 @@ pub(super) async fn serve(session: &Session, greet: impl FnOnce(&Reachable) -> S
     }
     let stopped = async {
         serving.await;
-        app.stopped().await;
+        app.wait_stopped().await;
     };
     tokio::select! {
         () = stopped => Ok(Exit::Ok),

@@ -1,4 +1,4 @@
-//! One run of the program: the app, the output, and calls that Ctrl-C cancels.
+//! The context of one command: the app, the output, and tool calls that Ctrl-C cancels.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,25 +9,25 @@ use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use super::arguments::{Cli, Command, Setting};
+use super::flags::{GlobalFlags, Setting};
 use super::output::Output;
 use crate::app::App;
 use crate::surfaces::answer;
 use crate::tools::browse::browse;
-use crate::tools::{self, Caller, Progress, Request, Surface, ToolSpec, View};
+use crate::tools::{self, Caller, Progress, Request, Surface, ToolSpec, ToolVisibility};
 use contract::clock::SystemClock;
-use contract::config::{self, Log};
+use contract::config::{self, Log, Overrides};
 use contract::{Envelope, ErrorCode, Fault, Refusal};
 use platform::telemetry;
 
-/// How the program ends.
+/// The exit status of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
-    /// It worked.
+    /// Success: status 0.
     Ok,
-    /// The call ran and failed.
+    /// The call ran and failed: status 1.
     Failed,
-    /// It was not run: usage, configuration, refusal.
+    /// The call was not run (usage, configuration, refusal): status 2.
     NotRun,
 }
 
@@ -41,109 +41,125 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command stopped outside of a tool.
+/// A failure outside of a tool call, with the exit status that it causes.
 #[derive(Debug)]
-pub(super) struct Stopped {
+pub(super) struct CommandError {
     pub(super) fault: Fault,
     pub(super) exit: Exit,
 }
 
-impl Stopped {
-    /// Nothing was run.
+impl CommandError {
+    /// A fault that was found before anything ran.
     pub(super) fn not_run(fault: Fault) -> Self {
         Self { fault, exit: Exit::NotRun }
     }
 }
 
-impl From<Fault> for Stopped {
+impl From<Fault> for CommandError {
     fn from(fault: Fault) -> Self {
         Self { fault, exit: Exit::Failed }
     }
 }
 
-/// What a command's `run` gives back.
-pub(super) type Ran = Result<Exit, Stopped>;
+/// What a command's entry function returns.
+pub(super) type CommandResult = Result<Exit, CommandError>;
 
-/// A tool's answer, with the exit it means.
-pub(super) struct Called {
+/// A tool's envelope and the exit status that it implies.
+pub(super) struct ToolAnswer {
     pub(super) envelope: Envelope,
     pub(super) exit: Exit,
 }
 
-/// What every command works with.
+/// The context that every command gets.
 pub(super) struct Session {
     pub(super) app: Arc<App>,
     pub(super) output: Output,
     /// The absolute path of `--config`.
     pub(super) config_file: Option<PathBuf>,
-    /// What `--set` says.
+    /// The values of `--set`.
     pub(super) settings: Vec<Setting>,
 }
 
 impl Session {
-    /// Reads the configuration and starts logging. Touches neither the database nor the network.
-    pub(super) fn open(cli: &Cli) -> Result<Self, Fault> {
-        let (config, layout) = config::load(&cli.overrides()).map_err(|error| {
+    /// Reads the configuration and starts logging, as a server if `serves`. Touches neither the database nor the network.
+    pub(super) fn open(flags: &GlobalFlags, overrides: &Overrides, serves: bool) -> Result<Self, Fault> {
+        let (config, layout) = config::load(overrides).map_err(|error| {
             Fault::new(ErrorCode::InvalidInput, error.to_string())
-                .with_hint("Correct the setting; crates/contract/src/config/defaults.toml in the sources documents every one.")
+                .with_hint("Correct the setting. crates/contract/src/config/defaults.toml in the source code documents every setting.")
         })?;
         tenancy::check_settings(&config.indexing)?;
-        telemetry::start(&log_settings(cli, &config.log));
+        telemetry::start(&log_settings(flags, serves, &config.log));
         let program = std::env::current_exe()
-            .map_err(|error| Fault::internal("The program does not find its own file.", error))?;
+            .map_err(|error| Fault::internal("The path of the running program is unknown.", error))?;
         let app = App::new(config, layout, Arc::new(SystemClock), program);
-        let config_file = cli.global.config.as_deref().and_then(|file| std::path::absolute(file).ok());
-        let settings = cli.global.set.clone();
-        Ok(Self { app: Arc::new(app), output: Output::new(&cli.global), config_file, settings })
+        let config_file = flags.config.as_deref().and_then(|file| std::path::absolute(file).ok());
+        let settings = flags.set.clone();
+        Ok(Self { app: Arc::new(app), output: Output::new(flags), config_file, settings })
     }
 
-    /// This machine's own user in the current directory, who sees the tools that the operator offers.
+    /// The local user in the current directory, limited to the tools that the configuration enables.
     ///
     /// # Errors
-    /// `INVALID_REQUEST` when the configuration names a family of tools that there is not.
+    /// `INVALID_REQUEST` if the configuration names an unknown toolset.
     pub(super) fn caller(&self, surface: Surface) -> Result<Caller, Fault> {
         let tools = &self.app.config.tools;
-        let view = View::of(&tools.toolsets.join(","), tools.read_only)?;
-        Ok(Caller { directory: std::env::current_dir().ok(), view, ..Caller::local(surface) })
+        let visibility = ToolVisibility::parse(&tools.toolsets.join(","), tools.read_only)?;
+        Ok(Caller { directory: std::env::current_dir().ok(), visibility, ..Caller::local(surface) })
     }
 
-    /// Calls a tool as the operator in the current directory, who may use every tool; Ctrl-C cancels it.
-    pub(super) async fn call(&self, tool: &str, arguments: &impl Serialize, progress: Progress) -> Called {
+    /// Calls a tool as the operator in the current directory, who may use every tool. Ctrl-C cancels the call.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: &impl Serialize,
+        progress: Progress,
+    ) -> ToolAnswer {
         let directory = std::env::current_dir().ok();
         let caller = Caller { directory, ..Caller::local(Surface::Cli) };
         self.call_as(caller, tool, arguments, progress).await
     }
 
-    /// The same as a caller of the command's own.
+    /// Like [`Session::call`], with a caller that the command chooses.
     pub(super) async fn call_as(
         &self,
         caller: Caller,
         tool: &str,
         arguments: &impl Serialize,
         progress: Progress,
-    ) -> Called {
+    ) -> ToolAnswer {
         let arguments = serde_json::to_value(arguments).unwrap_or(Value::Null);
         let mut request = Request::new(tool, arguments, caller);
         request.progress = progress;
         let (request_id, cancel) = (request.caller.request_id.clone(), request.cancel.clone());
-        self.answered(tools::call(&self.app, request), request_id, cancel).await
+        self.await_or_cancel(tools::call(&self.app, request), request_id, cancel).await
     }
 
-    /// Runs an operation that is no tool, as [`Session::call`] runs tools.
-    pub(super) async fn browse(&self, operation: &ToolSpec, arguments: &impl Serialize) -> Called {
+    /// Like [`Session::call`], for an operation that is not a tool.
+    pub(super) async fn browse(&self, operation: &ToolSpec, arguments: &impl Serialize) -> ToolAnswer {
         let caller = Caller { directory: std::env::current_dir().ok(), ..Caller::local(Surface::Cli) };
         let arguments = serde_json::to_value(arguments).unwrap_or(Value::Null);
         let request = Request::new(operation.name, arguments, caller);
         let cancel = request.cancel.clone();
-        self.answered(browse(&self.app, request), None, cancel).await
+        self.await_or_cancel(browse(&self.app, request), None, cancel).await
     }
 
-    async fn answered(
+    /// Prints the result of a command that is not a tool call: its envelope with `--json`, else `text`.
+    pub(super) fn print_result(&self, result: &impl Serialize, text: &str) -> Exit {
+        if self.output.json {
+            let result = serde_json::to_value(result).unwrap_or_default();
+            self.output.line(&answer::json(&answer::succeeded(&self.app, result, None)).to_string());
+        } else {
+            self.output.text(text);
+        }
+        Exit::Ok
+    }
+
+    async fn await_or_cancel(
         &self,
         answer: impl Future<Output = Result<Envelope, Refusal>>,
         request_id: Option<String>,
         cancel: CancellationToken,
-    ) -> Called {
+    ) -> ToolAnswer {
         let mut stop = StopSignal::install();
         tokio::pin!(answer);
         let outcome = tokio::select! {
@@ -156,30 +172,30 @@ impl Session {
         match outcome {
             Ok(envelope) => {
                 let exit = if envelope.ok { Exit::Ok } else { Exit::Failed };
-                Called { envelope, exit }
+                ToolAnswer { envelope, exit }
             }
             Err(refusal) => {
-                Called { envelope: answer::refused(&self.app, &refusal, request_id), exit: Exit::NotRun }
+                ToolAnswer { envelope: answer::refused(&self.app, &refusal, request_id), exit: Exit::NotRun }
             }
         }
     }
 }
 
-/// Ctrl-C and SIGTERM, from the moment of [`StopSignal::install`] on.
+/// Receives SIGINT (Ctrl-C) and SIGTERM.
 pub(super) struct StopSignal {
     interrupt: Option<Signal>,
     terminate: Option<Signal>,
 }
 
 impl StopSignal {
-    /// Takes the signals over from the system, which would end the process at once.
+    /// Replaces the default action of both signals, which would end the process at once.
     pub(super) fn install() -> Self {
         let listen =
             |kind| signal(kind).inspect_err(|error| tracing::warn!(%error, "a signal cannot be caught")).ok();
         Self { interrupt: listen(SignalKind::interrupt()), terminate: listen(SignalKind::terminate()) }
     }
 
-    /// Ends at the next of them.
+    /// Waits for the next signal.
     pub(super) async fn received(&mut self) {
         async fn next(signal: &mut Option<Signal>) {
             let caught = match signal {
@@ -197,14 +213,12 @@ impl StopSignal {
     }
 }
 
-/// Servers log as configured. Other commands log only errors unless `-v` asks, because a failure is
-/// their answer already.
-fn log_settings(cli: &Cli, configured: &Log) -> Log {
-    let serves = matches!(cli.command, Command::Serve(_) | Command::Mcp(_));
-    let filter = match (cli.global.verbose, serves) {
+/// Servers log as configured. Other commands log only errors without `-v`, because they already print their own failure.
+fn log_settings(flags: &GlobalFlags, serves: bool, configured: &Log) -> Log {
+    let filter = match (flags.verbose, serves) {
         (2.., _) | (1, true) => "debug,rmcp=error,hyper=info,h2=info".to_owned(),
         (1, false) => configured.filter.clone(),
-        (0, _) if cli.global.quiet || !serves => "error".to_owned(),
+        (0, _) if flags.quiet || !serves => "error".to_owned(),
         (0, _) => configured.filter.clone(),
     };
     Log { filter, format: configured.format }
@@ -213,12 +227,16 @@ fn log_settings(cli: &Cli, configured: &Log) -> Log {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::surfaces::cli::arguments::Cli;
     use clap::Parser;
 
     #[test]
-    fn only_servers_log_without_being_asked() {
+    fn only_servers_log_below_error_without_a_flag() {
         let configured = Log { filter: "info,x=warn".into(), format: config::LogFormat::Text };
-        let filter = |args: &[&str]| log_settings(&Cli::try_parse_from(args).unwrap(), &configured).filter;
+        let filter = |args: &[&str]| {
+            let cli = Cli::try_parse_from(args).unwrap();
+            log_settings(&cli.global, cli.serves(), &configured).filter
+        };
         assert_eq!(filter(&["serve"]), "info,x=warn");
         assert_eq!(filter(&["serve", "-q"]), "error");
         assert_eq!(filter(&["tools"]), "error");

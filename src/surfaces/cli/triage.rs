@@ -1,28 +1,28 @@
-//! `triage`: security findings from a shell: ingest a report, decide, gather context.
+//! `triage`: ingests security reports, records decisions and gathers context from the command line.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::arguments::absolute;
-use super::bars::Bar;
+use super::flags::absolute;
 use super::output::{BAD, BOLD, DIM, GOOD, NOTE, styled};
-use super::session::{Called, Exit, Ran, Session};
+use super::progress_bar::CallProgressBar;
+use super::session::{CommandResult, Exit, Session, ToolAnswer};
 use contract::visible_line;
 
 /// Arguments of `triage`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
+pub(super) struct TriageArgs {
     #[command(subcommand)]
     step: Step,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Step {
-    /// Read a security report into records that `search --mode records` finds
+    /// Ingest a security report as records that `search --mode records` finds
     Ingest(Ingest),
     /// Record a decision about a finding
     Decide(Decide),
-    /// Gather what is known of a finding into a file
+    /// Write a context pack: what is known about a finding, in one file
     Pack(Pack),
 }
 
@@ -32,85 +32,85 @@ enum Step {
 struct Ingest {
     /// Format of the report: dependabot, aws_inspector, sarif, generic, manual
     source: String,
-    /// The report
+    /// Report file
     #[arg(value_name = "FILE", value_parser = absolute)]
     input_path: String,
-    /// Holds for all findings, for example `--meta service=checkout --meta env=prod`; values may be JSON
+    /// Metadata for every finding, for example `--meta service=checkout --meta env=prod`; values may be JSON
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     #[serde(serialize_with = "object", skip_serializing_if = "Vec::is_empty")]
     meta: Vec<(String, Value)>,
-    /// Leave it to the next ingestion to make the records searchable
+    /// Do not index the records now; the next ingestion makes them searchable
     #[arg(long)]
     #[serde(rename = "buildIndex", serialize_with = "negated", skip_serializing_if = "is_false")]
     no_index: bool,
-    /// Write the text of every record again
+    /// Rewrite the text of every record
     #[arg(long)]
     #[serde(rename = "incremental", serialize_with = "negated", skip_serializing_if = "is_false")]
     full: bool,
     #[command(flatten)]
     #[serde(flatten)]
-    place: InProject,
+    project: ProjectArg,
 }
 
 /// The arguments of `triage_decision`.
 #[derive(Debug, clap::Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Decide {
-    /// The finding's record id
+    /// Record ID of the finding
     finding: String,
-    /// fix, accept, defer, false_positive or not_affected
+    /// Decision: fix, accept, defer, false_positive or not_affected
     status: String,
-    /// Why
+    /// Reason
     #[arg(long, value_name = "TEXT")]
     #[serde(skip_serializing_if = "Option::is_none")]
     justification: Option<String>,
-    /// Why, as a code; repeatable
+    /// Reason code; repeatable
     #[arg(long = "code", value_name = "CODE")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     codes: Vec<String>,
-    /// Who decided
+    /// Name of the person who decided
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     reviewer: Option<String>,
-    /// Until when it holds, for example 2030-12-31
+    /// Expiry date of the decision, for example 2030-12-31
     #[arg(long, value_name = "DATE")]
     #[serde(skip_serializing_if = "Option::is_none")]
     expires: Option<String>,
-    /// What it rests on; repeatable
+    /// Link to evidence; repeatable
     #[arg(long, value_name = "LINK")]
     #[serde(skip_serializing_if = "Vec::is_empty")]
     evidence: Vec<String>,
-    /// Where it holds, where that differs from the finding
+    /// Metadata that limits the decision, if it differs from the finding's
     #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
     #[serde(serialize_with = "object", skip_serializing_if = "Vec::is_empty")]
     meta: Vec<(String, Value)>,
     #[command(flatten)]
     #[serde(flatten)]
-    place: InProject,
+    project: ProjectArg,
 }
 
 /// The arguments of `triage_context_pack`.
 #[derive(Debug, clap::Args, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Pack {
-    /// The finding's record id
+    /// Record ID of the finding
     record_id: String,
-    /// The file; default: below the project's folder
+    /// File to write [default: in the project's folder]
     #[arg(long = "out", value_name = "FILE.json", value_parser = absolute)]
     #[serde(skip_serializing_if = "Option::is_none")]
     out_path: Option<String>,
-    /// Compare words only
+    /// Lexical search only
     #[arg(long)]
     #[serde(rename = "ann", serialize_with = "negated", skip_serializing_if = "is_false")]
     no_ann: bool,
     #[command(flatten)]
     #[serde(flatten)]
-    place: InProject,
+    project: ProjectArg,
 }
 
 #[derive(Debug, clap::Args, Serialize)]
-struct InProject {
-    /// Project [default: as configured, else the default workspace]
+struct ProjectArg {
+    /// Project of the finding [default: as configured, else the default workspace]
     #[arg(long, value_name = "ID")]
     #[serde(rename = "project_id", skip_serializing_if = "Option::is_none")]
     project: Option<String>,
@@ -135,24 +135,29 @@ fn is_false(flag: &bool) -> bool {
     !flag
 }
 
-/// Runs the command.
-pub(super) async fn run(session: &Session, args: &Args) -> Ran {
-    let bar = Bar::new(session.output);
-    let (called, render): (Called, fn(&Value) -> String) = match &args.step {
-        Step::Ingest(args) => (session.call("triage_ingest", args, bar.progress()).await, ingested),
-        Step::Decide(args) => (session.call("triage_decision", args, bar.progress()).await, decided),
-        Step::Pack(args) => (session.call("triage_context_pack", args, bar.progress()).await, packed),
+/// Entry point of `triage`.
+pub(super) async fn run_triage(session: &Session, args: &TriageArgs) -> CommandResult {
+    let bar = CallProgressBar::new(session.output);
+    let (called, render): (ToolAnswer, fn(&Value) -> String) = match &args.step {
+        Step::Ingest(args) => (session.call("triage_ingest", args, bar.progress()).await, render_ingest),
+        Step::Decide(args) => (session.call("triage_decision", args, bar.progress()).await, render_decision),
+        Step::Pack(args) => (session.call("triage_context_pack", args, bar.progress()).await, render_pack),
     };
     bar.finish();
-    let broken = called.envelope.result.as_ref().is_some_and(|result| result["errors"].as_u64() > Some(0));
+    let has_errors =
+        called.envelope.result.as_ref().is_some_and(|result| result["errors"].as_u64() > Some(0));
     let exit = session.output.answer(&called, render);
-    // What could be read is stored; that some of it could not is for a script to notice.
-    Ok(if exit == Exit::Ok && broken && matches!(args.step, Step::Ingest(_)) { Exit::Failed } else { exit })
+    // Valid items are stored, but a script has to notice that others were rejected.
+    Ok(if exit == Exit::Ok && has_errors && matches!(args.step, Step::Ingest(_)) {
+        Exit::Failed
+    } else {
+        exit
+    })
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-struct Ingested {
+struct IngestResult {
     total: u64,
     written: u64,
     updated: u64,
@@ -170,11 +175,11 @@ struct ItemError {
     message: String,
 }
 
-/// Ids and errors that people are shown.
-const SHOWN_MAX: usize = 10;
+/// Number of record IDs and of errors that are printed.
+const PRINTED_MAX: usize = 10;
 
-fn ingested(result: &Value) -> String {
-    let done = Ingested::deserialize(result).unwrap_or_default();
+fn render_ingest(result: &Value) -> String {
+    let done = IngestResult::deserialize(result).unwrap_or_default();
     let mut lines = vec![format!(
         "{} {} findings: {} new, {} updated, {} unchanged",
         styled(GOOD, "✓"),
@@ -184,42 +189,42 @@ fn ingested(result: &Value) -> String {
         done.unchanged
     )];
     if done.secrets_redacted > 0 {
-        let redacted = format!("{} secrets were replaced before storage", done.secrets_redacted);
+        let redacted = format!("{} secrets were redacted before storage", done.secrets_redacted);
         lines.push(format!("  {}", styled(NOTE, &redacted)));
     }
     if done.errors > 0 {
-        lines.push(format!("{} {} items are no findings", styled(BAD, "✗"), done.errors));
-        for ItemError { index, message } in done.error_details.iter().take(SHOWN_MAX) {
+        lines.push(format!("{} {} items were rejected", styled(BAD, "✗"), done.errors));
+        for ItemError { index, message } in done.error_details.iter().take(PRINTED_MAX) {
             lines.push(format!("  item {index}: {}", visible_line(message)));
         }
     }
-    lines.extend(done.record_ids.iter().take(SHOWN_MAX).map(|id| format!("  {}", visible_line(id))));
-    if done.record_ids.len() > SHOWN_MAX {
-        lines.push(styled(DIM, &format!("  … and {} more", done.record_ids.len() - SHOWN_MAX)));
+    lines.extend(done.record_ids.iter().take(PRINTED_MAX).map(|id| format!("  {}", visible_line(id))));
+    if done.record_ids.len() > PRINTED_MAX {
+        lines.push(styled(DIM, &format!("  … and {} more", done.record_ids.len() - PRINTED_MAX)));
     }
     lines.join("\n") + "\n"
 }
 
-fn said<'v>(result: &'v Value, field: &str) -> &'v str {
+fn text_field<'v>(result: &'v Value, field: &str) -> &'v str {
     result.get(field).and_then(Value::as_str).unwrap_or_default()
 }
 
-fn decided(result: &Value) -> String {
+fn render_decision(result: &Value) -> String {
     format!(
-        "{} {} is decided: {}\n  {}\n",
+        "{} Decision recorded for {}: {}\n  {}\n",
         styled(GOOD, "✓"),
-        visible_line(said(result, "findingId")),
-        styled(BOLD, &visible_line(said(result, "status"))),
-        styled(DIM, &visible_line(said(result, "recordId")))
+        visible_line(text_field(result, "findingId")),
+        styled(BOLD, &visible_line(text_field(result, "status"))),
+        styled(DIM, &visible_line(text_field(result, "recordId")))
     )
 }
 
-fn packed(result: &Value) -> String {
+fn render_pack(result: &Value) -> String {
     let count = |field: &str| result.get(field).and_then(Value::as_u64).unwrap_or_default();
     format!(
-        "{} {}\n  {} earlier decisions, {} questions answered, {} failed\n",
+        "{} {}\n  {} earlier decisions, {} evidence queries, {} warnings\n",
         styled(GOOD, "✓"),
-        visible_line(said(result, "outPath")),
+        visible_line(text_field(result, "outPath")),
         count("historyCount"),
         count("evidenceQueries"),
         count("warnings")
@@ -235,7 +240,7 @@ mod tests {
     #[command(no_binary_name = true)]
     struct Line {
         #[command(flatten)]
-        args: Args,
+        args: TriageArgs,
     }
 
     fn arguments(line: &[&str]) -> Value {
@@ -296,15 +301,15 @@ mod tests {
     fn answers_read_as_lines() {
         let plain = |text: String| anstream::adapter::strip_str(&text).to_string();
         let shown =
-            plain(ingested(&serde_json::json!({ "total": 3, "written": 1, "updated": 1, "errors": 1,
+            plain(render_ingest(&serde_json::json!({ "total": 3, "written": 1, "updated": 1, "errors": 1,
             "recordIds": ["a", "b"], "errorDetails": [{ "index": 1, "message": "bad\u{1b}" }] })));
         assert_eq!(
             shown,
-            "✓ 2 findings: 1 new, 1 updated, 0 unchanged\n✗ 1 items are no findings\n  item 1: bad\\u{1b}\n  a\n  b\n"
+            "✓ 2 findings: 1 new, 1 updated, 0 unchanged\n✗ 1 items were rejected\n  item 1: bad\\u{1b}\n  a\n  b\n"
         );
         assert!(
-            plain(decided(&serde_json::json!({ "findingId": "f", "status": "fix" })))
-                .starts_with("✓ f is decided: fix")
+            plain(render_decision(&serde_json::json!({ "findingId": "f", "status": "fix" })))
+                .starts_with("✓ Decision recorded for f: fix")
         );
     }
 }

@@ -1,4 +1,4 @@
-//! `trust`: lets a repository's `.pairofcleats.json` choose the project of calls that write.
+//! `trust`: lets a repository's `.pairofcleats.json` select the project for calls that write.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -7,11 +7,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::arguments::absolute;
+use super::flags::absolute;
 use super::output::{BOLD, GOOD, PATH, styled};
-use super::projects::project;
-use super::session::{Exit, Ran, Session};
-use crate::surfaces::answer;
+use super::projects::parse_project_id;
+use super::session::{CommandResult, Session};
 use crate::surfaces::answer::unguessable_id;
 use contract::{ErrorCode, Fault, ProjectId};
 use platform::beneath;
@@ -19,100 +18,102 @@ use tenancy::{SESSION_FILE, SESSION_FILE_BYTES_MAX, Trust, session_file};
 
 /// Arguments of `trust`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The folder; the nearest .pairofcleats.json from here upward is meant
+pub(super) struct TrustArgs {
+    /// Folder; the nearest .pairofcleats.json in it or above it is trusted
     #[arg(default_value = ".", value_parser = absolute)]
     path: String,
-    /// Write this project into the folder's .pairofcleats.json first
-    #[arg(long, value_name = "ID", value_parser = project, conflicts_with = "revoke")]
+    /// First write this project to the folder's .pairofcleats.json
+    #[arg(long, value_name = "ID", value_parser = parse_project_id, conflicts_with = "revoke")]
     project: Option<ProjectId>,
-    /// Take the confirmation back
+    /// Revoke the trust
     #[arg(long)]
     revoke: bool,
 }
 
 /// The result that `--json` prints.
 #[derive(Debug, Serialize)]
-struct Trusted {
+struct TrustResult {
     file: PathBuf,
     project_id: String,
     trusted: bool,
 }
 
-/// Runs the command.
-pub(super) async fn run(session: &Session, args: Args) -> Ran {
+/// Entry point of `trust`.
+pub(super) async fn trust_session_file(session: &Session, args: TrustArgs) -> CommandResult {
     let path = PathBuf::from(&args.path);
     let folder = if path.ends_with(SESSION_FILE) { path.parent().unwrap_or(&path) } else { &path };
     if let Some(id) = &args.project {
-        write(folder, id)?;
+        write_project(folder, id)?;
     }
-    let file = session_file(folder)?.ok_or_else(|| none(folder))?;
-    // One that names no project would be refused with each call.
+    let file = session_file(folder)?.ok_or_else(|| no_session_file(folder))?;
+    // Every later call would refuse a file with an invalid project ID.
     ProjectId::parse(&file.project_id).map_err(Fault::from)?;
     let trust = Trust::new(&session.app.layout);
     if args.revoke {
-        trust.remove(&file)?;
+        trust.revoke(&file)?;
     } else {
-        trust.add(&file)?;
+        trust.confirm(&file)?;
     }
-    let trusted = Trusted { file: file.path, project_id: file.project_id, trusted: !args.revoke };
-    if session.output.json {
-        let result = serde_json::to_value(trusted).unwrap_or_default();
-        session.output.line(&answer::json(&answer::succeeded(&session.app, result, None)).to_string());
-    } else {
-        session.output.text(&render(&trusted));
-    }
-    Ok(Exit::Ok)
+    let trusted = TrustResult { file: file.path, project_id: file.project_id, trusted: !args.revoke };
+    Ok(session.print_result(&trusted, &render(&trusted)))
 }
 
-fn render(trusted: &Trusted) -> String {
-    let Trusted { file, project_id, trusted } = trusted;
+fn render(trusted: &TrustResult) -> String {
+    let TrustResult { file, project_id, trusted } = trusted;
     let file = styled(PATH, &file.display().to_string());
     let project = styled(BOLD, project_id);
     match trusted {
         true => format!(
-            "{} {file}: calls from here write into the project {project}. If the file changes, it asks again.\n",
+            "{} {file}: trusted; calls from this folder write to the project {project}. A changed file must be trusted again.\n",
             styled(GOOD, "✓")
         ),
-        false => format!("{} {file}: chooses the project {project} for reading only.\n", styled(GOOD, "✓")),
+        false => format!(
+            "{} {file}: no longer trusted; it selects the project {project} for reads only.\n",
+            styled(GOOD, "✓")
+        ),
     }
 }
 
-/// Puts the project into the folder's own file; its other settings stay. A link is replaced, not written through.
-fn write(folder: &Path, id: &ProjectId) -> Result<(), Fault> {
+/// Writes the project to the folder's file and keeps its other settings. Replaces a symbolic link instead of following it.
+fn write_project(folder: &Path, id: &ProjectId) -> Result<(), Fault> {
     let path = folder.join(SESSION_FILE);
     let refused = |error: io::Error| {
-        Fault::new(ErrorCode::InvalidInput, format!("{} cannot be written: {error}.", path.display()))
-            .with_hint("Name a folder that you may write to.")
+        Fault::new(ErrorCode::InvalidInput, format!("{} could not be written: {error}.", path.display()))
+            .with_hint("Name a folder that you can write to.")
     };
     let mut settings: Map<String, Value> = match fs::symlink_metadata(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Map::new(),
         Err(error) => return Err(refused(error)),
         Ok(found) if !found.is_file() || found.len() > SESSION_FILE_BYTES_MAX => Map::new(),
-        Ok(_) => serde_json::from_slice(&read(&path).map_err(refused)?).map_err(|error| {
-            Fault::new(ErrorCode::InvalidInput, format!("{} is no JSON object: {error}.", path.display()))
-                .with_hint("Correct or remove it.")
+        Ok(_) => serde_json::from_slice(&read_session_file(&path).map_err(refused)?).map_err(|error| {
+            Fault::new(
+                ErrorCode::InvalidInput,
+                format!("{} is not a valid JSON object: {error}.", path.display()),
+            )
+            .with_hint("Correct or remove it.")
         })?,
     };
     settings.insert("project_id".to_owned(), id.as_str().into());
     let unguessable = unguessable_id().map_err(|error| refused(io::Error::other(error)))?;
-    let aside = folder.join(format!("{SESSION_FILE}.{unguessable}.part"));
-    // A new file: what a stranger's folder holds of that name, a link perhaps, is not written into.
-    fs::File::create_new(&aside)
+    let temporary = folder.join(format!("{SESSION_FILE}.{unguessable}.part"));
+    // `create_new` and an unguessable name: a folder from elsewhere may hold links that lead out of it.
+    fs::File::create_new(&temporary)
         .and_then(|mut file| file.write_all(format!("{:#}\n", Value::Object(settings)).as_bytes()))
-        .and_then(|()| fs::rename(&aside, &path))
+        .and_then(|()| fs::rename(&temporary, &path))
         .map_err(refused)
 }
 
-/// The file's bytes, as far as it is one that is read.
-fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// The file's bytes, up to the size that sessions read.
+fn read_session_file(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     beneath::open_named(path)?.take(SESSION_FILE_BYTES_MAX).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
-fn none(folder: &Path) -> Fault {
-    let message =
-        format!("Neither {} nor a folder above it has a {SESSION_FILE} with a project.", folder.display());
+fn no_session_file(folder: &Path) -> Fault {
+    let message = format!(
+        "Neither {} nor a folder above it contains a {SESSION_FILE} with a project.",
+        folder.display()
+    );
     Fault::new(ErrorCode::NotFound, message).with_hint("`pairofcleats trust --project ID` writes one.")
 }

@@ -1,81 +1,82 @@
-//! `watch`: index a repository, and again whenever it changed, until Ctrl-C.
+//! `watch`: indexes a repository now and after every change, until Ctrl-C.
 
 use std::sync::Mutex;
 use std::sync::PoisonError;
 
-use super::arguments::absolute;
+use super::flags::absolute;
 use super::index::{self, BuildIndex};
 use super::output::{BOLD, DIM, NOTE, PATH, styled};
-use super::session::{Called, Exit, Ran, Session, StopSignal};
-use crate::app::freshness::{Ended, News, follow};
+use super::session::{CommandResult, Exit, Session, StopSignal, ToolAnswer};
+use crate::app::freshness::{RunOutcome, WatchEvent, follow};
 use crate::surfaces::answer;
 use contract::{ErrorCode, visible_line};
 use tenancy::{self, AllowedRoots};
 
 /// Arguments of `watch`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// The repository
+pub(super) struct WatchArgs {
+    /// Repository to watch
     #[arg(default_value = ".", value_parser = absolute)]
     path: String,
     /// Project to index into; created on first use
     #[arg(long, value_name = "ID")]
     project: Option<String>,
-    /// Quiet time after a change before a run [default: freshness.debounce_ms, 1000]
+    /// Wait until no file has changed for this long before a run, in milliseconds [default: freshness.debounce_ms, 1000]
     #[arg(long, value_name = "MS")]
     debounce: Option<u64>,
 }
 
-impl Args {
-    /// The flags as settings.
+impl WatchArgs {
+    /// The flags as configuration settings.
     pub(super) fn settings(&self) -> Vec<(String, String)> {
         self.debounce.map(|ms| ("freshness.debounce_ms".to_owned(), ms.to_string())).into_iter().collect()
     }
 }
 
-/// Runs the command. It ends well on a signal, and badly when the first run shows that none can succeed.
-pub(super) async fn run(session: &Session, args: &Args) -> Ran {
+/// Entry point of `watch`. Exits with success on a signal, and with a failure if the first run shows that no run can succeed.
+pub(super) async fn run_watch(session: &Session, args: &WatchArgs) -> CommandResult {
     let app = &session.app;
     let mut stop = StopSignal::install();
-    let place = std::env::current_dir().ok();
-    let standing = tenancy::Session { project: None, directory: place.as_deref() };
-    let chosen = tenancy::resolve(args.project.as_deref(), standing)?;
-    // Each run writes, and would be refused one by one.
-    if let Some(file) = &chosen.file {
+    let directory = std::env::current_dir().ok();
+    let caller = tenancy::Session { project: None, directory: directory.as_deref() };
+    let resolved = tenancy::resolve(args.project.as_deref(), caller)?;
+    // Check trust now: otherwise each run would be refused one by one.
+    if let Some(file) = &resolved.file {
         tenancy::Trust::new(&app.layout).require(file)?;
     }
-    let root = AllowedRoots::of_project(&app.config.indexing, &chosen.id).check(args.path.as_ref())?;
-    let runs = Runs { session, args, state: Mutex::default() };
-    let following = follow(app, &root, &app.shutdown, |news| tell(session, &news), || runs.once());
-    tokio::pin!(following);
-    let followed = tokio::select! {
-        followed = &mut following => followed,
+    let root = AllowedRoots::of_project(&app.config.indexing, &resolved.id).check(args.path.as_ref())?;
+    let runs = WatchRuns { session, args, state: Mutex::default() };
+    let watching =
+        follow(app, &root, &app.shutdown, |event| print_event(session, &event), || runs.run_once());
+    tokio::pin!(watching);
+    let outcome = tokio::select! {
+        outcome = &mut watching => outcome,
         () = stop.received() => {
-            // The run that is under way hears the signal, too, and puts its work down.
+            // The running index job has its own signal handler and stops at the same time.
             app.shutdown.cancel();
-            following.await
+            watching.await
         }
     };
-    followed?;
-    Ok(runs.state.lock().unwrap_or_else(PoisonError::into_inner).hopeless.unwrap_or(Exit::Ok))
+    outcome?;
+    Ok(runs.state.lock().unwrap_or_else(PoisonError::into_inner).failed_for_good.unwrap_or(Exit::Ok))
 }
 
-/// The runs of one `watch`.
-struct Runs<'a> {
+/// The index runs of one `watch` command.
+struct WatchRuns<'a> {
     session: &'a Session,
-    args: &'a Args,
-    state: Mutex<State>,
+    args: &'a WatchArgs,
+    state: Mutex<WatchState>,
 }
 
 #[derive(Default)]
-struct State {
+struct WatchState {
     count: u64,
-    /// No run can succeed.
-    hopeless: Option<Exit>,
+    /// Set if the first run failed in a way that a later run cannot repair.
+    failed_for_good: Option<Exit>,
 }
 
-impl Runs<'_> {
-    async fn once(&self) -> Ended {
+impl WatchRuns<'_> {
+    async fn run_once(&self) -> RunOutcome {
         let first = {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
             state.count += 1;
@@ -91,23 +92,23 @@ impl Runs<'_> {
         } else {
             index::build_quietly(self.session, &arguments).await
         };
-        self.show(&called);
+        self.print(&called);
         let Some(error) = &called.envelope.error else {
-            return if index::joined(&called) { Ended::Joined } else { Ended::Done };
+            return if index::joined_existing_run(&called) { RunOutcome::Joined } else { RunOutcome::Done };
         };
         if self.session.app.shutdown.is_cancelled() {
-            return Ended::Stop;
+            return RunOutcome::Stop;
         }
-        let hopeless = matches!(error.code, ErrorCode::ValidationError | ErrorCode::Forbidden);
-        if first && (hopeless || called.exit == Exit::NotRun) {
-            self.state.lock().unwrap_or_else(PoisonError::into_inner).hopeless = Some(called.exit);
-            return Ended::Stop;
+        let permanent = matches!(error.code, ErrorCode::ValidationError | ErrorCode::Forbidden);
+        if first && (permanent || called.exit == Exit::NotRun) {
+            self.state.lock().unwrap_or_else(PoisonError::into_inner).failed_for_good = Some(called.exit);
+            return RunOutcome::Stop;
         }
-        Ended::of(error.code, error.retryable)
+        RunOutcome::from_error(error.code, error.retryable)
     }
 
-    /// A line a run: on stderr for people, its envelope on stdout for programs.
-    fn show(&self, called: &Called) {
+    /// Prints the outcome of a run: text on stderr, or with `--json` its envelope on stdout.
+    fn print(&self, called: &ToolAnswer) {
         let output = self.session.output;
         if output.json {
             output.line(&answer::json(&called.envelope).to_string());
@@ -119,25 +120,25 @@ impl Runs<'_> {
     }
 }
 
-fn tell(session: &Session, news: &News) {
-    let line = match news {
-        News::Watching(1) => format!("{} 1 directory; stop: Ctrl-C", styled(BOLD, "Watching")),
-        News::Watching(directories) => {
+fn print_event(session: &Session, event: &WatchEvent) {
+    let line = match event {
+        WatchEvent::Watching(1) => format!("{} 1 directory; stop: Ctrl-C", styled(BOLD, "Watching")),
+        WatchEvent::Watching(directories) => {
             format!("{} {directories} directories; stop: Ctrl-C", styled(BOLD, "Watching"))
         }
-        News::Polling(why, every) => format!(
+        WatchEvent::Polling(why, every) => format!(
             "{} every {} s, because {}",
-            styled(NOTE, "Looking at the tree"),
+            styled(NOTE, "Scanning the repository"),
             every.as_secs_f64(),
             visible_line(why)
         ),
-        News::Gone(why, every) => format!(
+        WatchEvent::Gone(why, every) => format!(
             "{} {} {}",
             styled(NOTE, "The repository cannot be read:"),
             visible_line(why),
-            styled(DIM, &format!("(looked for every {} s)", every.as_secs_f64()))
+            styled(DIM, &format!("(retrying every {} s)", every.as_secs_f64()))
         ),
-        News::Back => styled(PATH, "The repository is back."),
+        WatchEvent::Back => styled(PATH, "The repository is readable again."),
     };
     session.output.note(&line);
 }

@@ -1,4 +1,4 @@
-//! The envelope as an HTTP response: status from the table of error codes.
+//! Envelopes as HTTP responses.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -6,12 +6,12 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::guard::RequestId;
+use super::request_parts::RequestId;
 use crate::app::App;
 use crate::surfaces::answer;
 use contract::{Envelope, ErrorBody, ErrorCode, Fault};
 
-/// The envelope with the status its error code has in the table; 200 on success.
+/// Sends the envelope with the status of its error code, or with 200 on success.
 pub(super) fn envelope(envelope: &Envelope) -> Response {
     let status = match &envelope.error {
         None => StatusCode::OK,
@@ -22,12 +22,12 @@ pub(super) fn envelope(envelope: &Envelope) -> Response {
     with_status(status, envelope)
 }
 
-/// A request that no tool saw, refused with a status of HTTP's own (404, 405, 413, 415).
+/// Rejects a request before any tool is called, with a status that HTTP defines (404, 405, 413, 415).
 pub(super) fn refused(app: &App, status: StatusCode, fault: &Fault, request_id: &str) -> Response {
     with_status(status, &answer::failed(app, fault, Some(request_id.to_owned())))
 }
 
-/// A success of a route that no tool stands behind.
+/// Sends a successful result of a route without a tool.
 pub(super) fn answered(app: &App, result: &impl Serialize, id: RequestId) -> Response {
     match serde_json::to_value(result) {
         Ok(result) => envelope(&answer::succeeded(app, result, Some(id.0))),

@@ -1,4 +1,4 @@
-//! Request bodies: JSON, bounded, or an answer that says what is wrong with them.
+//! Reads request bodies: JSON of bounded size.
 
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, FromRequest, Request};
@@ -9,11 +9,11 @@ use serde_json::{Map, Value};
 use super::timed_body::TooSlow;
 use contract::{ErrorCode, Fault};
 
-/// Why a body is not taken: a status of HTTP's own and the fault.
-pub(super) type Unreadable = (StatusCode, Fault);
+/// Why a body is rejected: the HTTP status and the fault.
+pub(super) type BodyError = (StatusCode, Fault);
 
 /// Reads the arguments of a tool. An empty body counts as the empty object.
-pub(super) async fn arguments(request: Request, bytes_max: usize) -> Result<Value, Unreadable> {
+pub(super) async fn arguments(request: Request, bytes_max: usize) -> Result<Value, BodyError> {
     let bytes = json_bytes(request, bytes_max).await?;
     if bytes.is_empty() {
         return Ok(Value::Object(Map::new()));
@@ -21,23 +21,23 @@ pub(super) async fn arguments(request: Request, bytes_max: usize) -> Result<Valu
     serde_json::from_slice(&bytes).map_err(|error| {
         (
             StatusCode::BAD_REQUEST,
-            Fault::new(ErrorCode::InvalidRequest, format!("The body is not JSON: {error}."))
+            Fault::new(ErrorCode::InvalidRequest, format!("The body is not valid JSON: {error}."))
                 .with_hint("Send the tool's arguments as one JSON object."),
         )
     })
 }
 
-/// The bytes of a body that is declared as JSON, or of none.
-pub(super) async fn json_bytes(mut request: Request, bytes_max: usize) -> Result<Bytes, Unreadable> {
-    // What says itself that it is too large is not read at all.
+/// Reads a body that is declared as JSON; an empty body needs no declaration.
+pub(super) async fn json_bytes(mut request: Request, bytes_max: usize) -> Result<Bytes, BodyError> {
+    // A body whose declared length is too large is rejected without being read.
     if request.body().size_hint().lower() > u64::try_from(bytes_max).unwrap_or(u64::MAX) {
-        return Err(unread(StatusCode::PAYLOAD_TOO_LARGE, bytes_max));
+        return Err(body_error(StatusCode::PAYLOAD_TOO_LARGE, bytes_max));
     }
     DefaultBodyLimit::max(bytes_max).apply(&mut request);
     let declared_json = is_json(request.headers());
     let bytes = Bytes::from_request(request, &()).await.map_err(|rejection| {
         let status = if is_too_slow(&rejection) { StatusCode::REQUEST_TIMEOUT } else { rejection.status() };
-        unread(status, bytes_max)
+        body_error(status, bytes_max)
     })?;
     if bytes.is_empty() || declared_json {
         return Ok(bytes);
@@ -49,20 +49,20 @@ pub(super) async fn json_bytes(mut request: Request, bytes_max: usize) -> Result
     ))
 }
 
-fn unread(status: StatusCode, bytes_max: usize) -> Unreadable {
+fn body_error(status: StatusCode, bytes_max: usize) -> BodyError {
     let fault = if status == StatusCode::PAYLOAD_TOO_LARGE {
         Fault::new(ErrorCode::InvalidRequest, format!("The body is larger than {bytes_max} bytes."))
-            .with_hint("Send less, or raise server.body_bytes_max.")
+            .with_hint("Send a smaller body, or raise server.body_bytes_max.")
     } else if status == StatusCode::REQUEST_TIMEOUT {
-        Fault::new(ErrorCode::InvalidRequest, "The body did not come in time.")
-            .with_hint("Send it again without pauses.")
+        Fault::new(ErrorCode::InvalidRequest, "The body was not received in time.")
+            .with_hint("Send the request again without pauses.")
     } else {
-        Fault::new(ErrorCode::InvalidRequest, "The body broke off before its end.")
+        Fault::new(ErrorCode::InvalidRequest, "The connection closed before the body was complete.")
     };
     (status, fault)
 }
 
-/// Whether the body's time limit is the cause.
+/// Whether the body's time limit caused the error.
 fn is_too_slow(rejection: &(dyn std::error::Error + 'static)) -> bool {
     std::iter::successors(Some(rejection), |error| error.source()).any(|error| error.is::<TooSlow>())
 }

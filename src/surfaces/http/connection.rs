@@ -1,15 +1,15 @@
-//! One connection: what it may do at which time, so that none can be held open for nothing.
+//! Timeouts of one connection.
 //!
-//! hyper knows one limit for headers, which also closes idle connections. Clients keep idle connections for a
-//! minute, and a header should not take so long; so the limits are kept here, below hyper, by what is known of
-//! the connection: has it said anything, does a request run?
+//! hyper has one timeout for headers, which also closes idle connections. Clients keep idle connections open for a minute, but a
+//! header must not take that long. So the timeouts are enforced here, below hyper, depending on whether the connection waits for
+//! its first byte, for the rest of a header or for the next request.
 //!
-//! It bounds writing as well: a client that takes nothing of what is written to it is given up, whether it is an answer or the
-//! comment that keeps a stream alive. A stream on which nothing is to be written may be silent for as long as it likes.
+//! Writes have a timeout as well: a client that stops reading is disconnected, whether it is being sent an answer or the
+//! keep-alive comment of an event stream. A stream without anything to write has no timeout.
 //!
-//! It also sees to the end of a connection. A request may be answered before its body was read. If the socket were closed then,
-//! the system would answer what the client still sends with a reset, and the client would lose the answer. So the write side is
-//! closed first, and what still comes is read and thrown away, for a bounded time.
+//! At the end of a connection, unread input is discarded for a bounded time. A request may be answered before its body was read;
+//! if the socket were closed at once, the system would reset the connection and the client would lose the answer. So the write
+//! side is closed first.
 
 use std::io;
 use std::pin::Pin;
@@ -19,27 +19,27 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
-use super::head::Head;
-use super::running::Running;
+use super::connection_state::ConnectionState;
+use super::head::HeadScanner;
 use contract::config::Server;
 
-/// Bytes of one read of what is thrown away.
-const UNREAD_CHUNK_BYTES: usize = 8192;
+/// Buffer size for discarding input, in bytes.
+const DISCARD_BUFFER_BYTES: usize = 8192;
 
-/// How long a connection may be silent.
+/// The timeouts of a connection, from the settings.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Patience {
+pub(super) struct ConnectionTimeouts {
     first_byte: Duration,
     header: Duration,
     idle: Duration,
-    /// How long a client may take nothing of what is written to it.
+    /// How long a client may read nothing while there is something to write.
     write: Duration,
-    /// How long what is not wanted is read at the end, and how many bytes of it.
+    /// How long unread input is discarded at the end, and how many bytes of it.
     unread: Duration,
     unread_bytes: u64,
 }
 
-impl From<&Server> for Patience {
+impl From<&Server> for ConnectionTimeouts {
     fn from(server: &Server) -> Self {
         Self {
             first_byte: Duration::from_millis(server.first_byte_ms),
@@ -52,44 +52,44 @@ impl From<&Server> for Patience {
     }
 }
 
-/// What a connection is waited for.
+/// What the connection waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Awaited {
+enum WaitState {
     FirstByte,
-    /// The rest of a header, since its first byte.
+    /// The rest of a header, whose first byte was received.
     Header,
     /// The next request.
     NextRequest,
-    /// Nothing: a request runs.
+    /// Nothing, because a request is running.
     Nothing,
 }
 
-/// A stream that gives up on a client that does not say in time what it has to say.
-pub(super) struct Watched<S> {
+/// A stream that fails with `TimedOut` if the client does not send or read in time.
+pub(super) struct TimedStream<S> {
     inner: S,
-    patience: Patience,
-    running: Running,
-    awaited: Awaited,
-    /// The head of a request that began when one was waited for, until it is over.
-    head: Option<Head>,
+    timeouts: ConnectionTimeouts,
+    state: ConnectionState,
+    wait_state: WaitState,
+    /// Scans the head of the current request until the head is complete.
+    head: Option<HeadScanner>,
     timer: Pin<Box<Sleep>>,
-    /// Runs while the client takes nothing; made when that happens first.
+    /// Runs while the client does not read; created on first use.
     write_timer: Option<Pin<Box<Sleep>>>,
-    /// Whether it runs.
+    /// Whether `write_timer` is running.
     blocked: bool,
-    /// Bytes that may still be read and thrown away; known once the write side is closed.
+    /// Bytes that may still be discarded; set once the write side is closed.
     unread_left: Option<u64>,
 }
 
-impl<S> Watched<S> {
-    /// Watches `inner`, which was just accepted.
-    pub(super) fn new(inner: S, patience: Patience, running: Running) -> Self {
-        let timer = Box::pin(tokio::time::sleep(patience.first_byte));
+impl<S> TimedStream<S> {
+    /// Wraps `inner`, which was just accepted.
+    pub(super) fn new(inner: S, timeouts: ConnectionTimeouts, state: ConnectionState) -> Self {
+        let timer = Box::pin(tokio::time::sleep(timeouts.first_byte));
         Self {
             inner,
-            patience,
-            running,
-            awaited: Awaited::FirstByte,
+            timeouts,
+            state,
+            wait_state: WaitState::FirstByte,
             head: None,
             timer,
             write_timer: None,
@@ -98,83 +98,87 @@ impl<S> Watched<S> {
         }
     }
 
-    /// Looks what is awaited now, and starts its time if that is new.
-    fn look(&mut self) {
-        let (awaited, limit) = match (self.running.any(), self.awaited) {
-            (true, _) => (Awaited::Nothing, Duration::ZERO),
-            (false, Awaited::Nothing) => (Awaited::NextRequest, self.patience.idle),
+    /// Updates the wait state and restarts the timer if it changed.
+    fn update_wait_state(&mut self) {
+        let (wait_state, limit) = match (self.state.has_requests(), self.wait_state) {
+            (true, _) => (WaitState::Nothing, Duration::ZERO),
+            (false, WaitState::Nothing) => (WaitState::NextRequest, self.timeouts.idle),
             (false, _) => return,
         };
-        if awaited != self.awaited {
-            self.await_now(awaited, limit);
+        if wait_state != self.wait_state {
+            self.set_wait_state(wait_state, limit);
         }
     }
 
-    fn await_now(&mut self, awaited: Awaited, limit: Duration) {
-        self.awaited = awaited;
+    fn set_wait_state(&mut self, wait_state: WaitState, limit: Duration) {
+        self.wait_state = wait_state;
         let now = Instant::now();
-        self.running.await_request((awaited == Awaited::NextRequest).then_some(now));
-        if awaited != Awaited::Nothing {
+        self.state.set_waiting_for_request((wait_state == WaitState::NextRequest).then_some(now));
+        if wait_state != WaitState::Nothing {
             self.timer.as_mut().reset(now + limit);
         }
     }
 
-    /// `written`, or an error once the client has taken nothing for too long.
-    fn timed<T>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+    /// Passes `written` through, or fails once the client has not read for the write timeout.
+    fn with_write_timeout<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
         if written.is_ready() {
             if std::mem::take(&mut self.blocked) {
-                self.running.await_reader(None);
+                self.state.set_waiting_for_reader(None);
             }
             return written;
         }
-        let until = Instant::now() + self.patience.write;
+        let until = Instant::now() + self.timeouts.write;
         let timer = self.write_timer.get_or_insert_with(|| Box::pin(tokio::time::sleep_until(until)));
         if !std::mem::replace(&mut self.blocked, true) {
             timer.as_mut().reset(until);
-            self.running.await_reader(Some(Instant::now()));
+            self.state.set_waiting_for_reader(Some(Instant::now()));
         }
         ready!(timer.as_mut().poll(context));
-        self.running.give_up();
+        self.state.set_client_not_reading();
         Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Watched<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        this.look();
+        this.update_wait_state();
         let before = buffer.filled().len();
         if let Poll::Ready(read) = Pin::new(&mut this.inner).poll_read(context, buffer) {
-            let spoke = buffer.filled().len() > before;
-            if spoke && matches!(this.awaited, Awaited::FirstByte | Awaited::NextRequest) {
-                this.await_now(Awaited::Header, this.patience.header);
-                this.head = Some(Head::default());
+            let received = buffer.filled().len() > before;
+            if received && matches!(this.wait_state, WaitState::FirstByte | WaitState::NextRequest) {
+                this.set_wait_state(WaitState::Header, this.timeouts.header);
+                this.head = Some(HeadScanner::default());
             }
-            if let Some(lengths) = this.head.as_mut().and_then(|head| head.look(&buffer.filled()[before..])) {
+            if let Some(headers) = this.head.as_mut().and_then(|head| head.scan(&buffer.filled()[before..])) {
                 this.head = None;
-                this.running.head_came(lengths);
+                this.state.set_length_headers(headers);
             }
             return Poll::Ready(read);
         }
-        if this.awaited != Awaited::Nothing && this.timer.as_mut().poll(context).is_ready() {
+        if this.wait_state != WaitState::Nothing && this.timer.as_mut().poll(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
         Poll::Pending
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TimedStream<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(context, bytes);
-        self.timed(context, written)
+        self.with_write_timeout(context, written)
     }
 
     fn poll_write_vectored(
@@ -183,7 +187,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write_vectored(context, bytes);
-        self.timed(context, written)
+        self.with_write_timeout(context, written)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -192,7 +196,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
-        self.timed(context, flushed)
+        self.with_write_timeout(context, flushed)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
@@ -201,22 +205,22 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Watched<S> {
             Some(left) => left,
             None => {
                 let shut = Pin::new(&mut this.inner).poll_shutdown(context);
-                ready!(this.timed(context, shut))?;
-                this.timer.as_mut().reset(Instant::now() + this.patience.unread);
-                this.patience.unread_bytes
+                ready!(this.with_write_timeout(context, shut))?;
+                this.timer.as_mut().reset(Instant::now() + this.timeouts.unread);
+                this.timeouts.unread_bytes
             }
         };
-        this.poll_unread(context, left)
+        this.poll_discard(context, left)
     }
 }
 
-impl<S: AsyncRead + Unpin> Watched<S> {
-    /// Reads what the client still sends until it has closed, has sent `left` bytes, or its time is over. Whoever owes
-    /// nothing is not waited for.
-    fn poll_unread(&mut self, context: &mut Context<'_>, mut left: u64) -> Poll<io::Result<()>> {
-        let mut thrown_away = [0; UNREAD_CHUNK_BYTES];
+impl<S: AsyncRead + Unpin> TimedStream<S> {
+    /// Discards input until the client closes, has sent `left` bytes, or the time is over. Does not wait for a client whose last
+    /// request was complete.
+    fn poll_discard(&mut self, context: &mut Context<'_>, mut left: u64) -> Poll<io::Result<()>> {
+        let mut discarded = [0; DISCARD_BUFFER_BYTES];
         loop {
-            let mut buffer = ReadBuf::new(&mut thrown_away);
+            let mut buffer = ReadBuf::new(&mut discarded);
             match Pin::new(&mut self.inner).poll_read(context, &mut buffer) {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
                     left = left.saturating_sub(u64::try_from(buffer.filled().len()).unwrap_or(u64::MAX));
@@ -227,10 +231,10 @@ impl<S: AsyncRead + Unpin> Watched<S> {
                 }
                 Poll::Ready(_) => return Poll::Ready(Ok(())),
                 Poll::Pending => {
-                    let owes = self.unread_left.is_some()
-                        || self.running.is_unread()
-                        || self.awaited == Awaited::Header;
-                    if !owes || self.timer.as_mut().poll(context).is_ready() {
+                    let is_incomplete = self.unread_left.is_some()
+                        || self.state.has_unread_body()
+                        || self.wait_state == WaitState::Header;
+                    if !is_incomplete || self.timer.as_mut().poll(context).is_ready() {
                         return Poll::Ready(Ok(()));
                     }
                     self.unread_left = Some(left);
@@ -241,20 +245,20 @@ impl<S: AsyncRead + Unpin> Watched<S> {
     }
 }
 
-/// Reads and throws away what a client still sends, until it closes; whoever calls bounds the time.
-pub(super) async fn throw_away(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<u64> {
+/// Discards input until the client closes the connection. The caller limits the time.
+pub(super) async fn discard(stream: &mut (impl AsyncRead + Unpin)) -> io::Result<u64> {
     tokio::io::copy(stream, &mut tokio::io::sink()).await
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::running::{NOT_READING, Worth};
+    use super::super::connection_state::{EvictionCost, NOT_READING};
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     const SHORT: Duration = Duration::from_millis(1);
     const LONG: Duration = Duration::from_secs(3600);
-    const LASTING: Patience = Patience {
+    const LASTING: ConnectionTimeouts = ConnectionTimeouts {
         first_byte: LONG,
         header: LONG,
         idle: LONG,
@@ -264,54 +268,54 @@ mod tests {
     };
 
     /// What a read of one byte comes to; only a limit that is `SHORT` ends a wait.
-    async fn read(stream: &mut Watched<tokio::io::DuplexStream>) -> Result<u8, io::ErrorKind> {
+    async fn read(stream: &mut TimedStream<tokio::io::DuplexStream>) -> Result<u8, io::ErrorKind> {
         stream.read_u8().await.map_err(|error| error.kind())
     }
 
     #[tokio::test]
     async fn a_connection_must_say_something() {
         let (_client, server) = tokio::io::duplex(64);
-        let patience = Patience { first_byte: SHORT, header: LONG, idle: LONG, ..LASTING };
-        let mut stream = Watched::new(server, patience, Running::default());
+        let timeouts = ConnectionTimeouts { first_byte: SHORT, header: LONG, idle: LONG, ..LASTING };
+        let mut stream = TimedStream::new(server, timeouts, ConnectionState::default());
         assert_eq!(read(&mut stream).await, Err(io::ErrorKind::TimedOut));
     }
 
     #[tokio::test]
     async fn bytes_do_not_buy_a_header_more_time() {
         let (mut client, server) = tokio::io::duplex(64);
-        let patience = Patience { first_byte: LONG, header: SHORT, idle: LONG, ..LASTING };
-        let mut stream = Watched::new(server, patience, Running::default());
+        let timeouts = ConnectionTimeouts { first_byte: LONG, header: SHORT, idle: LONG, ..LASTING };
+        let mut stream = TimedStream::new(server, timeouts, ConnectionState::default());
         client.write_all(b"G").await.unwrap();
         assert_eq!(read(&mut stream).await, Ok(b'G'));
         let end = stream.timer.deadline();
         client.write_all(b"E").await.unwrap();
         assert_eq!(read(&mut stream).await, Ok(b'E'));
-        assert_eq!((stream.awaited, stream.timer.deadline()), (Awaited::Header, end));
+        assert_eq!((stream.wait_state, stream.timer.deadline()), (WaitState::Header, end));
         assert_eq!(read(&mut stream).await, Err(io::ErrorKind::TimedOut));
     }
 
     #[tokio::test]
     async fn a_request_may_run_and_the_next_one_may_be_long_in_coming() {
         let (mut client, server) = tokio::io::duplex(64);
-        let running = Running::default();
-        let patience = Patience { first_byte: SHORT, header: SHORT, idle: LONG, ..LASTING };
-        let mut stream = Watched::new(server, patience, running.clone());
-        let request = running.begin();
+        let state = ConnectionState::default();
+        let timeouts = ConnectionTimeouts { first_byte: SHORT, header: SHORT, idle: LONG, ..LASTING };
+        let mut stream = TimedStream::new(server, timeouts, state.clone());
+        let request = state.begin_request();
         client.write_all(b"b").await.unwrap();
         assert_eq!(read(&mut stream).await, Ok(b'b'));
-        assert_eq!(stream.awaited, Awaited::Nothing, "a body has limits of its own");
+        assert_eq!(stream.wait_state, WaitState::Nothing, "a body has limits of its own");
         drop(request);
         let waited = tokio::time::timeout(Duration::from_millis(50), read(&mut stream)).await;
         assert!(waited.is_err(), "neither the first byte's time nor a header's runs");
-        assert_eq!(stream.awaited, Awaited::NextRequest);
+        assert_eq!(stream.wait_state, WaitState::NextRequest);
     }
 
     #[tokio::test]
-    async fn a_client_that_takes_nothing_is_given_up() {
+    async fn a_client_that_stops_reading_is_disconnected() {
         let (mut client, server) = tokio::io::duplex(16);
-        let running = Running::default();
-        let patience = Patience { write: Duration::from_secs(1), ..LASTING };
-        let mut stream = Watched::new(server, patience, running.clone());
+        let state = ConnectionState::default();
+        let timeouts = ConnectionTimeouts { write: Duration::from_secs(1), ..LASTING };
+        let mut stream = TimedStream::new(server, timeouts, state.clone());
         // Each part that is taken buys the next one its whole time.
         let reading = tokio::spawn(async move {
             let mut taken = [0; 8];
@@ -323,53 +327,53 @@ mod tests {
         });
         stream.write_all(&[b'x'; 64]).await.unwrap();
         let client = reading.await.unwrap();
-        assert!(!running.is_given_up());
+        assert!(!state.is_client_not_reading());
         let error = stream.write_all(&[b'x'; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
-        assert!(running.is_given_up());
+        assert!(state.is_client_not_reading());
         drop(client);
     }
 
     #[tokio::test]
     async fn a_silent_stream_is_not_given_up() {
         let (mut client, server) = tokio::io::duplex(16);
-        let running = Running::default();
-        let patience = Patience { write: SHORT, ..LASTING };
-        let mut stream = Watched::new(server, patience, running.clone());
-        let request = running.begin();
+        let state = ConnectionState::default();
+        let timeouts = ConnectionTimeouts { write: SHORT, ..LASTING };
+        let mut stream = TimedStream::new(server, timeouts, state.clone());
+        let request = state.begin_request();
         client.write_all(b"b").await.unwrap();
         assert_eq!(read(&mut stream).await, Ok(b'b'));
         tokio::time::sleep(Duration::from_millis(50)).await;
         stream.write_all(b": alive").await.unwrap();
         stream.flush().await.unwrap();
-        assert!(!running.is_given_up(), "nothing had to be taken");
+        assert!(!state.is_client_not_reading(), "nothing had to be taken");
         drop(request);
     }
 
     #[tokio::test]
     async fn what_nobody_reads_is_worth_less_than_what_idles() {
         let (client, server) = tokio::io::duplex(16);
-        let running = Running::default();
-        let mut stream = Watched::new(server, LASTING, running.clone());
-        assert_eq!(running.worth(Instant::now()), Worth::Used, "it may still ask");
-        stream.await_now(Awaited::NextRequest, LONG);
-        assert!(matches!(running.worth(Instant::now()), Worth::Idle(_)));
-        let begun = running.begin();
-        assert_eq!(running.worth(Instant::now()), Worth::Used);
+        let state = ConnectionState::default();
+        let mut stream = TimedStream::new(server, LASTING, state.clone());
+        assert_eq!(state.eviction_cost(Instant::now()), EvictionCost::Active, "it may still ask");
+        stream.set_wait_state(WaitState::NextRequest, LONG);
+        assert!(matches!(state.eviction_cost(Instant::now()), EvictionCost::Idle(_)));
+        let begun = state.begin_request();
+        assert_eq!(state.eviction_cost(Instant::now()), EvictionCost::Active);
         let blocked = tokio::time::timeout(SHORT, stream.write_all(&[b'x'; 64])).await;
         assert!(blocked.is_err());
-        assert!(matches!(running.worth(Instant::now() + NOT_READING), Worth::Unread(_)));
-        assert!(Worth::Unread(Instant::now()) < Worth::Idle(Instant::now()));
+        assert!(matches!(state.eviction_cost(Instant::now() + NOT_READING), EvictionCost::NotReading(_)));
+        assert!(EvictionCost::NotReading(Instant::now()) < EvictionCost::Idle(Instant::now()));
         drop((begun, client));
     }
 
     #[tokio::test]
     async fn what_was_not_read_is_read_at_the_end_within_bounds() {
-        let closed = |unread: bool, patience: Patience, sent: usize, client_closes: bool| async move {
+        let closed = |unread: bool, timeouts: ConnectionTimeouts, sent: usize, client_closes: bool| async move {
             let (mut client, server) = tokio::io::duplex(16);
-            let running = Running::default();
-            running.set_unread(unread);
-            let mut stream = Watched::new(server, patience, running);
+            let state = ConnectionState::default();
+            state.set_unread_body(unread);
+            let mut stream = TimedStream::new(server, timeouts, state);
             let sending = tokio::spawn(async move {
                 let sent = client.write_all(&vec![b'x'; sent]).await.is_ok();
                 if !client_closes {
@@ -383,7 +387,7 @@ mod tests {
         };
         assert!(closed(true, LASTING, 900, true).await, "all that it sent was taken");
         assert!(!closed(true, LASTING, 10_000, true).await, "not more than the bound");
-        let short = Patience { unread: SHORT, ..LASTING };
+        let short = ConnectionTimeouts { unread: SHORT, ..LASTING };
         assert!(closed(true, short, 10, false).await, "and not longer");
         assert!(closed(false, LASTING, 0, false).await, "who owes nothing is not waited for");
     }

@@ -1,11 +1,11 @@
-//! `ETag` for what changes only with the program: a client that has it need not read it again.
+//! `ETag` for documents that change only with the program or the caller's tools.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-/// The response with a weak tag over `content`, or 304 when the client has it. Weak, because an envelope around
-/// the content has the time in it.
+/// The response with a weak tag over `content`, or 304 if the client has that version. The tag is weak because the envelope around
+/// the content contains the current time.
 pub(super) fn tagged(headers: &HeaderMap, content: &[u8], respond: impl FnOnce() -> Response) -> Response {
     let tag = format!("W/\"{}\"", &blake3::hash(content).to_hex()[..32]);
     let known = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
@@ -17,7 +17,7 @@ pub(super) fn tagged(headers: &HeaderMap, content: &[u8], respond: impl FnOnce()
     if let Ok(tag) = HeaderValue::from_str(&tag) {
         response.headers_mut().insert(header::ETAG, tag);
     }
-    // It may be kept, but must be asked for again: what is shown depends on the key.
+    // Clients must revalidate: the tool list depends on the key.
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     response
 }

@@ -1,8 +1,7 @@
-//! Whose request a proxy passes on.
+//! The client address of a request that a proxy forwarded.
 //!
-//! Only proxies that the operator lists are believed, and only what they added themselves: the addresses of the header are
-//! read from its end, which the nearest proxy wrote, to the first that is no listed proxy. Whatever a client put before it is
-//! not looked at.
+//! Only configured proxies are trusted, and only the addresses that they added: the header is read from its end, which the nearest
+//! proxy wrote, to the first address that is not a trusted proxy. Anything before it came from the client and is ignored.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
@@ -14,29 +13,29 @@ use contract::{ErrorCode, Fault};
 
 /// The proxies of `server.trusted_proxies`.
 #[derive(Debug, Clone)]
-pub(super) struct Proxies {
+pub(super) struct TrustedProxies {
     networks: Vec<Network>,
     header: ForwardedHeader,
 }
 
-/// Addresses with a common prefix.
+/// Addresses that share a prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Network {
     address: IpAddr,
-    /// Bits of the prefix, 0 to 32 or 128.
+    /// Length of the prefix in bits, at most 32 (IPv4) or 128 (IPv6).
     bits: u32,
 }
 
-impl Proxies {
-    /// Reads the setting.
+impl TrustedProxies {
+    /// Parses the setting.
     ///
     /// # Errors
-    /// `INVALID_INPUT` for what is neither an address nor a network.
-    pub(super) fn configured(server: &Server) -> Result<Self, Fault> {
+    /// `INVALID_INPUT` for an entry that is neither an address nor a network.
+    pub(super) fn from_config(server: &Server) -> Result<Self, Fault> {
         let networks = server.trusted_proxies.iter().map(|text| {
             Network::parse(text).ok_or_else(|| {
                 let message =
-                    format!("server.trusted_proxies holds what is no address or network: `{text}`.");
+                    format!("server.trusted_proxies contains `{text}`, which is not an address or network.");
                 Fault::new(ErrorCode::InvalidInput, message)
                     .with_hint(
                         "Write addresses or networks, such as \"127.0.0.1\", \"10.0.0.0/8\", \"fd00::/8\".",
@@ -47,20 +46,20 @@ impl Proxies {
         Ok(Self { networks: networks.collect::<Result<_, _>>()?, header: server.forwarded_header })
     }
 
-    /// Whether the address is a listed proxy's.
-    pub(super) fn trusts(&self, address: IpAddr) -> bool {
-        self.networks.iter().any(|network| network.holds(address.to_canonical()))
+    /// Whether the address belongs to a trusted proxy.
+    pub(super) fn contains(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|network| network.contains(address.to_canonical()))
     }
 
-    /// Who sent the request that a listed proxy passed on: the last address of the header that is no listed proxy's, or
-    /// the first one where all are. None where the proxy does not say.
-    pub(super) fn client(&self, headers: &HeaderMap) -> Option<IpAddr> {
+    /// The address of the client that sent a forwarded request: the last address of the header that is not a trusted proxy, or the
+    /// first address if all are. None if the header is missing.
+    pub(super) fn client_address(&self, headers: &HeaderMap) -> Option<IpAddr> {
         let mut nearest = None;
-        for value in headers.get_all(self.name()).iter().rev() {
+        for value in headers.get_all(self.header_name()).iter().rev() {
             for hop in value.to_str().ok()?.rsplit(',') {
-                let Some(address) = self.address(hop) else { return nearest };
+                let Some(address) = self.hop_address(hop) else { return nearest };
                 nearest = Some(address);
-                if !self.trusts(address) {
+                if !self.contains(address) {
                     return nearest;
                 }
             }
@@ -68,16 +67,16 @@ impl Proxies {
         nearest
     }
 
-    fn name(&self) -> HeaderName {
+    fn header_name(&self) -> HeaderName {
         match self.header {
             ForwardedHeader::XForwardedFor => HeaderName::from_static("x-forwarded-for"),
             ForwardedHeader::Forwarded => header::FORWARDED,
         }
     }
 
-    /// The address of one hop. `Forwarded` is cut at each comma, quoted or not: an open quote of a client's must not hide
-    /// what stands behind it.
-    fn address(&self, hop: &str) -> Option<IpAddr> {
+    /// The address of one hop. `Forwarded` is split at every comma, quoted or not, so that an unclosed quote from a client cannot
+    /// hide the hops after it.
+    fn hop_address(&self, hop: &str) -> Option<IpAddr> {
         let node = match self.header {
             ForwardedHeader::XForwardedFor => hop,
             ForwardedHeader::Forwarded => hop.split(';').find_map(|pair| {
@@ -99,12 +98,12 @@ impl Network {
             None => (text.trim(), None),
         };
         let address: IpAddr = address.parse().ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.unwrap_or(most);
-        (bits <= most).then_some(Self { address, bits })
+        let bits_max = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.unwrap_or(bits_max);
+        (bits <= bits_max).then_some(Self { address, bits })
     }
 
-    fn holds(self, address: IpAddr) -> bool {
+    fn contains(self, address: IpAddr) -> bool {
         let differ = match (self.address, address) {
             (IpAddr::V4(network), IpAddr::V4(address)) => {
                 u128::from(network.to_bits() ^ address.to_bits()) << 96
@@ -116,11 +115,11 @@ impl Network {
     }
 }
 
-/// Addresses that count as one client: an IPv4 address, the /64 of an IPv6 address, this machine.
+/// The addresses that count as one client: an IPv4 address, the /64 prefix of an IPv6 address, or this machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Client(IpAddr);
+pub(super) struct ClientAddress(IpAddr);
 
-impl From<IpAddr> for Client {
+impl From<IpAddr> for ClientAddress {
     fn from(address: IpAddr) -> Self {
         Self(match address.to_canonical() {
             address if address.is_loopback() => Ipv4Addr::LOCALHOST.into(),
@@ -134,17 +133,17 @@ impl From<IpAddr> for Client {
 mod tests {
     use super::*;
 
-    fn proxies(listed: &[&str], header: ForwardedHeader) -> Proxies {
+    fn proxies(listed: &[&str], header: ForwardedHeader) -> TrustedProxies {
         let networks = listed.iter().map(|text| Network::parse(text).unwrap()).collect();
-        Proxies { networks, header }
+        TrustedProxies { networks, header }
     }
 
-    fn client(proxies: &Proxies, lines: &[&str]) -> Option<String> {
+    fn client(proxies: &TrustedProxies, lines: &[&str]) -> Option<String> {
         let mut headers = HeaderMap::new();
         for line in lines {
-            headers.append(proxies.name(), line.parse().unwrap());
+            headers.append(proxies.header_name(), line.parse().unwrap());
         }
-        proxies.client(&headers).map(|address| address.to_string())
+        proxies.client_address(&headers).map(|address| address.to_string())
     }
 
     #[test]
@@ -186,7 +185,7 @@ mod tests {
     #[test]
     fn networks_are_read_and_hold_their_addresses() {
         let holds = |network: &str, address: &str| {
-            Network::parse(network).unwrap().holds(address.parse::<IpAddr>().unwrap())
+            Network::parse(network).unwrap().contains(address.parse::<IpAddr>().unwrap())
         };
         assert!(holds("10.0.0.0/8", "10.255.0.1") && !holds("10.0.0.0/8", "11.0.0.1"));
         assert!(holds("0.0.0.0/0", "1.2.3.4") && !holds("0.0.0.0/0", "::1"));
@@ -199,7 +198,7 @@ mod tests {
 
     #[test]
     fn neighbours_count_as_one_client() {
-        let client = |text: &str| Client::from(text.parse::<IpAddr>().unwrap());
+        let client = |text: &str| ClientAddress::from(text.parse::<IpAddr>().unwrap());
         assert_eq!(client("2001:db8:1:2::1"), client("2001:db8:1:2:ffff::9"));
         assert_ne!(client("2001:db8:1:2::1"), client("2001:db8:1:3::1"));
         assert_ne!(client("192.0.2.1"), client("192.0.2.2"));

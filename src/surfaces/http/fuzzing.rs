@@ -1,4 +1,4 @@
-//! What fuzzing drives here: the bytes of a connection, through hyper and all that is asked before a tool is called.
+//! The fuzz target of the HTTP server: the bytes of a connection, through hyper and every check before a tool is called.
 
 use std::convert::Infallible;
 use std::sync::LazyLock;
@@ -13,16 +13,16 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::runtime::{Builder, Runtime};
 
 use super::{body, guard};
-use crate::tools::fuzzing::shaped;
+use crate::tools::fuzzing::argument_errors;
 use contract::config::fuzzing::defaults;
 
 /// Longest body of a fuzzed request.
 const BODY_BYTES_MAX: usize = 4096;
-/// Most bytes that a connection is answered with, for each byte of it and at all.
-const ANSWER: (usize, usize) = (256, 64 * 1024);
+/// Bound on the answer: bytes for each byte of input, plus a constant.
+const ANSWER_BYTES_MAX: (usize, usize) = (256, 64 * 1024);
 
-/// Connections to begin with.
-pub(crate) fn requests() -> Vec<Vec<u8>> {
+/// The seed corpus.
+pub(crate) fn seed_requests() -> Vec<Vec<u8>> {
     let search = r#"{"query": "retry", "top": 3}"#;
     let text = [
         "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n".to_owned(),
@@ -42,8 +42,8 @@ pub(crate) fn requests() -> Vec<Vec<u8>> {
     text.map(String::into_bytes).to_vec()
 }
 
-/// A connection: each of its requests is answered or refused, with a status of HTTP, and with no more than so many bytes.
-pub(crate) fn request(data: &[u8]) {
+/// Sends `data` as one connection. Asserts that the answer is HTTP and that its size is bounded.
+pub(crate) fn fuzz_request(data: &[u8]) {
     static RUNTIME: LazyLock<Option<Runtime>> =
         LazyLock::new(|| Builder::new_multi_thread().worker_threads(1).build().ok());
     let Some(runtime) = &*RUNTIME else { return };
@@ -56,7 +56,7 @@ pub(crate) fn request(data: &[u8]) {
             let sent = client.write_all(data).await;
             let sent = if sent.is_ok() { client.shutdown().await } else { sent };
             let mut answer = Vec::new();
-            // A server that closes first may leave what was sent unread.
+            // A server that closes first may leave input unread.
             let read = client.read_to_end(&mut answer).await;
             drop((sent, read));
             answer
@@ -64,7 +64,7 @@ pub(crate) fn request(data: &[u8]) {
         tokio::join!(serving, talking).1
     });
     assert!(
-        answer.len() <= ANSWER.0 * data.len() + ANSWER.1,
+        answer.len() <= ANSWER_BYTES_MAX.0 * data.len() + ANSWER_BYTES_MAX.1,
         "{} bytes of answers to {}",
         answer.len(),
         data.len()
@@ -78,17 +78,17 @@ async fn answer(request: Request<Incoming>) -> Result<Response<String>, Infallib
     if let Some(id) = guard::accepted_id(&headers) {
         assert!(id.bytes().all(|byte| byte.is_ascii_graphic()), "{id:?}");
     }
-    let (status, said) = match guard::refused(&defaults().server, None, &uri, &headers) {
+    let (status, text) = match guard::rejection(&defaults().server, None, &uri, &headers) {
         Some((status, fault)) => (status, fault.message),
         None => match body::arguments(request, BODY_BYTES_MAX).await {
             Err((status, fault)) => (status, fault.message),
             Ok(arguments) => {
                 let tool = uri.path().strip_prefix("/tools/").unwrap_or_default();
-                (StatusCode::OK, shaped(tool, arguments).unwrap_or_default())
+                (StatusCode::OK, argument_errors(tool, arguments).unwrap_or_default())
             }
         },
     };
-    let mut response = Response::new(said);
+    let mut response = Response::new(text);
     *response.status_mut() = status;
     Ok(response)
 }

@@ -1,8 +1,8 @@
-//! What stands before every route: the request's id, and who may reach us from where.
+//! Checks of every request before routing: request id, `Host`, `Origin` and ambiguous headers.
 //!
-//! A page in the user's browser can send requests to loopback. `Host` tells a rebound DNS name from us,
-//! `Origin` tells a foreign page from a local one; both are checked on every route, `/mcp` included.
-//! Whoever stands before us may read another line of a header than we do, so a header that decides something comes once.
+//! A page in the user's browser can send requests to loopback. `Host` exposes a rebound DNS name and `Origin` a foreign page;
+//! both are checked on every route, including `/mcp`. A proxy in front may read another copy of a repeated header than this server
+//! does, so every header that matters for security may occur only once.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::middleware::Next;
 use axum::response::Response;
 
-use super::access::{API_KEY, Ends, PROJECT, READ_ONLY, TOOLSETS};
 use super::answer;
-use super::head::Lengths;
+use super::head::LengthHeaders;
+use super::request_parts::{API_KEY, ConnectionAddresses, PROJECT, READ_ONLY, RequestId, TOOLSETS};
 use crate::app::App;
 use crate::surfaces::answer::fresh_request_id;
 use crate::surfaces::mcp::{SESSION_ID, TEXT};
@@ -23,9 +23,9 @@ use contract::config::Server;
 use contract::{ErrorCode, Fault};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
-/// Headers that decide where a request ends, who sends it, or what it may do: a second one is refused, also an equal one. (Of two
-/// equal `Content-Length`, which say one thing only, hyper passes one on; two different ones it refuses itself.)
-const ONCE: [HeaderName; 13] = [
+/// Headers that decide where a request ends, who sends it, or what it may do. A second one is rejected, even an equal one. (hyper
+/// itself merges equal `Content-Length` headers and rejects different ones.)
+const UNIQUE_HEADERS: [HeaderName; 13] = [
     header::HOST,
     header::CONTENT_LENGTH,
     header::TRANSFER_ENCODING,
@@ -40,69 +40,65 @@ const ONCE: [HeaderName; 13] = [
     HeaderName::from_static(SESSION_ID),
     HeaderName::from_static(TEXT),
 ];
-/// Longer ids of clients are replaced by one of ours.
+/// A longer id from the client is replaced by a generated one.
 const REQUEST_ID_BYTES_MAX: usize = 128;
 
-/// What is known of how the length of a request's body is told.
+/// Whether the end of a request's body is unambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum BodyLengths {
-    /// In one way, or there is none.
-    One,
-    /// In chunks, and by a number beside it.
-    Two,
-    /// In chunks, in a request that came behind another one before that was answered: what else its head held is not known.
+pub(super) enum BodyFraming {
+    /// There is no body, or one header determines its length.
+    Unambiguous,
+    /// `Transfer-Encoding` and `Content-Length` are both present.
+    Conflicting,
+    /// Chunked, in a pipelined request: hyper dropped a `Content-Length` if there was one, and its head was not scanned.
     Unknown,
 }
 
-impl BodyLengths {
-    /// `headers` are as hyper left them, `head` is what came over the wire.
-    pub(super) fn of(headers: &HeaderMap, head: Option<Lengths>) -> Self {
+impl BodyFraming {
+    /// `headers` are the headers that hyper kept, `head` those that were received.
+    pub(super) fn new(headers: &HeaderMap, head: Option<LengthHeaders>) -> Self {
         match head {
-            _ if !headers.contains_key(header::TRANSFER_ENCODING) => Self::One,
-            Some(Lengths { transfer_encoding: true, content_length }) => {
+            _ if !headers.contains_key(header::TRANSFER_ENCODING) => Self::Unambiguous,
+            Some(LengthHeaders { transfer_encoding: true, content_length }) => {
                 if content_length {
-                    Self::Two
+                    Self::Conflicting
                 } else {
-                    Self::One
+                    Self::Unambiguous
                 }
             }
             _ => Self::Unknown,
         }
     }
 
-    /// Whether whoever stands before us may take another end of the request than we do.
-    pub(super) fn are_ambiguous(self) -> bool {
-        self != Self::One
+    /// Whether a proxy in front might see another end of the request than this server does.
+    pub(super) fn is_ambiguous(self) -> bool {
+        self != Self::Unambiguous
     }
 
     fn fault(self) -> Option<Fault> {
         let (message, hint) = match self {
-            Self::One => return None,
-            Self::Two => (
-                "The request has `Content-Length` beside `Transfer-Encoding`.",
-                "Send one of the two; a proxy must replace what it passes on, not add to it.",
+            Self::Unambiguous => return None,
+            Self::Conflicting => (
+                "The request has both `Content-Length` and `Transfer-Encoding`.",
+                "Send only one of them; a proxy must replace these headers, not add to them.",
             ),
             Self::Unknown => (
-                "A request with a body in chunks came before the answer to the one before it.",
-                "Wait for each answer, or send `Content-Length`.",
+                "A pipelined request has a chunked body.",
+                "Wait for each answer before the next request, or send `Content-Length`.",
             ),
         };
         Some(Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint))
     }
 }
 
-/// The request's correlation id, as the routes find it among the extensions.
-#[derive(Debug, Clone, Default)]
-pub(super) struct RequestId(pub(super) String);
-
-/// Names the request, refuses foreign hosts and origins, and names the response alike.
-pub(super) async fn guard(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
+/// Assigns the request id, rejects ambiguous and foreign requests, and sets the id on the response.
+pub(super) async fn guard_request(State(app): State<Arc<App>>, mut request: Request, next: Next) -> Response {
     let id = accepted_id(request.headers()).unwrap_or_else(|| fresh_request_id(&app));
-    let local = request.extensions().get::<Ends>().map(|ends| ends.local.ip());
-    let lengths = request.extensions().get::<BodyLengths>().and_then(|lengths| lengths.fault());
-    let refused = match lengths {
+    let local = request.extensions().get::<ConnectionAddresses>().map(|addresses| addresses.local.ip());
+    let framing_fault = request.extensions().get::<BodyFraming>().and_then(|framing| framing.fault());
+    let refused = match framing_fault {
         Some(fault) => Some((StatusCode::BAD_REQUEST, fault)),
-        None => refused(&app.config.server, local, request.uri(), request.headers()),
+        None => rejection(&app.config.server, local, request.uri(), request.headers()),
     };
     let mut response = match refused {
         Some((status, fault)) => answer::refused(&app, status, &fault, &id),
@@ -117,8 +113,8 @@ pub(super) async fn guard(State(app): State<Arc<App>>, mut request: Request, nex
     response
 }
 
-/// Why a request is not taken, if it is not; `local` is the address that the client connected to.
-pub(super) fn refused(
+/// Why a request is rejected, if it is; `local` is the address that the client connected to.
+pub(super) fn rejection(
     server: &Server,
     local: Option<IpAddr>,
     uri: &Uri,
@@ -126,30 +122,32 @@ pub(super) fn refused(
 ) -> Option<(StatusCode, Fault)> {
     match ambiguous(uri, headers) {
         Some(fault) => Some((StatusCode::BAD_REQUEST, fault)),
-        None => Names { server, local }.foreign(uri, headers).map(|fault| (StatusCode::FORBIDDEN, fault)),
+        None => ServerNames { server, local }
+            .foreign_request(uri, headers)
+            .map(|fault| (StatusCode::FORBIDDEN, fault)),
     }
 }
 
-/// The client's own id, if it is short printable ASCII and so harmless in logs.
+/// The client's own id, if it is short and printable ASCII, so that it is safe in logs.
 pub(super) fn accepted_id(headers: &HeaderMap) -> Option<String> {
     let id = headers.get(REQUEST_ID)?.to_str().ok()?;
-    let harmless = !id.is_empty()
+    let is_safe = !id.is_empty()
         && id.len() <= REQUEST_ID_BYTES_MAX
         && id.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'"');
-    harmless.then(|| id.to_owned())
+    is_safe.then(|| id.to_owned())
 }
 
-/// Why the request can be read in two ways, if it can.
+/// Why the headers are ambiguous, if they are.
 fn ambiguous(uri: &Uri, headers: &HeaderMap) -> Option<Fault> {
     let fault =
         |message: String, hint: &str| Some(Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint));
-    if let Some(name) = ONCE.iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
+    if let Some(name) = UNIQUE_HEADERS.iter().find(|name| headers.get_all(*name).iter().nth(1).is_some()) {
         return fault(
             format!("The request has more than one `{name}` header."),
-            "Send each header once; a proxy must replace what it passes on, not add to it.",
+            "Send each header once; a proxy must replace these headers, not add to them.",
         );
     }
-    // An absolute target names the host once more.
+    // An absolute request target names the host a second time.
     let (target, host) = (uri.authority()?, headers.get(header::HOST)?);
     let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
     let port = |authority: &Authority| {
@@ -160,22 +158,22 @@ fn ambiguous(uri: &Uri, headers: &HeaderMap) -> Option<Fault> {
     match same {
         true => None,
         false => fault(
-            "The Host header names another host than the request's target.".to_owned(),
-            "Send the path alone as the target, and the host in the Host header.",
+            "The Host header and the request target name different hosts.".to_owned(),
+            "Send only the path as the request target, and the host in the Host header.",
         ),
     }
 }
 
-/// The names under which this server is reached.
-struct Names<'a> {
+/// The host names of this server.
+struct ServerNames<'a> {
     server: &'a Server,
     /// The address that the client connected to.
     local: Option<IpAddr>,
 }
 
-impl Names<'_> {
-    /// Why the request comes from elsewhere, if it does.
-    fn foreign(&self, uri: &Uri, headers: &HeaderMap) -> Option<Fault> {
+impl ServerNames<'_> {
+    /// Why the request counts as foreign, if it does.
+    fn foreign_request(&self, uri: &Uri, headers: &HeaderMap) -> Option<Fault> {
         let host = match headers.get(header::HOST) {
             Some(host) => host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()),
             None => uri.authority().cloned(),
@@ -188,13 +186,13 @@ impl Names<'_> {
         let origin = headers.get(header::ORIGIN)?;
         let known = origin.to_str().is_ok_and(|origin| self.is_known_origin(origin));
         (!known).then(|| {
-            Fault::new(ErrorCode::Forbidden, "Pages of other sites may not use this server.")
-                .with_hint("Call it from a program; the operator adds sites to server.cors_origins.")
+            Fault::new(ErrorCode::Forbidden, "Requests from web pages of other origins are not allowed.")
+                .with_hint("Call the server from a program, or ask the operator to add the origin to server.cors_origins.")
         })
     }
 
-    /// Whether an Origin is a page of this server, of this machine, or of a site that the operator named. `null`
-    /// is a sandboxed or file page: none of them.
+    /// Whether an Origin is this server, this machine, or a configured site. `null`, the origin of sandboxed and file pages, is
+    /// none of them.
     fn is_known_origin(&self, origin: &str) -> bool {
         self.server.cors_origins.iter().any(|known| known.trim_end_matches('/').eq_ignore_ascii_case(origin))
             || origin.parse::<Uri>().is_ok_and(|uri| {
@@ -203,8 +201,8 @@ impl Names<'_> {
             })
     }
 
-    /// Names can be rebound to this machine by whoever owns them, so only known ones are ours; an address is
-    /// ours when the client connected to it.
+    /// Whether a host is this server. The owner of a DNS name can rebind it to this machine, so only known names count; an address
+    /// counts if the client connected to it.
     fn is_ours(&self, host: &str) -> bool {
         let host = host.trim_start_matches('[').trim_end_matches(']');
         host.eq_ignore_ascii_case("localhost")
@@ -232,7 +230,9 @@ mod tests {
         server.hosts = vec!["code.example.com".into()];
         server.cors_origins = vec!["https://tools.example.com".into()];
         let local = Some(IpAddr::from([192, 168, 1, 4]));
-        Names { server: &server, local }.foreign(&Uri::from_static("/health"), &headers).is_some()
+        ServerNames { server: &server, local }
+            .foreign_request(&Uri::from_static("/health"), &headers)
+            .is_some()
     }
 
     #[test]
@@ -274,7 +274,7 @@ mod tests {
             }
             ambiguous(&target.parse().unwrap(), &headers).is_some()
         };
-        for name in ONCE {
+        for name in UNIQUE_HEADERS {
             assert!(!refused("/", &[(name.as_str(), "a")]), "{name}");
             assert!(refused("/", &[(name.as_str(), "a"), (name.as_str(), "a")]), "{name}");
         }

@@ -1,50 +1,48 @@
-//! What a request's head says of the length of its body, as it came over the wire.
+//! Scans a request's head for the headers that determine the length of its body.
 //!
-//! hyper drops `Content-Length` where `Transfer-Encoding` stands beside it, so that nobody above could tell that both came. The
-//! head is therefore looked at here, below hyper, byte by byte and with bounded memory. Where one begins is known when a connection
-//! was waited for; of a head that came behind another request's bytes nothing is known, and a body in chunks is not taken there.
+//! hyper drops `Content-Length` if `Transfer-Encoding` is present, so that the layers above cannot detect that both were sent.
+//! The head is therefore scanned here, below hyper, byte by byte and with bounded memory. The start of a head is known only if the
+//! connection was waiting for a request; the head of a pipelined request is not scanned, and a chunked body is rejected there.
 
-/// Longest name of a header that is looked for.
+/// Length of the longest header name that is searched for.
 const NAME_BYTES_MAX: usize = 17;
 const CONTENT_LENGTH: &[u8] = b"content-length";
 const TRANSFER_ENCODING: &[u8] = b"transfer-encoding";
 
-/// Which headers about the length a head has.
+/// Which of the two length headers are present.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Lengths {
-    /// `Content-Length`.
+pub(super) struct LengthHeaders {
     pub(super) content_length: bool,
-    /// `Transfer-Encoding`.
     pub(super) transfer_encoding: bool,
 }
 
-/// Looks at a head as it comes, in pieces of any size.
+/// Scans a head incrementally, in pieces of any size.
 #[derive(Debug, Default)]
-pub(super) struct Head {
-    lengths: Lengths,
-    /// The request line was seen.
+pub(super) struct HeadScanner {
+    lengths: LengthHeaders,
+    /// The request line has been read.
     begun: bool,
-    /// The first bytes of the line up to its colon, in lower case.
+    /// The first bytes of the current line before its colon, in lower case.
     name: [u8; NAME_BYTES_MAX],
     name_bytes: usize,
-    /// The name is over, or is none that is looked for.
+    /// The name is complete, or too long to be one of the two.
     named: bool,
-    /// The line has a byte besides its end.
+    /// The current line is not empty.
     filled: bool,
 }
 
-impl Head {
-    /// Looks at the next bytes; what the head says, once it is over. What follows the head in `bytes` is not looked at.
-    pub(super) fn look(&mut self, bytes: &[u8]) -> Option<Lengths> {
-        bytes.iter().find_map(|byte| self.byte(*byte))
+impl HeadScanner {
+    /// Scans the next bytes. Returns the result at the end of the head and ignores any bytes after it.
+    pub(super) fn scan(&mut self, bytes: &[u8]) -> Option<LengthHeaders> {
+        bytes.iter().find_map(|byte| self.scan_byte(*byte))
     }
 
-    fn byte(&mut self, byte: u8) -> Option<Lengths> {
+    fn scan_byte(&mut self, byte: u8) -> Option<LengthHeaders> {
         match byte {
             b'\n' => {
                 let filled = std::mem::take(&mut self.filled);
                 (self.name_bytes, self.named) = (0, false);
-                // Empty lines before the request line count for nothing.
+                // Empty lines before the request line are ignored (RFC 9112 §2.2).
                 if self.begun && !filled {
                     return Some(self.lengths);
                 }
@@ -64,8 +62,8 @@ impl Head {
                     return None;
                 }
                 match self.name.get_mut(self.name_bytes) {
-                    Some(place) => {
-                        *place = byte.to_ascii_lowercase();
+                    Some(slot) => {
+                        *slot = byte.to_ascii_lowercase();
                         self.name_bytes += 1;
                     }
                     None => self.named = true,
@@ -82,7 +80,9 @@ mod tests {
     use proptest::prelude::*;
 
     fn lengths(text: &str) -> Option<(bool, bool)> {
-        Head::default().look(text.as_bytes()).map(|found| (found.content_length, found.transfer_encoding))
+        HeadScanner::default()
+            .scan(text.as_bytes())
+            .map(|found| (found.content_length, found.transfer_encoding))
     }
 
     #[test]
@@ -120,12 +120,12 @@ mod tests {
         ) {
             let text = format!("POST / HTTP/1.1\r\n{}\r\n\r\nrest", lines.join("\r\n"));
             let text = if lines.is_empty() { "POST / HTTP/1.1\r\n\r\nrest".to_owned() } else { text };
-            let whole = Head::default().look(text.as_bytes());
+            let whole = HeadScanner::default().scan(text.as_bytes());
             prop_assert!(whole.is_some());
-            let (mut head, mut rest, mut found) = (Head::default(), text.as_bytes(), None);
+            let (mut head, mut rest, mut found) = (HeadScanner::default(), text.as_bytes(), None);
             for cut in cuts.iter().cycle() {
                 let (piece, after) = rest.split_at(rest.len().min(*cut));
-                found = found.or_else(|| head.look(piece));
+                found = found.or_else(|| head.scan(piece));
                 rest = after;
                 if rest.is_empty() || found.is_some() {
                     break;

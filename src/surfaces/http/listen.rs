@@ -1,4 +1,5 @@
-//! Binding, accepting, draining. Our own loop, because axum's has neither time limits nor a drain that ends.
+//! Binds the address, accepts connections and drains them at shutdown. A loop of our own, because axum's has no timeouts and waits
+//! without limit when draining.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -25,14 +26,16 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
 
-use super::access::{Ends, needs_key};
-use super::claim::Claim;
-use super::connection::{Patience, Watched, throw_away};
-use super::forwarded::{Client, Proxies};
-use super::guard::BodyLengths;
-use super::places::{Full, PassedOn, Place, Places};
+use super::access::needs_key;
+use super::address::{bind_address, bind_fault};
+use super::address_lock::AddressLock;
+use super::connection::{ConnectionTimeouts, TimedStream, discard};
+use super::connection_slots::{ConnectionSlot, ConnectionSlots, ForwardedRequest, SlotsFull};
+use super::connection_state::{ConnectionState, RunningRequest};
+use super::forwarded::{ClientAddress, TrustedProxies};
+use super::guard::BodyFraming;
+use super::request_parts::ConnectionAddresses;
 use super::routes::router;
-use super::running::{Running, RunningRequest};
 use super::tls::Tls;
 use crate::app::App;
 use crate::surfaces::answer;
@@ -40,71 +43,71 @@ use contract::{ErrorCode, Fault};
 use platform::telemetry::ConnectionEnd;
 use tenancy::{self, TokenVerifier};
 
-/// How long a connection that is one too many may take to read its refusal.
-const REFUSAL: Duration = Duration::from_secs(1);
-/// Refusals at a time; beyond them connections are just closed.
+/// How long a rejected connection may take to read its answer.
+const REFUSAL_TIMEOUT: Duration = Duration::from_secs(1);
+/// Number of rejected connections that are answered at the same time; further ones are closed without an answer.
 const REFUSALS_MAX: usize = 64;
-/// After an error of accepting, such as too many open files.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Pause after `accept` failed, for example because of too many open files.
+const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
-/// A bound server that does not answer yet.
+/// A bound server that does not accept connections yet.
 pub struct Listening {
     listener: TcpListener,
     address: SocketAddr,
     tls: Option<Tls>,
-    proxies: Proxies,
-    claim: Option<Claim>,
+    proxies: TrustedProxies,
+    address_lock: Option<AddressLock>,
 }
 
-/// Binds `server.bind` and `server.port`; port 0 takes a free one.
+/// Binds `server.bind` and `server.port`; port 0 selects a free port.
 ///
 /// # Errors
-/// `FORBIDDEN` for an address beyond loopback without keys, `INVALID_INPUT` for what is no address, no
-/// certificate, no issuer or no proxy, `ILLEGAL_STATE` when the port is taken; storage faults.
+/// `FORBIDDEN` for an address beyond loopback without any key, `INVALID_INPUT` for an invalid address, certificate, issuer or
+/// proxy, `ILLEGAL_STATE` if the port is in use; storage faults.
 pub async fn listen(app: &App) -> Result<Listening, Fault> {
     let server = &app.config.server;
     let address = SocketAddr::new(bind_address(&server.bind)?, server.port);
-    let tls = Tls::configured(server)?;
-    let proxies = Proxies::configured(server)?;
+    let tls = Tls::from_config(server)?;
+    let proxies = TrustedProxies::from_config(server)?;
     TokenVerifier::configured(&app.config.oauth, Arc::clone(&app.clock))?;
-    guarded(app, address.ip()).await?;
-    let listener = TcpListener::bind(address).await.map_err(|error| unbound(address, &error))?;
+    require_key_beyond_loopback(app, address.ip()).await?;
+    let listener = TcpListener::bind(address).await.map_err(|error| bind_fault(address, &error))?;
     let address = listener
         .local_addr()
         .map_err(|error| Fault::internal("The bound address could not be read.", error))?;
-    // A port that the system chose is nobody's to ask for.
-    let claim = if server.port == 0 { None } else { Claim::new(app, address) };
-    Ok(Listening { listener, address, tls, proxies, claim })
+    // Nobody looks for a server at a port that the system chose.
+    let address_lock = if server.port == 0 { None } else { AddressLock::new(app, address) };
+    Ok(Listening { listener, address, tls, proxies, address_lock })
 }
 
 impl Listening {
-    /// Where the server listens.
+    /// The bound address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether it speaks HTTPS.
+    /// Whether the server uses HTTPS.
     #[must_use]
     pub fn is_encrypted(&self) -> bool {
         self.tls.is_some()
     }
 
-    /// Answers until `app.shutdown` fires, then lets running requests end for at most `server.drain_ms`.
+    /// Serves until `app.shutdown` fires, then waits up to `server.drain_ms` for running requests.
     pub async fn serve(self, app: &Arc<App>) {
         let router = router(app);
         self.serve_router(app, router).await;
     }
 
-    /// The same with routes of one's own, for tests.
+    /// Serves with other routes, for tests.
     pub async fn serve_router(self, app: &Arc<App>, router: Router) {
-        let _claim = self.claim;
+        let _address_lock = self.address_lock;
         let connections = Arc::new(Connections {
             app: Arc::clone(app),
             router,
             tls: self.tls,
             local: self.address,
-            places: Arc::new(Places::new(&app.config.server)),
+            slots: Arc::new(ConnectionSlots::new(&app.config.server)),
             proxies: self.proxies,
             refusals: Arc::new(Semaphore::new(REFUSALS_MAX)),
             kill: CancellationToken::new(),
@@ -119,7 +122,7 @@ impl Listening {
                 Ok((stream, peer)) => connections.accept(stream, peer),
                 Err(error) => {
                     tracing::debug!(%error, "a connection could not be accepted");
-                    tokio::time::sleep(PAUSE).await;
+                    tokio::time::sleep(ACCEPT_RETRY_PAUSE).await;
                 }
             }
         }
@@ -128,31 +131,31 @@ impl Listening {
     }
 }
 
-/// What all connections share.
+/// State that all connections share.
 struct Connections {
     app: Arc<App>,
     router: Router,
     tls: Option<Tls>,
     local: SocketAddr,
-    places: Arc<Places>,
-    proxies: Proxies,
+    slots: Arc<ConnectionSlots>,
+    proxies: TrustedProxies,
     refusals: Arc<Semaphore>,
-    /// Ends connections that did not end by themselves.
+    /// Closes the connections that did not end while draining.
     kill: CancellationToken,
     open: TaskTracker,
 }
 
-/// Counts a connection as open for as long as it is.
-struct Counted(Arc<App>);
+/// Counts an open connection until it is dropped.
+struct OpenConnectionCount(Arc<App>);
 
-impl Counted {
+impl OpenConnectionCount {
     fn new(app: &Arc<App>) -> Self {
         app.connections.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(app))
     }
 }
 
-impl Drop for Counted {
+impl Drop for OpenConnectionCount {
     fn drop(&mut self) {
         self.0.connections.fetch_sub(1, Ordering::Relaxed);
     }
@@ -164,29 +167,30 @@ impl Connections {
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "TCP_NODELAY could not be set");
         }
-        if let Err(error) = bounded(&stream, Duration::from_millis(self.app.config.server.write_ms)) {
-            tracing::debug!(%error, "a limit of the connection could not be set");
+        if let Err(error) = set_send_timeout(&stream, Duration::from_millis(self.app.config.server.write_ms))
+        {
+            tracing::debug!(%error, "the send timeout of the connection could not be set");
         }
         let address = peer.ip();
-        let client = (!self.proxies.trusts(address)).then(|| Client::from(address));
-        let running = Running::default();
-        let place = match self.places.take(client, running.clone(), self.kill.child_token()) {
+        let client = (!self.proxies.contains(address)).then(|| ClientAddress::from(address));
+        let state = ConnectionState::default();
+        let slot = match self.slots.take(client, state.clone(), self.kill.child_token()) {
             Err(full) => return self.refuse(stream, full),
-            Ok((place, displaced)) => {
-                if displaced {
+            Ok((slot, evicted)) => {
+                if evicted {
                     self.app.metrics.connection_ended(ConnectionEnd::Displaced);
                 }
-                Arc::new(place)
+                Arc::new(slot)
             }
         };
         let connections = Arc::clone(self);
         self.open.spawn(async move {
-            let _counted = Counted::new(&connections.app);
-            let ended = place.end.clone();
-            let served = pin!(connections.serve(stream, peer, &place, running.clone()));
-            let ended = pin!(ended.cancelled());
-            if let Either::Left((Err(error), _)) = futures::future::select(served, ended).await {
-                if running.is_given_up() {
+            let _counted = OpenConnectionCount::new(&connections.app);
+            let evicted = slot.evicted.clone();
+            let served = pin!(connections.serve(stream, peer, &slot, state.clone()));
+            let evicted = pin!(evicted.cancelled());
+            if let Either::Left((Err(error), _)) = futures::future::select(served, evicted).await {
+                if state.is_client_not_reading() {
                     connections.app.metrics.connection_ended(ConnectionEnd::NotReading);
                 }
                 tracing::debug!(%error, "a connection ended early");
@@ -198,55 +202,56 @@ impl Connections {
         &self,
         stream: TcpStream,
         peer: SocketAddr,
-        place: &Arc<Place>,
-        running: Running,
+        slot: &Arc<ConnectionSlot>,
+        state: ConnectionState,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
         let local = stream.local_addr().unwrap_or(self.local);
-        let ends = Ends { peer, local };
+        let addresses = ConnectionAddresses { peer, local };
         match &self.tls {
-            None => self.speak(stream, ends, place, running).await,
+            None => self.serve_http(stream, addresses, slot, state).await,
             Some(tls) => {
                 let limit = Duration::from_millis(self.app.config.server.first_byte_ms);
                 let stream = tokio::time::timeout(limit, tls.acceptor().accept(stream)).await??;
-                self.speak(stream, ends, place, running).await
+                self.serve_http(stream, addresses, slot, state).await
             }
         }
     }
 
-    /// HTTP/1.1 over one connection, until it ends or the server drains.
-    async fn speak(
+    /// Serves HTTP/1.1 on one connection until it ends or the server drains.
+    async fn serve_http(
         &self,
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
-        ends: Ends,
-        place: &Arc<Place>,
-        running: Running,
+        addresses: ConnectionAddresses,
+        slot: &Arc<ConnectionSlot>,
+        state: ConnectionState,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
-        let stream = Watched::new(stream, Patience::from(&self.app.config.server), running.clone());
+        let stream =
+            TimedStream::new(stream, ConnectionTimeouts::from(&self.app.config.server), state.clone());
         let router = self.router.clone();
         let service = service_fn(move |request: hyper::Request<Incoming>| {
-            let (mut router, begun) = (router.clone(), running.begin());
-            let running = running.clone();
-            let passed_on = self.passed_on(&request, ends, place);
-            let lengths = BodyLengths::of(request.headers(), running.head());
-            let mut request: Request = request.map(|body| Body::new(running.noting(body)));
-            request.extensions_mut().insert(ends);
-            request.extensions_mut().insert(lengths);
+            let (mut router, running) = (router.clone(), state.begin_request());
+            let state = state.clone();
+            let forwarded = self.assign_forwarded(&request, addresses, slot);
+            let framing = BodyFraming::new(request.headers(), state.take_length_headers());
+            let mut request: Request = request.map(|body| Body::new(state.track_body(body)));
+            request.extensions_mut().insert(addresses);
+            request.extensions_mut().insert(framing);
             async move {
-                let (mut response, held): (Response, _) = match passed_on {
-                    Err(full) => (self.refusal(full), (begun, None)),
-                    Ok(passed_on) => match router.call(request).await {
-                        Ok(response) => (response, (begun, passed_on)),
+                let (mut response, guards): (Response, _) = match forwarded {
+                    Err(full) => (self.refusal(full), (running, None)),
+                    Ok(forwarded) => match router.call(request).await {
+                        Ok(response) => (response, (running, forwarded)),
                         Err(never) => match never {},
                     },
                 };
-                // What follows on this connection would be the rest of the body.
-                if running.is_unread() || lengths.are_ambiguous() {
+                // Close the connection, because its next bytes would be the rest of the body.
+                if state.has_unread_body() || framing.is_ambiguous() {
                     response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
                 }
-                Ok::<_, std::convert::Infallible>(response.map(|body| holding(body, held)))
+                Ok::<_, std::convert::Infallible>(response.map(|body| keep_until_sent(body, guards)))
             }
         });
-        // The watch below keeps the time of headers; see there.
+        // `TimedStream` enforces the header timeout.
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
             .header_read_timeout(None)
@@ -259,51 +264,51 @@ impl Connections {
         Ok(connection.await?)
     }
 
-    /// Counts a request that a listed proxy passed on for whom it comes from.
-    fn passed_on(
+    /// Counts a request from a trusted proxy for the client that sent it.
+    fn assign_forwarded(
         &self,
         request: &hyper::Request<Incoming>,
-        ends: Ends,
-        place: &Arc<Place>,
-    ) -> Result<Option<PassedOn>, Full> {
-        if !self.proxies.trusts(ends.peer.ip()) {
+        addresses: ConnectionAddresses,
+        slot: &Arc<ConnectionSlot>,
+    ) -> Result<Option<ForwardedRequest>, SlotsFull> {
+        if !self.proxies.contains(addresses.peer.ip()) {
             return Ok(None);
         }
-        place.pass_on(self.proxies.client(request.headers()).map(Client::from)).map(Some)
+        slot.assign_request(self.proxies.client_address(request.headers()).map(ClientAddress::from)).map(Some)
     }
 
-    /// The answer to a request for whose client there is no place.
-    fn refusal(&self, full: Full) -> Response {
+    /// The answer to a forwarded request whose client has no slot left.
+    fn refusal(&self, full: SlotsFull) -> Response {
         self.count_refusal(full);
-        let fault = too_many(full, &self.places);
+        let fault = too_many_connections(full, &self.slots);
         let id = answer::fresh_request_id(&self.app);
         super::answer::refused(&self.app, StatusCode::SERVICE_UNAVAILABLE, &fault, &id)
     }
 
-    fn count_refusal(&self, full: Full) {
+    fn count_refusal(&self, full: SlotsFull) {
         self.app.metrics.refused(ErrorCode::QueueOverloaded.as_str());
         self.app.metrics.connection_ended(match full {
-            Full::Client => ConnectionEnd::AddressFull,
-            Full::Server => ConnectionEnd::Full,
+            SlotsFull::Client => ConnectionEnd::AddressFull,
+            SlotsFull::Server => ConnectionEnd::Full,
         });
     }
 
-    /// Says that there are too many connections, and closes.
-    fn refuse(self: &Arc<Self>, mut stream: TcpStream, full: Full) {
+    /// Answers that there are too many connections, then closes.
+    fn refuse(self: &Arc<Self>, mut stream: TcpStream, full: SlotsFull) {
         self.count_refusal(full);
         let Ok(refusal) = Arc::clone(&self.refusals).try_acquire_owned() else { return };
         let connections = Arc::clone(self);
         self.open.spawn(async move {
             let _refusal = refusal;
-            let answer = refused_unread(&connections.app, &too_many(full, &connections.places));
+            let answer = refusal_bytes(&connections.app, &too_many_connections(full, &connections.slots));
             let written = async {
                 stream.write_all(answer.as_bytes()).await?;
                 stream.shutdown().await?;
-                // Its request was not read; closing now would take the answer away from it.
-                throw_away(&mut stream).await
+                // Closing with unread input would reset the connection and lose the answer.
+                discard(&mut stream).await
             };
-            // A client that does not read is not waited for.
-            let _ = tokio::time::timeout(REFUSAL, written).await;
+            // Do not wait for a client that does not read.
+            let _ = tokio::time::timeout(REFUSAL_TIMEOUT, written).await;
         });
     }
 
@@ -318,42 +323,42 @@ impl Connections {
     }
 }
 
-/// Has the system give the connection up when the client's machine takes nothing for so long: also what stands in the system's
-/// own buffers, such as the comments that keep a stream alive, and also after the connection was closed here.
+/// Makes the system drop the connection if the peer acknowledges nothing for `limit`. Covers bytes in the system's send buffer,
+/// such as keep-alive comments, and bytes that are still unsent after the connection was closed here.
 #[cfg(target_os = "linux")]
-fn bounded(stream: &TcpStream, limit: Duration) -> io::Result<()> {
+fn set_send_timeout(stream: &TcpStream, limit: Duration) -> io::Result<()> {
     socket2::SockRef::from(stream).set_tcp_user_timeout(Some(limit))
 }
 
-/// Other systems have no such limit; what this process has not handed over is bounded all the same.
+/// Other systems have no such option; [`TimedStream`] still limits bytes that are not yet in the system's buffer.
 #[cfg(not(target_os = "linux"))]
-fn bounded(_: &TcpStream, _: Duration) -> io::Result<()> {
+fn set_send_timeout(_: &TcpStream, _: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// The body, which keeps its request running until it is over.
-fn holding(body: Body, held: (RunningRequest, Option<PassedOn>)) -> Body {
+/// Keeps the guards of a request alive until its body has been sent.
+fn keep_until_sent(body: Body, guards: (RunningRequest, Option<ForwardedRequest>)) -> Body {
     use http_body_util::BodyExt;
     Body::new(body.map_frame(move |frame| {
-        let _held = &held;
+        let _guards = &guards;
         frame
     }))
 }
 
-/// Why there is no place for a connection or a request.
-fn too_many(full: Full, places: &Places) -> Fault {
-    let [all, of_one] = places.limits();
+/// The fault for a connection or request without a free slot.
+fn too_many_connections(full: SlotsFull, slots: &ConnectionSlots) -> Fault {
+    let [all, of_one] = slots.limits();
     let (message, max) = match full {
-        Full::Server => ("The server has too many open connections.", all),
-        Full::Client => ("Your address has as many open connections as one address may have.", of_one),
+        SlotsFull::Server => ("The server has too many open connections.", all),
+        SlotsFull::Client => ("Your address has too many open connections.", of_one),
     };
     Fault::new(ErrorCode::QueueOverloaded, message)
         .with_details(json!({ "queue": { "max": max, "size": max } }))
         .with_hint("Try again in a second, and keep fewer connections open.")
 }
 
-/// The answer to a connection of which nothing is read, as it goes over the wire.
-fn refused_unread(app: &App, fault: &Fault) -> String {
+/// The HTTP response for a rejected connection, whose request is not read.
+fn refusal_bytes(app: &App, fault: &Fault) -> String {
     let body = answer::json(&answer::failed(app, fault, None)).to_string();
     format!(
         "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\n\
@@ -362,22 +367,8 @@ fn refused_unread(app: &App, fault: &Fault) -> String {
     )
 }
 
-/// The address that `server.bind` means.
-///
-/// # Errors
-/// `INVALID_INPUT` for what is no address.
-pub(super) fn bind_address(bind: &str) -> Result<IpAddr, Fault> {
-    if bind == "localhost" {
-        return Ok(IpAddr::from([127, 0, 0, 1]));
-    }
-    bind.trim_start_matches('[').trim_end_matches(']').parse().map_err(|_| {
-        Fault::new(ErrorCode::InvalidInput, format!("server.bind is not an IP address: `{bind}`."))
-            .with_hint("Use 127.0.0.1, ::1, or the address of a network interface.")
-    })
-}
-
-/// Beyond this machine only who has a key may reach the server: without any key it does not start.
-async fn guarded(app: &App, ip: IpAddr) -> Result<(), Fault> {
+/// Refuses to listen beyond loopback if no key exists.
+async fn require_key_beyond_loopback(app: &App, ip: IpAddr) -> Result<(), Fault> {
     if ip.is_loopback() || app.config.access.insecure || app.config.oauth.issuer.is_some() {
         return Ok(());
     }
@@ -386,41 +377,10 @@ async fn guarded(app: &App, ip: IpAddr) -> Result<(), Fault> {
     }
     Err(Fault::new(
         ErrorCode::Forbidden,
-        format!("server.bind = \"{ip}\" would open the server to the network, and there is no API key."),
+        format!("server.bind = \"{ip}\" exposes the server to the network, but no API key exists."),
     )
     .with_hint(
-        "Make a key with `pairofcleats keys create`, configure [oauth], or bind 127.0.0.1; access.insecure = true opens it to everybody.",
+        "Create a key with `pairofcleats keys create`, configure [oauth], or bind 127.0.0.1; access.insecure = true allows everybody.",
     )
     .with_details(json!({ "bind": ip.to_string() })))
-}
-
-pub(super) fn unbound(address: SocketAddr, error: &io::Error) -> Fault {
-    let (message, hint) = if error.kind() == io::ErrorKind::AddrInUse {
-        (
-            format!("{address} is in use."),
-            "Stop what listens there, or choose another port with --port; 0 takes a free one.",
-        )
-    } else {
-        (
-            format!("{address} cannot be bound: {error}."),
-            "Choose another address or port: server.bind, server.port.",
-        )
-    };
-    Fault::new(ErrorCode::IllegalState, message).with_hint(hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn addresses_are_read() {
-        for good in ["127.0.0.1", "localhost", "::1", "[::1]", "127.1.2.3"] {
-            assert!(bind_address(good).is_ok_and(|ip| ip.is_loopback()), "{good}");
-        }
-        assert!(bind_address("0.0.0.0").is_ok_and(|ip| !ip.is_loopback()));
-        let fault = bind_address("example.com").unwrap_err();
-        assert_eq!(fault.code, ErrorCode::InvalidInput);
-        assert!(fault.hint.is_some());
-    }
 }

@@ -1,4 +1,4 @@
-//! MCP as routes: `/mcp`, narrowed by its path where one follows, and the older `/sse` with `/messages`.
+//! The MCP routes: `/mcp`, with variants that limit the tools, and the older `/sse` with `/messages`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,107 +10,107 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get, post};
 use axum::{Extension, Json, Router};
 
-use super::guard::RequestId;
+use super::request_parts::RequestId;
 use super::{answer, body};
 use crate::app::App;
 use crate::surfaces::answer as shared;
 use crate::surfaces::mcp::{SseMcp, StreamableMcp};
-use crate::tools::{Caller, Toolbox, View};
+use crate::tools::{Caller, ToolVisibility, Toolbox};
 use contract::{ErrorCode, Fault};
 
-/// Refusals are a line.
+/// Longest error body of rmcp, in bytes; real ones are a line.
 const REFUSAL_BYTES_MAX: usize = 4096;
 
-/// What these routes share.
+/// State of the MCP routes.
 #[derive(Clone)]
-struct Mounted {
+struct McpState {
     app: Arc<App>,
     streamable: StreamableMcp,
     sse: SseMcp,
 }
 
-/// `/mcp`, `/mcp/readonly`, `/mcp/x/search,index`, `/mcp/x/search/readonly`; `/sse` and `/messages`.
+/// The routes, for example `/mcp`, `/mcp/readonly`, `/mcp/x/search,index`, `/mcp/x/search/readonly`, `/sse` and `/messages`.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>(app: &Arc<App>, tools: &'static Toolbox) -> Router<S> {
     let drained = app.drained();
-    let mounted = Mounted {
+    let mcp = McpState {
         app: Arc::clone(app),
         streamable: StreamableMcp::new(app, tools, drained.clone()),
         sse: SseMcp::new(app, tools, drained),
     };
-    let mcp = Router::new()
-        .route("/mcp", any(whole))
+    let streamable = Router::new()
+        .route("/mcp", any(all_tools))
         .route("/mcp/readonly", any(read_only))
         .route("/mcp/x/{toolsets}", any(toolsets))
         .route("/mcp/x/{toolsets}/readonly", any(toolsets_read_only));
-    let older = Router::new().route("/sse", get(open)).route("/messages", post(message));
-    let routes = if app.config.server.sse { mcp.merge(older) } else { mcp };
-    routes.with_state(mounted)
+    let sse = Router::new().route("/sse", get(open_sse)).route("/messages", post(post_message));
+    let routes = if app.config.server.sse { streamable.merge(sse) } else { streamable };
+    routes.with_state(mcp)
 }
 
-async fn whole(
-    State(mounted): State<Mounted>,
+async fn all_tools(
+    State(mcp): State<McpState>,
     Extension(caller): Extension<Caller>,
     request: HttpRequest,
 ) -> Response {
-    answered(&mounted, &caller, request).await
+    answer_mcp(&mcp, &caller, request).await
 }
 
-async fn read_only(mounted: State<Mounted>, caller: Extension<Caller>, request: HttpRequest) -> Response {
-    narrowed(mounted, caller, request, "", true).await
+async fn read_only(mcp: State<McpState>, caller: Extension<Caller>, request: HttpRequest) -> Response {
+    narrowed(mcp, caller, request, "", true).await
 }
 
 async fn toolsets(
-    mounted: State<Mounted>,
+    mcp: State<McpState>,
     caller: Extension<Caller>,
     Path(toolsets): Path<String>,
     request: HttpRequest,
 ) -> Response {
-    narrowed(mounted, caller, request, &toolsets, false).await
+    narrowed(mcp, caller, request, &toolsets, false).await
 }
 
 async fn toolsets_read_only(
-    mounted: State<Mounted>,
+    mcp: State<McpState>,
     caller: Extension<Caller>,
     Path(toolsets): Path<String>,
     request: HttpRequest,
 ) -> Response {
-    narrowed(mounted, caller, request, &toolsets, true).await
+    narrowed(mcp, caller, request, &toolsets, true).await
 }
 
-/// `/mcp` for a caller who sees fewer tools.
+/// Serves `/mcp` with fewer tools.
 async fn narrowed(
-    State(mounted): State<Mounted>,
+    State(mcp): State<McpState>,
     Extension(mut caller): Extension<Caller>,
     mut request: HttpRequest,
     toolsets: &str,
     read_only: bool,
 ) -> Response {
-    match View::of(toolsets, read_only) {
-        Ok(view) => {
-            caller.view = caller.view.narrowed(&view);
+    match ToolVisibility::parse(toolsets, read_only) {
+        Ok(requested) => {
+            caller.visibility = caller.visibility.intersect(&requested);
             request.extensions_mut().insert(caller.clone());
-            answered(&mounted, &caller, request).await
+            answer_mcp(&mcp, &caller, request).await
         }
         Err(fault) => {
             let id = caller.request_id.unwrap_or_default();
-            answer::refused(&mounted.app, StatusCode::NOT_FOUND, &fault, &id)
+            answer::refused(&mcp.app, StatusCode::NOT_FOUND, &fault, &id)
         }
     }
 }
 
-/// The protocol's answer. A body that is no message is refused as a message of the protocol; what rmcp refuses below it, in
-/// plain text, stands in the envelope as on every other route.
-async fn answered(mounted: &Mounted, caller: &Caller, request: HttpRequest) -> Response {
+/// Answers an MCP request. A body that is not a JSON-RPC message gets a JSON-RPC error; the plain-text errors of rmcp's transport
+/// are converted into the envelope of all other routes.
+async fn answer_mcp(mcp: &McpState, caller: &Caller, request: HttpRequest) -> Response {
     let id = caller.request_id.clone().unwrap_or_default();
     let request = if request.method() == Method::POST {
-        match received(mounted, &id, request).await {
+        match read_message(mcp, &id, request).await {
             Ok(request) => request,
             Err(response) => return *response,
         }
     } else {
         request
     };
-    let response = mounted.streamable.answer(&caller.principal, request).await;
+    let response = mcp.streamable.answer(&caller.principal, request).await;
     let status = response.status();
     if status.is_success() {
         return response;
@@ -128,44 +128,44 @@ async fn answered(mounted: &Mounted, caller: &Caller, request: HttpRequest) -> R
     let text = to_bytes(response.into_body(), REFUSAL_BYTES_MAX).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     let (code, hint) = match status {
-        StatusCode::NOT_FOUND => (ErrorCode::NotFound, "Open another session with `initialize`."),
-        StatusCode::INTERNAL_SERVER_ERROR => (ErrorCode::Internal, "Look at the server's log."),
+        StatusCode::NOT_FOUND => (ErrorCode::NotFound, "Open a new session with `initialize`."),
+        StatusCode::INTERNAL_SERVER_ERROR => (ErrorCode::Internal, "See the server's log."),
         _ => (
             ErrorCode::InvalidRequest,
-            "Speak MCP here: one JSON-RPC message, `Accept: application/json, text/event-stream`.",
+            "Send one JSON-RPC message of MCP, with `Accept: application/json, text/event-stream`.",
         ),
     };
     let message = if text.is_empty() { format!("The request was refused: {status}.") } else { text };
-    answer::refused(&mounted.app, status, &Fault::new(code, message).with_hint(hint), &id)
+    answer::refused(&mcp.app, status, &Fault::new(code, message).with_hint(hint), &id)
 }
 
-/// The request with its body, read and bounded; or the answer to what is no message.
-async fn received(mounted: &Mounted, id: &str, request: HttpRequest) -> Result<HttpRequest, Box<Response>> {
-    let bytes_max = mounted.app.config.server.body_bytes_max;
+/// Reads the bounded body; returns the error response if it is not a JSON-RPC message.
+async fn read_message(mcp: &McpState, id: &str, request: HttpRequest) -> Result<HttpRequest, Box<Response>> {
+    let bytes_max = mcp.app.config.server.body_bytes_max;
     let (parts, body) = request.into_parts();
-    let whole = HttpRequest::from_parts(parts.clone(), body);
-    let bytes = match body::json_bytes(whole, bytes_max).await {
+    let request = HttpRequest::from_parts(parts.clone(), body);
+    let bytes = match body::json_bytes(request, bytes_max).await {
         Ok(bytes) => bytes,
         Err((status @ StatusCode::PAYLOAD_TOO_LARGE, _)) => {
             return Err(Box::new((status, Json(StreamableMcp::too_long(bytes_max))).into_response()));
         }
-        Err((status, fault)) => return Err(Box::new(answer::refused(&mounted.app, status, &fault, id))),
+        Err((status, fault)) => return Err(Box::new(answer::refused(&mcp.app, status, &fault, id))),
     };
-    match mounted.streamable.refusal(&parts.headers, &bytes) {
+    match mcp.streamable.refusal(&parts.headers, &bytes) {
         Some((status, refused)) => Err(Box::new((status, Json(refused)).into_response())),
-        None => Ok(HttpRequest::from_parts(parts, Body::from(StreamableMcp::unmarked(bytes)))),
+        None => Ok(HttpRequest::from_parts(parts, Body::from(StreamableMcp::without_byte_order_mark(bytes)))),
     }
 }
 
-async fn open(State(mounted): State<Mounted>, Extension(caller): Extension<Caller>) -> Response {
-    match mounted.sse.open(&caller.principal) {
+async fn open_sse(State(mcp): State<McpState>, Extension(caller): Extension<Caller>) -> Response {
+    match mcp.sse.open(&caller.principal) {
         Ok(stream) => stream.into_response(),
-        Err(fault) => answer::envelope(&failed(&mounted, &fault, caller.request_id)),
+        Err(fault) => answer::envelope(&failed(&mcp, &fault, caller.request_id)),
     }
 }
 
-async fn message(
-    State(mounted): State<Mounted>,
+async fn post_message(
+    State(mcp): State<McpState>,
     Extension(RequestId(id)): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
     Query(query): Query<BTreeMap<String, String>>,
@@ -173,23 +173,23 @@ async fn message(
 ) -> Response {
     let (parts, body) = request.into_parts();
     let request = HttpRequest::from_parts(parts.clone(), body);
-    let bytes_max = mounted.app.config.server.body_bytes_max;
+    let bytes_max = mcp.app.config.server.body_bytes_max;
     let session = query.get("sessionId").map_or("", String::as_str);
     let message = match body::json_bytes(request, bytes_max).await {
         Ok(message) => message,
         Err((status, fault)) => {
             if status == StatusCode::PAYLOAD_TOO_LARGE {
-                mounted.sse.refuse_too_long(&caller.principal, session, bytes_max);
+                mcp.sse.refuse_too_long(&caller.principal, session, bytes_max);
             }
-            return answer::refused(&mounted.app, status, &fault, &id);
+            return answer::refused(&mcp.app, status, &fault, &id);
         }
     };
-    match mounted.sse.accept(&caller.principal, session, &message, parts) {
+    match mcp.sse.accept(&caller.principal, session, &message, parts) {
         Ok(()) => (StatusCode::ACCEPTED, "Accepted").into_response(),
-        Err(fault) => answer::envelope(&failed(&mounted, &fault, Some(id))),
+        Err(fault) => answer::envelope(&failed(&mcp, &fault, Some(id))),
     }
 }
 
-fn failed(mounted: &Mounted, fault: &Fault, id: Option<String>) -> contract::Envelope {
-    shared::failed(&mounted.app, fault, id)
+fn failed(mcp: &McpState, fault: &Fault, id: Option<String>) -> contract::Envelope {
+    shared::failed(&mcp.app, fault, id)
 }

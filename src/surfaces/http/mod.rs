@@ -1,36 +1,40 @@
-//! HTTP: the tools as routes, MCP below `/mcp`, one guard over both.
+//! The HTTP server: the tools as routes, and MCP below `/mcp`.
 //!
-//! A connection comes through [`listen`](mod@listen) and [`connection`] and has one of its [`places`], a request through [`guard`] (may this page and
-//! this host?) and [`access`] (who is it?), to the [`routes`].
+//! [`listen`](mod@listen) accepts a connection, takes one of the [`connection_slots`] for it and wraps it in the timeouts of
+//! [`connection`]. A request passes [`guard`] (`Host`, `Origin`, ambiguous headers) and [`access`] (authentication) before it
+//! reaches its handler in [`routes`].
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) mod fuzzing;
 
-mod claim;
+mod address;
+mod address_lock;
 mod listen;
 
 mod connection;
+mod connection_slots;
+mod connection_state;
 mod forwarded;
-mod places;
-mod running;
 mod tls;
 
 mod access;
 mod guard;
 mod head;
 mod oauth;
+mod request_parts;
 mod timed_body;
 
 mod answer;
 mod body;
 mod etag;
+mod event_stream;
 mod mcp_routes;
 mod openapi;
 mod probes;
+mod route;
 mod routes;
-mod stream;
+mod tool_routes;
 
-pub use claim::{look_at_address, serving_already};
+pub use address_lock::{check_address, running_server_url};
 pub use listen::{Listening, listen};
-pub use openapi::document as openapi;
-pub use routes::{router, router_with};
+pub use routes::{document as openapi, router, router_with};

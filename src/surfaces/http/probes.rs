@@ -1,4 +1,4 @@
-//! How the server is: alive, ready, and in numbers.
+//! Liveness, readiness and metrics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,57 +10,59 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
 use super::answer;
-use super::guard::RequestId;
+use super::request_parts::RequestId;
 use crate::app::App;
 use crate::tools::Caller;
 use contract::{ErrorCode, Fault};
 use platform::telemetry::older_format;
 use tenancy::Scope;
 
-/// How long the database may take to say that it is there.
-const PING: Duration = Duration::from_millis(500);
+/// Timeout of the database check.
+const PING_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// `GET /health`. Liveness: never asks the database.
+/// The result of `GET /health`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Health {
     uptime_ms: u64,
 }
 
-/// `GET /health/ready`: whether calls can be answered now.
+/// The result of `GET /health/ready`.
 #[derive(Serialize)]
 struct Readiness {
     ready: bool,
-    checks: Vec<Check>,
+    checks: Vec<ReadinessCheck>,
 }
 
 #[derive(Serialize)]
-struct Check {
+struct ReadinessCheck {
     name: &'static str,
     ok: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     message: Option<String>,
 }
 
-impl Check {
-    fn of(name: &'static str, outcome: Result<(), String>) -> Self {
+impl ReadinessCheck {
+    fn new(name: &'static str, outcome: Result<(), String>) -> Self {
         Self { name, ok: outcome.is_ok(), message: outcome.err() }
     }
 }
 
+/// `GET /health`: liveness. Never queries the database.
 pub(super) async fn health(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
     let uptime = app.clock.instant().duration_since(app.started);
     let health = Health { uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX) };
     answer::answered(&app, &health, id)
 }
 
-/// 200 when everything that calls need is there, else 503 with what is missing.
+/// `GET /health/ready`: 200 if calls can be answered, else 503 with the failed checks.
 pub(super) async fn ready(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
-    let draining = if app.shutdown.is_cancelled() { Err("The server stops.".to_owned()) } else { Ok(()) };
+    let draining =
+        if app.shutdown.is_cancelled() { Err("The server is shutting down.".to_owned()) } else { Ok(()) };
     let checks = vec![
-        Check::of("serving", draining),
-        Check::of("database", database(&app).await),
-        Check::of(
+        ReadinessCheck::new("serving", draining),
+        ReadinessCheck::new("database", check_database(&app).await),
+        ReadinessCheck::new(
             "model",
             if app.has_embedder() {
                 Ok(())
@@ -68,7 +70,7 @@ pub(super) async fn ready(State(app): State<Arc<App>>, Extension(id): Extension<
                 Err("The embedding model is not loaded yet.".to_owned())
             },
         ),
-        Check::of("disk", disk(&app).await),
+        ReadinessCheck::new("disk", check_disk(&app).await),
     ];
     let ready = checks.iter().all(|check| check.ok);
     let mut response = answer::answered(&app, &Readiness { ready, checks }, id);
@@ -78,21 +80,23 @@ pub(super) async fn ready(State(app): State<Arc<App>>, Extension(id): Extension<
     response
 }
 
-/// The database answers, and its control tables are this program's: a store is opened only over migrated ones.
-async fn database(app: &App) -> Result<(), String> {
-    let Some(store) = app.opened_store() else { return Err("The database was not reached yet.".to_owned()) };
-    match tokio::time::timeout(PING, store.database().ping()).await {
+/// Pings the database. An opened store implies that the control tables are migrated.
+async fn check_database(app: &App) -> Result<(), String> {
+    let Some(store) = app.opened_store() else {
+        return Err("The database has not been reached yet.".to_owned());
+    };
+    match tokio::time::timeout(PING_TIMEOUT, store.database().ping()).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(fault)) => Err(fault.message),
-        Err(_) => Err(format!("The database did not answer within {} ms.", PING.as_millis())),
+        Err(_) => Err(format!("The database did not answer within {} ms.", PING_TIMEOUT.as_millis())),
     }
 }
 
-async fn disk(app: &App) -> Result<(), String> {
+async fn check_disk(app: &App) -> Result<(), String> {
     app.room().require(0).await.map_err(|fault| fault.message)
 }
 
-/// `GET /metrics`: for Prometheus, as OpenMetrics where that is asked for. With keys, only for those with the scope `admin`.
+/// `GET /metrics` for Prometheus, in the OpenMetrics format if the client accepts it. Needs the scope `admin`.
 pub(super) async fn metrics(
     State(app): State<Arc<App>>,
     Extension(id): Extension<RequestId>,

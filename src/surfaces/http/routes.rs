@@ -1,89 +1,238 @@
-//! The routes. Each decodes, calls the one gate, and encodes.
+//! The table of routes, and the router with its middleware. The OpenAPI document and the list of public routes are derived from the
+//! table; the MCP routes, whose protocol defines its own format, are in [`mcp_routes`].
 
 use std::any::Any;
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::Extension;
 use axum::Router;
-use axum::extract::rejection::{PathRejection, QueryRejection};
-use axum::extract::{MatchedPath, Path, Query, Request as HttpRequest, State};
+use axum::extract::{MatchedPath, Request as HttpRequest, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::{get, post};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use axum::routing::{MethodFilter, on};
+use serde_json::Value;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::cors::CorsLayer;
 
-use super::access::{API_KEY, Access, PROJECT, READ_ONLY, TOOLSETS, identify};
-use super::guard::{RequestId, guard};
-use super::oauth;
-use super::stream::{Streamed, events};
-use super::{answer, body, etag, mcp_routes, openapi, probes, timed_body};
+use super::access::{Access, identify};
+use super::guard::guard_request;
+use super::request_parts::{API_KEY, PROJECT, READ_ONLY, RequestId, TOOLSETS};
+use super::route::{Operation, Route};
+use super::{answer, etag, mcp_routes, oauth, openapi, probes, timed_body, tool_routes};
 use crate::app::App;
+use crate::surfaces::answer as shared;
 use crate::surfaces::mcp::{SESSION_ID, TEXT};
-use crate::surfaces::{answer as shared, listing};
-use crate::tools::{self, Caller, Request, Toolbox};
+use crate::tools::Toolbox;
 use contract::config::Server;
-use contract::{Envelope, ErrorCode, Fault};
+use contract::{ErrorCode, Fault};
 use tenancy::{Keyring, TokenVerifier};
 
-/// How long a browser may keep what it was told about other sites.
+const GET: MethodFilter = MethodFilter::GET;
+const POST: MethodFilter = MethodFilter::POST;
+
+/// Every route except those of MCP. Public routes must not depend on the caller: the probes and the documents that tell a client how
+/// to get a key.
+static ROUTES: &[Route] = &[
+    Route {
+        path: "/health",
+        method: GET,
+        handler: |method| on(method, probes::health),
+        public: true,
+        operation: Operation::Server {
+            id: "health",
+            summary: "Whether the server is alive",
+            answer: openapi::health_answer,
+        },
+    },
+    Route {
+        path: "/health/ready",
+        method: GET,
+        handler: |method| on(method, probes::ready),
+        public: true,
+        operation: Operation::Server {
+            id: "ready",
+            summary: "Whether calls can be answered; 503 if not",
+            answer: openapi::readiness_answer,
+        },
+    },
+    Route {
+        path: "/metrics",
+        method: GET,
+        handler: |method| on(method, probes::metrics),
+        public: false,
+        operation: Operation::Server {
+            id: "metrics",
+            summary: "Counts for Prometheus; needs the scope admin",
+            answer: openapi::metrics_answer,
+        },
+    },
+    Route {
+        path: "/tools",
+        method: GET,
+        handler: |method| on(method, tool_routes::list_tools),
+        public: false,
+        operation: Operation::Server {
+            id: "tools",
+            summary: "The tools that the caller may call, with their schemas",
+            answer: openapi::any_object_answer,
+        },
+    },
+    Route {
+        path: "/openapi.json",
+        method: GET,
+        handler: |method| on(method, openapi_document),
+        public: true,
+        operation: Operation::Server {
+            id: "openapi",
+            summary: "This document",
+            answer: openapi::document_answer,
+        },
+    },
+    Route {
+        path: "/docs",
+        method: GET,
+        handler: |method| on(method, openapi_page),
+        public: true,
+        operation: Operation::Server {
+            id: "docs",
+            summary: "This document as a page",
+            answer: openapi::page_answer,
+        },
+    },
+    Route {
+        path: "/status",
+        method: GET,
+        handler: |method| on(method, tool_routes::status),
+        public: false,
+        operation: Operation::Tool {
+            id: "status",
+            summary: "How the server is",
+            tag: "server",
+            tool: "check_status",
+            result: "status",
+            events: false,
+        },
+    },
+    Route {
+        path: "/status/stream",
+        method: GET,
+        handler: |method| on(method, tool_routes::status_stream),
+        public: false,
+        operation: Operation::Tool {
+            id: "statusStream",
+            summary: "How the server is, as server-sent events: start, result or error, done",
+            tag: "server",
+            tool: "check_status",
+            result: "status",
+            events: true,
+        },
+    },
+    Route {
+        path: "/search",
+        method: POST,
+        handler: |method| on(method, tool_routes::search),
+        public: false,
+        operation: Operation::Tool {
+            id: "searchInRepo",
+            summary: "Search",
+            tag: "search",
+            tool: "search",
+            result: "search",
+            events: false,
+        },
+    },
+    Route {
+        path: "/search/stream",
+        method: POST,
+        handler: |method| on(method, tool_routes::search_stream),
+        public: false,
+        operation: Operation::Tool {
+            id: "searchStream",
+            summary: "Search, with progress as server-sent events: start, progress, result or error, done",
+            tag: "search",
+            tool: "search",
+            result: "search",
+            events: true,
+        },
+    },
+    Route {
+        path: "/tools/{name}",
+        method: POST,
+        handler: |method| on(method, tool_routes::call_named_tool),
+        public: false,
+        operation: Operation::EachTool,
+    },
+    Route {
+        path: oauth::METADATA_PATH,
+        method: GET,
+        handler: |method| on(method, oauth::metadata),
+        public: true,
+        operation: Operation::Undocumented,
+    },
+    Route {
+        path: oauth::METADATA_OF_RESOURCE_PATH,
+        method: GET,
+        handler: |method| on(method, oauth::metadata),
+        public: true,
+        operation: Operation::Undocumented,
+    },
+];
+
+/// Whether requests to the path need no key. All of `/.well-known/` is public, so that OAuth clients that probe for other documents
+/// get 404 instead of 401.
+fn is_public(path: &str) -> bool {
+    path.starts_with("/.well-known/") || ROUTES.iter().any(|route| route.public && route.path == path)
+}
+
+/// How long a browser may cache the answer to a CORS preflight request.
 const PREFLIGHT_MAX_AGE: Duration = Duration::from_secs(600);
 
-/// Every route of the server.
+/// The router of the server.
 pub fn router(app: &Arc<App>) -> Router {
     router_with(app, Toolbox::standard())
 }
 
-/// The same with tools of one's own on the MCP routes, for conformance tests.
+/// The router with other tools on the MCP routes, for conformance tests.
 pub fn router_with(app: &Arc<App>, tools: &'static Toolbox) -> Router {
     let panicked = Arc::clone(app);
     let access = Access {
         app: Arc::clone(app),
+        is_public,
         keys: Arc::new(Keyring::new(Duration::from_millis(app.config.access.key_cache_ms))),
-        tokens: tokens(app),
+        tokens: token_verifier(app),
     };
-    let routes = Router::new()
-        .route("/health", get(probes::health))
-        .route("/health/ready", get(probes::ready))
-        .route("/metrics", get(probes::metrics))
-        .route("/status", get(status))
-        .route("/status/stream", get(status_stream))
-        .route("/tools", get(list))
-        .route("/tools/{name}", post(tool))
-        .route("/search", post(search))
-        .route("/search/stream", post(search_stream))
-        .route("/openapi.json", get(openapi_document))
-        .route("/docs", get(page))
-        .route(oauth::METADATA, get(oauth::metadata))
-        .route(&format!("{}/{{*resource}}", oauth::METADATA), get(oauth::metadata))
+    let mut routes = Router::new();
+    for route in ROUTES {
+        routes = routes.route(route.path, (route.handler)(route.method));
+    }
+    let routes = routes
         .merge(mcp_routes::routes(app, tools))
         .fallback(no_route)
         .method_not_allowed_fallback(no_method)
         .with_state(Arc::clone(app))
-        .layer(from_fn_with_state(Arc::clone(app), timed_body::limit))
-        .layer(CatchPanicLayer::custom(move |panic: Box<dyn Any + Send>| defect(&panicked, panic)))
+        .layer(from_fn_with_state(Arc::clone(app), timed_body::limit_body_time))
+        .layer(CatchPanicLayer::custom(move |panic: Box<dyn Any + Send>| panic_response(&panicked, panic)))
         .layer(from_fn_with_state(access, identify))
         .layer(CompressionLayer::new());
-    let routes = match cors(&app.config.server) {
+    let routes = match cors_layer(&app.config.server) {
         Some(cors) => routes.layer(cors),
         None => routes,
     };
-    routes.layer(from_fn_with_state(Arc::clone(app), count)).layer(from_fn_with_state(Arc::clone(app), guard))
+    routes
+        .layer(from_fn_with_state(Arc::clone(app), count_answer))
+        .layer(from_fn_with_state(Arc::clone(app), guard_request))
 }
 
-/// What checks access tokens. Settings that cannot be used have kept the server from listening.
-fn tokens(app: &App) -> Option<Arc<TokenVerifier>> {
+/// The verifier of access tokens, if OAuth is configured. `listen` has already rejected invalid settings.
+fn token_verifier(app: &App) -> Option<Arc<TokenVerifier>> {
     TokenVerifier::configured(&app.config.oauth, Arc::clone(&app.clock)).ok().flatten().map(Arc::new)
 }
 
-/// Pages of the sites in `server.cors_origins` may call and read (Fetch standard).
-fn cors(server: &Server) -> Option<CorsLayer> {
+/// Lets pages of the origins in `server.cors_origins` call the server and read the answers.
+fn cors_layer(server: &Server) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> =
         server.cors_origins.iter().filter_map(|origin| origin.trim_end_matches('/').parse().ok()).collect();
     if origins.is_empty() {
@@ -120,150 +269,28 @@ fn cors(server: &Server) -> Option<CorsLayer> {
     )
 }
 
-/// The result of `GET /status`.
-#[derive(Serialize)]
-struct StatusOfRepo {
-    repo: Option<String>,
-    status: Value,
+/// The OpenAPI document of the server.
+#[must_use]
+pub fn document() -> Value {
+    openapi::document(ROUTES)
 }
 
-/// The result of `POST /search`.
-#[derive(Serialize)]
-struct SearchInRepo {
-    repo: Option<String>,
-    search: Value,
-}
-
-/// The result of a stream's first event.
-#[derive(Serialize)]
-struct Start {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    repo: Option<Value>,
-}
-
-fn status_of_repo(envelope: Envelope) -> Envelope {
-    reshaped(envelope, |repo, status| StatusOfRepo { repo, status })
-}
-
-fn search_in_repo(envelope: Envelope) -> Envelope {
-    reshaped(envelope, |repo, search| SearchInRepo { repo, search })
-}
-
-async fn list(
-    State(app): State<Arc<App>>,
-    Extension(id): Extension<RequestId>,
-    Extension(caller): Extension<Caller>,
-    headers: HeaderMap,
-) -> Response {
-    let tools = listing::visible(&caller);
-    let content = serde_json::to_vec(&tools).unwrap_or_default();
-    etag::tagged(&headers, &content, || answer::answered(&app, &tools, id))
-}
-
+/// `GET /openapi.json`.
 async fn openapi_document(headers: HeaderMap) -> Response {
-    let document = openapi::text();
+    static TEXT: OnceLock<String> = OnceLock::new();
+    let document = TEXT.get_or_init(|| document().to_string()).as_str();
     let json = [(header::CONTENT_TYPE, "application/json")];
     etag::tagged(&headers, document.as_bytes(), || (json, document).into_response())
 }
 
-/// Its scripts and styles stand in it; nothing else may be loaded.
-async fn page() -> Response {
+/// `GET /docs`. Scripts and styles are inline; the policy forbids loading anything else.
+async fn openapi_page() -> Response {
     let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; frame-ancestors 'none'";
     ([(header::CONTENT_SECURITY_POLICY, policy)], Html(openapi::PAGE)).into_response()
 }
 
-type StatusQuery = Result<Query<BTreeMap<String, String>>, QueryRejection>;
-
-/// The arguments of `check_status` in a query string.
-fn status_arguments(app: &App, id: &RequestId, query: StatusQuery) -> Result<Value, Response> {
-    match query {
-        Ok(Query(query)) => {
-            Ok(Value::Object(query.into_iter().map(|(name, value)| (name, Value::String(value))).collect()))
-        }
-        Err(rejection) => {
-            let fault = Fault::new(ErrorCode::InvalidRequest, rejection.body_text());
-            Err(answer::refused(app, StatusCode::BAD_REQUEST, &fault, &id.0))
-        }
-    }
-}
-
-async fn status(
-    State(app): State<Arc<App>>,
-    Extension(id): Extension<RequestId>,
-    Extension(caller): Extension<Caller>,
-    query: StatusQuery,
-) -> Response {
-    match status_arguments(&app, &id, query) {
-        Ok(arguments) => {
-            answer::envelope(&status_of_repo(call(&app, "check_status", arguments, caller).await))
-        }
-        Err(response) => response,
-    }
-}
-
-async fn status_stream(
-    State(app): State<Arc<App>>,
-    Extension(id): Extension<RequestId>,
-    Extension(caller): Extension<Caller>,
-    query: StatusQuery,
-) -> Response {
-    match status_arguments(&app, &id, query) {
-        Ok(arguments) => {
-            let start = serde_json::to_value(Start { repo: Some(Value::Null) }).unwrap_or_default();
-            let shape = status_of_repo;
-            let streamed = Streamed { tool: "check_status", arguments, start, shape, progress: false };
-            events(app, caller, streamed).into_response()
-        }
-        Err(response) => response,
-    }
-}
-
-async fn tool(
-    State(app): State<Arc<App>>,
-    Extension(id): Extension<RequestId>,
-    Extension(caller): Extension<Caller>,
-    name: Result<Path<String>, PathRejection>,
-    request: HttpRequest,
-) -> Response {
-    // A name that is not UTF-8 is the name of no tool.
-    let name = name.map_or_else(|_| String::from("\u{fffd}"), |Path(name)| name);
-    match arguments(&app, &id, request).await {
-        Ok(arguments) => answer::envelope(&call(&app, &name, arguments, caller).await),
-        Err(response) => response,
-    }
-}
-
-async fn search(
-    State(app): State<Arc<App>>,
-    Extension(id): Extension<RequestId>,
-    Extension(caller): Extension<Caller>,
-    request: HttpRequest,
-) -> Response {
-    match arguments(&app, &id, request).await {
-        Ok(arguments) => answer::envelope(&search_in_repo(call(&app, "search", arguments, caller).await)),
-        Err(response) => response,
-    }
-}
-
-async fn search_stream(
-    State(app): State<Arc<App>>,
-    Extension(id): Extension<RequestId>,
-    Extension(caller): Extension<Caller>,
-    request: HttpRequest,
-) -> Response {
-    match arguments(&app, &id, request).await {
-        Ok(arguments) => {
-            let start = serde_json::to_value(Start { repo: None }).unwrap_or_default();
-            let streamed =
-                Streamed { tool: "search", arguments, start, shape: search_in_repo, progress: true };
-            events(app, caller, streamed).into_response()
-        }
-        Err(response) => response,
-    }
-}
-
-/// Counts the answer under the pattern of its route.
-async fn count(State(app): State<Arc<App>>, request: HttpRequest, next: Next) -> Response {
+/// Counts the answer under the path of its route.
+async fn count_answer(State(app): State<Arc<App>>, request: HttpRequest, next: Next) -> Response {
     let route = request.extensions().get::<MatchedPath>().map_or("other", MatchedPath::as_str).to_owned();
     let response = next.run(request).await;
     app.metrics.answered(route, response.status().as_u16());
@@ -271,47 +298,20 @@ async fn count(State(app): State<Arc<App>>, request: HttpRequest, next: Next) ->
 }
 
 async fn no_route(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
-    let fault = Fault::new(ErrorCode::NotFound, "There is no such route.").with_hint(
-        "GET /openapi.json describes the routes; POST /tools/{name} calls a tool; /mcp speaks MCP.",
+    let fault = Fault::new(ErrorCode::NotFound, "The route does not exist.").with_hint(
+        "GET /openapi.json describes the routes; POST /tools/{name} calls a tool; /mcp serves MCP.",
     );
     answer::refused(&app, StatusCode::NOT_FOUND, &fault, &id.0)
 }
 
 async fn no_method(State(app): State<Arc<App>>, Extension(id): Extension<RequestId>) -> Response {
-    let fault = Fault::new(ErrorCode::InvalidRequest, "The route does not answer this method.")
-        .with_hint("The Allow header names the methods it answers.");
+    let fault = Fault::new(ErrorCode::InvalidRequest, "The route does not support this method.")
+        .with_hint("The Allow header lists the supported methods.");
     answer::refused(&app, StatusCode::METHOD_NOT_ALLOWED, &fault, &id.0)
 }
 
-async fn arguments(app: &App, id: &RequestId, request: HttpRequest) -> Result<Value, Response> {
-    body::arguments(request, app.config.server.body_bytes_max)
-        .await
-        .map_err(|(status, fault)| answer::refused(app, status, &fault, &id.0))
-}
-
-/// Calls a tool. When the client leaves, this future is dropped, and the gate cancels the call.
-async fn call(app: &Arc<App>, tool: &str, arguments: Value, caller: Caller) -> Envelope {
-    let id = caller.request_id.clone();
-    match tools::call(app, Request::new(tool, arguments, caller)).await {
-        Ok(envelope) => envelope,
-        Err(refusal) => shared::refused(app, &refusal, id),
-    }
-}
-
-/// A success with its result put into the shape of an older route.
-fn reshaped<T: Serialize>(
-    mut envelope: Envelope,
-    shape: impl FnOnce(Option<String>, Value) -> T,
-) -> Envelope {
-    if let Some(result) = envelope.result.take() {
-        let shaped = serde_json::to_value(shape(envelope.meta.repo.clone(), result));
-        envelope.result = Some(shaped.unwrap_or_else(|_| Value::Object(Map::new())));
-    }
-    envelope
-}
-
-/// A panic in a route is an answer, not a broken connection.
-fn defect(app: &App, panic: Box<dyn Any + Send>) -> Response {
+/// Answers a panic in a handler with an envelope instead of closing the connection.
+fn panic_response(app: &App, panic: Box<dyn Any + Send>) -> Response {
     let cause = panic.downcast_ref::<&str>().copied().map(str::to_owned);
     let cause = cause.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
     tracing::error!(cause, "a route failed unexpectedly");

@@ -1,4 +1,4 @@
-//! A request body that must come in time: each part, and all of it.
+//! Timeouts for request bodies: for each chunk and for the whole body.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,20 +14,20 @@ use tokio::time::{Instant, Sleep};
 
 use crate::app::App;
 
-/// Puts the limits of `server.body_chunk_ms` and `server.body_ms` on every request's body.
-pub(super) async fn limit(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+/// Middleware that applies `server.body_chunk_ms` and `server.body_ms` to every request's body.
+pub(super) async fn limit_body_time(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let server = &app.config.server;
     let (chunk, total) = (Duration::from_millis(server.body_chunk_ms), Duration::from_millis(server.body_ms));
     next.run(request.map(|body| Body::new(TimedBody::new(body, chunk, total)))).await
 }
 
-/// The client took too long.
+/// The client sent the body too slowly.
 #[derive(Debug)]
 pub(super) struct TooSlow;
 
 impl std::fmt::Display for TooSlow {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the body did not come in time")
+        f.write_str("the body was not received in time")
     }
 }
 
@@ -38,7 +38,7 @@ struct TimedBody {
     chunk: Duration,
     end: Instant,
     timer: Pin<Box<Sleep>>,
-    /// Time runs only while somebody waits for the next part.
+    /// The chunk timer runs only while the handler waits for the next chunk.
     waiting: bool,
 }
 

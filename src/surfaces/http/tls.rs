@@ -1,4 +1,4 @@
-//! TLS with the operator's certificate.
+//! TLS with the configured certificate.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,48 +13,55 @@ use tokio_rustls::rustls::{DEFAULT_VERSIONS, ServerConfig};
 use contract::config::Server;
 use contract::{ErrorCode, Fault};
 
-/// Turns connections into encrypted ones. A certificate that was renewed on disk is taken up with the next
-/// connection; one that cannot be used is logged, and the old one stays.
+/// The TLS acceptor. It reloads a certificate that was renewed on disk at the next connection. If the new one is unusable, it logs a
+/// warning and keeps the old one.
 pub(super) struct Tls {
-    files: Files,
-    current: Mutex<Current>,
+    files: CertificateFiles,
+    current: Mutex<LoadedCertificate>,
 }
 
-struct Current {
+struct LoadedCertificate {
     acceptor: TlsAcceptor,
-    stamp: Stamp,
+    version: FilesVersion,
 }
 
-struct Files {
+struct CertificateFiles {
     certificate: PathBuf,
     key: PathBuf,
 }
 
-/// What tells one state of the files from another: when each was written, and its size.
-type Stamp = [Option<(SystemTime, u64)>; 2];
+/// Modification time and size of both files, to detect changes.
+type FilesVersion = [Option<(SystemTime, u64)>; 2];
 
 impl Tls {
-    /// None unless the operator configured a certificate.
+    /// Loads the configured certificate; none if none is configured.
     ///
     /// # Errors
-    /// `INVALID_INPUT` when only one of certificate and key is set, or one cannot be read, or they do not fit.
-    pub(super) fn configured(server: &Server) -> Result<Option<Self>, Fault> {
+    /// `INVALID_INPUT` if only one of certificate and key is set, one cannot be read, or they do not match.
+    pub(super) fn from_config(server: &Server) -> Result<Option<Self>, Fault> {
         let files = match (&server.tls_certificate, &server.tls_key) {
             (None, None) => return Ok(None),
-            (Some(certificate), Some(key)) => Files { certificate: certificate.clone(), key: key.clone() },
-            _ => return Err(unusable("server.tls_certificate and server.tls_key belong together.", None)),
+            (Some(certificate), Some(key)) => {
+                CertificateFiles { certificate: certificate.clone(), key: key.clone() }
+            }
+            _ => {
+                return Err(unusable(
+                    "server.tls_certificate and server.tls_key must be set together.",
+                    None,
+                ));
+            }
         };
-        let stamp = files.stamp();
-        let current = Mutex::new(Current { acceptor: files.load()?, stamp });
+        let version = files.version();
+        let current = Mutex::new(LoadedCertificate { acceptor: files.load()?, version });
         Ok(Some(Self { files, current }))
     }
 
-    /// What takes the next connection.
+    /// The acceptor for the next connection.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
         let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = self.files.stamp();
-        if stamp != current.stamp {
-            current.stamp = stamp;
+        let version = self.files.version();
+        if version != current.version {
+            current.version = version;
             match self.files.load() {
                 Ok(acceptor) => {
                     tracing::info!("the TLS certificate was renewed");
@@ -67,8 +74,8 @@ impl Tls {
     }
 }
 
-impl Files {
-    fn stamp(&self) -> Stamp {
+impl CertificateFiles {
+    fn version(&self) -> FilesVersion {
         [&self.certificate, &self.key].map(|file| {
             let facts = std::fs::metadata(file).ok()?;
             Some((facts.modified().ok()?, facts.len()))
@@ -91,12 +98,12 @@ impl Files {
 }
 
 fn unreadable(file: &Path, error: tokio_rustls::rustls::pki_types::pem::Error) -> Fault {
-    unusable(&format!("{} is no PEM file that can be read.", file.display()), Some(error.to_string().into()))
+    unusable(&format!("{} is not a readable PEM file.", file.display()), Some(error.to_string().into()))
 }
 
 fn unusable(message: &str, source: Option<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
     let fault = Fault::new(ErrorCode::InvalidInput, message)
-        .with_hint("Give server.tls_certificate the PEM chain and server.tls_key its private key.");
+        .with_hint("Set server.tls_certificate to the PEM chain and server.tls_key to its private key.");
     match source {
         Some(source) => fault.with_source(source),
         None => fault,

@@ -1,4 +1,4 @@
-//! Asks the gate for what stands behind prompts, resources and completion.
+//! Runs the operations behind prompts, resources and completion through the gate.
 
 use std::sync::Arc;
 
@@ -14,19 +14,17 @@ use crate::tools::browse::browse;
 use crate::tools::{Caller, Progress, Request, ToolSpec};
 use contract::{Fault, Refusal, Violation};
 
-/// One request, as the handlers of this surface share it.
-pub(super) struct Asked<'a> {
-    /// The application.
+/// A request for prompts, resources or completion.
+pub(super) struct BrowseRequest<'a> {
     pub(super) app: &'a Arc<App>,
-    /// Who asks.
     pub(super) caller: Caller,
     /// Fires when the client cancels.
     pub(super) cancel: CancellationToken,
 }
 
-impl Asked<'_> {
-    /// Runs an operation and reads its answer. These methods have no results that say what failed, so every failure is
-    /// a JSON-RPC error.
+impl BrowseRequest<'_> {
+    /// Runs an operation and deserialises its result. Results of these methods cannot report a failure, so every failure is a
+    /// JSON-RPC error.
     pub(super) async fn run<T: DeserializeOwned>(
         self,
         operation: &ToolSpec,
@@ -51,18 +49,18 @@ impl Asked<'_> {
     }
 }
 
-/// What is wrong with a parameter.
-pub(super) struct Broken {
-    /// What its rule demands.
+/// A violated rule of a parameter.
+pub(super) struct ParameterViolation {
+    /// The parameters of the rule, for example the allowed values.
     pub(super) params: Value,
     /// One sentence, without the value.
     pub(super) message: String,
-    /// The value as it may be shown.
+    /// The value, shortened for display.
     pub(super) value: Option<String>,
 }
 
-/// A parameter that breaks its rule, refused as the gate refuses an argument.
-pub(super) fn broken(parameter: &str, keyword: &str, wrong: Broken) -> ErrorData {
+/// The error for an invalid parameter, in the same form as the gate's for an invalid argument.
+pub(super) fn invalid_parameter(parameter: &str, keyword: &str, wrong: ParameterViolation) -> ErrorData {
     wire::refusal(&Refusal::InvalidArguments(vec![Violation {
         instance_path: format!("/{parameter}"),
         schema_path: format!("#/properties/{}/{keyword}", parameter.replace('/', "/properties/")),

@@ -1,4 +1,4 @@
-//! A session between two channels: messages that somebody reads for it come in, answers go out as text.
+//! rmcp's `Transport` over two channels: parsed messages come in, serialised answers go out.
 
 use std::io;
 
@@ -8,43 +8,46 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
 
-use super::message::{Admission, Refused, admit, again};
-use super::unanswered::Unanswered;
+use super::message::{Admission, RefusedMessage, admit, duplicate_id};
+use super::pending_requests::PendingRequests;
 use super::wire;
+use crate::tools::Toolbox;
 
-/// Messages that wait on their way in or out; a client that does not read holds only itself up.
-pub(super) const WAITING_MAX: usize = 64;
+/// Capacity of each channel; a client that does not read blocks only its own session.
+pub(super) const CHANNEL_CAPACITY: usize = 64;
 
-/// rmcp's view of a session.
-pub(super) struct Channels {
+/// The transport of one session.
+pub(super) struct ChannelTransport {
     incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
     outgoing: mpsc::Sender<String>,
+    tools: &'static Toolbox,
     open: bool,
-    unanswered: Unanswered,
+    pending: PendingRequests,
 }
 
-impl Channels {
-    /// A session that begins with the next message.
+impl ChannelTransport {
+    /// A session that is not initialised yet.
     pub(super) fn new(
         incoming: mpsc::Receiver<RxJsonRpcMessage<RoleServer>>,
         outgoing: mpsc::Sender<String>,
+        tools: &'static Toolbox,
     ) -> Self {
-        Self { incoming, outgoing, open: false, unanswered: Unanswered::default() }
+        Self { incoming, outgoing, tools, open: false, pending: PendingRequests::default() }
     }
 
-    /// Its requests that are not answered yet.
-    pub(super) fn unanswered(&self) -> Unanswered {
-        self.unanswered.clone()
+    /// The session's pending requests.
+    pub(super) fn pending(&self) -> PendingRequests {
+        self.pending.clone()
     }
 
-    fn refuse(&self, refused: &Refused) {
-        // rmcp may drop the future of a receive at any await; a task of its own keeps the answer.
+    fn refuse(&self, refused: &RefusedMessage) {
+        // rmcp may drop a `receive` future at any await, so a separate task sends the answer.
         let (outgoing, answer) = (self.outgoing.clone(), refused.answer().to_string());
         tokio::spawn(async move { outgoing.send(answer).await });
     }
 }
 
-impl Transport<RoleServer> for Channels {
+impl Transport<RoleServer> for ChannelTransport {
     type Error = io::Error;
 
     fn send(
@@ -61,12 +64,12 @@ impl Transport<RoleServer> for Channels {
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             let message = self.incoming.recv().await?;
-            let admission = admit(&message, self.open);
+            let admission = admit(&message, self.open, self.tools);
             if let (Admission::Passes | Admission::Opens, JsonRpcMessage::Request(request)) =
                 (&admission, &message)
-                && !self.unanswered.begin(&request.id)
+                && !self.pending.begin(&request.id)
             {
-                self.refuse(&again(&request.id));
+                self.refuse(&duplicate_id(&request.id));
                 continue;
             }
             match admission {
@@ -90,18 +93,19 @@ impl Transport<RoleServer> for Channels {
 #[cfg(test)]
 mod tests {
     use super::super::message;
-    use super::super::unanswered::Noted;
+    use super::super::pending_requests::PendingTransport;
     use super::*;
     use serde_json::{Value, json};
 
     #[tokio::test]
     async fn a_second_request_with_the_id_of_an_open_one_is_refused() {
         let ((inbox, incoming), (outgoing, mut outbox)) = (mpsc::channel(8), mpsc::channel(8));
-        let channels = Channels::new(incoming, outgoing);
-        let unanswered = channels.unanswered();
-        let mut session = Noted::new(channels, unanswered);
+        let channels = ChannelTransport::new(incoming, outgoing, Toolbox::standard());
+        let pending = channels.pending();
+        let mut session = PendingTransport::new(channels, pending);
         let say = async |sent: Value| {
-            let sent = message::read(sent.to_string().as_bytes()).unwrap().unwrap();
+            let sent =
+                message::parse_message(sent.to_string().as_bytes(), Toolbox::standard()).unwrap().unwrap();
             inbox.send(sent).await.unwrap();
         };
         let list = || json!({ "jsonrpc": "2.0", "id": 5, "method": "tools/list" });

@@ -1,28 +1,28 @@
-//! `completion/complete`: arguments of the resource templates and of the prompts.
+//! `completion/complete`: completes arguments of resource templates and prompts.
 
 use rmcp::ErrorData;
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, Reference};
 use serde::Serialize;
 
-use super::browse::Asked;
+use super::browse::BrowseRequest;
 use super::prompts::{arguments, find, unknown};
 use super::uri::{TEMPLATE, TEMPLATE_WITH_PROJECT};
-use crate::tools::browse::{COMPLETE, Completed};
+use crate::tools::browse::{COMPLETE, Completions};
 
-/// What can be completed; the other arguments are free text.
+/// Arguments that can be completed; the others are free text.
 const COMPLETABLE: &[&str] = &["project", "repository", "path"];
 
 #[derive(Serialize)]
-struct Typed {
+struct CompletionArguments {
     argument: String,
     value: String,
     repository: Option<String>,
     project_id: Option<String>,
 }
 
-/// What can stand for an argument, given what was typed of it and what the others are.
+/// Suggests values for an argument, given its prefix and the other arguments.
 pub(super) async fn complete(
-    asked: Asked<'_>,
+    request: BrowseRequest<'_>,
     params: CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
     let argument = params.argument.name;
@@ -33,17 +33,17 @@ pub(super) async fn complete(
     if !COMPLETABLE.contains(&argument.as_str()) {
         return Ok(CompleteResult::default());
     }
-    let mut given = params.context.and_then(|context| context.arguments).unwrap_or_default();
-    let mut other = |name: &str| given.remove(name).filter(|value| !value.is_empty() && argument != name);
+    let mut others = params.context.and_then(|context| context.arguments).unwrap_or_default();
+    let mut other = |name: &str| others.remove(name).filter(|value| !value.is_empty() && argument != name);
     let (repository, project_id) = (other("repository"), other("project"));
-    let typed = Typed { argument, value: params.argument.value, repository, project_id };
-    let Completed { values, total } = asked.run(COMPLETE, typed).await?;
+    let typed = CompletionArguments { argument, value: params.argument.value, repository, project_id };
+    let Completions { values, total } = request.run(COMPLETE, typed).await?;
     let more = total > values.len() as u64;
     let total = u32::try_from(total).ok();
     Ok(CompleteResult::new(CompletionInfo::with_pagination(values, total, more).unwrap_or_default()))
 }
 
-/// The names of the arguments that a template or a prompt has.
+/// The names of the arguments of a template or prompt.
 fn arguments_of(reference: &Reference) -> Result<Vec<String>, ErrorData> {
     if let Some(name) = reference.as_prompt_name() {
         return Ok(arguments(find(name, "ref/name")?).into_iter().map(|argument| argument.name).collect());

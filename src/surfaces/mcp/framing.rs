@@ -1,42 +1,42 @@
-//! Where messages begin and end in a stream of bytes: by lines, as the protocol has it, or behind a `Content-Length` header
-//! each, for clients that ask for it (`mcp.transport = "legacy"`).
+//! Splits a byte stream into messages: by lines, as the protocol specifies, or by `Content-Length` headers
+//! (`mcp.transport = "legacy"`).
 //!
-//! A message that is too long, or input that is not framed, is skipped and told; what follows is read as before.
+//! A message that is too long and unframed input are skipped and reported; reading continues after them.
 
 use std::io;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// How messages are kept apart.
+/// How messages are delimited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
-    /// One message a line.
+    /// One message per line.
     Lines,
-    /// A header with the length in bytes, an empty line, the message.
+    /// A header with the length in bytes, an empty line, then the message.
     Headers,
 }
 
-/// What stands next in the input.
+/// The next item of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Frame {
     /// The bytes of a message.
     Message(Vec<u8>),
-    /// A message over the limit, which was skipped.
+    /// A message over the limit was skipped.
     TooLong,
-    /// Bytes that belong to no frame, which were skipped; says why.
+    /// Bytes outside of any frame were skipped, for this reason.
     Unframed(&'static str),
 }
 
-/// Longest header line in bytes; of a longer one its end is looked at.
+/// Longest header line in bytes; of a longer one only the end is read.
 const HEADER_BYTES_MAX: usize = 1024;
 const LENGTH: &[u8] = b"content-length:";
 
-/// The messages of one input.
+/// Reads the messages of an input.
 pub(super) struct Frames<R> {
     input: R,
     framing: Framing,
     bytes_max: usize,
-    /// The framing was lost: what comes is skipped until a length is found.
+    /// After invalid input: skip everything until the next `Content-Length`.
     lost: bool,
 }
 
@@ -46,7 +46,7 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
         Self { input, framing, bytes_max, lost: false }
     }
 
-    /// The next frame; None at the end of the input.
+    /// The next frame; none at the end of the input.
     pub(super) async fn next(&mut self) -> io::Result<Option<Frame>> {
         match self.framing {
             Framing::Lines => self.next_line().await,
@@ -54,11 +54,11 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
         }
     }
 
-    /// The next line that is not empty. The last one may lack its end.
+    /// The next non-empty line. The last one may lack a line break.
     async fn next_line(&mut self) -> io::Result<Option<Frame>> {
         loop {
             let mut line = Vec::new();
-            let Some(whole) = self.line(&mut line, self.bytes_max, Keep::Begin).await? else {
+            let Some(whole) = self.read_line(&mut line, self.bytes_max, KeptPart::Start).await? else {
                 return Ok(None);
             };
             if !whole {
@@ -71,7 +71,7 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
     }
 
     async fn next_body(&mut self) -> io::Result<Option<Frame>> {
-        let length = match self.length().await? {
+        let length = match self.read_length().await? {
             None => return Ok(None),
             Some(Err(why)) => return Ok(Some(Frame::Unframed(why))),
             Some(Ok(length)) => length,
@@ -86,19 +86,19 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
         Ok(whole.then_some(Frame::Message(body)))
     }
 
-    /// The length of the next body. After a header that cannot be read, everything up to the next length is skipped.
-    async fn length(&mut self) -> io::Result<Option<Result<u64, &'static str>>> {
+    /// The length of the next body. After an invalid header, skips everything up to the next length.
+    async fn read_length(&mut self) -> io::Result<Option<Result<u64, &'static str>>> {
         let mut length = None;
         loop {
             let mut line = Vec::new();
-            let Some(whole) = self.line(&mut line, HEADER_BYTES_MAX, Keep::End).await? else {
+            let Some(whole) = self.read_line(&mut line, HEADER_BYTES_MAX, KeptPart::End).await? else {
                 return Ok(None);
             };
             let header = line.trim_ascii();
             if self.lost {
-                // A body that was taken for headers ends without a line of its own.
+                // A skipped body has no line break at its end, so the header may start within the line.
                 let Some(at) = find(header, LENGTH) else { continue };
-                length = number(&header[at + LENGTH.len()..]);
+                length = parse_number(&header[at + LENGTH.len()..]);
                 self.lost = length.is_none();
                 continue;
             }
@@ -116,7 +116,7 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
                     Some("a line is not a header")
                 }
                 Some(at) if header[..=at].eq_ignore_ascii_case(LENGTH) => {
-                    length = number(&header[at + 1..]);
+                    length = parse_number(&header[at + 1..]);
                     length.is_none().then_some("Content-Length is not a number")
                 }
                 Some(_) => None,
@@ -128,8 +128,13 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
         }
     }
 
-    /// Reads to the end of a line; false when it was longer than `max` and only a part is kept; None at the end of the input.
-    async fn line(&mut self, line: &mut Vec<u8>, max: usize, keep: Keep) -> io::Result<Option<bool>> {
+    /// Reads a line. Returns false if it was longer than `max`, so that only a part was kept, and none at the end of the input.
+    async fn read_line(
+        &mut self,
+        line: &mut Vec<u8>,
+        max: usize,
+        keep: KeptPart,
+    ) -> io::Result<Option<bool>> {
         let mut whole = true;
         loop {
             let available = self.input.fill_buf().await?;
@@ -143,8 +148,8 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
             } else {
                 whole = false;
                 match keep {
-                    Keep::Begin => line.clear(),
-                    Keep::End => {
+                    KeptPart::Start => line.clear(),
+                    KeptPart::End => {
                         line.extend_from_slice(&part[part.len().saturating_sub(max)..]);
                         line.drain(..line.len().saturating_sub(max));
                     }
@@ -159,26 +164,26 @@ impl<R: AsyncBufRead + Unpin> Frames<R> {
     }
 }
 
-/// What is kept of a line that is too long.
+/// Which part of a too long line is kept.
 #[derive(Clone, Copy)]
-enum Keep {
-    /// Nothing more than what a next short part brings; the caller throws it away.
-    Begin,
-    /// Its last bytes.
+enum KeptPart {
+    /// Unspecified; the caller discards the line.
+    Start,
+    /// The last bytes.
     End,
 }
 
-fn number(text: &[u8]) -> Option<u64> {
+fn parse_number(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text).ok()?.trim().parse().ok()
 }
 
-/// Where `wanted`, in lower case, stands in `text` in any case.
+/// The position of the last occurrence of `wanted` in `text`, ignoring case.
 fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len()).rposition(|window| window.eq_ignore_ascii_case(wanted))
 }
 
 /// Writes one message.
-pub(super) async fn write(
+pub(super) async fn write_message(
     output: &mut (impl AsyncWrite + Unpin),
     framing: Framing,
     message: &str,
@@ -257,7 +262,7 @@ mod tests {
         ] {
             let mut output = Vec::new();
             for message in ["{\"ä\":1}", "{}"] {
-                write(&mut output, framing, message).await.unwrap();
+                write_message(&mut output, framing, message).await.unwrap();
             }
             assert_eq!(String::from_utf8(output).unwrap(), written);
         }

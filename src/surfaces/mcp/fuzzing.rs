@@ -1,4 +1,4 @@
-//! What fuzzing drives here: streams of messages, and URIs of resources.
+//! The fuzz targets of MCP: message streams and resource URIs.
 
 use futures::executor::block_on;
 use serde_json::Value;
@@ -7,11 +7,12 @@ use tokio::io::BufReader;
 use super::framing::{Frame, Frames, Framing};
 use super::message;
 use super::uri::ResourceUri;
+use crate::tools::Toolbox;
 
 /// Longest message of a fuzzed stream.
 const MESSAGE_BYTES_MAX: usize = 1024;
 
-/// Streams to begin with: the framing, the size of the buffer, and what is sent.
+/// Seeds: a byte for the framing, a byte for the buffer size, then the stream.
 pub(crate) fn streams() -> Vec<Vec<u8>> {
     let messages = [
         r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}"#,
@@ -28,8 +29,8 @@ pub(crate) fn streams() -> Vec<Vec<u8>> {
     vec![[&[0, 7], lines.as_bytes()].concat(), [&[1, 200], headers.as_bytes()].concat()]
 }
 
-/// A stream: what its messages are does not hang on where reads end, each has at most its bytes, and what is refused is
-/// answered as JSON-RPC has it.
+/// Checks that the messages do not depend on the buffer size, that their length is bounded, and that refusals are valid JSON-RPC
+/// errors.
 pub(crate) fn frames(data: &[u8]) {
     let [framing, buffer, input @ ..] = data else { return };
     let framing = if framing & 1 == 0 { Framing::Lines } else { Framing::Headers };
@@ -41,7 +42,7 @@ pub(crate) fn frames(data: &[u8]) {
     for frame in found {
         let Frame::Message(text) = frame else { continue };
         assert!(text.len() <= MESSAGE_BYTES_MAX);
-        if let Err(refused) = message::read(&text) {
+        if let Err(refused) = message::parse_message(&text, Toolbox::standard()) {
             let answer = refused.answer();
             assert!(answer["error"]["code"].is_i64() && answer["jsonrpc"] == "2.0", "{answer}");
             assert!(answer.to_string().len() <= 4096, "an answer of {} bytes", answer.to_string().len());
@@ -60,7 +61,7 @@ fn all(input: &[u8], framing: Framing, buffer: usize) -> Vec<Frame> {
     found
 }
 
-/// URIs to begin with.
+/// Seed URIs.
 pub(crate) fn uris() -> Vec<Vec<u8>> {
     let uris = [
         "repo://shop/src/a.rs",
@@ -70,7 +71,7 @@ pub(crate) fn uris() -> Vec<Vec<u8>> {
     uris.map(|uri| uri.as_bytes().to_vec()).to_vec()
 }
 
-/// A URI that is read is written so that it reads back as the same.
+/// Checks that a parsed URI is written so that it parses to the same value.
 pub(crate) fn uri(data: &[u8]) {
     if let Ok(uri) = ResourceUri::parse(&String::from_utf8_lossy(data)) {
         let written = uri.to_string();

@@ -1,6 +1,6 @@
-//! The running calls of one session, for `$/cancelRequest`: found by request id whatever its JSON type.
+//! The running calls of one session, which `$/cancelRequest` finds by request id, as a number or a string.
 //!
-//! `notifications/cancelled` is rmcp's to handle, which then drops the answer; see `twin` for its ids.
+//! rmcp handles `notifications/cancelled` itself and then drops the answer; see `cancellation_ids` for its ids.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -9,55 +9,55 @@ use tokio_util::sync::CancellationToken;
 
 /// The running calls of one session. Cheap to clone.
 #[derive(Debug, Clone, Default)]
-pub(super) struct InFlight(Arc<Mutex<Vec<Entry>>>);
+pub(super) struct InFlight(Arc<Mutex<Vec<RunningCall>>>);
 
 #[derive(Debug)]
-struct Entry {
+struct RunningCall {
     id: String,
     cancel: CancellationToken,
 }
 
-/// Keeps a call on the list; takes it off when dropped.
-pub(super) struct Registered {
+/// The registration of a running call; dropping it removes the call from the list.
+pub(super) struct CallRegistration {
     calls: InFlight,
     cancel: CancellationToken,
 }
 
 impl InFlight {
-    /// Notes a call; `stop` is the token that rmcp fires, the answer's token also fires by id.
-    pub(super) fn register(&self, id: &RequestId, stop: &CancellationToken) -> Registered {
+    /// Registers a call. Its token fires with rmcp's `stop` token, and on a cancellation by id.
+    pub(super) fn register(&self, id: &RequestId, stop: &CancellationToken) -> CallRegistration {
         let cancel = stop.child_token();
-        self.with(|calls| calls.push(Entry { id: canonical(id), cancel: cancel.clone() }));
-        Registered { calls: self.clone(), cancel }
+        self.with(|calls| calls.push(RunningCall { id: canonical(id), cancel: cancel.clone() }));
+        CallRegistration { calls: self.clone(), cancel }
     }
 
-    /// Cancels every running call with that id. An unknown id is ignored, as the protocol says.
+    /// Cancels every running call with this id. Ignores an unknown id, as the protocol requires.
     pub(super) fn cancel(&self, id: &RequestId) {
         let id = canonical(id);
         self.with(|calls| calls.iter().filter(|call| call.id == id).for_each(|call| call.cancel.cancel()));
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut Vec<Entry>) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut Vec<RunningCall>) -> T) -> T {
         act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Registered {
-    /// Fires when the client cancels this call.
+impl CallRegistration {
+    /// The token that fires when the client cancels this call.
     pub(super) fn token(&self) -> CancellationToken {
         self.cancel.clone()
     }
 }
 
-impl Drop for Registered {
+impl Drop for CallRegistration {
     fn drop(&mut self) {
-        // Marks the entry as over, so that exactly it is found again, also among equal ids.
+        // The cancelled token marks this entry, because several entries may have the same id.
         self.cancel.cancel();
         self.calls.with(|calls| calls.retain(|call| !call.cancel.is_cancelled()));
     }
 }
 
-/// `String(id)`.
+/// The id as a string, so that 7 and "7" are equal.
 pub(super) fn canonical(id: &RequestId) -> String {
     match id {
         RequestId::Number(number) => number.to_string(),

@@ -1,7 +1,6 @@
-//! Reads what a client sent as a message of the protocol, and says what is wrong with what is none; the same on every
-//! transport.
+//! Parses messages from clients and explains what is wrong with invalid ones, in the same way for every transport.
 //!
-//! JSON-RPC 2.0 answers what cannot be read with `id: null`; rmcp leaves such input unanswered, or its id out.
+//! JSON-RPC 2.0 requires `id: null` in the answer to an unreadable message; rmcp does not answer it or omits the id.
 
 use rmcp::ErrorData;
 use rmcp::model::{
@@ -10,30 +9,30 @@ use rmcp::model::{
 };
 use serde_json::{Map, Value, json};
 
-use super::members::{self, Unread};
-use super::server::METHODS;
-use super::wire;
+use super::unique_json::{self, JsonRejection};
+use super::{methods, wire};
+use crate::tools::Toolbox;
 use contract::{ErrorCode, Fault, echo};
 
-/// Longer ids are refused, because every answer repeats its id.
+/// Longest request id; the answer repeats it.
 const ID_CHARS_MAX: usize = 256;
-/// Longer tokens for progress are refused, because every notification repeats its token.
+/// Longest progress token; every notification repeats it.
 const TOKEN_CHARS_MAX: usize = 200;
-/// The setting that bounds a body over HTTP, as answers name it.
+/// The setting that limits an HTTP body, for error messages.
 pub(super) const BODY_LIMIT: &str = "server.body_bytes_max";
-/// What some editors write before a text.
+/// The UTF-8 byte order mark, which some editors write.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A message that is refused before any handler sees it.
+/// A message that is refused before any handler runs.
 #[derive(Debug)]
-pub(super) struct Refused {
-    /// Of the request, where it could be read.
+pub(super) struct RefusedMessage {
+    /// The request's id, if it could be read.
     id: Option<RequestId>,
     error: ErrorData,
 }
 
-impl Refused {
-    /// The same as a failure of the HTTP surface.
+impl RefusedMessage {
+    /// The refusal as a fault, for the HTTP response.
     pub(super) fn fault(&self) -> Fault {
         let fault = Fault::new(ErrorCode::InvalidRequest, self.error.message.to_string());
         match self.error.data.as_ref().and_then(|data| data["hint"].as_str()) {
@@ -42,8 +41,8 @@ impl Refused {
         }
     }
 
-    /// The answer as rmcp sends it; without `id` where the request's could not be read.
-    pub(super) fn sent(self) -> ServerJsonRpcMessage {
+    /// The refusal as an rmcp message; without `id` if it could not be read.
+    pub(super) fn into_message(self) -> ServerJsonRpcMessage {
         ServerJsonRpcMessage::Error(JsonRpcError {
             jsonrpc: JsonRpcVersion2_0,
             id: self.id,
@@ -51,93 +50,94 @@ impl Refused {
         })
     }
 
-    /// The answer; `id` is null where the request's could not be read.
+    /// The refusal as JSON; `id` is null if it could not be read.
     pub(super) fn answer(&self) -> Value {
         json!({ "jsonrpc": "2.0", "id": self.id, "error": self.error })
     }
 }
 
-/// Reads one message. None is one that nobody waits for and that says nothing: a response that cannot be read.
-pub(super) fn read(bytes: &[u8]) -> Result<Option<ClientJsonRpcMessage>, Refused> {
-    let bytes = unmarked(bytes);
-    let value = members::read(bytes).map_err(|unread| match unread {
-        Unread::Malformed(error) => {
+/// Parses one message for a server of `tools`. Returns none for an unreadable response, which needs no answer.
+pub(super) fn parse_message(
+    bytes: &[u8],
+    tools: &Toolbox,
+) -> Result<Option<ClientJsonRpcMessage>, RefusedMessage> {
+    let bytes = without_byte_order_mark(bytes);
+    let value = unique_json::parse_unique(bytes).map_err(|rejection| match rejection {
+        JsonRejection::Malformed(error) => {
             let message = format!("The message is not valid JSON: {error}.");
             let fault = Fault::new(ErrorCode::InvalidRequest, message)
                 .with_hint("Send each message as one JSON object.");
-            Refused { id: None, error: wire::numbered(RpcCode::PARSE_ERROR, &fault) }
+            RefusedMessage { id: None, error: wire::numbered(RpcCode::PARSE_ERROR, &fault) }
         }
-        Unread::Doubled(why) => {
+        JsonRejection::DuplicateMember(why) => {
             let id = serde_json::from_slice::<Value>(bytes).ok();
-            let id = id.and_then(|value| checked(value.as_object()?).ok()?);
+            let id = id.and_then(|value| check_members(value.as_object()?).ok()?);
             invalid(
                 id,
-                format!("The message can be read in two ways: {why}."),
-                "Name each member of an object once.",
+                format!("The message is ambiguous: {why}."),
+                "Send each member of an object only once.",
             )
         }
     })?;
     let Value::Object(fields) = &value else {
         let what =
-            if value.is_array() { "a batch, which this revision does not have" } else { "not an object" };
+            if value.is_array() { "a batch, which this revision does not support" } else { "not an object" };
         return Err(invalid(
             None,
             format!("The message is {what}."),
             "Send each message as one JSON object.",
         ));
     };
-    let id = checked(fields)?;
+    let id = check_members(fields)?;
     if fields.get("params").is_some_and(has_long_token) {
         let message = format!("The `progressToken` has more than {TOKEN_CHARS_MAX} characters.");
         let fault = Fault::new(ErrorCode::InvalidRequest, message)
-            .with_hint("Number the calls whose progress you want.");
-        return Err(Refused { id, error: wire::numbered(RpcCode::INVALID_PARAMS, &fault) });
+            .with_hint("Use a short token, for example a number.");
+        return Err(RefusedMessage { id, error: wire::numbered(RpcCode::INVALID_PARAMS, &fault) });
     }
     let answers = fields.contains_key("result") || fields.contains_key("error");
     let method = fields.get("method").and_then(Value::as_str).unwrap_or_default().to_owned();
     match serde_json::from_value(value) {
         Ok(message) => Ok(Some(message)),
         Err(_) if answers => Ok(None),
-        // Its members are those of a request: only its parameters can be wrong.
+        // The members are those of a valid request, so the parameters are wrong.
         Err(_) if id.is_some() && !method.is_empty() => {
-            let known = METHODS.contains(&method.as_str());
-            let error = if known { wire::ill_typed(&method) } else { wire::unknown_method(&method) };
-            Err(Refused { id, error })
+            Err(RefusedMessage { id, error: methods::no_handler_error(tools, &method) })
         }
         Err(error) => Err(invalid(
             id,
-            format!("The message is not one of the protocol: {}.", echo(&error.to_string())),
+            format!("The message is not a valid MCP message: {}.", echo(&error.to_string())),
             "Send a request (`jsonrpc`, `id`, `method`, `params`) or a notification (the same without `id`).",
         )),
     }
 }
 
-/// Whether the parameters name a token for progress that every notification would repeat at length.
+/// Whether the progress token is too long.
 fn has_long_token(params: &Value) -> bool {
     let token = params.get("_meta").and_then(|meta| meta.get("progressToken")).and_then(Value::as_str);
     token.is_some_and(|token| token.chars().nth(TOKEN_CHARS_MAX).is_some())
 }
 
-/// The text without the mark that some editors write before it.
-pub(super) fn unmarked(bytes: &[u8]) -> &[u8] {
+/// Removes the byte order mark.
+pub(super) fn without_byte_order_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes)
 }
 
-/// The id, if the members that JSON-RPC defines are what it says.
-fn checked(fields: &Map<String, Value>) -> Result<Option<RequestId>, Refused> {
+/// Checks the members that JSON-RPC defines and returns the id.
+fn check_members(fields: &Map<String, Value>) -> Result<Option<RequestId>, RefusedMessage> {
     let id = match fields.get("id") {
         None => None,
         Some(Value::String(text)) if text.chars().count() > ID_CHARS_MAX => {
             let message = format!("The request's `id` has more than {ID_CHARS_MAX} characters.");
-            return Err(invalid(None, message, "Number the requests."));
+            return Err(invalid(None, message, "Use a short id, for example a number."));
         }
         Some(id) => match serde_json::from_value::<RequestId>(id.clone()) {
             Ok(id) => Some(id),
-            // An error response may be about a message whose id could not be read.
+            // An error response has `id: null` if the peer could not read our id.
             Err(_) if fields.contains_key("error") => None,
             Err(_) => {
                 let message = "The request's `id` is neither a string nor an integer.";
-                return Err(invalid(None, message.to_owned(), "Number the requests."));
+                return Err(invalid(None, message.to_owned(), "Use an id such as 1, 2, 3."));
             }
         },
     };
@@ -145,62 +145,62 @@ fn checked(fields: &Map<String, Value>) -> Result<Option<RequestId>, Refused> {
     if fields.get("jsonrpc").is_none_or(|version| version != "2.0") {
         return wrong(
             "The message lacks `\"jsonrpc\": \"2.0\"`.",
-            "Send `\"jsonrpc\": \"2.0\"` with each message.",
+            "Add `\"jsonrpc\": \"2.0\"` to each message.",
         );
     }
     match fields.get("method") {
         Some(method) if !method.is_string() => {
-            wrong("`method` is not a string.", "Name a method of the protocol.")
+            wrong("`method` is not a string.", "Send the name of an MCP method.")
         }
         None if !fields.contains_key("result") && !fields.contains_key("error") => {
-            wrong("The message has no `method`.", "Name a method of the protocol.")
+            wrong("The message has no `method`.", "Send the name of an MCP method.")
         }
         _ => Ok(id),
     }
 }
 
-/// A message of more than `bytes_max` bytes, the limit that `setting` sets.
-pub(super) fn too_long(bytes_max: usize, setting: &str) -> Refused {
+/// The refusal of a message that is longer than the limit in `setting`.
+pub(super) fn too_long(bytes_max: usize, setting: &str) -> RefusedMessage {
     let message = format!("The message has more than {bytes_max} bytes.");
-    invalid(None, message, &format!("Send less at a time, or raise {setting}."))
+    invalid(None, message, &format!("Send smaller messages, or raise {setting}."))
 }
 
-/// Input that the framing makes no message of.
-pub(super) fn unframed(why: &str) -> Refused {
+/// The refusal of input outside of any frame.
+pub(super) fn unframed(why: &str) -> RefusedMessage {
     let fault = Fault::new(ErrorCode::InvalidRequest, format!("The input is not framed: {why}."))
-        .with_hint("Write `Content-Length: N`, an empty line, and N bytes of JSON.");
-    Refused { id: None, error: wire::numbered(RpcCode::PARSE_ERROR, &fault) }
+        .with_hint("Send `Content-Length: N`, an empty line, and N bytes of JSON.");
+    RefusedMessage { id: None, error: wire::numbered(RpcCode::PARSE_ERROR, &fault) }
 }
 
-fn invalid(id: Option<RequestId>, message: String, hint: &str) -> Refused {
+fn invalid(id: Option<RequestId>, message: String, hint: &str) -> RefusedMessage {
     let fault = Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint);
-    Refused { id, error: wire::numbered(RpcCode::INVALID_REQUEST, &fault) }
+    RefusedMessage { id, error: wire::numbered(RpcCode::INVALID_REQUEST, &fault) }
 }
 
-/// A request with the id of one that is not answered yet.
-pub(super) fn again(id: &RequestId) -> Refused {
-    let message = "A request with this `id` is not answered yet; it goes on.".to_owned();
-    invalid(Some(id.clone()), message, "Give each request of a session an `id` of its own.")
+/// The refusal of a request whose id belongs to a pending request.
+pub(super) fn duplicate_id(id: &RequestId) -> RefusedMessage {
+    let message = "A request with this `id` is still pending; it is not affected.".to_owned();
+    invalid(Some(id.clone()), message, "Use a unique `id` for each request of a session.")
 }
 
-/// Whether a message may be handed on.
+/// Whether a message is passed to rmcp.
 #[derive(Debug)]
 pub(super) enum Admission {
-    /// It opens the session.
+    /// Passed; it opens the session.
     Opens,
-    /// It may.
+    /// Passed.
     Passes,
-    /// Nobody waits for an answer, and it means nothing now.
+    /// Dropped: a notification or response without effect in this state.
     Ignored,
-    /// It is answered here.
-    Refused(Refused),
+    /// Answered with this refusal.
+    Refused(RefusedMessage),
 }
 
-/// Whether `message` may be handed on to rmcp in a session that is `open` or not.
+/// Decides whether `message` is passed to rmcp, in a session that is `open` or not.
 ///
-/// rmcp also speaks a later revision, which has neither `initialize` nor sessions. Only a request that names a revision itself
-/// is of that kind; to all others the pinned revision applies, and they are told so in its words.
-pub(super) fn admit(message: &ClientJsonRpcMessage, open: bool) -> Admission {
+/// rmcp also supports a later revision without `initialize` and sessions. Only a request that names its revision belongs to it; all
+/// others follow the supported revisions.
+pub(super) fn admit(message: &ClientJsonRpcMessage, open: bool, tools: &Toolbox) -> Admission {
     let JsonRpcMessage::Request(request) = message else {
         return if open { Admission::Passes } else { Admission::Ignored };
     };
@@ -210,37 +210,37 @@ pub(super) fn admit(message: &ClientJsonRpcMessage, open: bool) -> Admission {
         ClientRequest::InitializeRequest(_) => Admission::Opens,
         ClientRequest::PingRequest(_) => Admission::Passes,
         named if named.get_meta().protocol_version().is_some() => Admission::Passes,
-        // Of a known method only what its parameters cannot be.
+        // rmcp parses a known method as custom only if its parameters are invalid.
         ClientRequest::CustomRequest(_) if open || method == "initialize" => match method {
-            "initialize" => Admission::Refused(Refused { id, error: wire::ill_typed(method) }),
+            "initialize" => Admission::Refused(RefusedMessage { id, error: wire::ill_typed(method) }),
             _ => Admission::Passes,
         },
-        // Of the older framing, once its session is open.
-        ClientRequest::CustomRequest(_) if method == "shutdown" => early(id, method),
-        _ if !METHODS.contains(&method) => {
-            Admission::Refused(Refused { id, error: wire::unknown_method(method) })
+        // Clients of the older framing send it, but only in an open session.
+        ClientRequest::CustomRequest(_) if method == "shutdown" => before_initialize(id, method),
+        _ if !methods::is_served(tools, method) => {
+            Admission::Refused(RefusedMessage { id, error: methods::no_handler_error(tools, method) })
         }
         _ if open => Admission::Passes,
-        _ => early(id, method),
+        _ => before_initialize(id, method),
     }
 }
 
-/// A request before the session is open.
-fn early(id: Option<RequestId>, method: &str) -> Admission {
-    let message = format!("`{}` came before `initialize`: the session is not open yet.", echo(method));
+/// The refusal of a request before the session is open.
+fn before_initialize(id: Option<RequestId>, method: &str) -> Admission {
+    let message = format!("`{}` was sent before `initialize`: the session is not open yet.", echo(method));
     let fault = Fault::new(ErrorCode::IllegalState, message)
         .with_hint("Send `initialize` first, wait for its answer, then send `notifications/initialized`.");
-    Admission::Refused(Refused { id, error: wire::numbered(RpcCode::INVALID_REQUEST, &fault) })
+    Admission::Refused(RefusedMessage { id, error: wire::numbered(RpcCode::INVALID_REQUEST, &fault) })
 }
 
-/// A request over HTTP that names no session and opens none.
-pub(super) fn without_session(request: &ClientJsonRpcMessage) -> Option<Refused> {
-    let JsonRpcMessage::Request(asked) = request else { return None };
-    match admit(request, false) {
+/// The refusal of an HTTP request without a session that does not open one.
+pub(super) fn without_session(request: &ClientJsonRpcMessage, tools: &Toolbox) -> Option<RefusedMessage> {
+    let JsonRpcMessage::Request(message) = request else { return None };
+    match admit(request, false, tools) {
         Admission::Refused(refused) => Some(refused),
-        // A ping may come before `initialize`, but over HTTP nothing would answer it.
-        Admission::Passes if matches!(asked.request, ClientRequest::PingRequest(_)) => Some(invalid(
-            Some(asked.id.clone()),
+        // A ping is allowed before `initialize`, but over HTTP no session would answer it.
+        Admission::Passes if matches!(message.request, ClientRequest::PingRequest(_)) => Some(invalid(
+            Some(message.id.clone()),
             "The request names no session.".to_owned(),
             "Send `initialize` first, and the header `Mcp-Session-Id` of its answer with each request.",
         )),
@@ -253,7 +253,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> (i64, Value) {
-        let answer = read(text.as_bytes()).unwrap_err().answer();
+        let answer = parse_message(text.as_bytes(), Toolbox::standard()).unwrap_err().answer();
         assert!(answer["error"]["data"]["code"].is_string() && answer.get("id").is_some(), "{answer}");
         (answer["error"]["code"].as_i64().unwrap(), answer["id"].clone())
     }
@@ -277,7 +277,7 @@ mod tests {
         for (text, id) in table {
             if text.contains("result") {
                 // Both a request and a response: nobody waits for an answer to a response.
-                assert!(read(text.as_bytes()).unwrap().is_none(), "{text}");
+                assert!(parse_message(text.as_bytes(), Toolbox::standard()).unwrap().is_none(), "{text}");
             } else {
                 assert_eq!(refused(text), (-32600, id), "{text}");
             }
@@ -319,24 +319,27 @@ mod tests {
             .to_string()
         };
         for token in [json!("é".repeat(200)), json!(7), json!("")] {
-            assert!(read(call(token.clone()).as_bytes()).is_ok(), "{token}");
+            assert!(parse_message(call(token.clone()).as_bytes(), Toolbox::standard()).is_ok(), "{token}");
         }
         let text = call(json!("é".repeat(201)));
         assert_eq!(refused(&text), (-32602, json!(3)));
-        assert!(read(text.as_bytes()).unwrap_err().answer().to_string().len() < 1000);
+        let answer = parse_message(text.as_bytes(), Toolbox::standard()).unwrap_err().answer();
+        assert!(answer.to_string().len() < 1000);
     }
 
     #[test]
     fn messages_are_read_also_behind_a_byte_order_mark() {
         let text = "\u{feff}{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}";
-        assert!(matches!(read(text.as_bytes()), Ok(Some(JsonRpcMessage::Request(_)))));
+        let parsed = parse_message(text.as_bytes(), Toolbox::standard());
+        assert!(matches!(parsed, Ok(Some(JsonRpcMessage::Request(_)))));
     }
 
     #[test]
     fn only_initialize_and_ping_come_before_the_session() {
         let admitted = |method: &str, params: Value, open| {
             let text = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params }).to_string();
-            admit(&read(text.as_bytes()).unwrap().unwrap(), open)
+            let tools = Toolbox::standard();
+            admit(&parse_message(text.as_bytes(), tools).unwrap().unwrap(), open, tools)
         };
         let hello = json!({ "protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": { "name": "t", "version": "1" } });
@@ -352,6 +355,10 @@ mod tests {
         let Admission::Refused(refused) = admitted("initialize", json!({ "a": 1 }), false) else { panic!() };
         assert_eq!(refused.answer()["error"]["code"], -32602);
         let text = br#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#;
-        assert!(matches!(admit(&read(text).unwrap().unwrap(), false), Admission::Ignored));
+        let tools = Toolbox::standard();
+        assert!(matches!(
+            admit(&parse_message(text, tools).unwrap().unwrap(), false, tools),
+            Admission::Ignored
+        ));
     }
 }

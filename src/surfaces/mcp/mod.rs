@@ -1,7 +1,6 @@
 //! Model Context Protocol, revisions 2024-11-05 to 2025-11-25, over stdio, Streamable HTTP and server-sent events.
 //!
-//! [`server`] answers the protocol's requests, whatever carried them; [`wire`] is the mapping between
-//! our answers and the protocol's.
+//! [`server`] answers requests of every transport; [`wire`] converts tools, envelopes and faults to the types of the protocol.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) mod fuzzing;
@@ -10,27 +9,28 @@ mod browse;
 mod capabilities;
 mod completion;
 mod in_flight;
-mod members;
 mod message;
+mod methods;
 mod progress;
 mod prompts;
 mod resources;
 mod roots;
 mod server;
 mod text;
+mod unique_json;
 mod uri;
 mod wire;
 
+mod cancellation_ids;
 mod channels;
 mod framing;
+mod pending_requests;
 mod sessions;
 mod sse;
 mod stdio;
 mod streamable;
-mod twin;
-mod unanswered;
 
 pub use server::{McpServer, TEXT};
 pub use sse::SseMcp;
-pub use stdio::serve_stdio;
+pub use stdio::{serve_stdio, serve_stream};
 pub use streamable::{SESSION_ID, StreamableMcp};

@@ -1,4 +1,4 @@
-//! Progress notifications of one call: only with a token, rising, throttled, none after the end.
+//! Progress notifications of one call: only if the client sent a token, increasing, throttled, and none after the end.
 
 use std::time::Duration;
 
@@ -6,24 +6,24 @@ use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::{Peer, RoleServer};
 use tokio_util::sync::CancellationToken;
 
-use crate::surfaces::progress::{Pace, relay};
+use crate::surfaces::progress::{ProgressTiming, relay_progress};
 use crate::tools::{Progress, ProgressUpdate};
 
-/// A silent call shows that it lives this often, because clients give up on silence.
+/// Interval of notifications for a call without progress, because clients time out on silence.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// A client that does not read may not hold the call up longer than this for one notification.
-const SEND_MAX: Duration = Duration::from_secs(2);
+/// Timeout for sending one notification to a client that does not read.
+const SEND_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where a call's progress goes.
-pub(super) struct Reporter {
+/// Sends the progress of one call to the client.
+pub(super) struct ProgressReporter {
     peer: Peer<RoleServer>,
     token: ProgressToken,
     tool: String,
     interval: Duration,
 }
 
-impl Reporter {
-    /// Reports the steps of `tool` to `peer` under `token`, at most once an `interval`.
+impl ProgressReporter {
+    /// Reports the progress of `tool` to `peer` under `token`, at most once per `interval`.
     pub(super) fn new(
         peer: Peer<RoleServer>,
         token: ProgressToken,
@@ -38,54 +38,54 @@ impl Reporter {
     where
         F: Future<Output = T>,
     {
-        let mut line = Line::default();
-        let pace = Pace { interval: self.interval, heartbeat: Some(HEARTBEAT) };
+        let mut sequence = ProgressSequence::default();
+        let timing = ProgressTiming { interval: self.interval, heartbeat: Some(HEARTBEAT) };
         let this = &self;
-        relay(pace, cancel, work, |update| this.send(line.next(update))).await
+        relay_progress(timing, cancel, work, |update| this.send(sequence.next(update))).await
     }
 
-    async fn send(&self, step: Step) {
+    async fn send(&self, step: ProgressStep) {
         let message = format!("[{}]{}", self.tool, step.message);
         let mut param =
             ProgressNotificationParam::new(self.token.clone(), step.progress).with_message(message);
         param.total = step.total;
-        let sent = tokio::time::timeout(SEND_MAX, self.peer.notify_progress(param)).await;
+        let sent = tokio::time::timeout(SEND_TIMEOUT, self.peer.notify_progress(param)).await;
         if !matches!(sent, Ok(Ok(()))) {
             tracing::debug!("a progress notification was not delivered");
         }
     }
 }
 
-/// What the client has been told so far.
+/// The notifications sent so far.
 #[derive(Default)]
-struct Line {
-    told: Option<f64>,
+struct ProgressSequence {
+    last_sent: Option<f64>,
     latest: Option<ProgressUpdate>,
 }
 
-/// One notification.
+/// The content of one notification.
 #[derive(Debug, PartialEq)]
-struct Step {
+struct ProgressStep {
     progress: f64,
     total: Option<f64>,
     message: String,
 }
 
-impl Line {
-    /// The next notification; without an update it repeats the last message. The protocol wants
-    /// `progress` to rise each time, so a standstill rises by the smallest step there is.
-    fn next(&mut self, update: Option<ProgressUpdate>) -> Step {
+impl ProgressSequence {
+    /// The next notification; without an update it repeats the last message. The protocol requires `progress` to increase each
+    /// time, so without progress it increases to the next float.
+    fn next(&mut self, update: Option<ProgressUpdate>) -> ProgressStep {
         self.latest = update.or_else(|| self.latest.take());
-        let least = self.told.map_or(0.0, f64::next_up);
+        let least = self.last_sent.map_or(0.0, f64::next_up);
         let progress = self.latest.as_ref().map_or(least, |update| update.done.max(least));
-        self.told = Some(progress);
+        self.last_sent = Some(progress);
         match &self.latest {
-            Some(update) => Step {
+            Some(update) => ProgressStep {
                 progress,
                 total: update.total.filter(|total| *total >= progress),
                 message: format!("[phase={}] {}", update.phase, update.message),
             },
-            None => Step { progress, total: None, message: " Working.".to_owned() },
+            None => ProgressStep { progress, total: None, message: " Working.".to_owned() },
         }
     }
 }
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn progress_rises_whatever_the_tool_reports() {
-        let mut line = Line::default();
+        let mut sequence = ProgressSequence::default();
         let told: Vec<f64> = [
             Some(update(0.0)),
             None,
@@ -110,7 +110,7 @@ mod tests {
             Some(update(10.0)),
         ]
         .into_iter()
-        .map(|next| line.next(next).progress)
+        .map(|next| sequence.next(next).progress)
         .collect();
         assert!(told.windows(2).all(|pair| pair[0] < pair[1]), "{told:?}");
         assert_eq!(told[5], 10.0);
@@ -118,9 +118,9 @@ mod tests {
 
     #[test]
     fn a_total_below_the_progress_is_left_out() {
-        let mut line = Line::default();
-        assert_eq!(line.next(Some(update(10.0))).total, Some(10.0));
-        assert_eq!(line.next(None).total, None);
-        assert_eq!(Line::default().next(None).message, " Working.");
+        let mut sequence = ProgressSequence::default();
+        assert_eq!(sequence.next(Some(update(10.0))).total, Some(10.0));
+        assert_eq!(sequence.next(None).total, None);
+        assert_eq!(ProgressSequence::default().next(None).message, " Working.");
     }
 }

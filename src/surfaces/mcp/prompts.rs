@@ -6,30 +6,31 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::browse::{Asked, Broken, broken};
-use crate::tools::browse::{PROMPTS, Rendered, is_open_to};
-use crate::tools::schema::nearest;
+use super::browse::{BrowseRequest, ParameterViolation, invalid_parameter};
+use crate::tools::browse::{PROMPTS, RenderedPrompt, is_open_to};
+use crate::tools::schema::nearest_name;
 use crate::tools::{Caller, ToolSpec};
+use contract::config::Config;
 use contract::echo;
 
-/// The prompts whose tools the caller sees.
-pub(super) fn list(caller: &Caller) -> ListPromptsResult {
-    let open = PROMPTS.iter().filter(|prompt| is_open_to(prompt, caller));
-    ListPromptsResult::with_all_items(open.map(|prompt| described(prompt)).collect())
+/// The prompts whose tools are visible to the caller.
+pub(super) fn list(config: &Config, caller: &Caller) -> ListPromptsResult {
+    let open = PROMPTS.iter().filter(|prompt| is_open_to(prompt, config, caller));
+    ListPromptsResult::with_all_items(open.map(|prompt| describe(prompt)).collect())
 }
 
-/// One prompt with the user's arguments in it.
+/// Renders a prompt with the user's arguments.
 pub(super) async fn get(
-    asked: Asked<'_>,
+    request: BrowseRequest<'_>,
     params: GetPromptRequestParams,
 ) -> Result<GetPromptResult, ErrorData> {
     let prompt = find(&params.name, "name")?;
-    let Rendered { text } = asked.run(prompt, params.arguments).await?;
+    let RenderedPrompt { text } = request.run(prompt, params.arguments).await?;
     Ok(GetPromptResult::new(vec![PromptMessage::new_text(Role::User, text)])
         .with_description(prompt.description))
 }
 
-/// The prompt of that name; `parameter` is where the name stands in the request.
+/// Finds a prompt by name; `parameter` is the path of the name in the request.
 pub(super) fn find(name: &str, parameter: &str) -> Result<&'static ToolSpec, ErrorData> {
     PROMPTS.iter().copied().find(|prompt| prompt.name == name).ok_or_else(|| {
         let known = PROMPTS.iter().map(|prompt| prompt.name);
@@ -37,23 +38,27 @@ pub(super) fn find(name: &str, parameter: &str) -> Result<&'static ToolSpec, Err
     })
 }
 
-/// The refusal of a name that does not exist; `parameter` is where it stands in the request.
+/// The error for an unknown name; `parameter` is its path in the request.
 pub(super) fn unknown<'a>(
     parameter: &str,
-    what: &str,
+    kind: &str,
     name: &str,
     known: impl Iterator<Item = &'a str> + Clone,
 ) -> ErrorData {
     let allowed: Vec<&str> = known.clone().collect();
-    let message = match nearest(name, known) {
-        Some(nearest) => format!("Unknown {what}; did you mean `{nearest}`?"),
-        None => format!("Unknown {what}; there are {}.", allowed.join(", ")),
+    let message = match nearest_name(name, known) {
+        Some(nearest) => format!("Unknown {kind}; did you mean `{nearest}`?"),
+        None => format!("Unknown {kind}; available: {}.", allowed.join(", ")),
     };
     let value = Some(format!("`{}`", echo(name)));
-    broken(parameter, "enum", Broken { params: json!({ "allowedValues": allowed }), message, value })
+    invalid_parameter(
+        parameter,
+        "enum",
+        ParameterViolation { params: json!({ "allowedValues": allowed }), message, value },
+    )
 }
 
-/// The arguments of a prompt, as its input has them.
+/// The arguments of a prompt, from its input schema.
 pub(super) fn arguments(prompt: &ToolSpec) -> Vec<PromptArgument> {
     let input = (prompt.input)();
     let required = |name: &str| {
@@ -68,7 +73,7 @@ pub(super) fn arguments(prompt: &ToolSpec) -> Vec<PromptArgument> {
         .collect()
 }
 
-fn described(prompt: &ToolSpec) -> Prompt {
+fn describe(prompt: &ToolSpec) -> Prompt {
     Prompt::new(prompt.name, Some(prompt.description), Some(arguments(prompt))).with_title(prompt.title)
 }
 
@@ -79,7 +84,7 @@ mod tests {
 
     #[test]
     fn every_prompt_is_described_and_so_are_its_arguments() {
-        let listed = list(&Caller::local(Surface::Stdio)).prompts;
+        let listed = list(contract::config::fuzzing::defaults(), &Caller::local(Surface::Stdio)).prompts;
         assert_eq!(listed.len(), PROMPTS.len());
         for prompt in listed {
             assert!(prompt.title.is_some() && prompt.description.is_some(), "{prompt:?}");

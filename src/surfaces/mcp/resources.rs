@@ -8,93 +8,96 @@ use rmcp::model::{
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::browse::{Asked, Broken, broken};
+use super::browse::{BrowseRequest, ParameterViolation, invalid_parameter};
 use super::uri::{ResourceUri, TEMPLATE, TEMPLATE_WITH_PROJECT};
 use crate::tools::Caller;
-use crate::tools::browse::{FileText, LIST_FILES, Listed, ListedResource, READ_FILE, is_open_to};
+use crate::tools::browse::{FileText, LIST_FILES, ListedResource, READ_FILE, ResourcePage, is_open_to};
 use contract::ECHO_CHARS_MAX;
+use contract::config::Config;
 
-/// One page of files; empty where the caller may not search, as its list of tools is.
+/// One page of files; empty if the caller may not search.
 pub(super) async fn list(
-    asked: Asked<'_>,
+    request: BrowseRequest<'_>,
     page: Option<PaginatedRequestParams>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    if !is_open_to(LIST_FILES, &asked.caller) {
+    if !is_open_to(LIST_FILES, &request.app.config, &request.caller) {
         return Ok(ListResourcesResult::default());
     }
     let cursor = page.and_then(|page| page.cursor);
-    let listed: Listed = asked.run(LIST_FILES, After { cursor }).await?;
+    let listed: ResourcePage = request.run(LIST_FILES, ListFilesArguments { cursor }).await?;
     let project = listed.project_id.as_deref();
-    let resources = listed.files.into_iter().map(|file| resource(file, project)).collect();
+    let resources = listed.files.into_iter().map(|file| to_resource(file, project)).collect();
     let mut result = ListResourcesResult::with_all_items(resources);
     result.next_cursor = listed.next_cursor;
     result.meta = listed.truncated.then(|| {
-        meta(&Cut {
+        to_meta(&TruncatedListMeta {
             truncated: true,
-            hint: "More files are indexed: use the templates and completion, or `search`.",
+            hint: "The list is truncated: use the templates with completion, or `search`.",
         })
     });
     Ok(result)
 }
 
-/// How files are called that no list shows.
-pub(super) fn templates(caller: &Caller) -> ListResourceTemplatesResult {
-    if !is_open_to(READ_FILE, caller) {
+/// The URI templates, which also cover files that the list omits.
+pub(super) fn templates(config: &Config, caller: &Caller) -> ListResourceTemplatesResult {
+    if !is_open_to(READ_FILE, config, caller) {
         return ListResourceTemplatesResult::default();
     }
     let file = ResourceTemplate::new(TEMPLATE, "file").with_title("Indexed file").with_description(
-        "A file of an indexed repository as it is now, secrets redacted: `repository` as `workspace_status` names it, `path` as \
-         search hits give it in `file`.",
+        "The current content of a file in an indexed repository, with secrets redacted: `repository` as `workspace_status` names \
+         it, `path` as in the field `file` of search hits.",
     );
     let in_project = ResourceTemplate::new(TEMPLATE_WITH_PROJECT, "project_file")
         .with_title("Indexed file of a project")
-        .with_description("The same in the project (isolated workspace) that `project` names.");
+        .with_description("The same in the project (isolated workspace) `project`.");
     ListResourceTemplatesResult::with_all_items(vec![file, in_project])
 }
 
 /// The text of one file.
 pub(super) async fn read(
-    asked: Asked<'_>,
+    request: BrowseRequest<'_>,
     params: ReadResourceRequestParams,
 ) -> Result<ReadResourceResult, ErrorData> {
     let ResourceUri { repository, path, project } = ResourceUri::parse(&params.uri).map_err(|wrong| {
         let message = format!("{wrong} Resources are {TEMPLATE_WITH_PROJECT}.");
-        broken(
+        invalid_parameter(
             "uri",
             "format",
-            Broken { params: json!({ "format": TEMPLATE_WITH_PROJECT }), message, value: None },
+            ParameterViolation { params: json!({ "format": TEMPLATE_WITH_PROJECT }), message, value: None },
         )
     })?;
-    let wanted = Wanted { repository, path, project_id: project };
-    let file: FileText = asked.run(READ_FILE, &wanted).await.map_err(|error| about(error, &params.uri))?;
-    let known = Known {
+    let arguments = ReadFileArguments { repository, path, project_id: project };
+    let file: FileText =
+        request.run(READ_FILE, &arguments).await.map_err(|error| with_uri(error, &params.uri))?;
+    let meta = FileMeta {
         repo: &file.repository,
         content_hash: &file.content_hash,
         changed_since_indexed: file.changed_since_indexed,
         truncated: file.next_line.is_some(),
         next_line: file.next_line,
-        hint: file.next_line.map(|line| format!("Read on with `show_file`, startLine {line}.")),
+        hint: file.next_line.map(|line| format!("Continue with `show_file`, startLine {line}.")),
     };
-    let contents =
-        ResourceContents::text(file.text, params.uri).with_mime_type(file.mime_type).with_meta(meta(&known));
+    let contents = ResourceContents::text(file.text, params.uri)
+        .with_mime_type(file.mime_type)
+        .with_meta(to_meta(&meta));
     Ok(ReadResourceResult::new(vec![contents]))
 }
 
 #[derive(Serialize)]
-struct After {
+struct ListFilesArguments {
     cursor: Option<String>,
 }
 
 #[derive(Serialize)]
-struct Wanted {
+struct ReadFileArguments {
     repository: String,
     path: String,
     project_id: Option<String>,
 }
 
-/// `_meta` of the last page of a listing that stops before the end.
+/// `_meta` of the last page of a truncated list.
 #[derive(Serialize)]
-struct Cut {
+struct TruncatedListMeta {
     truncated: bool,
     hint: &'static str,
 }
@@ -102,7 +105,7 @@ struct Cut {
 /// `_meta` of a file's text.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Known<'a> {
+struct FileMeta<'a> {
     repo: &'a str,
     content_hash: &'a str,
     changed_since_indexed: bool,
@@ -113,16 +116,16 @@ struct Known<'a> {
     hint: Option<String>,
 }
 
-fn meta(facts: &impl Serialize) -> MetaObject {
+fn to_meta(facts: &impl Serialize) -> MetaObject {
     match serde_json::to_value(facts) {
         Ok(Value::Object(facts)) => MetaObject(facts),
         _ => MetaObject::default(),
     }
 }
 
-/// The protocol's errors of this method name the resource.
-fn about(mut error: ErrorData, uri: &str) -> ErrorData {
-    // Of a long one the message quotes a part.
+/// Adds the URI to the error, as the protocol specifies for this method.
+fn with_uri(mut error: ErrorData, uri: &str) -> ErrorData {
+    // A long URI is not repeated; the message quotes part of it.
     let short = uri.chars().nth(ECHO_CHARS_MAX).is_none();
     if let Some(Value::Object(data)) = error.data.as_mut().filter(|_| short) {
         data.insert("uri".to_owned(), Value::from(uri));
@@ -130,7 +133,7 @@ fn about(mut error: ErrorData, uri: &str) -> ErrorData {
     error
 }
 
-fn resource(file: ListedResource, project: Option<&str>) -> Resource {
+fn to_resource(file: ListedResource, project: Option<&str>) -> Resource {
     let title = format!("{} ({})", file.path, file.repository);
     let mut annotations = Annotations::default().with_priority(priority(&file));
     annotations.last_modified = Some(file.modified_at);
@@ -143,7 +146,7 @@ fn resource(file: ListedResource, project: Option<&str>) -> Resource {
         .with_annotations(annotations)
 }
 
-/// A repository's own introduction first, then what is written for people.
+/// READMEs first, then other documents, then code.
 fn priority(file: &ListedResource) -> f32 {
     match file.document {
         true if file.path.to_lowercase().starts_with("readme") => 1.0,

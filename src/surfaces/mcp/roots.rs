@@ -1,4 +1,4 @@
-//! The folders that a client on stdin has open (its roots): asked for once, and again when the client says that they changed.
+//! The roots (open folders) of a client on stdio: requested once, and again after the client reports a change.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,106 +12,106 @@ use rmcp::transport::Transport;
 use rmcp::{Peer, RoleServer};
 use tokio::sync::watch;
 
-/// Longest wait of a call for the client's answer. The answer counts when it comes later, for the calls after it.
+/// How long a call waits for the client's answer. A later answer counts for subsequent calls.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// Longest time until the client's answer.
-const ANSWER_MAX: Duration = Duration::from_secs(60);
-/// Roots that are looked at; an editor has a handful.
+/// Timeout of the request to the client.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum number of roots; further ones are ignored.
 const ROOTS_MAX: usize = 1000;
-/// Scheme of the only roots that the protocol knows.
+/// The only scheme that the protocol allows for roots.
 const SCHEME: &str = "file://";
 
-/// What is known of one client's roots.
+/// The roots of one client.
 #[derive(Debug)]
 pub(super) struct Roots {
-    /// Counts the changes that the client told of.
+    /// Number of the latest change, counted from 1.
     changes: AtomicU64,
-    /// The change after which the client was asked last, 0 for never; changes count from 1.
-    asked: AtomicU64,
-    /// The answer, and at which change it was asked for.
-    told: watch::Sender<(u64, Vec<PathBuf>)>,
-    /// The change for which a call waited in vain, so that no other does.
-    late: AtomicU64,
+    /// The change for which the client was last asked; 0 for never.
+    requested: AtomicU64,
+    /// The latest answer and the change that it belongs to.
+    answer: watch::Sender<(u64, Vec<PathBuf>)>,
+    /// The change for which a call timed out, so that no other call waits for it.
+    timed_out: AtomicU64,
 }
 
 impl Default for Roots {
     fn default() -> Self {
-        Self { changes: 1.into(), asked: 0.into(), told: watch::Sender::default(), late: 0.into() }
+        Self { changes: 1.into(), requested: 0.into(), answer: watch::Sender::default(), timed_out: 0.into() }
     }
 }
 
 impl Roots {
-    /// The roots, from the client if they are not known yet. Calls that come meanwhile wait for the same answer. Empty for a
-    /// client that has none, and as long as one does not answer.
-    pub(super) async fn of(self: &Arc<Self>, client: &Peer<RoleServer>) -> Vec<PathBuf> {
+    /// The client's current roots. Requests them if necessary; concurrent calls share one request. Empty if the client does not
+    /// support roots or has not answered in time.
+    pub(super) async fn current(self: &Arc<Self>, client: &Peer<RoleServer>) -> Vec<PathBuf> {
         if client.peer_info().is_none_or(|info| info.capabilities.roots.is_none()) {
             return Vec::new();
         }
         let change = self.changes.load(Ordering::Acquire);
-        if self.asked.swap(change, Ordering::AcqRel) != change {
+        if self.requested.swap(change, Ordering::AcqRel) != change {
             let (roots, client) = (Arc::clone(self), client.clone());
-            tokio::spawn(async move { roots.learn(change, &client).await });
+            tokio::spawn(async move { roots.request_and_store(change, &client).await });
         }
-        let mut told = self.told.subscribe();
-        let known = told.wait_for(|(at, _)| *at >= change);
-        let wait = if self.late.load(Ordering::Acquire) == change { Duration::ZERO } else { WAIT_MAX };
+        let mut answer = self.answer.subscribe();
+        let known = answer.wait_for(|(at, _)| *at >= change);
+        let wait = if self.timed_out.load(Ordering::Acquire) == change { Duration::ZERO } else { WAIT_MAX };
         match tokio::time::timeout(wait, known).await {
             Ok(Ok(known)) => known.1.clone(),
             _ => {
-                self.late.store(change, Ordering::Release);
+                self.timed_out.store(change, Ordering::Release);
                 Vec::new()
             }
         }
     }
 
-    /// Asks the client and keeps its answer, unless a later one is there.
-    async fn learn(&self, change: u64, client: &Peer<RoleServer>) {
-        let roots = match ask(client).await {
+    /// Requests the roots and stores the answer, unless a later one has arrived.
+    async fn request_and_store(&self, change: u64, client: &Peer<RoleServer>) {
+        let roots = match request_roots(client).await {
             Some(uris) => {
                 if uris.len() > ROOTS_MAX {
                     tracing::warn!(
                         roots = uris.len(),
                         most = ROOTS_MAX,
-                        "a client has more roots than are looked at"
+                        "a client has too many roots; the rest is ignored"
                     );
                 }
                 uris.iter().take(ROOTS_MAX).filter_map(|uri| folder(uri)).collect()
             }
             None => {
-                tracing::debug!("the client did not tell its roots");
+                tracing::debug!("the client did not answer the request for its roots");
                 Vec::new()
             }
         };
-        self.told.send_if_modified(|told| {
-            let newer = told.0 < change;
+        self.answer.send_if_modified(|latest| {
+            let newer = latest.0 < change;
             if newer {
-                *told = (change, roots);
+                *latest = (change, roots);
             }
             newer
         });
     }
 
-    /// Notes that the client's roots are others now.
-    fn changed(&self) {
+    /// Records that the client's roots changed.
+    fn record_change(&self) {
         self.changes.fetch_add(1, Ordering::AcqRel);
     }
 }
 
-/// A transport that notes changes of the roots as they arrive: the call that comes next must know of them, and rmcp handles
-/// notifications beside later requests.
-pub(super) struct Noting<T> {
+/// A transport that records changes of the roots when they are received. rmcp handles notifications concurrently with later requests,
+/// so its handler could run after the next call.
+pub(super) struct RootsTransport<T> {
     inner: T,
     roots: Arc<Roots>,
 }
 
-impl<T> Noting<T> {
-    /// `inner`, whose changes are noted in `roots`.
+impl<T> RootsTransport<T> {
+    /// Wraps `inner`; records changes in `roots`.
     pub(super) fn new(inner: T, roots: Arc<Roots>) -> Self {
         Self { inner, roots }
     }
 }
 
-impl<T: Transport<RoleServer>> Transport<RoleServer> for Noting<T> {
+impl<T: Transport<RoleServer>> Transport<RoleServer> for RootsTransport<T> {
     type Error = T::Error;
 
     fn send(
@@ -126,7 +126,7 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Noting<T> {
         if let JsonRpcMessage::Notification(notification) = &message
             && matches!(notification.notification, ClientNotification::RootsListChangedNotification(_))
         {
-            self.roots.changed();
+            self.roots.record_change();
         }
         Some(message)
     }
@@ -138,12 +138,12 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Noting<T> {
 
 /// The URIs of the client's roots.
 #[expect(deprecated, reason = "a later revision of the protocol drops roots; clients of ours have them")]
-async fn ask(client: &Peer<RoleServer>) -> Option<Vec<String>> {
-    let answer = tokio::time::timeout(ANSWER_MAX, client.list_roots()).await.ok()?.ok()?;
+async fn request_roots(client: &Peer<RoleServer>) -> Option<Vec<String>> {
+    let answer = tokio::time::timeout(ANSWER_TIMEOUT, client.list_roots()).await.ok()?.ok()?;
     Some(answer.roots.into_iter().map(|root| root.uri).collect())
 }
 
-/// The folder of a `file` URI on this machine.
+/// The path of a local `file` URI.
 fn folder(uri: &str) -> Option<PathBuf> {
     let (scheme, rest) = uri.split_at_checked(SCHEME.len())?;
     let (host, _) = rest.split_once('/')?;

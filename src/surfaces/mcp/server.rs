@@ -1,4 +1,4 @@
-//! Answers the protocol's requests, the same way for every transport.
+//! Answers the protocol's requests for every transport.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -15,37 +15,19 @@ use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
-use super::browse::Asked;
-use super::capabilities::{Dialect, Vector, revisions, server_config};
-use super::in_flight::{InFlight, Registered, canonical};
-use super::progress::Reporter;
+use super::browse::BrowseRequest;
+use super::capabilities::{Dialect, VectorBackends, revisions, server_config};
+use super::in_flight::{CallRegistration, InFlight, canonical};
+use super::progress::ProgressReporter;
 use super::roots::Roots;
-use super::{completion, prompts, resources, wire};
+use super::{completion, methods, prompts, resources, wire};
 use crate::app::App;
 use crate::surfaces::answer;
 use crate::tools::{Caller, Progress, Request, Surface, Toolbox};
-use contract::Refusal;
 use contract::config::{TextForm, Transport, ValidationErrors};
+use contract::{Envelope, Refusal};
 
-/// Methods of the revision. One of them reaches [`ServerHandler::on_custom_request`] only when its
-/// parameters do not parse.
-pub(super) const METHODS: &[&str] = &[
-    "initialize",
-    "ping",
-    "tools/list",
-    "tools/call",
-    "prompts/list",
-    "prompts/get",
-    "resources/list",
-    "resources/templates/list",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "completion/complete",
-    "logging/setLevel",
-];
-
-/// Header with the form of a request's text results: `short` or `envelope`.
+/// Header with the text form of results: `short` or `envelope`.
 pub const TEXT: &str = "x-mcp-text";
 
 /// The server side of one session.
@@ -54,18 +36,18 @@ pub struct McpServer {
     tools: &'static Toolbox,
     surface: Surface,
     dialect: Dialect,
-    /// Who is at the other end, where the session itself says so: on stdin. Over HTTP each request does.
+    /// The caller of a stdio session; over HTTP each request carries its own.
     local: Option<Caller>,
-    /// What folders that client has open.
+    /// The client's open folders; used only on stdio.
     roots: Arc<Roots>,
     running: InFlight,
 }
 
 impl McpServer {
-    /// A session on stdin and stdout of this machine's own user.
+    /// A stdio session of the local user.
     #[must_use]
     pub fn local(app: Arc<App>, tools: &'static Toolbox, caller: Caller) -> Self {
-        let dialect = Dialect::of(&app.config.mcp.transport);
+        let dialect = Dialect::from_stdio(&app.config.mcp.transport);
         Self {
             app,
             tools,
@@ -77,7 +59,7 @@ impl McpServer {
         }
     }
 
-    /// A session over HTTP, whose every request brings its own [`Caller`].
+    /// An HTTP session; every request carries its own [`Caller`].
     #[must_use]
     pub fn remote(app: Arc<App>, tools: &'static Toolbox, surface: Surface) -> Self {
         let dialect = if surface == Surface::Sse { Dialect::Older } else { Dialect::Current };
@@ -92,28 +74,32 @@ impl McpServer {
         }
     }
 
-    /// What is known of the folders that the client has open.
+    /// The client's roots.
     pub(super) fn roots(&self) -> Arc<Roots> {
         Arc::clone(&self.roots)
     }
 
-    /// Who sent this very request. Nothing is kept of earlier ones, which may have been another's.
+    /// The caller of this request. Nothing is taken from earlier requests, which may have had another caller.
     fn caller(&self, context: &RequestContext<RoleServer>) -> Result<Caller, ErrorData> {
         let sent = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Caller>());
         let Some(caller) = sent.or(self.local.as_ref()) else {
-            return Err(wire::refusal(&Refusal::Forbidden("The request names nobody.".to_owned())));
+            return Err(wire::refusal(&Refusal::Forbidden("The request has no caller.".to_owned())));
         };
         Ok(Caller { surface: self.surface, request_id: Some(canonical(&context.id)), ..caller.clone() })
     }
 
-    /// A request other than `tools/call`; it can be cancelled as long as the second value lives.
-    fn asked(&self, context: &RequestContext<RoleServer>) -> Result<(Asked<'_>, Registered), ErrorData> {
+    /// Prepares a request other than `tools/call`. It can be cancelled until the registration is dropped.
+    fn browse_request(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<(BrowseRequest<'_>, CallRegistration), ErrorData> {
         let running = self.running.register(&context.id, &context.ct);
-        let asked = Asked { app: &self.app, caller: self.caller(context)?, cancel: running.token() };
-        Ok((asked, running))
+        let request =
+            BrowseRequest { app: &self.app, caller: self.caller(context)?, cancel: running.token() };
+        Ok((request, running))
     }
 
-    /// What the text of results is: as the request's header says, else as the operator chose.
+    /// The text form of results: from the request's header, else from the configuration.
     fn text_form(&self, context: &RequestContext<RoleServer>) -> TextForm {
         let asked =
             context.extensions.get::<Parts>().and_then(|parts| parts.headers.get(TEXT)?.to_str().ok());
@@ -124,7 +110,35 @@ impl McpServer {
         }
     }
 
-    /// A broken argument is a protocol error or a tool result, as the operator chose.
+    /// Calls a tool for this request, which can be cancelled, and reports its progress.
+    async fn run(
+        &self,
+        tool: String,
+        arguments: Value,
+        context: RequestContext<RoleServer>,
+    ) -> Result<Result<Envelope, Refusal>, ErrorData> {
+        let mut caller = self.caller(&context)?;
+        let running = self.running.register(&context.id, &context.ct);
+        if self.local.is_some() {
+            caller.roots = self.roots.current(&context.peer).await;
+        }
+        let named = tool.clone();
+        let run = |progress: Progress| {
+            let request = Request { tool, arguments, caller, cancel: running.token(), progress };
+            self.tools.call(&self.app, request)
+        };
+        Ok(match context.meta.get_progress_token() {
+            None => run(Progress::default()).await,
+            Some(token) => {
+                let interval = Duration::from_millis(self.app.config.mcp.progress_interval_ms);
+                ProgressReporter::new(context.peer, token, named, interval)
+                    .during(&running.token(), run)
+                    .await
+            }
+        })
+    }
+
+    /// Converts a refusal: invalid arguments become a protocol error or a tool result, depending on the configuration.
     fn refuse(
         &self,
         refusal: &Refusal,
@@ -143,7 +157,7 @@ impl McpServer {
 
 impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
-        server_config(self.dialect, Vector::found(&self.app))
+        server_config(self.dialect, VectorBackends::detect(&self.app))
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -156,7 +170,8 @@ impl ServerHandler for McpServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let caller = self.caller(&context)?;
-        Ok(ListToolsResult::with_all_items(self.tools.visible(&caller).map(wire::tool).collect()))
+        let listed = self.tools.listed(&self.app.config, &caller);
+        Ok(ListToolsResult::with_all_items(listed.map(wire::tool).collect()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
@@ -168,31 +183,9 @@ impl ServerHandler for McpServer {
         params: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut caller = self.caller(&context)?;
-        let running = self.running.register(&context.id, &context.ct);
-        if self.local.is_some() {
-            caller.roots = self.roots.of(&context.peer).await;
-        }
         let (request_id, form) = (canonical(&context.id), self.text_form(&context));
-        let tool = params.name.into_owned();
-        let run = |progress: Progress| {
-            let request = Request {
-                tool: tool.clone(),
-                arguments: Value::Object(params.arguments.unwrap_or_default()),
-                caller,
-                cancel: running.token(),
-                progress,
-            };
-            self.tools.call(&self.app, request)
-        };
-        let outcome = match context.meta.get_progress_token() {
-            None => run(Progress::default()).await,
-            Some(token) => {
-                let interval = Duration::from_millis(self.app.config.mcp.progress_interval_ms);
-                Reporter::new(context.peer, token, tool.clone(), interval).during(&running.token(), run).await
-            }
-        };
-        match outcome {
+        let arguments = Value::Object(params.arguments.unwrap_or_default());
+        match self.run(params.name.into_owned(), arguments, context).await? {
             Ok(envelope) => Ok(wire::result(&envelope, form).into()),
             Err(refusal) => self.refuse(&refusal, form, request_id),
         }
@@ -203,7 +196,7 @@ impl ServerHandler for McpServer {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(prompts::list(&self.caller(&context)?))
+        Ok(prompts::list(&self.app.config, &self.caller(&context)?))
     }
 
     async fn get_prompt(
@@ -211,8 +204,8 @@ impl ServerHandler for McpServer {
         params: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let (asked, _running) = self.asked(&context)?;
-        Ok(prompts::get(asked, params).await?.into())
+        let (request, _running) = self.browse_request(&context)?;
+        Ok(prompts::get(request, params).await?.into())
     }
 
     async fn list_resources(
@@ -220,8 +213,8 @@ impl ServerHandler for McpServer {
         page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let (asked, _running) = self.asked(&context)?;
-        resources::list(asked, page).await
+        let (request, _running) = self.browse_request(&context)?;
+        resources::list(request, page).await
     }
 
     async fn list_resource_templates(
@@ -229,7 +222,7 @@ impl ServerHandler for McpServer {
         _page: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Ok(resources::templates(&self.caller(&context)?))
+        Ok(resources::templates(&self.app.config, &self.caller(&context)?))
     }
 
     async fn read_resource(
@@ -237,8 +230,8 @@ impl ServerHandler for McpServer {
         params: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let (asked, _running) = self.asked(&context)?;
-        Ok(resources::read(asked, params).await?.into())
+        let (request, _running) = self.browse_request(&context)?;
+        Ok(resources::read(request, params).await?.into())
     }
 
     async fn complete(
@@ -246,19 +239,19 @@ impl ServerHandler for McpServer {
         params: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let (asked, _running) = self.asked(&context)?;
-        completion::complete(asked, params).await
+        let (request, _running) = self.browse_request(&context)?;
+        completion::complete(request, params).await
     }
 
-    /// The roots are there before the first call needs them.
+    /// Requests the roots early, so that the first call does not have to wait for them.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if self.local.is_some() {
-            self.roots.of(&context.peer).await;
+            self.roots.current(&context.peer).await;
         }
     }
 
-    /// `$/cancelRequest` ends a call with an answer, `CANCELLED`; `notifications/cancelled` ends it without
-    /// one, which rmcp sees to.
+    /// Handles `$/cancelRequest`, which ends a call with the answer `CANCELLED`. rmcp handles `notifications/cancelled`, which ends
+    /// it without an answer.
     async fn on_custom_notification(
         &self,
         notification: CustomNotification,
@@ -276,14 +269,20 @@ impl ServerHandler for McpServer {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let method = request.method.as_str();
-        // Clients of the older framing say goodbye with a request.
+        // Clients of the older framing send `shutdown` before they exit.
         if method == "shutdown" && self.app.config.mcp.transport == Transport::Legacy && self.local.is_some()
         {
             return Ok(CustomResult::new(Value::Null));
         }
-        Err(if METHODS.contains(&method) { wire::ill_typed(method) } else { wire::unknown_method(method) })
+        let Some(tool) = self.tools.find_method(method) else {
+            return Err(methods::no_handler_error(self.tools, method));
+        };
+        match self.run(tool.name.to_owned(), request.params.unwrap_or_default(), context).await? {
+            Ok(envelope) => methods::result_or_error(method, envelope),
+            Err(refusal) => Err(methods::refusal_error(method, &refusal)),
+        }
     }
 }

@@ -1,8 +1,7 @@
-//! Sessions of Streamable HTTP: each belongs to the principal that opened it and survives a restart.
+//! OwnedSessions of Streamable HTTP: each belongs to the principal that opened it and survives a restart.
 //!
-//! rmcp's own sessions know no caller: whoever has the id may use one. Here a session is found only by its
-//! owner; to everybody else it does not exist. What a call may do is never taken from the session, but from
-//! the request that carries the call.
+//! rmcp's sessions can be used by anyone who knows the id. Here only the owner finds a session; for everyone else it does not exist.
+//! The permissions of a call always come from its own request, never from the session.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,51 +17,51 @@ use rmcp::transport::streamable_http_server::session::{
 };
 use rmcp::transport::streamable_http_server::session::{SessionState, SessionStore, SessionStoreError};
 
-use super::message::again;
-use super::twin::twin;
-use super::unanswered::{Noted, Unanswered};
+use super::cancellation_ids::with_other_id_type;
+use super::message::duplicate_id;
+use super::pending_requests::{PendingRequests, PendingTransport};
 use super::wire;
 use crate::app::App;
 use contract::Fault;
 use store::mcp_sessions;
 
 tokio::task_local! {
-    /// Whose request is being handled; set around every call into rmcp.
+    /// The principal of the current request; set around every call into rmcp.
     pub(super) static OWNER: String;
 }
 
-/// How often the use of a session is written down.
-const TOUCH: Duration = Duration::from_secs(60);
+/// How often the use of a session is recorded in the database.
+const TOUCH_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The sessions of one server.
-pub(super) struct Sessions {
+pub(super) struct OwnedSessions {
     inner: LocalSessionManager,
     app: Arc<App>,
-    owned: Mutex<HashMap<SessionId, Owned>>,
+    owned: Mutex<HashMap<SessionId, OwnedSession>>,
 }
 
-struct Owned {
+struct OwnedSession {
     owner: String,
-    unanswered: Unanswered,
+    pending: PendingRequests,
     used: Instant,
     touched: Instant,
 }
 
-impl Sessions {
+impl OwnedSessions {
     pub(super) fn new(app: &Arc<App>) -> Self {
         let mut inner = LocalSessionManager::default();
         inner.session_config.keep_alive = Some(Duration::from_millis(app.config.server.session_idle_ms));
         Self { inner, app: Arc::clone(app), owned: Mutex::default() }
     }
 
-    /// Whether the session is the present request's; notes its use.
-    fn is_mine(&self, id: &SessionId) -> bool {
+    /// Whether the session belongs to the principal of the current request; records its use.
+    fn is_owned(&self, id: &SessionId) -> bool {
         let (owner, now) = (owner(), Instant::now());
         let mut due = false;
         let mine = self.with(|owned| match owned.get_mut(id) {
             Some(session) if session.owner == owner => {
                 session.used = now;
-                due = now.duration_since(session.touched) >= TOUCH;
+                due = now.duration_since(session.touched) >= TOUCH_INTERVAL;
                 if due {
                     session.touched = now;
                 }
@@ -73,30 +72,30 @@ impl Sessions {
         if due {
             let (app, id) = (Arc::clone(&self.app), id.to_string());
             tokio::spawn(async move {
-                if let Err(fault) = load(&app, &id, &owner).await {
-                    tracing::debug!("the use of a session was not noted: {}", fault.message);
+                if let Err(fault) = load_stored(&app, &id, &owner).await {
+                    tracing::debug!("the use of a session was not recorded: {}", fault.message);
                 }
             });
         }
         mine
     }
 
-    /// Keeps a session that begins, and notes what is answered in it.
-    fn keep<T>(&self, id: &SessionId, transport: T) -> Noted<T> {
-        let (now, unanswered) = (Instant::now(), Unanswered::default());
-        let noted = Noted::new(transport, unanswered.clone());
-        let session = Owned { owner: owner(), unanswered, used: now, touched: now };
+    /// Adds a new session and tracks its pending requests.
+    fn add<T>(&self, id: &SessionId, transport: T) -> PendingTransport<T> {
+        let (now, pending) = (Instant::now(), PendingRequests::default());
+        let tracked = PendingTransport::new(transport, pending.clone());
+        let session = OwnedSession { owner: owner(), pending, used: now, touched: now };
         self.with(|owned| owned.insert(id.clone(), session));
-        noted
+        tracked
     }
 
-    /// The session's requests that are not answered yet.
-    fn unanswered(&self, id: &SessionId) -> Unanswered {
-        self.with(|owned| owned.get(id).map(|session| session.unanswered.clone()).unwrap_or_default())
+    /// The session's pending requests.
+    fn pending(&self, id: &SessionId) -> PendingRequests {
+        self.with(|owned| owned.get(id).map(|session| session.pending.clone()).unwrap_or_default())
     }
 
-    /// The session that makes place for another one of the same principal, when it has too many.
-    fn surplus(&self) -> Option<SessionId> {
+    /// The least recently used session of the current principal, if it has too many.
+    fn session_to_evict(&self) -> Option<SessionId> {
         let (owner, max) = (owner(), self.app.config.server.sessions_max);
         self.with(|owned| {
             let mine: Vec<_> = owned.iter().filter(|(_, session)| session.owner == owner).collect();
@@ -105,12 +104,12 @@ impl Sessions {
         })
     }
 
-    fn with<T>(&self, act: impl FnOnce(&mut HashMap<SessionId, Owned>) -> T) -> T {
+    fn with<T>(&self, act: impl FnOnce(&mut HashMap<SessionId, OwnedSession>) -> T) -> T {
         act(&mut self.owned.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The event, its error with a code of the contract.
+/// Adds an error code of the contract to an error event.
 fn completed(mut event: ServerSseMessage) -> ServerSseMessage {
     if let Some(message) = &event.message
         && matches!(**message, ServerJsonRpcMessage::Error(_))
@@ -124,17 +123,17 @@ fn owner() -> String {
     OWNER.try_with(Clone::clone).unwrap_or_default()
 }
 
-impl SessionManager for Sessions {
+impl SessionManager for OwnedSessions {
     type Error = LocalSessionManagerError;
-    type Transport = Noted<<LocalSessionManager as SessionManager>::Transport>;
+    type Transport = PendingTransport<<LocalSessionManager as SessionManager>::Transport>;
 
     async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
-        if let Some(oldest) = self.surplus() {
+        if let Some(oldest) = self.session_to_evict() {
             self.close_session(&oldest).await?;
-            forget(&self.app, &oldest, &owner()).await;
+            delete_stored(&self.app, &oldest, &owner()).await;
         }
         let (id, transport) = self.inner.create_session().await?;
-        let transport = self.keep(&id, transport);
+        let transport = self.add(&id, transport);
         Ok((id, transport))
     }
 
@@ -147,11 +146,11 @@ impl SessionManager for Sessions {
     }
 
     async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
-        Ok(self.is_mine(id) && self.inner.has_session(id).await?)
+        Ok(self.is_owned(id) && self.inner.has_session(id).await?)
     }
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
-        // rmcp closes sessions of its own accord, too: outside of any request.
+        // rmcp also closes sessions outside of any request; then there is no principal.
         let owner = owner();
         let gone = self.with(|owned| match owned.get(id) {
             Some(session) if owner.is_empty() || session.owner == owner => owned.remove(id).is_some(),
@@ -165,22 +164,22 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let unanswered = self.unanswered(id);
-        let asked = match &message {
+        let pending = self.pending(id);
+        let request_id = match &message {
             JsonRpcMessage::Request(request) => Some(request.id.clone()),
             _ => None,
         };
-        if let Some(asked) = &asked
-            && !unanswered.begin(asked)
+        if let Some(id) = &request_id
+            && !pending.begin(id)
         {
-            let refused = ServerSseMessage::from_message(again(asked).sent());
+            let refused = ServerSseMessage::from_message(duplicate_id(id).into_message());
             return Ok(futures::stream::iter([refused]).left_stream());
         }
         match self.inner.create_stream(id, message).await {
             Ok(stream) => Ok(stream.map(completed).right_stream()),
             Err(error) => {
-                if let Some(asked) = &asked {
-                    unanswered.end(asked);
+                if let Some(id) = &request_id {
+                    pending.end(id);
                 }
                 Err(error)
             }
@@ -188,10 +187,10 @@ impl SessionManager for Sessions {
     }
 
     async fn accept_message(&self, id: &SessionId, message: ClientJsonRpcMessage) -> Result<(), Self::Error> {
-        let twin = twin(&message);
+        let other = with_other_id_type(&message);
         self.inner.accept_message(id, message).await?;
-        match twin {
-            Some(twin) => self.inner.accept_message(id, twin).await,
+        match other {
+            Some(other) => self.inner.accept_message(id, other).await,
             None => Ok(()),
         }
     }
@@ -213,21 +212,21 @@ impl SessionManager for Sessions {
 
     async fn restore_session(&self, id: SessionId) -> Result<RestoreOutcome<Self::Transport>, Self::Error> {
         Ok(match self.inner.restore_session(id.clone()).await? {
-            RestoreOutcome::Restored(transport) => RestoreOutcome::Restored(self.keep(&id, transport)),
+            RestoreOutcome::Restored(transport) => RestoreOutcome::Restored(self.add(&id, transport)),
             RestoreOutcome::AlreadyPresent => RestoreOutcome::AlreadyPresent,
             _ => RestoreOutcome::NotSupported,
         })
     }
 }
 
-/// What is kept of sessions in Postgres: the client's `initialize`, which is replayed after a restart.
+/// The sessions in Postgres: stores the client's `initialize`, which is replayed after a restart.
 pub(super) struct StoredSessions(pub(super) Arc<App>);
 
 #[async_trait::async_trait]
 impl SessionStore for StoredSessions {
-    /// Without a database no session is known, and the client opens another one.
+    /// Finds no session if the database is unavailable; the client then opens a new one.
     async fn load(&self, id: &str) -> Result<Option<SessionState>, SessionStoreError> {
-        match load(&self.0, id, &owner()).await {
+        match load_stored(&self.0, id, &owner()).await {
             Ok(Some(state)) => Ok(Some(serde_json::from_value(state)?)),
             Ok(None) => Ok(None),
             Err(fault) => {
@@ -237,45 +236,45 @@ impl SessionStore for StoredSessions {
         }
     }
 
-    /// A client that connects does not wait for the database; a session that could not be kept is only lost
+    /// Stores in the background, so that a connecting client does not wait for the database. A session that could not be stored ends
     /// with the process.
     async fn store(&self, id: &str, state: &SessionState) -> Result<(), SessionStoreError> {
         let (app, id, owner, state) =
             (Arc::clone(&self.0), id.to_owned(), owner(), serde_json::to_value(state)?);
         tokio::spawn(async move {
             let saved = async {
-                let mut door = app.store().await?.control().await?;
-                mcp_sessions::delete_idle(&mut door, app.config.server.session_idle_ms).await?;
-                mcp_sessions::save(&mut door, &id, &owner, &state).await?;
-                door.commit().await
+                let mut tx = app.store().await?.control().await?;
+                mcp_sessions::delete_idle(&mut tx, app.config.server.session_idle_ms).await?;
+                mcp_sessions::save(&mut tx, &id, &owner, &state).await?;
+                tx.commit().await
             };
             if let Err(fault) = saved.await {
-                tracing::debug!("a session was not kept: {}", fault.message);
+                tracing::debug!("a session was not stored: {}", fault.message);
             }
         });
         Ok(())
     }
 
     async fn delete(&self, id: &str) -> Result<(), SessionStoreError> {
-        forget(&self.0, id, &owner()).await;
+        delete_stored(&self.0, id, &owner()).await;
         Ok(())
     }
 }
 
-async fn load(app: &App, id: &str, owner: &str) -> Result<Option<serde_json::Value>, Fault> {
-    let mut door = app.store().await?.control().await?;
-    let state = mcp_sessions::load(&mut door, id, owner, app.config.server.session_idle_ms).await?;
-    door.commit().await?;
+async fn load_stored(app: &App, id: &str, owner: &str) -> Result<Option<serde_json::Value>, Fault> {
+    let mut tx = app.store().await?.control().await?;
+    let state = mcp_sessions::load(&mut tx, id, owner, app.config.server.session_idle_ms).await?;
+    tx.commit().await?;
     Ok(state)
 }
 
-async fn forget(app: &App, id: &str, owner: &str) {
+async fn delete_stored(app: &App, id: &str, owner: &str) {
     let forgotten = async {
-        let mut door = app.store().await?.control().await?;
-        mcp_sessions::delete(&mut door, id, owner).await?;
-        door.commit().await
+        let mut tx = app.store().await?.control().await?;
+        mcp_sessions::delete(&mut tx, id, owner).await?;
+        tx.commit().await
     };
     if let Err(fault) = forgotten.await {
-        tracing::debug!("a session was not forgotten: {}", fault.message);
+        tracing::debug!("a stored session was not deleted: {}", fault.message);
     }
 }

@@ -1,4 +1,4 @@
-//! MCP over Streamable HTTP, as the HTTP surface mounts it at `/mcp`.
+//! MCP over Streamable HTTP; the HTTP surface mounts it at `/mcp`.
 
 use std::sync::Arc;
 
@@ -12,31 +12,32 @@ use tokio_util::sync::CancellationToken;
 
 use super::message;
 use super::server::McpServer;
-use super::sessions::{OWNER, Sessions, StoredSessions};
+use super::sessions::{OWNER, OwnedSessions, StoredSessions};
 use super::wire;
 use crate::app::App;
 use crate::tools::{Surface, Toolbox};
 use tenancy::Principal;
 
-/// The header that names a session.
+/// The header with the session id.
 pub const SESSION_ID: &str = "mcp-session-id";
 
-/// What answers below `/mcp`.
+/// The handler of `/mcp`.
 #[derive(Clone)]
 pub struct StreamableMcp {
-    service: StreamableHttpService<McpServer, Sessions>,
-    sessions: Arc<Sessions>,
+    service: StreamableHttpService<McpServer, OwnedSessions>,
+    sessions: Arc<OwnedSessions>,
     stored: Arc<StoredSessions>,
+    tools: &'static Toolbox,
 }
 
 impl StreamableMcp {
-    /// A session a client, ended by DELETE, by `server.session_idle_ms` without a request, or by `end`.
+    /// OwnedSessions end with DELETE, after `server.session_idle_ms` without a request, or with `end`.
     ///
-    /// Host, Origin and keys are not checked here: the HTTP surface does so for every route, and leaves the
-    /// [`crate::tools::Caller`] among the request's extensions.
+    /// Host, Origin and keys are not checked here: the HTTP surface does that for every route and stores the
+    /// [`crate::tools::Caller`] in the request's extensions.
     #[must_use]
     pub fn new(app: &Arc<App>, tools: &'static Toolbox, end: CancellationToken) -> Self {
-        let sessions = Arc::new(Sessions::new(app));
+        let sessions = Arc::new(OwnedSessions::new(app));
         let stored = Arc::new(StoredSessions(Arc::clone(app)));
         let mut config = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -46,39 +47,41 @@ impl StreamableMcp {
         let app = Arc::clone(app);
         let serve = move || Ok(McpServer::remote(Arc::clone(&app), tools, Surface::Mcp));
         let service = StreamableHttpService::new(serve, Arc::clone(&sessions), config);
-        Self { service, sessions, stored }
+        Self { service, sessions, stored, tools }
     }
 
-    /// The JSON-RPC answer to a body that goes no further, with its HTTP status: what is no message of the protocol is 400, and
-    /// so is a request without a session that opens none.
+    /// The status and JSON-RPC error for a body that is refused: 400 for an invalid message and for a request without a session
+    /// that does not open one.
     #[must_use]
     pub fn refusal(&self, headers: &HeaderMap, body: &[u8]) -> Option<(StatusCode, Value)> {
-        let refused = match message::read(body) {
+        let refused = match message::parse_message(body, self.tools) {
             Err(refused) => refused,
             Ok(None) => return None,
-            Ok(Some(message)) if headers.contains_key(SESSION_ID) => match message::admit(&message, true) {
-                message::Admission::Refused(refused) => return Some((StatusCode::OK, refused.answer())),
-                _ => return None,
-            },
-            Ok(Some(message)) => message::without_session(&message)?,
+            Ok(Some(message)) if headers.contains_key(SESSION_ID) => {
+                match message::admit(&message, true, self.tools) {
+                    message::Admission::Refused(refused) => return Some((StatusCode::OK, refused.answer())),
+                    _ => return None,
+                }
+            }
+            Ok(Some(message)) => message::without_session(&message, self.tools)?,
         };
         Some((StatusCode::BAD_REQUEST, refused.answer()))
     }
 
-    /// The body without the mark that some editors write before a text, which rmcp does not read.
+    /// Removes the byte order mark, which rmcp does not accept.
     #[must_use]
-    pub fn unmarked(body: Bytes) -> Bytes {
-        let mark = body.len() - message::unmarked(&body).len();
+    pub fn without_byte_order_mark(body: Bytes) -> Bytes {
+        let mark = body.len() - message::without_byte_order_mark(&body).len();
         body.slice(mark..)
     }
 
-    /// The JSON-RPC answer to a body of more than `bytes_max` bytes.
+    /// The JSON-RPC error for a body of more than `bytes_max` bytes.
     #[must_use]
     pub fn too_long(bytes_max: usize) -> Value {
         message::too_long(bytes_max, message::BODY_LIMIT).answer()
     }
 
-    /// A JSON answer that rmcp gave without a session; an error in it gets a code of the contract.
+    /// Adds an error code of the contract to an error that rmcp produced outside of a session; none if there is no error.
     #[must_use]
     pub fn completed(body: &[u8]) -> Option<Value> {
         let mut answer: Value = serde_json::from_slice(body).ok()?;
@@ -91,26 +94,26 @@ impl StreamableMcp {
         Some(answer)
     }
 
-    /// Answers one request of `principal`.
+    /// Answers a request from `principal`.
     pub async fn answer(&self, principal: &Principal, request: Request<Body>) -> Response<Body> {
-        OWNER.scope(principal.id.clone(), self.owned(request)).await
+        OWNER.scope(principal.id.clone(), self.answer_as_owner(request)).await
     }
 
-    async fn owned(&self, request: Request<Body>) -> Response<Body> {
+    async fn answer_as_owner(&self, request: Request<Body>) -> Response<Body> {
         let deletes = request.method() == Method::DELETE;
-        if deletes && !self.knows(request.headers()).await {
+        if deletes && !self.has_session(request.headers()).await {
             return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
         }
         let response = self.service.handle(request).await.map(Body::new);
-        // rmcp answers the end of a session with 202, which some clients take for a failure; 204 suits all.
+        // Some clients treat rmcp's status 202 for DELETE as a failure; all accept 204.
         if deletes && response.status() == StatusCode::ACCEPTED {
             return StatusCode::NO_CONTENT.into_response();
         }
         response
     }
 
-    /// Whether the request names a session of its own principal, in memory or kept.
-    async fn knows(&self, headers: &HeaderMap) -> bool {
+    /// Whether the request names a session of its own principal, in memory or stored.
+    async fn has_session(&self, headers: &HeaderMap) -> bool {
         use rmcp::transport::streamable_http_server::session::SessionStore;
         let Some(id) = headers.get(SESSION_ID).and_then(|id| id.to_str().ok()) else { return true };
         let here = self.sessions.has_session(&id.to_owned().into()).await;

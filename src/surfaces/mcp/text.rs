@@ -1,8 +1,7 @@
-//! The text of a tool result in few tokens: what an agent reads where `structuredContent` carries the whole envelope.
+//! The short text form of tool results, which costs the model fewer tokens; `structuredContent` always carries the whole envelope.
 //!
-//! One line a hit with its place, then its lines of code as they are; no JSON around them, whose keys and escapes cost a third
-//! of an answer. Asked for by `mcp.text = "short"`, `mcp --text short` or the header `X-MCP-Text: short`; the default is the
-//! envelope, as the contract has it.
+//! For each hit it prints one line with the location, then the code verbatim. JSON keys and escapes would cost a third of the
+//! tokens. Selected by `mcp.text = "short"`, `mcp --text short` or the header `X-MCP-Text: short`; the default is the envelope.
 
 use std::fmt::Write;
 
@@ -10,12 +9,12 @@ use serde_json::Value;
 
 use contract::{Envelope, visible, visible_line};
 
-/// The envelope as text for reading.
-pub(super) fn short(envelope: &Envelope) -> String {
+/// Formats the envelope as short text.
+pub(super) fn short_text(envelope: &Envelope) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
     let _ = match (&envelope.result, &envelope.error) {
-        (Some(result), _) => answered(&mut text, result),
+        (Some(result), _) => write_result(&mut text, result),
         (None, Some(error)) => {
             let details = error.details.as_ref().map(|details| format!("\n{details}")).unwrap_or_default();
             let hint = error.hint.as_deref().map(|hint| format!("\n{hint}")).unwrap_or_default();
@@ -32,31 +31,31 @@ pub(super) fn short(envelope: &Envelope) -> String {
     visible(&text).into_owned()
 }
 
-/// Hits and files as text, everything else as compact JSON.
-fn answered(text: &mut String, result: &Value) -> std::fmt::Result {
+/// Writes hits and files as text, all other results as compact JSON.
+fn write_result(text: &mut String, result: &Value) -> std::fmt::Result {
     let compact = |hit: &Value| hit.get("content").is_none() && hit.get("scoreBreakdown").is_none();
     match (result["hits"].as_array(), result["text"].as_str()) {
         (Some(hits), _) if hits.iter().all(compact) && result.get("explain").is_none() => {
-            write_belief(text, result, hits.is_empty())?;
+            write_confidence(text, result, hits.is_empty())?;
             hits.iter().try_for_each(|hit| {
                 write_hit(text, hit)?;
                 writeln!(text)
             })?;
-            write_end(text, result, hits.len())
+            write_summary(text, result, hits.len())
         }
         (None, Some(lines)) if result["path"].is_string() => write_file(text, result, lines),
         _ => write!(text, "{result}"),
     }
 }
 
-/// Whether to believe the hits, and what may have been meant instead.
-fn write_belief(text: &mut String, result: &Value, empty: bool) -> std::fmt::Result {
+/// Writes the confidence and the suggestions for misspelled names.
+fn write_confidence(text: &mut String, result: &Value, empty: bool) -> std::fmt::Result {
     match result["confidence"].as_str() {
-        Some("none") if empty => writeln!(text, "Nothing here answers this.")?,
+        Some("none") if empty => writeln!(text, "No relevant results.")?,
         _ if empty => writeln!(text, "No hits.")?,
-        Some("none") => writeln!(text, "confidence none: nothing here seems to answer this")?,
-        Some("low") => writeln!(text, "confidence low: probably nothing here answers this")?,
-        Some(told) => writeln!(text, "confidence {told}")?,
+        Some("none") => writeln!(text, "confidence none: probably no relevant results")?,
+        Some("low") => writeln!(text, "confidence low: possibly no relevant results")?,
+        Some(confidence) => writeln!(text, "confidence {confidence}")?,
         None => {}
     }
     let names = result["didYouMean"].as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -69,7 +68,7 @@ fn write_belief(text: &mut String, result: &Value, empty: bool) -> std::fmt::Res
 }
 
 fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
-    // A name with a line end in it must not look like more lines of the answer.
+    // A name that contains a line break must not look like further lines of the answer.
     let word = |field: &str, before: &str| {
         hit[field].as_str().map(|word| format!("{before}{}", visible_line(word))).unwrap_or_default()
     };
@@ -98,10 +97,10 @@ fn write_hit(text: &mut String, hit: &Value) -> std::fmt::Result {
     lines("contextAfter").try_for_each(|line| writeln!(text, "{line}"))
 }
 
-/// How much there is, and everything that the answer says beside its hits.
-fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Result {
+/// Writes the total and the fields other than the hits.
+fn write_summary(text: &mut String, result: &Value, shown: usize) -> std::fmt::Result {
     if shown == 0 && result["total"] == 0 {
-        // Said already.
+        // The first line already said so.
         text.truncate(text.trim_end().len());
     } else {
         let least = if result["totalRelation"].is_string() { "at least " } else { "" };
@@ -111,7 +110,7 @@ fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Resul
         write!(text, ", next page: offset {offset}")?;
     }
     if result["vectors"] == "none" && shown > 0 {
-        text.push_str(", by words alone");
+        text.push_str(", lexical search only");
     }
     if let Some(omitted) = result["omitted"].as_object() {
         let (texts, hits) = (&omitted["texts"], &omitted["hits"]);
@@ -121,7 +120,7 @@ fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Resul
             omitted["hint"].as_str().unwrap_or_default()
         )?;
     }
-    let told = [
+    let written = [
         "backend",
         "query",
         "confidence",
@@ -133,7 +132,7 @@ fn write_end(text: &mut String, result: &Value, shown: usize) -> std::fmt::Resul
         "vectors",
         "omitted",
     ];
-    write_others(text, result, &told)
+    write_other_fields(text, result, &written)
 }
 
 fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Result {
@@ -143,7 +142,7 @@ fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Resul
     writeln!(text, "{repo}: {path}:{start}-{end} of {} lines", result["totalLines"])?;
     write!(text, "{lines}")?;
     if result["changedSinceIndexed"] == true {
-        write!(text, "\nThe file changed since it was indexed.")?;
+        write!(text, "\nThe file has changed since it was indexed.")?;
     }
     if let Some(omitted) = result["omitted"].as_object() {
         write!(
@@ -158,7 +157,7 @@ fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Resul
         let kind = chunk["kind"].as_str().unwrap_or_default();
         write!(text, "\n{}-{} {kind} {name} id {}", chunk["startLine"], chunk["endLine"], chunk["id"])?;
     }
-    let told = [
+    let written = [
         "path",
         "repo",
         "language",
@@ -172,13 +171,13 @@ fn write_file(text: &mut String, result: &Value, lines: &str) -> std::fmt::Resul
         "omitted",
         "chunks",
     ];
-    write_others(text, result, &told)
+    write_other_fields(text, result, &written)
 }
 
-/// What the answer holds beside `told`, so that a field that is added later is seen.
-fn write_others(text: &mut String, result: &Value, told: &[&str]) -> std::fmt::Result {
+/// Writes the fields that are not in `written`, so that fields added later are not lost.
+fn write_other_fields(text: &mut String, result: &Value, written: &[&str]) -> std::fmt::Result {
     let fields = result.as_object().into_iter().flatten();
-    for (field, value) in fields.filter(|(field, _)| !told.contains(&field.as_str())) {
+    for (field, value) in fields.filter(|(field, _)| !written.contains(&field.as_str())) {
         write!(text, "\n{field}: {value}")?;
     }
     Ok(())
@@ -199,7 +198,7 @@ mod tests {
 
     #[test]
     fn hits_are_places_with_code() {
-        let shown = short(&envelope(
+        let shown = short_text(&envelope(
             json!({ "backend": "postgres", "query": "q", "total": 9, "nextOffset": 1,
             "vectors": "exact", "confidence": "high", "hits": [{ "id": 7, "file": "src/a.rs", "startLine": 3, "endLine": 9,
             "kind": "function", "name": "open", "score": 0.5, "snippet": "fn open() {\n    \"x\"\n}",
@@ -217,17 +216,17 @@ mod tests {
         let none = json!({ "backend": "postgres", "query": "q", "total": 0, "vectors": "exact", "confidence": "none",
             "didYouMean": ["open_store", "Store"], "hits": [] });
         assert_eq!(
-            short(&envelope(none)),
-            "Nothing here answers this.\nDid you mean: open_store, Store?\nnext: show_file {\"id\":7}"
+            short_text(&envelope(none)),
+            "No relevant results.\nDid you mean: open_store, Store?\nnext: show_file {\"id\":7}"
         );
         let low = json!({ "backend": "postgres", "query": "q", "total": 1, "vectors": "exact", "confidence": "low",
             "hits": [{ "id": 7, "file": "a", "startLine": 1, "endLine": 2, "kind": "block", "score": 0.1 }] });
         assert!(
-            short(&envelope(low))
-                .starts_with("confidence low: probably nothing here answers this\na:1-2 block")
+            short_text(&envelope(low))
+                .starts_with("confidence low: possibly no relevant results\na:1-2 block")
         );
         let gated = json!({ "backend": "postgres", "query": "q", "total": 0, "vectors": "none", "hits": [] });
-        assert!(short(&envelope(gated)).starts_with("No hits.\nnext"));
+        assert!(short_text(&envelope(gated)).starts_with("No hits.\nnext"));
     }
 
     #[test]
@@ -235,19 +234,19 @@ mod tests {
         let file = json!({ "path": "a.rs", "repo": "shop", "startLine": 1, "endLine": 2, "totalLines": 9, "truncated": true,
             "omitted": { "lines": 7, "hint": "Read on." }, "contentHash": "x", "changedSinceIndexed": false,
             "text": "a\u{1b}\nb", "chunks": [{ "id": 1, "startLine": 1, "endLine": 2, "kind": "block" }] });
-        let shown = short(&envelope(file));
+        let shown = short_text(&envelope(file));
         assert!(
             shown
                 .starts_with("shop: a.rs:1-2 of 9 lines\na\\u{1b}\nb\nomitted: 7 lines. Read on.\n1-2 block"),
             "{shown}"
         );
-        assert!(short(&envelope(json!({ "healthy": true }))).starts_with("{\"healthy\":true}\n"));
+        assert!(short_text(&envelope(json!({ "healthy": true }))).starts_with("{\"healthy\":true}\n"));
     }
 
     #[test]
     fn failures_say_what_to_do() {
         let fault = Fault::new(ErrorCode::NoIndex, "Nothing here.").with_hint("Index it.");
-        let shown = short(&Envelope::failure(&fault, Meta::at("t".into())));
+        let shown = short_text(&Envelope::failure(&fault, Meta::at("t".into())));
         assert_eq!(shown, "NO_INDEX: Nothing here.\nIndex it.");
     }
 }

@@ -1,44 +1,44 @@
-//! `repo://{repository}/{+path}{?project}`: what an indexed file is called as a resource.
+//! Resource URIs of indexed files: `repo://{repository}/{+path}{?project}`.
 
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// The template of a file in the session's project, or else the default workspace.
+/// The template for files in the session's project, or else in the default workspace.
 pub(super) const TEMPLATE: &str = "repo://{repository}/{+path}";
-/// The template of a file in a project that is named.
+/// The template for files in a named project.
 pub(super) const TEMPLATE_WITH_PROJECT: &str = "repo://{repository}/{+path}{?project}";
 
 const SCHEME: &str = "repo://";
 const PROJECT: &str = "?project=";
 
-/// All but RFC 3986's unreserved characters.
+/// Characters to encode: all except the unreserved ones of RFC 3986.
 const NAME: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 const PATH: &AsciiSet = &NAME.remove(b'/');
 
-/// A file as a URI names it. Whether the parts make sense is decided where they are used.
+/// The parts of a URI; their values are validated where they are used.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ResourceUri {
     /// Name of the repository.
     pub(super) repository: String,
     /// Path relative to the repository.
     pub(super) path: String,
-    /// Project, where the URI names one.
+    /// Project, if the URI names one.
     pub(super) project: Option<String>,
 }
 
 impl ResourceUri {
-    /// Reads a URI.
+    /// Parses a URI.
     ///
-    /// `#` and `?` that are not encoded belong to the path, unless they begin `?project=`: clients expand `{+path}`
-    /// in different ways, and a file may be called so.
+    /// An unencoded `#` or `?` belongs to the path unless it begins `?project=`, because clients expand `{+path}` differently and
+    /// file names may contain these characters.
     ///
     /// # Errors
-    /// What is wrong with it, in a sentence.
+    /// The reason, as a sentence.
     pub(super) fn parse(uri: &str) -> Result<Self, &'static str> {
         let (scheme, rest) = uri.split_at_checked(SCHEME.len()).unwrap_or((uri, ""));
         if !scheme.eq_ignore_ascii_case(SCHEME) {
-            return Err("The URI does not begin with `repo://`.");
+            return Err("The URI does not start with `repo://`.");
         }
         let (repository, rest) = rest.split_once('/').unwrap_or((rest, ""));
         let (path, project) = match rest.rsplit_once(PROJECT) {
@@ -72,7 +72,7 @@ fn decoded(text: &str) -> Result<String, &'static str> {
     }
     match percent_decode_str(text).decode_utf8() {
         Ok(decoded) => Ok(decoded.into_owned()),
-        Err(_) => Err("The URI is not UTF-8 once it is decoded."),
+        Err(_) => Err("The decoded URI is not valid UTF-8."),
     }
 }
 

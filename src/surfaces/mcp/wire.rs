@@ -1,7 +1,7 @@
-//! Our answers in the protocol's words.
+//! Converts tools, envelopes and faults to the types of the protocol.
 //!
-//! A call that ran is a tool result that carries the envelope, also when it failed. A call
-//! that was not run is a JSON-RPC error, numbered by the table of error codes.
+//! A call that ran becomes a tool result with the envelope, even if it failed. A call that was not run becomes a JSON-RPC error whose
+//! number comes from the table of error codes.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::tools::{ToolSpec, published};
 use contract::config::TextForm;
 use contract::{ECHO_CHARS_MAX, Envelope, ErrorBody, ErrorCode, Fault, Refusal, echo};
 
-/// A tool as `tools/list` shows it.
+/// A tool for `tools/list`.
 pub(super) fn tool(spec: &'static ToolSpec) -> Tool {
     let annotations = ToolAnnotations::new()
         .read_only(spec.effects.read_only)
@@ -35,13 +35,13 @@ pub(super) fn tool(spec: &'static ToolSpec) -> Tool {
     }
 }
 
-/// One text item with the compact envelope, or what it says in few tokens, and the envelope as structured content.
+/// A tool result with the envelope as structured content, and as text the compact envelope or its short form.
 pub(super) fn result(envelope: &Envelope, form: TextForm) -> CallToolResult {
     let value = answer::json(envelope);
     let mut result =
         if envelope.ok { CallToolResult::structured(value) } else { CallToolResult::structured_error(value) };
     if form == TextForm::Short {
-        result.content = vec![ContentBlock::text(text::short(envelope))];
+        result.content = vec![ContentBlock::text(text::short_text(envelope))];
     }
     result
 }
@@ -50,15 +50,15 @@ pub(super) fn result(envelope: &Envelope, form: TextForm) -> CallToolResult {
 pub(super) fn refusal(refusal: &Refusal) -> ErrorData {
     let number = refusal.code().info().json_rpc.map_or(RpcCode::INVALID_REQUEST, RpcCode);
     let mut shown = numbered(number, &refusal.to_fault());
-    // What the caller sent stands in the answer once: in the message.
+    // The message already repeats what the caller sent; do not repeat it in the data.
     if let Some(data) = &mut shown.data {
         data["message"] = Value::from(refusal.message_without_values());
     }
     shown
 }
 
-/// The JSON-RPC error of a method that has no other way to say what failed. A missing resource has the protocol's own
-/// number, which is also that of `MUTATION_DISABLED`: `data.code` tells them apart.
+/// The JSON-RPC error of a method whose result cannot report a failure. A missing resource has the number that the protocol defines,
+/// which `MUTATION_DISABLED` also has; `data.code` distinguishes them.
 pub(super) fn fault(fault: &Fault) -> ErrorData {
     let number = match fault.code {
         ErrorCode::NotFound | ErrorCode::NoIndex => RpcCode::RESOURCE_NOT_FOUND,
@@ -68,40 +68,41 @@ pub(super) fn fault(fault: &Fault) -> ErrorData {
     numbered(number, fault)
 }
 
-/// The same of a call that ran.
+/// The JSON-RPC error of an operation that ran and failed.
 pub(super) fn failure(body: ErrorBody) -> ErrorData {
     let mut failed = Fault::new(body.code, body.message);
     (failed.hint, failed.details) = (body.hint, body.details);
     fault(&failed)
 }
 
-/// A request whose method is known but whose parameters cannot be read.
+/// The error for a known method with unreadable parameters.
 pub(super) fn ill_typed(method: &str) -> ErrorData {
     let fault = Fault::new(
         ErrorCode::InvalidRequest,
         format!("The parameters of `{method}` are missing or of the wrong type."),
     )
     .with_details(json!([]))
-    .with_hint("Send `params` as the protocol's schema for this method has it.");
+    .with_hint("Send `params` as the protocol's schema defines them for this method.");
     numbered(RpcCode::INVALID_PARAMS, &fault)
 }
 
-/// A request for a method that does not exist.
+/// The error for an unknown method.
 pub(super) fn unknown_method(method: &str) -> ErrorData {
-    let fault = Fault::new(ErrorCode::NotFound, format!("Unknown method `{}`.", echo(method)))
-        .with_hint("`initialize` tells what the server offers; tools are called with `tools/call`.");
+    let fault = Fault::new(ErrorCode::NotFound, format!("Unknown method `{}`.", echo(method))).with_hint(
+        "The answer to `initialize` lists the server's capabilities; tools are called with `tools/call`.",
+    );
     numbered(RpcCode::METHOD_NOT_FOUND, &fault)
 }
 
-/// `data` has the envelope's code, message, details and hint, because clients show different parts.
+/// A JSON-RPC error. `data` repeats the envelope's code, message, details and hint, because clients display different parts.
 pub(super) fn numbered(number: RpcCode, fault: &Fault) -> ErrorData {
     let body = ErrorBody::from(fault);
-    // A long message quotes what was sent, which is to stand in the answer once.
-    let again = match body.message.chars().nth(ECHO_CHARS_MAX) {
+    // A long message quotes the input; repeat only the code's meaning.
+    let short_message = match body.message.chars().nth(ECHO_CHARS_MAX) {
         Some(_) => body.code.info().meaning,
         None => body.message.as_str(),
     };
-    let mut data = json!({ "code": body.code, "message": again });
+    let mut data = json!({ "code": body.code, "message": short_message });
     if let Some(details) = body.details {
         data["details"] = details;
     }
@@ -111,7 +112,7 @@ pub(super) fn numbered(number: RpcCode, fault: &Fault) -> ErrorData {
     ErrorData::new(number, body.message, Some(data))
 }
 
-/// `message`; an error that rmcp made by itself gets the code of the contract.
+/// Adds the contract's error code to an error that rmcp produced itself.
 pub(super) fn completed(mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
     if let ServerJsonRpcMessage::Error(failed) = &mut message {
         complete(&mut failed.error);
@@ -119,13 +120,13 @@ pub(super) fn completed(mut message: ServerJsonRpcMessage) -> ServerJsonRpcMessa
     message
 }
 
-/// Adds `data.code`, where it is missing.
+/// Adds `data.code` if it is missing.
 pub(super) fn complete(error: &mut ErrorData) {
     if error.data.as_ref().is_some_and(|data| data["code"].is_string()) {
         return;
     }
     if error.code == RpcCode::METHOD_NOT_FOUND {
-        // rmcp's message is the bare name.
+        // Here rmcp's message is the bare method name.
         *error = unknown_method(&error.message);
         return;
     }

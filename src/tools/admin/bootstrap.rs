@@ -1,4 +1,4 @@
-//! `bootstrap`: everything a fresh machine or project needs, step by step, each step told.
+//! `bootstrap`: sets up a fresh machine and a project, and reports the outcome of each step.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,46 +7,48 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking, index_job};
-use crate::tools::index::job;
+use crate::tools::index::index_run;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::config::Enabled;
 use contract::{ErrorCode, Fault};
 use engine::indexing::{Options, RestoredArtifacts};
 use tenancy::Scope;
-use upkeep::assets::{self, AssetEvent, Wanted};
-use upkeep::dictionaries::{self, Workshop};
+use upkeep::install::dictionaries::install_dictionaries;
+use upkeep::install::{AssetEvent, AssetSelection, DownloadFolder, repair_assets};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "bootstrap",
     title: "Bootstrap",
     description: "Set up a machine and a project: runtime files, word lists, a check of the database, CI artifacts, the index. Steps \
-        run in order; a failed one is told, and those after it still run.",
+        run in order; if one fails, the answer says why and the remaining ones still run.",
     toolset: Toolset::Admin,
     effects: Effects::FETCHES,
     scope: Scope::Admin,
     bulkhead: Bulkhead::Index,
     timeout: TimeoutClass::Artifacts,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<BootstrapInput>,
+    output: schema::generate_output_schema::<BootstrapOutput>,
+    run: |call, arguments| run_typed(call, arguments, bootstrap),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-#[expect(clippy::struct_excessive_bools, reason = "the contract's own switches")]
-struct Input {
+#[expect(clippy::struct_excessive_bools, reason = "the contract defines these switches")]
+struct BootstrapInput {
     /// Repository to index: its absolute path on the server; default: the directory the client works in.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project to index into; omitted: the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
-    /// Leave runtime files alone.
+    /// Do not install runtime files.
     #[serde(default)]
     skip_install: bool,
-    /// Leave word lists alone.
+    /// Do not install word lists.
     #[serde(default)]
     skip_dicts: bool,
     /// Do not check the database.
@@ -58,134 +60,137 @@ struct Input {
     /// Do not index.
     #[serde(default)]
     skip_index: bool,
-    /// Also write the portable file.
+    /// Also write the portable index file.
     #[serde(default)]
     with_sqlite: bool,
-    /// true (default): only changed files are read. Not together with skipIndex.
+    /// true (default): read only changed files. Cannot be combined with skipIndex.
     incremental: Option<bool>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Output {
+struct BootstrapOutput {
     /// The project; null is the default workspace.
     project_id: Option<String>,
-    /// True when no step failed.
+    /// True if no step failed.
     complete: bool,
-    /// In the order in which they ran.
-    steps: Vec<Step>,
+    /// The steps in the order in which they ran.
+    steps: Vec<BootstrapStep>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Step {
+struct BootstrapStep {
     /// install, dictionaries, tooling, artifacts, index or sqlite.
     step: &'static str,
-    /// How it ended.
-    state: State,
-    /// Why, or what there is.
+    /// Outcome of the step.
+    state: StepState,
+    /// Why the step was skipped or failed; else what it installed or found.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
-    /// How long it took.
+    /// Duration of the step, in milliseconds.
     ms: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum State {
+enum StepState {
     Done,
     Present,
     Skipped,
     Failed,
 }
 
-/// How a step ended, and what there is to say of it.
-type Ended = (State, Option<String>);
+/// The outcome of a step and the reason or details that the answer shows.
+type StepResult = (StepState, Option<String>);
 
-/// The folder of a repository in which CI leaves portable files.
-const ARTIFACTS: &str = "ci-artifacts";
-/// The word list that the product brings.
-const BUILT_IN: &str = "en";
-/// What was asked not to be done, or nobody asked for.
-const NOT_ASKED: &str = "not asked for";
-/// What takes another scope.
-const NOT_INDEXING: &str = "your key lacks the scope `index`";
-/// What only the operator may do.
-const NOT_YOURS: &str = "only the operator may change what all projects share";
+/// The folder of a repository in which CI stores portable index files.
+const CI_ARTIFACTS_FOLDER: &str = "ci-artifacts";
+/// The word list that is part of the program.
+const BUILT_IN_WORD_LIST: &str = "en";
+/// Reason of a step that the caller switched off or did not request.
+const NOT_REQUESTED: &str = "not requested";
+/// Reason of a step that needs another scope.
+const NO_INDEX_SCOPE: &str = "your key lacks the scope `index`";
+/// Reason of a step that only the operator may run.
+const NOT_OPERATOR: &str = "only the operator may change what all projects share";
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn bootstrap(call: Call, input: BootstrapInput) -> Result<BootstrapOutput, Fault> {
     if input.skip_index && input.incremental.is_some() {
         return Err(Fault::new(
             ErrorCode::InvalidRequest,
-            "`incremental` says how to index, and `skipIndex` says not to index.",
+            "`incremental` and `skipIndex` contradict each other.",
         )
         .with_hint("Leave one of them out."));
     }
     let project_id = input.project_id.as_deref();
     call.allowed_project(project_id).await?;
     let operator = call.require_operator().is_ok();
-    let machine = |skip: bool| if skip { Some(NOT_ASKED) } else { (!operator).then_some(NOT_YOURS) };
+    let machine = |skip: bool| if skip { Some(NOT_REQUESTED) } else { (!operator).then_some(NOT_OPERATOR) };
     let mut steps = vec![
-        timed(&call, "install", machine(input.skip_install), install(&call)).await,
-        timed(&call, "dictionaries", machine(input.skip_dicts), dictionaries(&call)).await,
-        timed(&call, "tooling", input.skip_tooling.then_some(NOT_ASKED), tooling(&call)).await,
+        run_step(&call, "install", machine(input.skip_install), install_assets(&call)).await,
+        run_step(&call, "dictionaries", machine(input.skip_dicts), install_word_lists(&call)).await,
+        run_step(&call, "tooling", input.skip_tooling.then_some(NOT_REQUESTED), check_database(&call)).await,
     ];
-    let artifacts = if input.skip_artifacts { None } else { artifacts(&call, &input).await };
-    let without = match (&artifacts, input.skip_artifacts) {
-        (_, true) => Some(NOT_ASKED),
+    let artifacts = if input.skip_artifacts { None } else { ci_artifacts_folder(&call, &input).await };
+    let skip_artifacts = match (&artifacts, input.skip_artifacts) {
+        (_, true) => Some(NOT_REQUESTED),
         (None, _) => Some("the repository has no ci-artifacts"),
         (Some(_), _) => None,
     };
-    let unindexed = match () {
-        () if input.skip_index => Some(NOT_ASKED),
-        () if input.repo_path.is_none() && call.caller.directory.is_none() => Some("no repository was named"),
-        () if !call.caller.principal.may(Scope::Index) => Some(NOT_INDEXING),
+    let skip_index = match () {
+        () if input.skip_index => Some(NOT_REQUESTED),
+        () if input.repo_path.is_none() && call.caller.directory.is_none() => {
+            Some("the call names no repository")
+        }
+        () if !call.caller.principal.may(Scope::Index) => Some(NO_INDEX_SCOPE),
         () => None,
     };
     let mut restored = None;
-    let indexed = timed(&call, "index", unindexed, index(&call, &input, artifacts, &mut restored)).await;
-    // The run takes them before it embeds anything; its own step has the time.
-    let taken =
-        async { Ok(restored.unwrap_or((State::Failed, Some("the index step failed before".to_owned())))) };
-    steps.push(timed(&call, "artifacts", without.or(unindexed), taken).await);
+    let indexed =
+        run_step(&call, "index", skip_index, index_repository(&call, &input, artifacts, &mut restored)).await;
+    // The index run restores the vectors before it embeds anything, so its step contains the time of this one.
+    let restored_step =
+        async { Ok(restored.unwrap_or((StepState::Failed, Some("the index step failed first".to_owned())))) };
+    steps.push(run_step(&call, "artifacts", skip_artifacts.or(skip_index), restored_step).await);
     steps.push(indexed);
-    let without = match () {
-        () if !input.with_sqlite => Some(NOT_ASKED),
-        () => (!call.caller.principal.may(Scope::Index)).then_some(NOT_INDEXING),
+    let skip_sqlite = match () {
+        () if !input.with_sqlite => Some(NOT_REQUESTED),
+        () => (!call.caller.principal.may(Scope::Index)).then_some(NO_INDEX_SCOPE),
     };
-    steps.push(timed(&call, "sqlite", without, sqlite(&call, project_id)).await);
-    Ok(Output {
-        complete: steps.iter().all(|step| step.state != State::Failed),
+    steps.push(run_step(&call, "sqlite", skip_sqlite, export_portable_file(&call, project_id)).await);
+    Ok(BootstrapOutput {
+        complete: steps.iter().all(|step| step.state != StepState::Failed),
         project_id: input.project_id.map(String::from).filter(|id| id != "default"),
         steps,
     })
 }
 
-/// Runs a step, unless there is a reason not to. What fails is told, and the next one still runs.
-async fn timed(
+/// Runs a step unless `skipped` says why not. A failure becomes the state of the step, so that the next step still runs.
+async fn run_step(
     call: &Call,
     step: &'static str,
     skipped: Option<&str>,
-    work: impl Future<Output = Result<Ended, Fault>> + Send,
-) -> Step {
-    // After a cancel no further step begins.
+    work: impl Future<Output = Result<StepResult, Fault>> + Send,
+) -> BootstrapStep {
+    // No step starts after the call was cancelled.
     let skipped = skipped.or_else(|| call.cancel.is_cancelled().then_some("the call was cancelled"));
     if let Some(reason) = skipped {
-        return Step { step, state: State::Skipped, reason: Some(reason.to_owned()), ms: 0 };
+        return BootstrapStep { step, state: StepState::Skipped, reason: Some(reason.to_owned()), ms: 0 };
     }
     let started = call.app.clock.instant();
     let (state, reason) = work.await.unwrap_or_else(|fault| {
         let fault = if call.caller.surface.is_local() { fault.told_locally() } else { fault };
         let hint = fault.hint.map(|hint| format!(" {hint}")).unwrap_or_default();
-        (State::Failed, Some(format!("{}: {}{hint}", fault.code, fault.message)))
+        (StepState::Failed, Some(format!("{}: {}{hint}", fault.code, fault.message)))
     });
     let ms = u64::try_from(call.app.clock.instant().duration_since(started).as_millis()).unwrap_or(u64::MAX);
-    Step { step, state, reason, ms }
+    BootstrapStep { step, state, reason, ms }
 }
 
-/// Runtime files: what is damaged is brought again, what is missing is brought.
-async fn install(call: &Call) -> Result<Ended, Fault> {
+/// Installs missing runtime files and replaces damaged ones.
+async fn install_assets(call: &Call) -> Result<StepResult, Fault> {
     let app = Arc::clone(&call.app);
     let progress = call.progress.clone();
-    let wanted = Wanted { postgres: app.config.database.url.is_none(), embedding: true };
+    let selection = AssetSelection { postgres: app.config.database.url.is_none(), embedding: true };
     let tell = move |event: AssetEvent| {
         let (message, done, total) = match event {
             AssetEvent::Step { asset, what } => (format!("{asset}: {what}"), 0, None),
@@ -197,24 +202,24 @@ async fn install(call: &Call) -> Result<Ended, Fault> {
         progress.report(ProgressUpdate { phase: "install", done, total, message, detail: None });
     };
     let cancel = call.cancel.clone();
-    let mended = blocking(move || {
+    let repaired = blocking(move || {
         let cancelled = || cancel.is_cancelled();
-        assets::mend(&app.layout, &app.config.assets, wanted, None, &cancelled, &tell)
+        repair_assets(&app.layout, &app.config.assets, selection, None, &cancelled, &tell)
     })
     .await?;
-    Ok(match mended.brought.as_slice() {
-        [] => (State::Present, None),
-        brought => (State::Done, Some(brought.join(", "))),
+    Ok(match repaired.installed.as_slice() {
+        [] => (StepState::Present, None),
+        installed => (StepState::Done, Some(installed.join(", "))),
     })
 }
 
-/// Word lists that split glued names: the built-in ones that are wanted.
-async fn dictionaries(call: &Call) -> Result<Ended, Fault> {
+/// Installs the built-in word list, with which the tokenizer splits unsegmented identifiers.
+async fn install_word_lists(call: &Call) -> Result<StepResult, Fault> {
     let app = &call.app;
     if app.config.dictionaries.enabled == Enabled::Off {
-        return Ok((State::Skipped, Some("dictionaries.enabled is off".to_owned())));
+        return Ok((StepState::Skipped, Some("dictionaries.enabled is off".to_owned())));
     }
-    let workshop = Workshop {
+    let to = DownloadFolder {
         layout: &app.layout,
         config: &app.config,
         clock: &*app.clock,
@@ -223,62 +228,67 @@ async fn dictionaries(call: &Call) -> Result<Ended, Fault> {
         update: false,
         force: false,
     };
-    let languages = [BUILT_IN.to_owned()];
-    let brought = tokio::select! {
-        brought = dictionaries::bring(&workshop, &languages, &[], &|_, _, _| {}) => brought?,
+    let languages = [BUILT_IN_WORD_LIST.to_owned()];
+    let installed = tokio::select! {
+        installed = install_dictionaries(&to, &languages, &[], &|_, _, _| {}) => installed?,
         () = call.cancel.cancelled() => {
             return Err(Fault::new(ErrorCode::Cancelled, "The download was cancelled."));
         }
     };
-    let names: Vec<&str> = brought.downloaded.iter().map(|list| list.name.as_str()).collect();
-    Ok(if names.is_empty() { (State::Present, None) } else { (State::Done, Some(names.join(", "))) })
+    let names: Vec<&str> = installed.downloaded.iter().map(|list| list.name.as_str()).collect();
+    Ok(if names.is_empty() { (StepState::Present, None) } else { (StepState::Done, Some(names.join(", "))) })
 }
 
-/// The database and its vector extension.
-async fn tooling(call: &Call) -> Result<Ended, Fault> {
+/// Checks the connection to the database; reports the versions of Postgres and pgvector.
+async fn check_database(call: &Call) -> Result<StepResult, Fault> {
     let database = call.app.store().await?.database();
     database.ping().await?;
     let facts = database.facts();
-    let found = format!("PostgreSQL {}, pgvector {}", facts.version, facts.vector_version);
+    let details = format!("PostgreSQL {}, pgvector {}", facts.version, facts.vector_version);
     match facts.warnings.first() {
-        Some(warning) => Ok((State::Failed, Some(warning.clone()))),
-        None => Ok((State::Present, Some(found))),
+        Some(warning) => Ok((StepState::Failed, Some(warning.clone()))),
+        None => Ok((StepState::Present, Some(details))),
     }
 }
 
-/// Indexes; `restored` hears what came of the vectors that CI left.
-async fn index(
+/// Runs an index job. `restored` receives the outcome of restoring vectors from CI artifacts.
+async fn index_repository(
     call: &Call,
-    input: &Input,
+    input: &BootstrapInput,
     artifacts: Option<String>,
-    restored: &mut Option<Ended>,
-) -> Result<Ended, Fault> {
+    restored: &mut Option<StepResult>,
+) -> Result<StepResult, Fault> {
     let options = Options { full: !input.incremental.unwrap_or(true), artifacts, ..Options::default() };
     let (project_id, repo) = (input.project_id.as_deref(), input.repo_path.as_deref());
-    let wanted = job::Wanted { project_id, repo, options, ..job::Wanted::default() };
-    let report = job::run(call, &wanted).await?.report;
+    let request = index_run::IndexRequest { project_id, repo, options, ..index_run::IndexRequest::default() };
+    let report = index_run::run_to_end(call, &request).await?.report;
     if let Some(RestoredArtifacts { files, vectors }) = report.restored_artifacts {
-        let state = if vectors > 0 { State::Done } else { State::Present };
+        let state = if vectors > 0 { StepState::Done } else { StepState::Present };
         *restored = Some((state, Some(format!("{vectors} vectors of {files} files"))));
     }
     let changed = report.files_changed + report.files_removed + report.vectors_embedded > 0;
-    let found = format!("{} files, {} chunks", report.files, report.chunks);
-    Ok((if changed { State::Done } else { State::Present }, Some(found)))
+    let details = format!("{} files, {} chunks", report.files, report.chunks);
+    Ok((if changed { StepState::Done } else { StepState::Present }, Some(details)))
 }
 
-/// Where CI left portable files, if it did and the caller may index there.
-async fn artifacts(call: &Call, input: &Input) -> Option<String> {
-    let folder = job::artifacts(call, input.project_id.as_deref(), input.repo_path.as_deref(), ARTIFACTS)
-        .await
-        .ok()?;
+/// The folder with portable files from CI, if it exists and the caller may index the repository.
+async fn ci_artifacts_folder(call: &Call, input: &BootstrapInput) -> Option<String> {
+    let folder = index_run::resolve_artifacts_folder(
+        call,
+        input.project_id.as_deref(),
+        input.repo_path.as_deref(),
+        CI_ARTIFACTS_FOLDER,
+    )
+    .await
+    .ok()?;
     Path::new(&folder).is_dir().then_some(folder)
 }
 
-/// Brings the project's portable file up to date.
-async fn sqlite(call: &Call, project_id: Option<&str>) -> Result<Ended, Fault> {
+/// Refreshes the project's portable file.
+async fn export_portable_file(call: &Call, project_id: Option<&str>) -> Result<StepResult, Fault> {
     let project = call.project(project_id).await?;
-    // A run of another call may have been waited for without a place.
+    // The index step gives up its slot while it waits for a run of another call.
     call.seat.take().await;
     let file = index_job::export(&call.app, call.app.store().await?, &project, &call.cancel).await?;
-    Ok((State::Done, Some(format!("{}, {} bytes", file.name, file.bytes))))
+    Ok((StepState::Done, Some(format!("{}, {} bytes", file.name, file.bytes))))
 }

@@ -1,4 +1,4 @@
-//! `cache_gc`: what nothing needs any more goes, inside the caller's project.
+//! `cache_gc`: removes what nothing uses any more from the caller's project.
 
 use std::path::Path;
 
@@ -6,89 +6,90 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::reclaim::{self, Output};
+use super::removal::{self, RemovalOutput};
 use crate::app::{Bulkhead, upkeep_job};
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
 use engine::jobs::RunningJob;
 use store::{Project, RepositoryRow, Store};
 use tenancy::Scope;
-use upkeep::gc::{Limits, Request};
+use upkeep::retention::{GarbageRequest, RetentionLimits};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "cache_gc",
     title: "Collect garbage",
     description: "Free disk space in a project: vectors and names that nothing uses, old finished runs, unfinished files; with \
-        limits also old exports, context packs and portable files, oldest first. Indexed code stays. dryRun shows what would go.",
+        limits also old exports, context packs and portable files, oldest first. Keeps indexed code. dryRun shows what would be removed.",
     toolset: Toolset::Admin,
     effects: Effects::REMOVES,
     scope: Scope::Admin,
     bulkhead: Bulkhead::Index,
     timeout: TimeoutClass::Artifacts,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<CacheGcInput>,
+    output: schema::generate_output_schema::<RemovalOutput>,
+    run: |call, arguments| run_typed(call, arguments, cache_gc),
 };
 
-/// Bytes of a gigabyte.
-const GB: f64 = 1e9;
+const BYTES_PER_GB: f64 = 1e9;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Input {
+struct CacheGcInput {
     /// Only runs and files of this repository: its absolute path or its name.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
-    /// true: say what would go, change nothing.
+    /// true: report what would be removed, change nothing.
     dry_run: Option<bool>,
-    /// The project's files may take so many bytes; the oldest go.
+    /// Largest total size of the project's files, in bytes; the oldest are removed first.
     max_bytes: Option<u64>,
-    /// The same in gigabytes; the smaller one counts.
+    /// The same limit in gigabytes; the smaller one applies.
     #[schemars(range(min = 0.0, max = 1_000_000.0))]
     max_gb: Option<f64>,
-    /// Files and finished runs older than this go.
+    /// Remove files and finished runs that are older than this.
     #[schemars(range(max = 36500))]
     max_age_days: Option<u32>,
 }
 
-impl Input {
-    fn limits(&self) -> Result<Limits, Fault> {
-        let of_gb = match self.max_gb {
+impl CacheGcInput {
+    fn limits(&self) -> Result<RetentionLimits, Fault> {
+        let bytes_of_gb = match self.max_gb {
             None => None,
             Some(gb) if gb.is_finite() && gb >= 0.0 =>
             {
                 #[expect(
                     clippy::cast_possible_truncation,
                     clippy::cast_sign_loss,
-                    reason = "checked; whole bytes are meant"
+                    reason = "checked above; the fraction of a byte is dropped"
                 )]
-                Some((gb * GB) as u64)
+                Some((gb * BYTES_PER_GB) as u64)
             }
             Some(_) => {
-                return Err(Fault::new(ErrorCode::InvalidRequest, "maxGb is a size.")
+                return Err(Fault::new(ErrorCode::InvalidRequest, "`maxGb` must be a size.")
                     .with_hint("Give maxGb as a number of gigabytes, 0 or more."));
             }
         };
-        let bytes = self.max_bytes.into_iter().chain(of_gb).min();
-        Ok(Limits { age_days: self.max_age_days, bytes })
+        let bytes = self.max_bytes.into_iter().chain(bytes_of_gb).min();
+        Ok(RetentionLimits { age_days: self.max_age_days, bytes })
     }
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn cache_gc(call: Call, input: CacheGcInput) -> Result<RemovalOutput, Fault> {
     let (limits, dry_run) = (input.limits()?, input.dry_run.unwrap_or(false));
     let project = call.project(input.project_id.as_deref()).await?;
     let repository = match &input.repo_path {
-        Some(named) => reclaim::row(&call, &project, named).await?,
+        Some(named) => removal::find_repository(&call, &project, named).await?,
         None => None,
     };
     let store = call.app.store().await?;
     let folder = call.app.layout.project(project.id().as_str());
-    let asked = Asked {
+    let collection = GarbageCollection {
         call: &call,
         store,
         project: &project,
@@ -97,32 +98,34 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         limits,
     };
     let removed = if dry_run {
-        asked.of(&call.cancel).plan().await?
+        collection.request(&call.cancel).plan().await?
     } else {
-        let work = |running: RunningJob| async move { asked.of(&running.cancel).run(running.fence).await };
-        upkeep_job::alone(&call.app, &project, TOOL.name, &call.cancel, work).await?
+        let work = |running: RunningJob| async move {
+            collection.request(&running.cancel).execute(running.fence).await
+        };
+        upkeep_job::run_exclusive(&call.app, &project, TOOL.name, &call.cancel, work).await?
     };
-    Ok(reclaim::output(&call, &project, dry_run, removed))
+    Ok(removal::removal_output(&call, &project, dry_run, removed))
 }
 
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct GarbageCollection<'a> {
     call: &'a Call,
     store: &'a Store,
     project: &'a Project,
     folder: &'a Path,
     repository: Option<&'a RepositoryRow>,
-    limits: Limits,
+    limits: RetentionLimits,
 }
 
-impl<'a> Asked<'a> {
-    /// The request, stopped by `cancel`.
-    fn of<'b>(self, cancel: &'b CancellationToken) -> Request<'b>
+impl<'a> GarbageCollection<'a> {
+    /// The request of the upkeep package; `cancel` stops it. A job has a token of its own, unlike a dry run.
+    fn request<'b>(self, cancel: &'b CancellationToken) -> GarbageRequest<'b>
     where
         'a: 'b,
     {
-        Request {
-            place: reclaim::place(self.call, self.store, self.project, self.folder, cancel),
+        GarbageRequest {
+            project: removal::project_upkeep(self.call, self.store, self.project, self.folder, cancel),
             repository: self.repository,
             limits: self.limits,
             now_ms: self.call.app.clock.now().as_millisecond(),
@@ -135,14 +138,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smaller_of_two_sizes_counts() {
+    fn the_smaller_of_two_sizes_applies() {
         let limits =
-            |json: serde_json::Value| serde_json::from_value::<Input>(json).unwrap().limits().unwrap();
+            |json: serde_json::Value| serde_json::from_value::<CacheGcInput>(json).unwrap().limits().unwrap();
         assert_eq!(limits(serde_json::json!({ "maxBytes": 5, "maxGb": 1.5 })).bytes, Some(5));
         assert_eq!(
             limits(serde_json::json!({ "maxBytes": 2_000_000_000, "maxGb": 0.5 })).bytes,
             Some(500_000_000)
         );
-        assert_eq!(limits(serde_json::json!({ "maxAgeDays": 3 })), Limits { age_days: Some(3), bytes: None });
+        assert_eq!(
+            limits(serde_json::json!({ "maxAgeDays": 3 })),
+            RetentionLimits { age_days: Some(3), bytes: None }
+        );
     }
 }

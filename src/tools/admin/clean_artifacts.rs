@@ -1,4 +1,4 @@
-//! `clean_artifacts`: takes repositories out of the caller's project.
+//! `clean_artifacts`: removes the indexes of repositories from the caller's project.
 
 use std::path::Path;
 
@@ -6,37 +6,39 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
-use super::reclaim::{self, Output};
+use super::removal::{self, RemovalOutput};
 use crate::app::{Bulkhead, upkeep_job};
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::repository::all;
-use crate::tools::spec::typed;
+use crate::tools::repository::list_repositories;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
 use engine::jobs::RunningJob;
 use store::{Project, RepositoryRow, Store};
 use tenancy::Scope;
-use upkeep::clean::Request;
+use upkeep::retention::CleanRequest;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "clean_artifacts",
     title: "Clean artifacts",
-    description: "Remove a repository's index from a project, with its derived files; or all repositories' with all=true. The \
-        repository itself, the project, its security records, models and word lists stay. dryRun shows what would go.",
+    description: "Remove a repository's index and its derived files from a project; with all=true, those of all repositories. \
+        Keeps the repository itself, the project, its security records, models and word lists. dryRun shows what would be removed.",
     toolset: Toolset::Admin,
     effects: Effects::REMOVES,
     scope: Scope::Admin,
     bulkhead: Bulkhead::Index,
     timeout: TimeoutClass::Artifacts,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<CleanArtifactsInput>,
+    output: schema::generate_output_schema::<RemovalOutput>,
+    run: |call, arguments| run_typed(call, arguments, clean_artifacts),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Input {
-    /// Which repository: its absolute path or its name. This or all=true must be given.
+struct CleanArtifactsInput {
+    /// The repository: its absolute path or its name. Either this or all=true is required.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
@@ -44,35 +46,34 @@ struct Input {
     project_id: Option<ProjectIdArg>,
     /// true: all repositories of the project.
     all: Option<bool>,
-    /// true: say what would go, change nothing.
+    /// true: report what would be removed, change nothing.
     dry_run: Option<bool>,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn clean_artifacts(call: Call, input: CleanArtifactsInput) -> Result<RemovalOutput, Fault> {
     let (every, dry_run) = (input.all.unwrap_or(false), input.dry_run.unwrap_or(false));
     if every == input.repo_path.is_some() {
-        return Err(Fault::new(ErrorCode::InvalidRequest, "It is not clear what is to be cleaned.")
-            .with_hint(
-                "Give either repoPath, one repository, or all=true, all repositories of the project.",
-            ));
+        return Err(Fault::new(ErrorCode::InvalidRequest, "The call must say what to remove.").with_hint(
+            "Give either repoPath for one repository or all=true for all repositories of the project.",
+        ));
     }
     let project = call.project(input.project_id.as_deref()).await?;
     let mut repositories = match &input.repo_path {
-        Some(named) => reclaim::row(&call, &project, named).await?.into_iter().collect(),
-        None => all(&call, &project).await?,
+        Some(named) => removal::find_repository(&call, &project, named).await?.into_iter().collect(),
+        None => list_repositories(&call, &project).await?,
     };
-    // Security records are read like a repository, and are none.
+    // Security records have a repository row, but no folder; this tool does not remove them.
     repositories.retain(RepositoryRow::is_folder);
     if repositories.is_empty() && !every {
         return Err(Fault::new(
             ErrorCode::InvalidRequest,
-            "The project's security records are no repository.",
+            "The project's security records are not a repository.",
         )
         .with_hint("Name a repository that `index_status` shows."));
     }
     let store = call.app.store().await?;
     let folder = call.app.layout.project(project.id().as_str());
-    let request = Asked {
+    let cleaning = ArtifactCleaning {
         call: &call,
         store,
         project: &project,
@@ -81,16 +82,18 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         all: every,
     };
     let removed = if dry_run {
-        request.of(&call.cancel).plan().await?
+        cleaning.request(&call.cancel).plan().await?
     } else {
-        let work = |running: RunningJob| async move { request.of(&running.cancel).run(running.fence).await };
-        upkeep_job::alone(&call.app, &project, TOOL.name, &call.cancel, work).await?
+        let work = |running: RunningJob| async move {
+            cleaning.request(&running.cancel).execute(running.fence).await
+        };
+        upkeep_job::run_exclusive(&call.app, &project, TOOL.name, &call.cancel, work).await?
     };
-    Ok(reclaim::output(&call, &project, dry_run, removed))
+    Ok(removal::removal_output(&call, &project, dry_run, removed))
 }
 
 #[derive(Clone, Copy)]
-struct Asked<'a> {
+struct ArtifactCleaning<'a> {
     call: &'a Call,
     store: &'a Store,
     project: &'a Project,
@@ -99,14 +102,14 @@ struct Asked<'a> {
     all: bool,
 }
 
-impl<'a> Asked<'a> {
-    /// The request, stopped by `cancel`.
-    fn of<'b>(self, cancel: &'b CancellationToken) -> Request<'b>
+impl<'a> ArtifactCleaning<'a> {
+    /// The request of the upkeep package; `cancel` stops it. A job has a token of its own, unlike a dry run.
+    fn request<'b>(self, cancel: &'b CancellationToken) -> CleanRequest<'b>
     where
         'a: 'b,
     {
-        Request {
-            place: reclaim::place(self.call, self.store, self.project, self.folder, cancel),
+        CleanRequest {
+            project: removal::project_upkeep(self.call, self.store, self.project, self.folder, cancel),
             repositories: self.repositories,
             all: self.all,
         }

@@ -1,4 +1,4 @@
-//! Tools that keep an installation: how large, how set up, and what may go.
+//! Tools that set up, inspect and clean an installation.
 
 pub(super) mod bootstrap;
 pub(super) mod cache_gc;
@@ -6,5 +6,5 @@ pub(super) mod clean_artifacts;
 pub(super) mod config_status;
 pub(super) mod report_artifacts;
 
-mod reclaim;
 mod redact;
+mod removal;

@@ -1,4 +1,4 @@
-//! `report_artifacts`: how much room what takes, from the database and the disk, and what is not well.
+//! `report_artifacts`: disk use of a project in the database and in files, and its problems.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking};
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::repository::repository;
-use crate::tools::spec::typed;
+use crate::tools::repository::repository_root;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{Fault, ProjectId};
 use store::{
@@ -16,7 +16,7 @@ use store::{
     sizes, vectors,
 };
 use tenancy::{self, Scope};
-use upkeep::folder;
+use upkeep::retention::{folder_bytes, list_project_files};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "report_artifacts",
@@ -28,64 +28,66 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     scope: Scope::Search,
     bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Default,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<ReportArtifactsInput>,
+    output: schema::generate_output_schema::<ReportArtifactsOutput>,
+    run: |call, arguments| run_typed(call, arguments, report_artifacts),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Input {
+struct ReportArtifactsInput {
     /// List only this repository: its absolute path or its name.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
-    /// true: also the size of every project that you may use.
+    /// true: also report the size of every project that you may use.
     all: Option<bool>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Output {
+struct ReportArtifactsOutput {
     /// The project; null is the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<String>,
-    /// Bytes of its tables, indexes and files.
+    /// Bytes of the project's tables, indexes and files.
     total_bytes: u64,
-    /// By path.
-    repositories: Vec<Repository>,
-    /// Of the project's schema.
-    tables: Vec<Table>,
+    /// Repositories, ordered by path.
+    repositories: Vec<RepositorySize>,
+    /// Tables of the project's schema.
+    tables: Vec<TableSize>,
     /// Files of the project by kind.
-    files: Vec<Files>,
+    files: Vec<FileKindSize>,
     /// Texts with a vector.
     vectors: i64,
-    /// Texts that still lack one.
+    /// Texts that have no vector yet.
     vectors_pending: i64,
-    /// Vectors that no text needs; cache_gc frees them.
+    /// Vectors that no text uses; cache_gc removes them.
     vectors_orphaned: u64,
-    /// What is not well.
-    issues: Vec<Issue>,
-    /// Bytes of what all projects share; for the operator.
+    /// Problems, each with the command that fixes it.
+    issues: Vec<ArtifactIssue>,
+    /// Bytes of what all projects share; only for the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
-    machine: Option<Machine>,
-    /// With all=true.
+    machine: Option<SharedBytes>,
+    /// Size of every project; only with all=true.
     #[serde(skip_serializing_if = "Option::is_none")]
     projects: Option<Vec<ProjectBytes>>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Repository {
+struct RepositorySize {
     /// Its name in answers.
     name: String,
     /// new, indexing, ready or failed.
     state: &'static str,
     /// Searchable files.
     files: i64,
-    /// Files left out.
+    /// Files that were not indexed.
     files_skipped: i64,
     /// Searchable chunks.
     chunks: i64,
@@ -95,31 +97,31 @@ struct Repository {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Table {
-    /// Its name.
+struct TableSize {
+    /// Table name.
     name: String,
-    /// Without indexes.
+    /// Bytes of the table without its indexes.
     bytes: u64,
-    /// Of its indexes.
+    /// Bytes of its indexes.
     index_bytes: u64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Files {
-    /// The folder they lie in.
+struct FileKindSize {
+    /// Name of the folder that contains them.
     kind: String,
-    /// How many.
+    /// Number of files.
     count: u64,
-    /// Their size.
+    /// Total size.
     bytes: u64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Machine {
-    /// The database with all projects.
+struct SharedBytes {
+    /// The database, all projects included.
     database: u64,
-    /// The embedded Postgres on disk.
+    /// Data directory of the embedded Postgres.
     cluster: u64,
     models: u64,
     dictionaries: u64,
@@ -131,24 +133,24 @@ struct Machine {
 struct ProjectBytes {
     /// The project; null is the default workspace.
     project_id: Option<String>,
-    /// Tables, indexes and files.
+    /// Bytes of its tables, indexes and files.
     bytes: u64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Issue {
+struct ArtifactIssue {
     /// What is wrong.
     message: String,
-    /// What to do.
+    /// How to fix it.
     hint: String,
-    /// The command that does it.
+    /// The command that fixes it.
     command: String,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn report_artifacts(call: Call, input: ReportArtifactsInput) -> Result<ReportArtifactsOutput, Fault> {
     let project = call.project(input.project_id.as_deref()).await?;
     let only = match &input.repo_path {
-        Some(named) => Some(repository(&call, &project, named).await?),
+        Some(named) => Some(repository_root(&call, &project, named).await?),
         None => None,
     };
     let store = call.app.store().await?;
@@ -162,21 +164,21 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     let mut repositories = Vec::with_capacity(known.len());
     for row in known {
         let totals = files::totals(&mut tx, Some(row.id)).await?;
-        issues.extend(ailing(&row, &project));
-        repositories.push(Repository::new(row, totals));
+        issues.extend(repository_issue(&row, &project));
+        repositories.push(RepositorySize::new(row, totals));
     }
-    let tables: Vec<Table> = sizes::tables(&mut tx).await?.into_iter().map(Table::from).collect();
+    let tables: Vec<TableSize> = sizes::tables(&mut tx).await?.into_iter().map(TableSize::from).collect();
     let (vectors, vectors_pending) = (vectors::count(&mut tx).await?, vectors::pending_count(&mut tx).await?);
     let orphaned = vectors::orphans(&mut tx, &[]).await?;
     let state = index_state::read(&mut tx).await?;
     tx.commit().await?;
-    issues.extend(unfinished(&project, &repositories, vectors_pending, &state));
-    let files = kinds(&call, &project).await?;
+    issues.extend(index_issues(&project, &repositories, vectors_pending, &state));
+    let files = file_kind_sizes(&call, &project).await?;
     let of_tables: u64 = tables.iter().map(|table| table.bytes + table.index_bytes).sum();
     let of_files: u64 = files.iter().map(|kind| kind.bytes).sum();
     let total_bytes = of_tables + of_files;
     let everything = input.all.unwrap_or(false);
-    Ok(Output {
+    Ok(ReportArtifactsOutput {
         project_id: project.id().public().map(str::to_owned),
         total_bytes,
         repositories,
@@ -186,16 +188,20 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         vectors_pending,
         vectors_orphaned: orphaned.rows,
         issues,
-        machine: if call.caller.principal.is_operator() { Some(machine(&call, store).await?) } else { None },
+        machine: if call.caller.principal.is_operator() {
+            Some(shared_bytes(&call, store).await?)
+        } else {
+            None
+        },
         projects: if everything {
-            Some(projects(&call, store, (project.id(), total_bytes)).await?)
+            Some(project_sizes(&call, store, (project.id(), total_bytes)).await?)
         } else {
             None
         },
     })
 }
 
-impl Repository {
+impl RepositorySize {
     fn new(row: RepositoryRow, totals: files::Totals) -> Self {
         Self {
             name: row.name,
@@ -208,20 +214,20 @@ impl Repository {
     }
 }
 
-impl From<sizes::TableSize> for Table {
+impl From<sizes::TableSize> for TableSize {
     fn from(size: sizes::TableSize) -> Self {
         Self { name: size.table, bytes: size.bytes, index_bytes: size.index_bytes }
     }
 }
 
-/// ` --project ID`, where it has to be said.
-fn flag(project: &Project) -> String {
+/// ` --project ID`; empty for the default workspace.
+fn project_flag(project: &Project) -> String {
     project.id().public().map(|id| format!(" --project {id}")).unwrap_or_default()
 }
 
-/// What is not well with a repository.
-fn ailing(row: &RepositoryRow, project: &Project) -> Option<Issue> {
-    // Security records are no folder that could be indexed.
+/// The problem of a repository, if it has one.
+fn repository_issue(row: &RepositoryRow, project: &Project) -> Option<ArtifactIssue> {
+    // Security records have no folder that could be indexed.
     if !row.is_folder() {
         return None;
     }
@@ -229,87 +235,87 @@ fn ailing(row: &RepositoryRow, project: &Project) -> Option<Issue> {
         RepositoryState::Failed => {
             ("its last run failed", "Index it again; `index_status` says why it failed.")
         }
-        RepositoryState::New if row.is_begun() => {
-            ("its first run was cancelled", "Index it again; the run goes on where it stopped.")
+        RepositoryState::New if row.is_partially_indexed() => {
+            ("its first run was cancelled", "Index it again; the run resumes where it stopped.")
         }
-        RepositoryState::New => ("nothing was indexed", "Index it."),
+        RepositoryState::New => ("it was never indexed", "Index it."),
         RepositoryState::Indexing | RepositoryState::Ready => return None,
     };
-    Some(Issue {
+    Some(ArtifactIssue {
         message: format!("{}: {what}.", row.name),
         hint: hint.to_owned(),
-        command: format!("pairofcleats index PATH{}", flag(project)),
+        command: format!("pairofcleats index PATH{}", project_flag(project)),
     })
 }
 
-/// What is not well with the project's index as a whole.
-fn unfinished(
+/// Problems of the project's index as a whole.
+fn index_issues(
     project: &Project,
-    repositories: &[Repository],
+    repositories: &[RepositorySize],
     vectors_pending: i64,
     state: &index_state::IndexState,
-) -> Vec<Issue> {
+) -> Vec<ArtifactIssue> {
     let mut issues = Vec::new();
     let mut issue = |message: String, hint: &str| {
-        let command = format!("pairofcleats index PATH{}", flag(project));
-        issues.push(Issue { message, hint: hint.to_owned(), command });
+        let command = format!("pairofcleats index PATH{}", project_flag(project));
+        issues.push(ArtifactIssue { message, hint: hint.to_owned(), command });
     };
     if repositories.is_empty() {
-        issue("The project holds no repository.".to_owned(), "Index one.");
+        issue("The project has no repository.".to_owned(), "Index one.");
     }
     if vectors_pending > 0 {
-        let message = format!("{vectors_pending} texts wait for their vector and are found by words only.");
+        let message = format!("{vectors_pending} texts have no vector yet; only lexical search finds them.");
         issue(message, "Index again where the embedding model is installed.");
     }
     if state.chunks > 0 && !state.terms_indexed {
         issue(
-            "The index on words is missing; searches are slow.".to_owned(),
-            "Index again; the run makes it.",
+            "The lexical index is missing, so searches are slow.".to_owned(),
+            "Index again; the run builds it.",
         );
     }
     issues
 }
 
-async fn kinds(call: &Call, project: &Project) -> Result<Vec<Files>, Fault> {
+async fn file_kind_sizes(call: &Call, project: &Project) -> Result<Vec<FileKindSize>, Fault> {
     let (folder, most) = (call.app.layout.project(project.id().as_str()), call.app.config.upkeep.files_max);
-    let entries = blocking(move || folder::list(&folder, most)).await?;
+    let entries = blocking(move || list_project_files(&folder, most)).await?;
     let mut kinds: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for entry in entries {
         let (count, bytes) = kinds.entry(entry.kind().to_owned()).or_default();
         (*count, *bytes) = (*count + 1, *bytes + entry.bytes);
     }
-    Ok(kinds.into_iter().map(|(kind, (count, bytes))| Files { kind, count, bytes }).collect())
+    Ok(kinds.into_iter().map(|(kind, (count, bytes))| FileKindSize { kind, count, bytes }).collect())
 }
 
-async fn machine(call: &Call, store: &Store) -> Result<Machine, Fault> {
-    let mut door = store.control_read().await?;
-    let database = sizes::database(&mut door).await?;
-    door.commit().await?;
+async fn shared_bytes(call: &Call, store: &Store) -> Result<SharedBytes, Fault> {
+    let mut tx = store.control_read().await?;
+    let database = sizes::database(&mut tx).await?;
+    tx.commit().await?;
     let layout = call.app.layout.clone();
     let dictionaries = call.app.dictionaries.folder().to_owned();
     blocking(move || {
-        Ok(Machine {
+        Ok(SharedBytes {
             database,
-            cluster: folder::bytes(&layout.cluster()),
-            models: folder::bytes(&layout.models()),
-            dictionaries: folder::bytes(&dictionaries),
-            runtime: folder::bytes(&layout.runtime()),
-            downloads: folder::bytes(&layout.downloads()),
+            cluster: folder_bytes(&layout.cluster()),
+            models: folder_bytes(&layout.models()),
+            dictionaries: folder_bytes(&dictionaries),
+            runtime: folder_bytes(&layout.runtime()),
+            downloads: folder_bytes(&layout.downloads()),
         })
     })
     .await
 }
 
-/// Every project that the caller may use; nothing of others, not even their number. `measured` is one with its bytes, which
-/// are not measured again: they would be others a moment later.
-async fn projects(
+/// Sizes of the projects that the caller may use. `measured` is the project of the call with its bytes; it is not measured
+/// again, because a second figure in the same answer could differ.
+async fn project_sizes(
     call: &Call,
     store: &Store,
     measured: (&ProjectId, u64),
 ) -> Result<Vec<ProjectBytes>, Fault> {
-    let mut door = store.control_read().await?;
-    let known = store::projects::list(&mut door).await?;
-    door.commit().await?;
+    let mut tx = store.control_read().await?;
+    let known = store::projects::list(&mut tx).await?;
+    tx.commit().await?;
     let mut sized = Vec::new();
     for summary in known.into_iter().filter(|summary| call.caller.principal.may_use(&summary.id)) {
         let project_id = summary.id.public().map(str::to_owned);
@@ -321,7 +327,7 @@ async fn projects(
         let mut tx = ProjectTx::begin(store, &project, Access::Search).await?;
         let rows = sizes::total(&mut tx).await?;
         tx.commit().await?;
-        let files: u64 = kinds(call, &project).await?.iter().map(|kind| kind.bytes).sum();
+        let files: u64 = file_kind_sizes(call, &project).await?.iter().map(|kind| kind.bytes).sum();
         sized.push(ProjectBytes { project_id, bytes: rows + files });
     }
     Ok(sized)

@@ -1,148 +1,155 @@
-//! `build_sqlite_index`: a project's index as one portable file.
+//! `build_sqlite_index`: writes a project's index to a portable file.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
+use super::project_file::ProjectFile;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::repository::repository;
-use crate::tools::spec::typed;
+use crate::tools::repository::repository_root;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, repository, schema};
 use contract::{ErrorCode, Fault};
 use store::Project;
 use tenancy::Scope;
-use upkeep::portable::{self, Build, Built, Part};
+use upkeep::portable::{BuildReport, BuildRequest, IndexPart, build_portable, portable_file_name};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "build_sqlite_index",
     title: "Build portable index",
-    description: "Write the index of a project or repository to one SQLite file (BM25, FTS5, vectors, facts) that `search` with \
-        backend sqlite answers from, also offline: `pairofcleats search --sqlite FILE`.",
+    description: "Write the index of a project or repository to one SQLite file (BM25, FTS5, vectors, facts). `search` reads it with \
+        backend sqlite, also offline: `pairofcleats search --sqlite FILE`.",
     toolset: Toolset::Artifacts,
     effects: Effects::WRITES,
     scope: Scope::Index,
     bulkhead: Bulkhead::Index,
     timeout: TimeoutClass::Artifacts,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<BuildSqliteIndexInput>,
+    output: schema::generate_output_schema::<BuildSqliteIndexOutput>,
+    run: |call, arguments| run_typed(call, arguments, build_sqlite_index),
 };
 
-/// Which files of the index (T).
+/// Which of the indexed files a portable file contains.
 #[derive(Debug, Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Mode {
-    /// All.
+pub(super) enum PortableMode {
+    /// All files.
     #[default]
     All,
-    /// Code.
+    /// Files with code.
     Code,
     /// Documents.
     Prose,
-    /// Code with comments.
+    /// Code with its comments.
     ExtractedProse,
-    /// Records.
+    /// Security records.
     Records,
 }
 
-impl From<Mode> for Part {
-    fn from(mode: Mode) -> Self {
+impl From<PortableMode> for IndexPart {
+    fn from(mode: PortableMode) -> Self {
         match mode {
-            Mode::All => Self::All,
-            Mode::Code => Self::Code,
-            Mode::Prose => Self::Prose,
-            Mode::ExtractedProse => Self::ExtractedProse,
-            Mode::Records => Self::Records,
+            PortableMode::All => Self::All,
+            PortableMode::Code => Self::Code,
+            PortableMode::Prose => Self::Prose,
+            PortableMode::ExtractedProse => Self::ExtractedProse,
+            PortableMode::Records => Self::Records,
         }
     }
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Input {
-    /// Only this repository: its path or name. Default: all of the project.
+struct BuildSqliteIndexInput {
+    /// Only this repository: its path or name. Default: all repositories of the project.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
-    /// Which files it holds; default all.
-    mode: Option<Mode>,
-    /// Write only what changed since the file was made.
+    /// Which files to include; default all.
+    mode: Option<PortableMode>,
+    /// Write only what changed since the existing file was written.
     incremental: Option<bool>,
-    /// Leave no free pages in the file.
+    /// Leave no free pages in the file; takes longer.
     compact: Option<bool>,
-    /// Folder of `index-code.sqlite`, in place of one file; for mode all or code.
+    /// Write `index-code.sqlite` to this folder instead of one file; for mode all or code.
     #[schemars(length(min = 1, max = 4096))]
     code_dir: Option<String>,
-    /// The same of `index-prose.sqlite`, for mode all or prose.
+    /// Write `index-prose.sqlite` to this folder; for mode all or prose.
     #[schemars(length(min = 1, max = 4096))]
     prose_dir: Option<String>,
-    /// Name of the file in the project's folder; the operator may give a path. Default `index.sqlite`.
+    /// Name of the file in the project's folder, or for the operator a path. Default `index.sqlite`.
     #[schemars(length(min = 1, max = 4096))]
     out: Option<String>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Output {
-    /// The first file.
+struct BuildSqliteIndexOutput {
+    /// Path or name of the first file.
     out_path: String,
-    /// Which files of the index were asked for.
-    mode: Mode,
+    /// Which files of the index were requested.
+    mode: PortableMode,
     /// The project; null is the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<String>,
     /// Every file that was written.
-    files: Vec<Written>,
+    files: Vec<PortableFile>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Written {
-    /// Where it is: a path for the operator, else a name in the project's folder.
+struct PortableFile {
+    /// For the operator its path, else its name in the project's folder.
     path: String,
-    /// Which files of the index it holds.
+    /// Which files of the index it contains.
     mode: &'static str,
-    /// Files it holds.
+    /// Number of indexed files in it.
     files: i64,
-    /// Chunks.
+    /// Number of chunks.
     chunks: i64,
-    /// Vectors.
+    /// Number of vectors.
     vectors: i64,
-    /// Files whose chunks this call wrote.
+    /// Number of files whose chunks this call wrote.
     files_written: u64,
-    /// Whether the file that was there was brought up to date.
+    /// Whether the existing file was updated instead of being rewritten.
     incremental: bool,
-    /// Why it was written anew although `incremental` was asked for.
+    /// Why the file was rewritten although `incremental` was set.
     #[serde(skip_serializing_if = "Option::is_none")]
     fallback: Option<String>,
-    /// Size.
+    /// Size of the file.
     bytes: u64,
-    /// SHA-256, hex.
+    /// SHA-256 of the file, hexadecimal.
     sha256: String,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn build_sqlite_index(
+    call: Call,
+    input: BuildSqliteIndexInput,
+) -> Result<BuildSqliteIndexOutput, Fault> {
     let project_id = input.project_id.as_deref();
     call.allowed_project(project_id).await?;
     let project = call.project(project_id).await?;
     let root = match &input.repo_path {
-        Some(repo) => Some(repository(&call, &project, repo).await?),
+        Some(repo) => Some(repository_root(&call, &project, repo).await?),
         None => None,
     };
     let name = match &root {
-        Some(root) => repository::all(&call, &project).await?.into_iter().find(|row| row.root == *root),
+        Some(root) => {
+            repository::list_repositories(&call, &project).await?.into_iter().find(|row| row.root == *root)
+        }
         None => None,
     }
     .map(|row| row.name);
     let mut files = Vec::new();
-    for (part, place) in places(&call, &project, &input, name.as_deref())? {
-        let built = write(&call, &project, root.as_deref(), part, &place, &input).await?;
-        files.push(written(place, part, input.incremental.unwrap_or_default(), built));
+    for (part, target) in target_files(&call, &project, &input, name.as_deref())? {
+        let built = write_file(&call, &project, root.as_deref(), part, &target, &input).await?;
+        files.push(portable_file(target, part, input.incremental.unwrap_or_default(), built));
     }
-    Ok(Output {
+    Ok(BuildSqliteIndexOutput {
         out_path: files.first().map(|file| file.path.clone()).unwrap_or_default(),
         mode: input.mode.unwrap_or_default(),
         project_id: project.id().public().map(str::to_owned),
@@ -150,47 +157,48 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     })
 }
 
-/// The files to write.
-fn places(
+/// The files to write, each with the part of the index that it contains.
+fn target_files(
     call: &Call,
     project: &Project,
-    input: &Input,
+    input: &BuildSqliteIndexInput,
     repository: Option<&str>,
-) -> Result<Vec<(Part, Place)>, Fault> {
-    let part = Part::from(input.mode.unwrap_or_default());
-    let folders = [("codeDir", Part::Code, &input.code_dir), ("proseDir", Part::Prose, &input.prose_dir)];
-    let mut places = Vec::new();
+) -> Result<Vec<(IndexPart, ProjectFile)>, Fault> {
+    let part = IndexPart::from(input.mode.unwrap_or_default());
+    let folders =
+        [("codeDir", IndexPart::Code, &input.code_dir), ("proseDir", IndexPart::Prose, &input.prose_dir)];
+    let mut target_files = Vec::new();
     for (field, of, folder) in folders {
         let Some(folder) = folder else { continue };
-        if part != Part::All && part != of {
-            let message = format!("`{field}` does not go with mode `{}`.", part.as_str());
+        if part != IndexPart::All && part != of {
+            let message = format!("`{field}` cannot be used with mode `{}`.", part.as_str());
             return Err(Fault::new(ErrorCode::InvalidRequest, message)
-                .with_hint("Leave the mode out, or name the folder of that mode."));
+                .with_hint("Omit `mode`, or give the folder that belongs to it."));
         }
-        let folder = Place::of(call, project, field, Some(folder), "")?;
-        places.push((of, folder.file(&portable::file_name(of, repository))));
+        let folder = ProjectFile::resolve(call, project, field, Some(folder), "")?;
+        target_files.push((of, folder.file(&portable_file_name(of, repository))));
     }
-    if places.is_empty() {
-        let usual = portable::file_name(part, repository);
-        places.push((part, Place::of(call, project, "out", input.out.as_deref(), &usual)?));
+    if target_files.is_empty() {
+        let usual = portable_file_name(part, repository);
+        target_files.push((part, ProjectFile::resolve(call, project, "out", input.out.as_deref(), &usual)?));
     } else if input.out.is_some() {
         return Err(Fault::new(
             ErrorCode::InvalidRequest,
-            "`out` is one file, `codeDir` and `proseDir` are folders.",
+            "`out` cannot be combined with `codeDir` or `proseDir`.",
         )
-        .with_hint("Give either `out` or folders."));
+        .with_hint("Give `out` for one file, or folders for one file of each mode."));
     }
-    Ok(places)
+    Ok(target_files)
 }
 
-async fn write(
+async fn write_file(
     call: &Call,
     project: &Project,
     root: Option<&str>,
-    part: Part,
-    place: &Place,
-    input: &Input,
-) -> Result<Built, Fault> {
+    part: IndexPart,
+    target: &ProjectFile,
+    input: &BuildSqliteIndexInput,
+) -> Result<BuildReport, Fault> {
     let progress = |done: u64, total: u64| {
         let float = |count: u64| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
         call.progress.report(ProgressUpdate {
@@ -201,12 +209,12 @@ async fn write(
             detail: None,
         });
     };
-    let build = Build {
+    let request = BuildRequest {
         store: call.app.store().await?,
         project,
         root,
         part,
-        out: &place.path,
+        out: &target.path,
         incremental: input.incremental.unwrap_or_default(),
         compact: input.compact.unwrap_or_default(),
         settings: &call.app.config.portable,
@@ -214,12 +222,12 @@ async fn write(
         cancel: &call.cancel,
         progress: &progress,
     };
-    portable::build(&build).await
+    build_portable(&request).await
 }
 
-fn written(place: Place, part: Part, asked: bool, built: Built) -> Written {
-    Written {
-        path: place.shown,
+fn portable_file(target: ProjectFile, part: IndexPart, asked: bool, built: BuildReport) -> PortableFile {
+    PortableFile {
+        path: target.display_path,
         mode: part.as_str(),
         files: built.held.files,
         chunks: built.held.chunks,

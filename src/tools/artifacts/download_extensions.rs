@@ -1,19 +1,20 @@
-//! `download_extensions`: the vector extension of the portable SQLite file, and pgvector in the connected database.
+//! `download_extensions`: installs sqlite-vec for portable files, or updates pgvector in the connected database.
 
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::given::{Addresses, in_person, path, progress, refuse};
+use super::arguments::{UrlList, download_progress, is_local_operator, refuse_given, resolve_path};
 use crate::app::Bulkhead;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault, Warning};
 use store::postgres::VectorExtension;
 use tenancy::Scope;
-use upkeep::extensions::{Entry, Workshop, bring, platform};
-use upkeep::sources::sources;
+use upkeep::install::DownloadFolder;
+use upkeep::install::extensions::{ExtensionEntry, install_extensions, platform_name};
+use upkeep::install::sources::parse_sources;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "download_extensions",
@@ -24,84 +25,92 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     scope: Scope::Admin,
     bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Artifacts,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<DownloadExtensionsInput>,
+    output: schema::generate_output_schema::<DownloadExtensionsOutput>,
+    run: |call, arguments| run_typed(call, arguments, download_extensions),
 };
 
 /// Which vector extension.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Provider {
-    /// In SQLite.
+pub(super) enum ExtensionProvider {
+    /// sqlite-vec, for portable files.
     #[default]
     SqliteVec,
-    /// In Postgres.
+    /// pgvector, in the connected database.
     Pgvector,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Input {
-    /// What relative paths are below.
+struct DownloadExtensionsInput {
+    /// Base of relative paths.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// sqlite-vec (default) or pgvector; the fields below are of sqlite-vec, but for update.
-    provider: Option<Provider>,
-    /// Folder to bring it to; default: the installation's.
+    /// sqlite-vec (default) or pgvector, which accepts only `update`.
+    provider: Option<ExtensionProvider>,
+    /// Folder to install into; default: that of the installation.
     dir: Option<String>,
-    /// name=url of a library or an archive (zip, tar, tar.gz) with one, or the name of one that the operator allows.
-    url: Option<Addresses>,
-    /// File that gets a copy of the library.
+    /// name=url of a library, or of an archive (zip, tar, tar.gz) that contains one; or the name of one that the operator allows.
+    url: Option<UrlList>,
+    /// Also copy the library to this file.
     out: Option<String>,
-    /// Folder with the product's wheel, instead of any download.
+    /// Folder with the wheel of sqlite-vec; nothing is downloaded.
     from: Option<String>,
     /// linux or macos; default: this machine.
     platform: Option<String>,
     /// x86_64 or aarch64; default: this machine.
     arch: Option<String>,
-    /// Ask again for what is there; pgvector: bring it to the server's newest version.
+    /// sqlite-vec: download it again if it changed; pgvector: update it to the newest version that the server has.
     update: Option<bool>,
-    /// Bring everything anew.
+    /// Download it even if it is installed.
     force: Option<bool>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Output {
+struct DownloadExtensionsOutput {
     /// sqlite-vec or pgvector.
-    provider: Provider,
-    /// The library: in the installation's folder, or in `dir` as it was given.
+    provider: ExtensionProvider,
+    /// Path of the library: relative to the installation, or below `dir` as given.
     #[serde(skip_serializing_if = "Option::is_none")]
     extension_path: Option<String>,
-    /// What is new or changed.
+    /// Extensions that were installed or updated.
     downloaded: Vec<String>,
-    /// What was left as it was.
-    skipped: Vec<Skipped>,
-    /// All libraries of the folder, and where each came from.
-    extensions: Vec<Entry>,
-    /// pgvector in the database.
+    /// Extensions that were not changed.
+    skipped: Vec<SkippedExtension>,
+    /// All libraries in the folder, with the source of each.
+    extensions: Vec<ExtensionEntry>,
+    /// Versions of pgvector in the database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pgvector: Option<VectorExtension>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Skipped {
-    /// Its name.
+struct SkippedExtension {
+    /// Name of the extension.
     name: String,
-    /// present: it is there, and neither update nor force was said; not-modified: there is no other one.
+    /// present: it is installed, and neither update nor force was set; not-modified: the source has no other version.
     reason: &'static str,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn download_extensions(
+    call: Call,
+    input: DownloadExtensionsInput,
+) -> Result<DownloadExtensionsOutput, Fault> {
     call.require_operator()?;
     match input.provider.unwrap_or_default() {
-        Provider::SqliteVec => sqlite_vec(&call, input).await,
-        Provider::Pgvector => pgvector(&call, &input).await,
+        ExtensionProvider::SqliteVec => install_sqlite_vec(&call, input).await,
+        ExtensionProvider::Pgvector => update_pgvector(&call, &input).await,
     }
 }
 
-async fn pgvector(call: &Call, input: &Input) -> Result<Output, Fault> {
+async fn update_pgvector(
+    call: &Call,
+    input: &DownloadExtensionsInput,
+) -> Result<DownloadExtensionsOutput, Fault> {
     let given = [
         ("repoPath", input.repo_path.is_some()),
         ("dir", input.dir.is_some()),
@@ -112,8 +121,8 @@ async fn pgvector(call: &Call, input: &Input) -> Result<Output, Fault> {
         ("arch", input.arch.is_some()),
         ("force", input.force.is_some()),
     ];
-    refuse(&given, "pgvector comes with the database server")?;
-    // Reaching the database installs the extension where it was missing.
+    refuse_given(&given, "pgvector comes with the database server")?;
+    // Opening the store creates the extension in the database if it is missing.
     let database = call.app.store().await?.database();
     let before = database.vector_extension().await?;
     let update = input.update.unwrap_or(false);
@@ -124,79 +133,93 @@ async fn pgvector(call: &Call, input: &Input) -> Result<Output, Fault> {
     let (mut downloaded, mut skipped) = (Vec::new(), Vec::new());
     if after.installed == before.installed {
         let reason = if update { "not-modified" } else { "present" };
-        skipped.push(Skipped { name: "pgvector".to_owned(), reason });
+        skipped.push(SkippedExtension { name: "pgvector".to_owned(), reason });
     } else {
         downloaded.push("pgvector".to_owned());
     }
-    let (provider, pgvector) = (Provider::Pgvector, Some(after));
-    Ok(Output { provider, extension_path: None, downloaded, skipped, extensions: Vec::new(), pgvector })
+    let (provider, pgvector) = (ExtensionProvider::Pgvector, Some(after));
+    Ok(DownloadExtensionsOutput {
+        provider,
+        extension_path: None,
+        downloaded,
+        skipped,
+        extensions: Vec::new(),
+        pgvector,
+    })
 }
 
-async fn sqlite_vec(call: &Call, input: Input) -> Result<Output, Fault> {
+async fn install_sqlite_vec(
+    call: &Call,
+    input: DownloadExtensionsInput,
+) -> Result<DownloadExtensionsOutput, Fault> {
     let app = &call.app;
-    let given = Addresses::list(input.url);
+    let urls = UrlList::into_urls(input.url);
     let paths = [("dir", input.dir.is_some()), ("out", input.out.is_some()), ("from", input.from.is_some())];
-    in_person_only(call, &paths)?;
-    if !given.is_empty() {
-        refuse(
+    require_local_operator(call, &paths)?;
+    if !urls.is_empty() {
+        refuse_given(
             &[("from", input.from.is_some())],
-            "it is where the product's own library comes from, not one by url",
+            "it is the source of the built-in library and cannot be combined with `url`",
         )?;
     }
     let repo_path = input.repo_path.as_deref();
     if let (Some(_), None) = (repo_path, [&input.dir, &input.out, &input.from].into_iter().flatten().next()) {
-        refuse(&[("repoPath", true)], "no path of the call is relative to it")?;
+        refuse_given(&[("repoPath", true)], "no path of the call is relative to it")?;
     }
-    let named = |given: Option<&str>| given.map(|given| path(call, repo_path, given)).transpose();
-    let folder = named(input.dir.as_deref())?.unwrap_or_else(|| app.layout.extensions());
-    let workshop = Workshop {
+    let resolve = |given: Option<&str>| given.map(|given| resolve_path(call, repo_path, given)).transpose();
+    let folder = resolve(input.dir.as_deref())?.unwrap_or_else(|| app.layout.extensions());
+    let platform = platform_name(input.platform.as_deref(), input.arch.as_deref())?;
+    let to = DownloadFolder {
         layout: &app.layout,
         config: &app.config,
         clock: &*app.clock,
         folder: folder.clone(),
-        from: named(input.from.as_deref())?,
-        platform: platform(input.platform.as_deref(), input.arch.as_deref())?,
+        from: resolve(input.from.as_deref())?,
         update: input.update.unwrap_or(false),
         force: input.force.unwrap_or(false),
     };
-    let sources = sources(&app.config.downloads, &given, in_person(call))?;
-    let out = named(input.out.as_deref())?;
-    let told = progress(call);
-    let brought = tokio::select! {
-        brought = bring(&workshop, &sources, &told) => brought?,
+    let sources = parse_sources(&app.config.downloads, &urls, is_local_operator(call))?;
+    let out = resolve(input.out.as_deref())?;
+    let on_progress = download_progress(call);
+    let installed = tokio::select! {
+        installed = install_extensions(&to, &platform, &sources, &on_progress) => installed?,
         () = call.cancel.cancelled() => {
             return Err(Fault::new(ErrorCode::Cancelled, "The download was cancelled."));
         }
     };
     if let Some(out) = &out {
-        brought.copy_to(out).await?;
+        installed.copy_to(out).await?;
     }
-    let below = brought.file.strip_prefix(&folder).unwrap_or(&brought.file);
+    let relative_path = installed.file.strip_prefix(&folder).unwrap_or(&installed.file);
     let extension_path = match (&input.out, &input.dir) {
         (Some(out), _) => out.clone(),
-        (None, Some(dir)) => Path::new(dir).join(below).to_string_lossy().into_owned(),
-        (None, None) => Path::new("extensions").join(below).to_string_lossy().into_owned(),
+        (None, Some(dir)) => Path::new(dir).join(relative_path).to_string_lossy().into_owned(),
+        (None, None) => Path::new("extensions").join(relative_path).to_string_lossy().into_owned(),
     };
-    Ok(Output {
-        provider: Provider::SqliteVec,
+    Ok(DownloadExtensionsOutput {
+        provider: ExtensionProvider::SqliteVec,
         extension_path: Some(extension_path),
-        downloaded: brought.downloaded,
-        skipped: brought.skipped.into_iter().map(|(name, reason)| Skipped { name, reason }).collect(),
-        extensions: brought.catalog.extensions,
+        downloaded: installed.downloaded,
+        skipped: installed
+            .skipped
+            .into_iter()
+            .map(|(name, reason)| SkippedExtension { name, reason })
+            .collect(),
+        extensions: installed.entries,
         pgvector: None,
     })
 }
 
-/// Libraries are programs, so where they lie and where they go is for the operator in person.
+/// Refuses paths unless the operator calls on this machine: a library is a program that the server may load.
 ///
 /// # Errors
-/// `FORBIDDEN` for a path of anybody else.
-pub(super) fn in_person_only(call: &Call, given: &[(&str, bool)]) -> Result<(), Fault> {
+/// `FORBIDDEN` for a path from any other caller.
+pub(super) fn require_local_operator(call: &Call, given: &[(&str, bool)]) -> Result<(), Fault> {
     match given.iter().find(|(_, is_given)| *is_given) {
-        Some((field, _)) if !in_person(call) => {
-            let message = format!("`{field}` names a file of the server, which may be a program.");
+        Some((field, _)) if !is_local_operator(call) => {
+            let message = format!("`{field}` names a file on the server that may be a program.");
             Err(Fault::new(ErrorCode::Forbidden, message)
-                .with_hint("Leave it out, or call on the command line of the server."))
+                .with_hint("Omit it, or use the command line on the server."))
         }
         _ => Ok(()),
     }

@@ -1,4 +1,4 @@
-//! `download_models`: fetch, verify and install embedding models, several side by side.
+//! `download_models`: downloads, verifies and installs embedding models.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -8,49 +8,51 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::{Bulkhead, blocking};
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, Progress, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
 use embedding::{ModelName, Precision};
 use tenancy::{self, Scope};
-use upkeep::assets::{self, AssetEvent, Installing, ModelReport};
+use upkeep::install::{AssetEvent, ModelInstallOptions, ModelReport, install_model, list_models};
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "download_models",
     title: "Download models",
-    description: "Install an embedding model of the server's manifests: fetched, verified by sha256, repaired if damaged, beside the others. \
-        An interrupted download resumes. build_index gives a project its model.",
+    description: "Install an embedding model of the server's manifests beside the others: downloads it, verifies its sha256, repairs damaged files. \
+        An interrupted download resumes. Use build_index to change the model of a project.",
     toolset: Toolset::Artifacts,
     effects: Effects::FETCHES,
     scope: Scope::Admin,
     bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Artifacts,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<DownloadModelsInput>,
+    output: schema::generate_output_schema::<DownloadModelsOutput>,
+    run: |call, arguments| run_typed(call, arguments, download_models),
 };
 
-/// Stands for every model of the manifests.
-const ALL: &str = "all";
+/// Value of `model` that means every model of the manifests.
+const ALL_MODELS: &str = "all";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Input {
-    /// Id of the model, or `all`. Default: the model of the project, if one is named or found; else the configured one.
+struct DownloadModelsInput {
+    /// Id of the model, or `all`. Default: the model of the project that `project_id` or `repoPath` selects; else the configured one.
     #[schemars(length(min = 1, max = 64))]
     model: Option<String>,
-    /// int8 or fp32. Default: the project's, else what the server is configured for.
+    /// int8 or fp32. Default: that of the project, else the configured one.
     variant: Option<Variant>,
-    /// Absolute path of a folder with the files, which are compared with the manifest; nothing is fetched from elsewhere.
+    /// Absolute path of a folder with the files, which are verified against the manifest; nothing is downloaded.
     #[schemars(length(min = 1, max = 4096))]
     from: Option<String>,
-    /// Absolute path of a folder to install into, for another machine; the server itself uses its own.
+    /// Absolute path of a folder to install into, to prepare another machine; this server does not read it.
     #[schemars(length(min = 1, max = 4096))]
     cache_dir: Option<String>,
     /// Absolute path of a directory whose `.pairofcleats.json` names the project.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
-    /// Project whose model is meant.
+    /// Project whose model to install.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
 }
@@ -72,73 +74,75 @@ impl From<Variant> for Precision {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Output {
-    /// The model that was meant, or `all`.
+struct DownloadModelsOutput {
+    /// Id of the model, or `all`.
     model: String,
-    /// What was done for each; state is present, installed or repaired.
+    /// The models; `state` is present, installed or repaired.
     models: Vec<ModelReport>,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn download_models(call: Call, input: DownloadModelsInput) -> Result<DownloadModelsOutput, Fault> {
     call.require_operator()?;
-    let from = folder("from", input.from.as_deref())?;
-    let into = folder("cacheDir", input.cache_dir.as_deref())?;
-    let (model, names) = wanted(&call, &input).await?;
+    let from = absolute_folder("from", input.from.as_deref())?;
+    let into = absolute_folder("cacheDir", input.cache_dir.as_deref())?;
+    let (model, names) = requested_models(&call, &input).await?;
     let (app, cancel) = (std::sync::Arc::clone(&call.app), call.cancel.clone());
-    let report = Steps::new(call.progress.clone());
+    let report = InstallProgress::new(call.progress.clone());
     let models = blocking(move || {
-        let how = Installing {
+        let options = ModelInstallOptions {
             from: from.as_deref(),
             into: into.as_deref(),
             cancelled: &|| cancel.is_cancelled(),
-            on_event: &|event| report.hear(event),
+            on_event: &|event| report.on_event(event),
         };
-        let install = |name: &ModelName| assets::install_model(&app.layout, &app.config.assets, name, how);
+        let install = |name: &ModelName| install_model(&app.layout, &app.config.assets, name, options);
         names.iter().map(install).collect::<Result<Vec<_>, _>>()
     })
     .await?;
-    Ok(Output { model, models })
+    Ok(DownloadModelsOutput { model, models })
 }
 
-/// A path that the operator gave: absolute, since a server has no directory of its own to begin at.
-fn folder(field: &str, given: Option<&str>) -> Result<Option<PathBuf>, Fault> {
+/// Parses an argument that names a folder. It must be absolute, because the working directory of a server is arbitrary.
+fn absolute_folder(field: &str, given: Option<&str>) -> Result<Option<PathBuf>, Fault> {
     let Some(given) = given else { return Ok(None) };
     let path = PathBuf::from(given);
     if path.is_absolute() {
         return Ok(Some(path));
     }
-    Err(Fault::new(ErrorCode::InvalidRequest, format!("`{field}` is not an absolute path."))
-        .with_hint("Write the whole path, beginning with `/`."))
+    Err(Fault::new(ErrorCode::InvalidRequest, format!("`{field}` must be an absolute path."))
+        .with_hint("Give a path that begins with `/`."))
 }
 
-/// What is to be installed, and what the answer calls it.
-async fn wanted(call: &Call, input: &Input) -> Result<(String, Vec<ModelName>), Fault> {
+/// The models to install, and the field `model` of the answer.
+async fn requested_models(
+    call: &Call,
+    input: &DownloadModelsInput,
+) -> Result<(String, Vec<ModelName>), Fault> {
     let precision = input.variant.map(Precision::from);
     let one = |id: String, precision| (id.clone(), vec![ModelName { id, precision }]);
     match input.model.as_deref() {
-        Some(ALL) => {
+        Some(ALL_MODELS) => {
             let (layout, settings) = (call.app.layout.clone(), call.app.config.assets.clone());
-            let known = blocking(move || assets::models(&layout, &settings, false)).await?;
+            let known = blocking(move || list_models(&layout, &settings, false)).await?;
             let mut ids: Vec<String> = known.into_iter().map(|model| model.id).collect();
             ids.dedup();
-            Ok((ALL.to_owned(), ids.into_iter().map(|id| ModelName { id, precision }).collect()))
+            Ok((ALL_MODELS.to_owned(), ids.into_iter().map(|id| ModelName { id, precision }).collect()))
         }
         Some(id) => {
-            require_known(call, id).await?;
+            require_known_model(call, id).await?;
             Ok(one(id.to_owned(), precision))
         }
-        None => match of_project(call, input).await? {
+        None => match project_model(call, input).await? {
             Some(pinned) => Ok(one(pinned.id, precision.or(pinned.precision))),
             None => Ok(one(call.app.config.assets.model.clone(), precision)),
         },
     }
 }
 
-/// Refuses a name that no manifest has. A project may still be pinned to a model that left its manifest: that one is
-/// missing, not misspelt.
-pub(in crate::tools) async fn require_known(call: &Call, id: &str) -> Result<(), Fault> {
+/// Refuses an id that no manifest has. Not used for the model of a project, which may have been removed from its manifest.
+pub(in crate::tools) async fn require_known_model(call: &Call, id: &str) -> Result<(), Fault> {
     let (layout, settings) = (call.app.layout.clone(), call.app.config.assets.clone());
-    let mut known: Vec<String> = blocking(move || assets::models(&layout, &settings, false))
+    let mut known: Vec<String> = blocking(move || list_models(&layout, &settings, false))
         .await?
         .into_iter()
         .map(|model| model.id)
@@ -147,17 +151,17 @@ pub(in crate::tools) async fn require_known(call: &Call, id: &str) -> Result<(),
         return Ok(());
     }
     known.dedup();
-    Err(Fault::new(ErrorCode::InvalidRequest, format!("There is no model `{}`.", id.escape_debug()))
+    Err(Fault::new(ErrorCode::InvalidRequest, format!("No manifest has the model `{}`.", id.escape_debug()))
         .with_hint(format!(
-            "Name one of: {}; or add yours to the file of assets.manifest.",
+            "Use one of: {}; or add the model to the file of the setting assets.manifest.",
             known.join(", ")
         )))
 }
 
-/// The model of the project that the call names, or that its repository names.
-async fn of_project(call: &Call, input: &Input) -> Result<Option<ModelName>, Fault> {
-    let mut here = call.reading();
-    if let Some(repo) = folder("repoPath", input.repo_path.as_deref())? {
+/// The model of the project that `project_id` or the `.pairofcleats.json` of `repoPath` selects.
+async fn project_model(call: &Call, input: &DownloadModelsInput) -> Result<Option<ModelName>, Fault> {
+    let mut here = call.for_reading();
+    if let Some(repo) = absolute_folder("repoPath", input.repo_path.as_deref())? {
         here.caller.directory = Some(repo);
     } else if input.project_id.is_none() {
         return Ok(None);
@@ -171,27 +175,27 @@ async fn of_project(call: &Call, input: &Input) -> Result<Option<ModelName>, Fau
     Ok(Some(ModelName { id: pinned.id.clone(), precision: Precision::parse(&pinned.variant) }))
 }
 
-/// What is heard of the installation, as one number that only grows.
-struct Steps {
+/// Reports installation events as progress that never decreases.
+struct InstallProgress {
     progress: Progress,
-    state: Mutex<State>,
+    state: Mutex<InstallState>,
 }
 
 #[derive(Default)]
-struct State {
+struct InstallState {
     what: String,
-    /// Bytes of the steps that are over.
+    /// Bytes of completed steps.
     before: u64,
-    /// Bytes of the running step.
+    /// Bytes of the current step.
     done: u64,
 }
 
-impl Steps {
+impl InstallProgress {
     fn new(progress: Progress) -> Self {
         Self { progress, state: Mutex::default() }
     }
 
-    fn hear(&self, event: AssetEvent) {
+    fn on_event(&self, event: AssetEvent) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         match event {
             AssetEvent::Step { asset, what } => {
@@ -200,7 +204,7 @@ impl Steps {
             }
             AssetEvent::Progress { done, .. } => state.done = state.done.max(done),
             AssetEvent::Done { asset, cached } => {
-                state.what = format!("{asset}: {}", if cached { "there already" } else { "installed" });
+                state.what = format!("{asset}: {}", if cached { "already installed" } else { "installed" });
             }
         }
         let megabytes = (state.before + state.done) / 1_000_000;

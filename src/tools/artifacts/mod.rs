@@ -1,11 +1,11 @@
-//! Tools for what is brought from outside and shared by all projects, and for portable index files.
+//! Tools that install models, dictionaries and extensions for all projects, and tools for portable index files.
 
 pub(super) mod build_sqlite_index;
 pub(super) mod compact_sqlite_index;
 pub(super) mod download_dictionaries;
 pub(super) mod download_extensions;
 pub(super) mod download_models;
-pub(super) mod place;
+pub(super) mod project_file;
 pub(super) mod verify_extensions;
 
-mod given;
+mod arguments;

@@ -1,11 +1,11 @@
-//! `completion/complete`: what can stand for a project, a repository or a path, given what was typed of it.
+//! `completion/complete`: completes a partly typed project, repository or path.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
 use contract::Fault;
 use store::{self, Access, ProjectTx, files};
@@ -14,29 +14,31 @@ use tenancy::Scope;
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "completion/complete",
     title: "Complete",
-    description: "Projects, repositories or paths that begin with or contain a text.",
+    description: "Complete the name of a project or repository, or a path.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Completed>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<CompleteInput>,
+    output: schema::generate_output_schema::<Completions>,
+    run: |call, arguments| run_typed(call, arguments, complete),
 };
 
-/// The protocol allows no more values in an answer.
+/// Most values in an answer; a limit of MCP.
 pub const VALUES_MAX: usize = 100;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
-    /// What is being typed.
-    argument: Argument,
-    /// As far as it is typed.
+struct CompleteInput {
+    /// The kind of value to complete.
+    argument: CompletedArgument,
+    /// The part that was typed.
     #[schemars(length(max = 4096))]
     value: String,
-    /// The repository that paths are looked for in; omitted: all of the project.
+    /// The repository whose paths are completed; omitted: all repositories of the project.
     #[schemars(length(max = 4096))]
     repository: Option<String>,
     /// Project; omitted: that of the session, else the default workspace.
@@ -45,59 +47,59 @@ struct Input {
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-enum Argument {
+enum CompletedArgument {
     Project,
     Repository,
     Path,
 }
 
-/// What fits.
+/// Values that match what was typed.
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Completed {
+pub struct Completions {
     /// At most [`VALUES_MAX`]: those that begin with the text, then those that contain it.
     pub values: Vec<String>,
-    /// How many there are in all.
+    /// Number of all matching values.
     pub total: u64,
 }
 
-async fn run(call: Call, input: Input) -> Result<Completed, Fault> {
-    if let Argument::Project = input.argument {
-        return Ok(fitting(projects(&call).await?, &input.value));
+async fn complete(call: Call, input: CompleteInput) -> Result<Completions, Fault> {
+    if let CompletedArgument::Project = input.argument {
+        return Ok(matching_values(project_ids(&call).await?, &input.value));
     }
     let Some(project) = call.project_if_any(input.project_id.as_deref()).await? else {
-        return Ok(Completed::default());
+        return Ok(Completions::default());
     };
-    let known = repository::all(&call, &project).await?;
-    if let Argument::Repository = input.argument {
+    let known = repository::list_repositories(&call, &project).await?;
+    if let CompletedArgument::Repository = input.argument {
         let mut names: Vec<String> = known.into_iter().map(|row| row.name).collect();
         names.sort_unstable();
-        return Ok(fitting(names, &input.value));
+        return Ok(matching_values(names, &input.value));
     }
-    let meant = known.iter().filter(|row| input.repository.as_ref().is_none_or(|name| *name == row.name));
-    let within: Vec<i64> = meant.map(|row| row.id).collect();
+    let searched = known.iter().filter(|row| input.repository.as_ref().is_none_or(|name| *name == row.name));
+    let within: Vec<i64> = searched.map(|row| row.id).collect();
     let mut tx = ProjectTx::begin(call.app.store().await?, &project, Access::Search).await?;
     let (values, total) = files::containing(&mut tx, &within, &input.value, VALUES_MAX as i64).await?;
     tx.commit().await?;
-    Ok(Completed { values, total: u64::try_from(total).unwrap_or(0) })
+    Ok(Completions { values, total: u64::try_from(total).unwrap_or(0) })
 }
 
-/// The projects that the caller may use, by id.
-async fn projects(call: &Call) -> Result<Vec<String>, Fault> {
-    let mut door = call.app.store().await?.control_read().await?;
-    let known = store::projects::list(&mut door).await?;
-    door.commit().await?;
-    let own = known.into_iter().filter(|project| call.caller.principal.may_use(&project.id));
-    Ok(own.map(|project| project.id.as_str().to_owned()).collect())
+/// Ids of the projects that the caller may use, in order.
+async fn project_ids(call: &Call) -> Result<Vec<String>, Fault> {
+    let mut tx = call.app.store().await?.control_read().await?;
+    let known = store::projects::list(&mut tx).await?;
+    tx.commit().await?;
+    let usable = known.into_iter().filter(|project| call.caller.principal.may_use(&project.id));
+    Ok(usable.map(|project| project.id.as_str().to_owned()).collect())
 }
 
-fn fitting(known: Vec<String>, value: &str) -> Completed {
+fn matching_values(known: Vec<String>, value: &str) -> Completions {
     let part = value.to_lowercase();
     let folded = known.into_iter().map(|name| (name.to_lowercase(), name));
     let mut fit: Vec<(String, String)> = folded.filter(|(folded, _)| folded.contains(&part)).collect();
-    // Stable, so that each half keeps the order it came in.
+    // A stable sort keeps the order within each group.
     fit.sort_by_key(|(folded, _)| !folded.starts_with(&part));
     let total = fit.len() as u64;
-    Completed { values: fit.into_iter().take(VALUES_MAX).map(|(_, name)| name).collect(), total }
+    Completions { values: fit.into_iter().take(VALUES_MAX).map(|(_, name)| name).collect(), total }
 }
 
 #[cfg(test)]
@@ -105,11 +107,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn beginnings_come_before_middles_and_the_rest_is_counted() {
+    fn prefix_matches_come_first_and_all_matches_are_counted() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        let found = fitting(names(&["api", "my-Shop", "shop", "Shopping"]), "SHOP");
+        let found = matching_values(names(&["api", "my-Shop", "shop", "Shopping"]), "SHOP");
         assert_eq!((found.values, found.total), (names(&["shop", "Shopping", "my-Shop"]), 3));
-        let many = fitting((0..150).map(|number| format!("p{number:03}")).collect(), "");
+        let many = matching_values((0..150).map(|number| format!("p{number:03}")).collect(), "");
         assert_eq!((many.values.len(), many.total), (VALUES_MAX, 150));
     }
 }

@@ -1,7 +1,7 @@
-//! The media type of a file, by its language.
+//! Media types of indexed files.
 
-/// The media type of a file in this language. Where none is registered it is `text/x-` and the language's id, as
-/// editors have it; everything indexed is text.
+/// The media type of a file in this language. Languages without a registered type get `text/x-` and their id, as in
+/// editors; every indexed file is text.
 pub(super) fn media_type(language: Option<&str>) -> String {
     match language {
         None | Some("text") => "text/plain".to_owned(),
@@ -16,7 +16,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_types_and_editors_types() {
+    fn registered_types_and_text_x_types() {
         for (language, expected) in [
             (None, "text/plain"),
             (Some("markdown"), "text/markdown"),

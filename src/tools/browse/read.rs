@@ -1,4 +1,4 @@
-//! `resources/read`: a whole indexed file as it is now, opened as `show_file` opens it.
+//! `resources/read`: the current text of a whole indexed file, opened like in `show_file`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use super::media::media_type;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::search::show_file::{self, Within};
-use crate::tools::spec::typed;
+use crate::tools::search::open_file::{RepositoryChoice, open_file, require_relative};
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, repository, schema};
 use contract::{ErrorCode, Fault, echo};
 use tenancy::Scope;
@@ -15,20 +15,22 @@ use tenancy::Scope;
 pub(super) const TOOL: ToolSpec = ToolSpec {
     name: "resources/read",
     title: "Read a resource",
-    description: "The text of an indexed file as it is now, secrets redacted.",
+    description: "Read the current text of an indexed file, secrets redacted.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<FileText>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<ReadResourceInput>,
+    output: schema::generate_output_schema::<FileText>,
+    run: |call, arguments| run_typed(call, arguments, read_resource),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct ReadResourceInput {
     /// Name of its repository.
     #[schemars(length(min = 1, max = 4096))]
     repository: String,
@@ -48,18 +50,18 @@ pub struct FileText {
     pub mime_type: String,
     /// Name of its repository.
     pub repository: String,
-    /// blake3 of the file's bytes now.
+    /// blake3 hash of the file's current bytes.
     pub content_hash: String,
     /// True when the file differs from what was indexed.
     pub changed_since_indexed: bool,
-    /// The first line that did not fit, 1-based; none where the text is whole.
+    /// The first line that did not fit, 1-based; `None` if the text is complete.
     pub next_line: Option<usize>,
 }
 
-async fn run(call: Call, input: Input) -> Result<FileText, Fault> {
-    let path = show_file::relative(&input.path)?;
+async fn read_resource(call: Call, input: ReadResourceInput) -> Result<FileText, Fault> {
+    let path = require_relative(&input.path)?;
     let project = call.project(input.project_id.as_deref()).await?;
-    let known = repository::all(&call, &project).await?;
+    let known = repository::list_repositories(&call, &project).await?;
     let Some(repository) = known.iter().find(|row| row.name == input.repository) else {
         return Err(Fault::new(
             ErrorCode::NotFound,
@@ -67,9 +69,10 @@ async fn run(call: Call, input: Input) -> Result<FileText, Fault> {
         )
         .with_hint("`workspace_status` lists the repositories; index a new one with `build_index`."));
     };
-    call.about_repo(&input.repository);
-    let mut opened = show_file::open(&call, &project, &Within::Only(repository.root.clone()), &path).await?;
-    let next_line = fit(&mut opened.text, call.app.config.search.result_bytes_max);
+    call.set_repository(&input.repository);
+    let mut opened =
+        open_file(&call, &project, &RepositoryChoice::Only(repository.root.clone()), &path).await?;
+    let next_line = truncate_to_lines(&mut opened.text, call.app.config.search.result_bytes_max);
     Ok(FileText {
         text: opened.text,
         mime_type: media_type(opened.language),
@@ -80,9 +83,9 @@ async fn run(call: Call, input: Input) -> Result<FileText, Fault> {
     })
 }
 
-/// Cuts the text to whole lines within `bytes_max`; tells the first line that was cut off. A line that is too long
-/// by itself is cut inside.
-fn fit(text: &mut String, bytes_max: usize) -> Option<usize> {
+/// Truncates the text to whole lines within `bytes_max` and returns the number of the first line that was cut off. A single
+/// line that is too long is cut inside.
+fn truncate_to_lines(text: &mut String, bytes_max: usize) -> Option<usize> {
     if text.len() <= bytes_max {
         return None;
     }
@@ -99,7 +102,7 @@ mod tests {
     fn a_long_text_is_cut_at_a_line() {
         let cut = |text: &str, max| {
             let mut text = text.to_owned();
-            let next = fit(&mut text, max);
+            let next = truncate_to_lines(&mut text, max);
             (text, next)
         };
         assert_eq!(cut("one\ntwo\n", 8), ("one\ntwo\n".into(), None));

@@ -1,14 +1,14 @@
-//! `build_index`: the index job itself, waited for or handed back as a job.
+//! `build_index`: starts an index job and, as requested, waits for its end, for lexical search or not at all.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::job::{self, Finished, Searchable, Wanted};
+use super::index_run::{self, FinishedIndexRun, IndexRequest, LexicalWait};
 use crate::app::Bulkhead;
-use crate::tools::artifacts::download_models::require_known;
+use crate::tools::artifacts::download_models::require_known_model;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
 use embedding::{ModelName, StubEmbedder};
@@ -27,26 +27,28 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     scope: Scope::Index,
     bulkhead: Bulkhead::Index,
     timeout: TimeoutClass::Index,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<BuildIndexInput>,
+    output: schema::generate_output_schema::<BuildIndexOutput>,
+    run: |call, arguments| run_typed(call, arguments, build_index),
 };
 
-/// Its older name; one and the same tool.
-pub(crate) const OLDER_NAME: ToolSpec = ToolSpec {
+/// The deprecated name of [`TOOL`].
+pub(crate) const INDEX_BUILD: ToolSpec = ToolSpec {
     name: "index_build",
-    title: "Build index (older name)",
-    description: "The older name of `build_index`: same arguments, same answer.",
-    input: input_of_older_name,
+    title: "Build index (deprecated name)",
+    description: "Deprecated name of `build_index`: same arguments, same answer.",
+    input: index_build_input,
     ..TOOL
 };
 
-/// The same fields; what they mean is told once, because models pay for each word of the list.
-fn input_of_older_name() -> Map<String, Value> {
-    let mut input = schema::of::<Input>();
+/// The schema of `build_index` without descriptions, because a tool list costs the model tokens for each word.
+fn index_build_input() -> Map<String, Value> {
+    let mut input = schema::generate_schema::<BuildIndexInput>();
     if let Some(Value::Object(fields)) = input.get_mut("properties") {
-        for rule in fields.values_mut().filter_map(Value::as_object_mut) {
-            rule.insert("description".to_owned(), Value::from("Same."));
+        for field in fields.values_mut().filter_map(Value::as_object_mut) {
+            field.insert("description".to_owned(), Value::from("Same."));
         }
     }
     input
@@ -54,34 +56,34 @@ fn input_of_older_name() -> Map<String, Value> {
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Input {
-    /// Absolute path on the server, or the name of an indexed repository; default: where the client works.
+struct BuildIndexInput {
+    /// Absolute path on the server, or the name of an indexed repository; default: the client's working directory.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
-    /// Default true. false: every file is read again; vectors of unchanged text stay.
+    /// Default true. false: index every file again; vectors of unchanged text are kept.
     incremental: Option<bool>,
-    /// Default true. `words`: until words are searchable, vectors follow; false: answer at once with the job's id.
+    /// Default true: until the end. `words`: until lexical search works, vectors follow; false: answer at once with the job's id.
     #[serde(default)]
     #[schemars(schema_with = "wait_schema")]
     wait: Wait,
-    /// Let it remove more than half of the files.
+    /// Allow the run to remove more than half of the indexed files.
     force: Option<bool>,
     /// Only files of this mode; default all.
     mode: Option<Mode>,
-    /// The project's model: id or id:variant.
+    /// The model for the project: id or id:variant.
     model: Option<String>,
-    /// Let it replace another one: all is embedded again.
+    /// Allow `model` to replace the project's model; everything is embedded again.
     confirm_reembed: Option<bool>,
-    /// Try out without a model.
+    /// Use a stub instead of a model, to try out.
     stub_embeddings: Option<bool>,
-    /// Refresh the project's portable file, too.
+    /// Also refresh the project's portable file.
     sqlite: Option<bool>,
-    /// First take vectors from files in `artifactsDir`.
+    /// First restore vectors from the portable files in `artifactsDir`.
     use_artifacts: Option<bool>,
-    /// Default `ci-artifacts` in the repository.
+    /// Folder of `useArtifacts`; default `ci-artifacts` in the repository.
     #[schemars(length(min = 1, max = 4096))]
     artifacts_dir: Option<String>,
 }
@@ -90,9 +92,9 @@ struct Input {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(untagged)]
 enum Wait {
-    /// Until the end, or not at all.
+    /// True: until the end. False: not at all.
     Whole(bool),
-    /// Until some of it can be used.
+    /// Until the run reaches a milestone.
     Until(Milestone),
 }
 
@@ -114,12 +116,12 @@ fn wait_schema(_: &mut SchemaGenerator) -> Schema {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Output {
+struct BuildIndexOutput {
     /// The job's id, for `index_status`.
     job_id: String,
     /// queued, running or succeeded.
     state: &'static str,
-    /// True when the call joined a run that was already under way.
+    /// True if the call joined a run that was already queued or running.
     attached: bool,
     /// The project; null is the default workspace.
     #[serde(rename = "project_id")]
@@ -127,17 +129,17 @@ struct Output {
     /// The project's Postgres schema.
     #[serde(rename = "schema_name")]
     schema_name: String,
-    /// What the run did; absent while it is under way.
+    /// Report of the run; absent until it ends.
     #[serde(skip_serializing_if = "Option::is_none")]
     report: Option<RunReport>,
-    /// How far the run is whose words are searchable.
+    /// Progress of the run; only with `wait: "words"`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::object", default)]
+    #[schemars(schema_with = "schema::any_object", default)]
     progress: Option<Progress>,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
-    let wanted = Wanted {
+async fn build_index(call: Call, input: BuildIndexInput) -> Result<BuildIndexOutput, Fault> {
+    let request = IndexRequest {
         project_id: input.project_id.as_deref(),
         repo: input.repo_path.as_deref(),
         options: Options {
@@ -146,66 +148,76 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
             mode: input.mode.unwrap_or_default(),
             vectors_only: false,
             sqlite: input.sqlite.unwrap_or(false),
-            artifacts: artifacts(&call, &input).await?,
+            artifacts: artifacts_folder(&call, &input).await?,
         },
-        model: model(&call, &input).await?,
+        model: requested_model(&call, &input).await?,
         confirmed: input.confirm_reembed.unwrap_or(false),
     };
-    let (begun, progress) = match input.wait {
-        Wait::Whole(true) => return Ok(Output::over(job::run(&call, &wanted).await?)),
-        Wait::Whole(false) => (job::begin(&call, &wanted).await?, None),
-        Wait::Until(Milestone::Words) => match job::run_until_words(&call, &wanted).await? {
-            Searchable::Over(done) => return Ok(Output::over(done)),
-            Searchable::GoesOn(begun, progress) => (begun, Some(progress)),
+    let (started, progress) = match input.wait {
+        Wait::Whole(true) => {
+            return Ok(BuildIndexOutput::finished(index_run::run_to_end(&call, &request).await?));
+        }
+        Wait::Whole(false) => (index_run::start(&call, &request).await?, None),
+        Wait::Until(Milestone::Words) => match index_run::run_until_lexical(&call, &request).await? {
+            LexicalWait::Finished(done) => return Ok(BuildIndexOutput::finished(done)),
+            LexicalWait::StillRunning(started, progress) => (started, Some(progress)),
         },
     };
-    Ok(Output { progress, ..Output::of(&begun.project, begun.job_id, begun.state, begun.attached) })
+    Ok(BuildIndexOutput {
+        progress,
+        ..BuildIndexOutput::new(&started.project, started.job_id, started.state, started.attached)
+    })
 }
 
-/// The model that the call asks for, if it does.
-async fn model(call: &Call, input: &Input) -> Result<Option<ModelName>, Fault> {
+/// The model that the call requests, if any.
+async fn requested_model(call: &Call, input: &BuildIndexInput) -> Result<Option<ModelName>, Fault> {
     let invalid = |message: &str, hint: &str| Fault::new(ErrorCode::InvalidRequest, message).with_hint(hint);
     match (&input.model, input.stub_embeddings.unwrap_or(false)) {
         (Some(_), true) => {
-            Err(invalid("`model` and `stubEmbeddings` ask for two models.", "Leave one of them out."))
+            Err(invalid("`model` and `stubEmbeddings` cannot be combined.", "Leave one of them out."))
         }
         (None, true) => Ok(ModelName::parse(StubEmbedder::ID)),
         (Some(name), false) => match ModelName::parse(name) {
             Some(name) => {
-                // A model may be the operator's own folder, which no manifest lists.
+                // The configured model may come from a folder of the operator, which no manifest lists.
                 let loaded = call.app.embedder().await.is_ok_and(|loaded| loaded.model().id == name.id);
                 if !loaded && name.id != StubEmbedder::ID {
-                    require_known(call, &name.id).await?;
+                    require_known_model(call, &name.id).await?;
                 }
                 Ok(Some(name))
             }
-            None => Err(invalid("`model` is no model's name.", "Write an id, or id:int8 or id:fp32.")),
+            None => Err(invalid("`model` is not the name of a model.", "Give an id, id:int8 or id:fp32.")),
         },
         (None, false) if input.confirm_reembed.is_some() => Err(invalid(
-            "`confirmReembed` belongs to a `model`.",
-            "Name the model that the project is to have.",
+            "`confirmReembed` requires `model`.",
+            "Give the new model of the project in `model`.",
         )),
         (None, false) => Ok(None),
     }
 }
 
-/// The folder whose files are to give their vectors.
-async fn artifacts(call: &Call, input: &Input) -> Result<Option<String>, Fault> {
+/// The folder with portable files from which vectors are restored.
+async fn artifacts_folder(call: &Call, input: &BuildIndexInput) -> Result<Option<String>, Fault> {
     if input.use_artifacts == Some(true) {
         let folder = input.artifacts_dir.as_deref().unwrap_or("ci-artifacts");
-        return job::artifacts(call, input.project_id.as_deref(), input.repo_path.as_deref(), folder)
-            .await
-            .map(Some);
+        return index_run::resolve_artifacts_folder(
+            call,
+            input.project_id.as_deref(),
+            input.repo_path.as_deref(),
+            folder,
+        )
+        .await
+        .map(Some);
     }
     if input.artifacts_dir.is_none() {
         return Ok(None);
     }
-    Err(Fault::new(ErrorCode::InvalidRequest, "`artifactsDir` is read only with `useArtifacts`.")
-        .with_hint("Set `useArtifacts` as well, or leave `artifactsDir` out."))
+    Err(Fault::new(ErrorCode::InvalidRequest, "`artifactsDir` has an effect only with `useArtifacts`.")
+        .with_hint("Set `useArtifacts` as well, or omit `artifactsDir`."))
 }
 
-impl Output {
-    fn of(project: &Project, job_id: String, state: &'static str, attached: bool) -> Self {
+impl BuildIndexOutput {
+    fn new(project: &Project, job_id: String, state: &'static str, attached: bool) -> Self {
         Self {
             job_id,
             state,
@@ -217,9 +229,9 @@ impl Output {
         }
     }
 
-    /// Of a run that is over.
-    fn over(done: Finished) -> Self {
+    /// The answer for a run that succeeded.
+    fn finished(done: FinishedIndexRun) -> Self {
         let report = Some(done.report);
-        Self { report, ..Self::of(&done.project, done.job_id, "succeeded", done.attached) }
+        Self { report, ..Self::new(&done.project, done.job_id, "succeeded", done.attached) }
     }
 }

@@ -1,12 +1,12 @@
-//! `index_repository`: index a repository into a project and wait for the end (M).
+//! `index_repository`: indexes a repository into a project and waits for the end of the run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::job::{self, Wanted};
+use super::index_run::{self, IndexRequest};
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::Fault;
 use tenancy::Scope;
@@ -14,21 +14,23 @@ use tenancy::Scope;
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_repository",
     title: "Index a repository",
-    description: "Index a code repository into the project's isolated workspace, made on first use, and wait until it is searchable. Later \
-        calls handle what changed. For a large first run prefer `build_index` with wait=false.",
+    description: "Index a code repository into the project's isolated workspace, created on first use, and wait until it is searchable. Later \
+        calls index only what changed. For a large first run prefer `build_index` with wait=false.",
     toolset: Toolset::Index,
     effects: Effects::WRITES,
     scope: Scope::Index,
     bulkhead: Bulkhead::Index,
     timeout: TimeoutClass::Index,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<IndexRepositoryInput>,
+    output: schema::generate_output_schema::<IndexRepositoryOutput>,
+    run: |call, arguments| run_typed(call, arguments, index_repository),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct IndexRepositoryInput {
     /// Absolute path of the repository on the server.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: String,
@@ -37,8 +39,8 @@ struct Input {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Output {
-    /// Always `success`; a failure is an error.
+struct IndexRepositoryOutput {
+    /// Always `success`; failures are errors.
     status: &'static str,
     /// Identifies the repository inside the project.
     repository_id: i64,
@@ -50,16 +52,19 @@ struct Output {
     files_indexed: u64,
     /// Chunks of the repository that are searchable now.
     chunks_created: u64,
-    /// How long the run took, in seconds.
+    /// Duration of the run, in seconds.
     duration_seconds: f64,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
-    let wanted =
-        Wanted { project_id: input.project_id.as_deref(), repo: Some(&input.repo_path), ..Wanted::default() };
-    let finished = job::run(&call, &wanted).await?;
+async fn index_repository(call: Call, input: IndexRepositoryInput) -> Result<IndexRepositoryOutput, Fault> {
+    let request = IndexRequest {
+        project_id: input.project_id.as_deref(),
+        repo: Some(&input.repo_path),
+        ..IndexRequest::default()
+    };
+    let finished = index_run::run_to_end(&call, &request).await?;
     let report = finished.report;
-    Ok(Output {
+    Ok(IndexRepositoryOutput {
         status: "success",
         repository_id: report.repository_id,
         project_id: finished.project.id().public().map(str::to_owned),

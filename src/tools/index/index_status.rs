@@ -1,4 +1,4 @@
-//! `index_status`: what a project holds and how far its runs are.
+//! `index_status`: the contents of a project's index and the progress of its runs.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -8,39 +8,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::repository::repository;
-use crate::tools::spec::typed;
-use crate::tools::standing::EVERYTHING;
+use crate::tools::repository::repository_root;
+use crate::tools::search_scope::ALL_REPOSITORIES;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::clock::iso_from_millis;
 use contract::{ErrorCode, Fault};
 use engine::indexing::{RunReport, SkippedFiles};
-use engine::jobs::{JobState, Progress, WaitsFor, folder_name, waiting};
+use engine::jobs::{JobState, Progress, WaitsFor, describe_wait, folder_name};
 use store::{self, Access, Project, ProjectTx, RepositoryRow, breakdown, files, repositories, vectors};
 use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "index_status",
     title: "Index status",
-    description: "What a project's index holds: repositories, files, chunks, vectors, what was left out and why, and runs \
-        under way. Use it after build_index with wait=false, or when a search finds nothing.",
+    description: "Show what a project's index contains: repositories, files, chunks, vectors, what was skipped and why, and the \
+        progress of runs. Use it after build_index with wait=false, or when a search finds nothing.",
     toolset: Toolset::Index,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Default,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<IndexStatusInput>,
+    output: schema::generate_output_schema::<IndexStatusOutput>,
+    run: |call, arguments| run_typed(call, arguments, index_status),
 };
 
-/// Jobs shown, newest first.
+/// Number of jobs in the answer.
 const JOBS_MAX: i64 = 10;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Input {
-    /// Only this repository, with its own figures and runs: its absolute path or its name; `*`, the default, is all.
+struct IndexStatusInput {
+    /// Only this repository and its runs: its absolute path or its name; `*`, the default, means all.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
@@ -50,44 +52,44 @@ struct Input {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Output {
+struct IndexStatusOutput {
     /// The project; null is the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<String>,
     /// The project's Postgres schema.
     #[serde(rename = "schema_name")]
     schema_name: String,
-    /// Searchable files: of the project or, as all figures here, of the repository asked for.
+    /// Searchable files. With repoPath, this and the next four numbers count only that repository.
     files: i64,
-    /// Files left out, with a reason each.
+    /// Files that were not indexed; the report of a run counts them by reason.
     files_skipped: i64,
     /// Searchable chunks.
     chunks: i64,
     /// Texts with a vector.
     vectors: i64,
-    /// Texts that still lack one: found by words only.
+    /// Texts that have no vector yet; only lexical search finds them.
     vectors_pending: i64,
-    /// The model the project is pinned to.
-    model: Model,
+    /// The model that embeds the project's texts.
+    model: PinnedModel,
     /// Repositories, by path.
-    repositories: Vec<Repository>,
+    repositories: Vec<RepositoryStatus>,
     /// The last ten runs, newest first.
-    jobs: Vec<Job>,
+    jobs: Vec<JobStatus>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Model {
-    /// Name in the manifest.
+struct PinnedModel {
+    /// Model id in the manifest.
     id: String,
     /// int8 or fp32.
     variant: String,
-    /// Length of a vector.
+    /// Dimensions of its vectors.
     dimensions: usize,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Repository {
+struct RepositoryStatus {
     /// Identifies it inside the project.
     id: i64,
     /// Its name in answers; tools take it as repoPath.
@@ -98,55 +100,55 @@ struct Repository {
     files: i64,
     /// Searchable chunks.
     chunks: i64,
-    /// Searchable files whose facts could not be read, by reason; what ran out of time is tried again by the next run.
+    /// Searchable files whose facts could not be extracted, by reason; the next run tries again those that ran out of time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(default)]
     facts_missing: Vec<SkippedFiles>,
     /// End of the last complete run, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     indexed_at: Option<String>,
-    /// What the last complete run did, as `build_index` reports it.
+    /// Report of the last complete run, as `build_index` returns it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "schema::object", default)]
+    #[schemars(schema_with = "schema::any_object", default)]
     report: Option<RunReport>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Job {
+struct JobStatus {
     /// The job's id.
     job_id: String,
-    /// What kind of work.
+    /// Kind of job, such as `index`.
     kind: String,
     /// queued, running, succeeded, failed or cancelled.
     state: &'static str,
-    /// The name of its repository; absent where it is about none, such as a run over the project's vectors.
+    /// The name of its repository; absent if it has none, such as a job that embeds missing vectors of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     repository: Option<String>,
-    /// Which run goes first, while it is queued behind another one.
+    /// The run that goes first, while this job is queued behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     waits_for: Option<WaitsFor>,
-    /// How far it is; absent before it starts.
+    /// Its progress; absent before it starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     progress: Option<Progress>,
-    /// Why it failed.
+    /// The error with which it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<serde_json::Value>,
-    /// Why its last process lost it, if one did: it ended, was cut off, or made no progress.
+    /// Why an earlier process did not finish it: it ended, lost the database, or made no progress.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
-    /// When it was asked for, UTC.
+    /// When it was queued, UTC.
     created_at: String,
     /// When it ended, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     finished_at: Option<String>,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn index_status(call: Call, input: IndexStatusInput) -> Result<IndexStatusOutput, Fault> {
     let project = call.project(input.project_id.as_deref()).await?;
-    // What a project holds is asked of all of it, wherever the caller works.
+    // Unlike a search, the status covers all repositories by default, wherever the caller works.
     let only = match input.repo_path.as_deref() {
-        Some(repo) if repo != EVERYTHING => Some(known(&call, &project, repo).await?),
+        Some(repo) if repo != ALL_REPOSITORIES => Some(find_root(&call, &project, repo).await?),
         _ => None,
     };
     let store = call.app.store().await?;
@@ -156,7 +158,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         rows.iter().map(|row| (row.root.clone(), row.name.clone())).collect();
     let shown: Vec<RepositoryRow> =
         rows.into_iter().filter(|row| only.as_ref().is_none_or(|root| *root == row.root)).collect();
-    // Of a repository whose first run has not begun there is nothing: no id is 0.
+    // A repository whose first run has not started has no row. Id 0 does not exist, so its totals are 0.
     let one = only.is_some().then(|| shown.first().map_or(0, |row| row.id));
     let totals = files::totals(&mut tx, one).await?;
     let (count, pending) = match one {
@@ -169,12 +171,13 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     for row in shown {
         let totals = files::totals(&mut tx, Some(row.id)).await?;
         let id = row.id;
-        let of_this = missing.extract_if(.., |missing| missing.repository_id == id).map(SkippedFiles::from);
-        listed.push(Repository::new(row, totals, of_this.collect()));
+        let of_repository =
+            missing.extract_if(.., |missing| missing.repository_id == id).map(SkippedFiles::from);
+        listed.push(RepositoryStatus::new(row, totals, of_repository.collect()));
     }
     tx.commit().await?;
-    let jobs = jobs(store, &project, only.as_deref(), &names).await?;
-    Ok(Output {
+    let jobs = list_jobs(store, &project, only.as_deref(), &names).await?;
+    Ok(IndexStatusOutput {
         project_id: project.id().public().map(str::to_owned),
         schema_name: project.id().schema_name(),
         files: totals.files,
@@ -182,7 +185,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         chunks: totals.chunks,
         vectors: count,
         vectors_pending: pending,
-        model: Model {
+        model: PinnedModel {
             id: project.model().id.clone(),
             variant: project.model().variant.clone(),
             dimensions: project.model().dimensions,
@@ -192,7 +195,7 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     })
 }
 
-impl Repository {
+impl RepositoryStatus {
     fn new(row: RepositoryRow, totals: files::Totals, facts_missing: Vec<SkippedFiles>) -> Self {
         Self {
             id: row.id,
@@ -207,39 +210,39 @@ impl Repository {
     }
 }
 
-/// The root of a repository by path or name: of an indexed one, or of one whose first run is queued or under way.
-async fn known(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
-    let unknown = match repository(call, project, named).await {
+/// The root of a repository by path or name; also of one whose first run is queued or running.
+async fn find_root(call: &Call, project: &Project, named: &str) -> Result<String, Fault> {
+    let unknown = match repository_root(call, project, named).await {
         Err(fault) if fault.code == ErrorCode::NoIndex => fault,
         found => return found,
     };
     let path = Path::new(named);
     let root = path.canonicalize().ok().filter(|_| path.is_absolute() && call.caller.principal.is_local);
     let root = root.as_deref().and_then(Path::to_str).unwrap_or(named).trim_end_matches('/');
-    let mut door = call.app.store().await?.control_read().await?;
-    let live = store::jobs::live_subjects(&mut door, project.id()).await?;
-    door.commit().await?;
+    let mut tx = call.app.store().await?.control_read().await?;
+    let live = store::jobs::live_subjects(&mut tx, project.id()).await?;
+    tx.commit().await?;
     live.into_iter().find(|subject| *subject == root || folder_name(subject) == named).ok_or(unknown)
 }
 
-async fn jobs(
+async fn list_jobs(
     store: &store::Store,
     project: &Project,
     only: Option<&str>,
     names: &HashMap<String, String>,
-) -> Result<Vec<Job>, Fault> {
-    // A job whose process died is not running, whatever its row says: put that right before it is shown.
-    let mut door = store.control().await?;
-    store::jobs::requeue_expired(&mut door).await?;
-    let jobs = store::jobs::list(&mut door, project.id(), only, JOBS_MAX).await?;
+) -> Result<Vec<JobStatus>, Fault> {
+    // A job whose process died still has the state `running`: requeue it first, so that the answer is right.
+    let mut tx = store.control().await?;
+    store::jobs::requeue_expired(&mut tx).await?;
+    let jobs = store::jobs::list(&mut tx, project.id(), only, JOBS_MAX).await?;
     let mut ahead = Vec::with_capacity(jobs.len());
     for job in &jobs {
         ahead.push(match job.state {
-            JobState::Queued => store::jobs::ahead(&mut door, job).await?,
+            JobState::Queued => store::jobs::ahead(&mut tx, job).await?,
             _ => None,
         });
     }
-    door.commit().await?;
+    tx.commit().await?;
     let name = |subject: &str| {
         let of_folder = || folder_name(subject);
         (!subject.is_empty()).then(|| names.get(subject).cloned().unwrap_or_else(of_folder))
@@ -247,9 +250,9 @@ async fn jobs(
     Ok(jobs
         .into_iter()
         .zip(ahead)
-        .map(|(job, ahead)| Job {
+        .map(|(job, ahead)| JobStatus {
             repository: name(&job.subject),
-            waits_for: ahead.map(|ahead| waiting(&ahead, name(&ahead.subject))),
+            waits_for: ahead.map(|ahead| describe_wait(&ahead, name(&ahead.subject))),
             job_id: job.id,
             kind: job.kind,
             state: job.state.as_str(),

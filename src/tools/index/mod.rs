@@ -1,7 +1,7 @@
-//! Tools that build indexes and say how far they are.
+//! Tools that build indexes and show their status.
 
 pub(super) mod build_index;
 pub(super) mod index_repository;
 pub(super) mod index_status;
 
-pub(super) mod job;
+pub(super) mod index_run;

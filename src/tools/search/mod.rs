@@ -1,13 +1,14 @@
-//! Tools that answer questions about code.
+//! Tools that search code and show files.
 
-pub(super) mod ask;
-mod missing;
-mod place;
+pub(super) mod execute;
+mod file_target;
+mod missing_file;
+pub(super) mod open_file;
 mod portable;
 
+mod caller_suggestion;
 #[expect(clippy::module_inception, reason = "the family is named after its first tool")]
 pub(super) mod search;
 pub(super) mod search_code;
 pub(super) mod search_file;
 pub(super) mod show_file;
-mod shown;

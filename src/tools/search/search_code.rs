@@ -1,14 +1,14 @@
-//! `search_code`: a question to ranked chunks of one project (M).
+//! `search_code`: a search without filters in one project.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ask::ask;
-use super::search::budget;
+use super::execute::search_project;
+use super::search::answer_budget;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
-use crate::tools::standing::{Named, searched};
+use crate::tools::search_scope::{ScopeArguments, repository_roots};
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::Fault;
 use engine::search::{Confidence, Fitted, Hit, Omitted, SearchRequest, Shrinks, TotalRelation, fit};
@@ -17,29 +17,31 @@ use tenancy::Scope;
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "search_code",
     title: "Search code (simple)",
-    description: "Search code by meaning and by words in one project's workspace: a question or a name in, the best chunks with \
-        file, lines and text out. `search` does the same with filters and compact output.",
+    description: "Search code by meaning and by terms in one project's workspace: takes a question or a name, returns the best \
+        chunks with file, lines and text. `search` does the same with filters and compact output.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<SearchCodeInput>,
+    output: schema::generate_output_schema::<SearchCodeOutput>,
+    run: |call, arguments| run_typed(call, arguments, search_code),
 };
 
-/// Results when `limit` is not given (M).
+/// Number of results if `limit` is not given.
 const LIMIT_DEFAULT: usize = 10;
-/// Lines of a text that does not fit whole.
+/// Lines of a text that are kept if the whole text does not fit.
 const LINES_SHORT: usize = 8;
-/// How to get what is left out.
-const OMITTED: &str = "Ask for fewer (`limit`), with a larger `maxTokens`, or read a place with `show_file`.";
+/// Hint of `omitted`.
+const OMITTED: &str = "Use a smaller `limit` or a larger `maxTokens`, or read the lines with `show_file`.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
-    /// A question in plain words, or a name. Words rank; "quoted phrases" must occur, -words must not.
+struct SearchCodeInput {
+    /// A question in natural language, or a name. Words rank; "quoted phrases" must occur, -words must not.
     #[schemars(length(min = 1, max = 8192))]
     query: String,
     /// Project to search; null or omitted: the default workspace.
@@ -57,38 +59,38 @@ struct Input {
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Output {
+struct SearchCodeOutput {
     /// The best chunks, best first.
-    results: Vec<Found>,
+    results: Vec<SimpleResult>,
     /// The project searched; null is the default workspace.
     project_id: Option<String>,
     /// The project's Postgres schema.
     schema_name: String,
-    /// Results found before the limit; with `total_relation`, at least so many.
+    /// Number of results before the limit; with `total_relation`, a lower bound.
     total_count: usize,
-    /// `gte` where `total_count` is a lower bound; absent where it is exact.
+    /// `gte` if `total_count` is a lower bound; absent if it is exact.
     #[serde(skip_serializing_if = "Option::is_none")]
     total_relation: Option<TotalRelation>,
     /// Time of the search, in milliseconds.
     latency_ms: f64,
-    /// Whether to believe the results: high, medium, low (probably nothing here answers), none (no results are shown).
+    /// How likely the results answer the query: high, medium, low (probably not), none (no results are shown).
     #[serde(skip_serializing_if = "Option::is_none")]
     confidence: Option<Confidence>,
-    /// Names in the index spelt like unknown words of the query; with low or no confidence.
+    /// Names in the index spelled like unknown words of the query; with low or no confidence.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     did_you_mean: Vec<String>,
-    /// What `maxTokens` left out; absent when nothing was.
+    /// What `maxTokens` cut; absent if nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     omitted: Option<Omitted>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Found {
+struct SimpleResult {
     /// Identifies the chunk inside the project.
     chunk_id: i64,
     /// Path relative to its repository.
     file_path: String,
-    /// The chunk's text; with `maxTokens` its first lines, or empty, where it does not fit.
+    /// The chunk's text; if `maxTokens` does not allow it, its first lines or empty.
     content: String,
     /// First line, 1-based.
     start_line: u32,
@@ -98,35 +100,37 @@ struct Found {
     similarity_score: f64,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn search_code(call: Call, input: SearchCodeInput) -> Result<SearchCodeOutput, Fault> {
     let project = call.project(input.project_id.as_deref()).await?;
-    let named = Named { repository: input.repo_path.as_deref(), project: input.project_id.as_deref() };
+    let scope =
+        ScopeArguments { repository: input.repo_path.as_deref(), project: input.project_id.as_deref() };
     let request = SearchRequest {
         query: input.query,
-        repository_roots: searched(&call, &project, named).await?,
+        repository_roots: repository_roots(&call, &project, scope).await?,
         top: input.limit.unwrap_or(LIMIT_DEFAULT),
         ..SearchRequest::default()
     };
-    let answer = ask(&call, &project, &request).await?;
+    let answer = search_project(&call, &project, &request).await?;
     let count = answer.hits.len();
-    let mut output = Output {
+    let mut output = SearchCodeOutput {
         results: Vec::new(),
         project_id: project.id().public().map(str::to_owned),
         schema_name: project.id().schema_name(),
         total_count: answer.total,
-        total_relation: TotalRelation::of(&answer),
+        total_relation: TotalRelation::new(&answer),
         latency_ms: answer.took.total_ms,
         confidence: answer.confidence,
         did_you_mean: answer.did_you_mean,
         omitted: None,
     };
-    let found = answer.hits.into_iter().map(Found::from);
+    let found = answer.hits.into_iter().map(SimpleResult::from);
     match input.max_tokens {
         None => output.results = found.collect(),
         Some(most) => {
-            // As if much did not fit, so that saying so fits.
+            // The longest possible `omitted`, so that the real one fits.
             output.omitted = omitted(count, count);
-            let Fitted { items, shrunk, dropped } = fit(found, budget(&call, Some(most)).less_frame(&output));
+            let Fitted { items, shrunk, dropped } =
+                fit(found, answer_budget(&call, Some(most)).less_frame(&output));
             (output.results, output.omitted) = (items, omitted(shrunk, dropped));
         }
     }
@@ -137,7 +141,7 @@ fn omitted(texts: usize, hits: usize) -> Option<Omitted> {
     (texts + hits > 0).then(|| Omitted { texts, hits, hint: OMITTED.to_owned() })
 }
 
-impl Shrinks for Found {
+impl Shrinks for SimpleResult {
     fn shrink(&mut self) -> bool {
         let first: Vec<&str> = self.content.lines().take(LINES_SHORT).collect();
         let first = first.join("\n");
@@ -147,7 +151,7 @@ impl Shrinks for Found {
     }
 }
 
-impl From<Hit> for Found {
+impl From<Hit> for SimpleResult {
     fn from(hit: Hit) -> Self {
         Self {
             chunk_id: hit.chunk_id,

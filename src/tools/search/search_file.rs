@@ -1,18 +1,18 @@
-//! `search` of one portable file, for the command line: no database is started, and no project is asked.
+//! Searches one portable file for the command line, without a database and without a project.
 
 use std::path::PathBuf;
 
 use serde_json::{Map, Value, json};
 
 use super::portable;
-use super::search::{self, Input};
+use super::search::{self, SearchInput};
 use crate::app::Bulkhead;
-use crate::tools::spec::typed;
-use crate::tools::standing::EVERYTHING;
+use crate::tools::search_scope::ALL_REPOSITORIES;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
 use engine::search::{SearchPayload, present};
-use store::portable::WordsBy;
+use store::portable::LexicalBackend;
 use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
@@ -24,16 +24,18 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     scope: Scope::Search,
     bulkhead: Bulkhead::Search,
     timeout: TimeoutClass::Search,
+    method: None,
+    aliases: &[],
     input,
-    output: schema::of_answer::<SearchPayload>,
+    output: schema::generate_output_schema::<SearchPayload>,
     run: |call, arguments| {
         let file = arguments.get("file").and_then(Value::as_str).unwrap_or_default().into();
         let arguments = without_file(arguments);
-        typed(call, arguments, move |call, input| run(call, file, input))
+        run_typed(call, arguments, move |call, input| search_portable_file(call, file, input))
     },
 };
 
-/// The fields of `search`, and the file.
+/// The arguments of `search`, and the file.
 fn input() -> Map<String, Value> {
     let mut schema = search::input();
     if let Some(Value::Object(properties)) = schema.get_mut("properties") {
@@ -51,22 +53,30 @@ fn without_file(mut arguments: Value) -> Value {
     arguments
 }
 
-async fn run(call: Call, file: PathBuf, mut input: Input) -> Result<SearchPayload, Fault> {
+async fn search_portable_file(
+    call: Call,
+    file: PathBuf,
+    mut input: SearchInput,
+) -> Result<SearchPayload, Fault> {
     call.require_operator()?;
     if input.project_id.is_some() {
-        return Err(Fault::new(ErrorCode::InvalidRequest, "A portable file is searched without a project.")
-            .with_hint("Leave `project_id` out."));
+        return Err(Fault::new(
+            ErrorCode::InvalidRequest,
+            "The search of a portable file does not take a project.",
+        )
+        .with_hint("Omit `project_id`."));
     }
     if input.backend.as_deref() == Some("postgres") {
-        return Err(Fault::new(ErrorCode::InvalidRequest, "Postgres does not answer from a file.")
+        return Err(Fault::new(ErrorCode::InvalidRequest, "The backend `postgres` cannot search a file.")
             .with_hint("Backends of a file: sqlite (default), sqlite-fts."));
     }
-    let words_by = portable::words_by(input.backend.as_deref(), input.ann)?.unwrap_or(WordsBy::Postings);
+    let lexical_backend =
+        portable::lexical_index(input.backend.as_deref(), input.ann)?.unwrap_or(LexicalBackend::Postings);
     let (output, explain) = (input.output.unwrap_or_default(), input.explain.unwrap_or_default());
-    let repository = input.repo_path.take().filter(|name| name != EVERYTHING);
+    let repository = input.repo_path.take().filter(|name| name != ALL_REPOSITORIES);
     let max_tokens = input.max_tokens;
     let settings = &call.app.config.search;
     let request = input.request(settings, repository.into_iter().collect())?;
-    let answer = portable::ask(&call, file, words_by, request).await?;
-    Ok(present(&answer, output, explain, search::budget(&call, max_tokens)))
+    let answer = portable::search_portable(&call, file, lexical_backend, request).await?;
+    Ok(present(&answer, output, explain, search::answer_budget(&call, max_tokens)))
 }

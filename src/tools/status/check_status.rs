@@ -1,11 +1,11 @@
-//! `check_status`: is the server well?
+//! `check_status`: checks the health of the server.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault, TOOLING_VERSION};
 use store::{Access, Project, ProjectTx, files, vectors};
@@ -14,117 +14,119 @@ use tenancy::{self, Scope};
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "check_status",
     title: "Check status",
-    description: "Check the server's health: database, embedding model, the project that is named; lists issues and how to fix them.",
+    description: "Check the server's health: database, embedding model and, if given, a project; lists issues and how to fix them.",
     toolset: Toolset::Search,
     effects: Effects::READS,
     scope: Scope::Search,
     bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Default,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<CheckStatusInput>,
+    output: schema::generate_output_schema::<CheckStatusOutput>,
+    run: |call, arguments| run_typed(call, arguments, check_status),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
+struct CheckStatusInput {
     /// Project; omitted: the default workspace.
     project_id: Option<ProjectIdArg>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Output {
-    /// Version of the server.
+struct CheckStatusOutput {
+    /// Version of this program.
     version: &'static str,
     /// Milliseconds since the server started.
     uptime_ms: u64,
-    /// True when there is no issue.
+    /// True if there is no issue.
     healthy: bool,
-    /// The database, if it can be reached.
+    /// The database; absent if it cannot be reached.
     #[serde(skip_serializing_if = "Option::is_none")]
-    database: Option<Database>,
-    /// The embedding model, if it is installed.
+    database: Option<DatabaseHealth>,
+    /// The embedding model; absent if it cannot be loaded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    model: Option<Model>,
-    /// What the project holds; absent when nothing was indexed into it.
+    model: Option<LoadedModel>,
+    /// Size of the project's index; absent if the project has none.
     #[serde(skip_serializing_if = "Option::is_none")]
-    index: Option<Index>,
-    /// What is not well.
-    issues: Vec<Issue>,
+    index: Option<IndexTotals>,
+    /// Problems, each with a hint.
+    issues: Vec<HealthIssue>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Database {
+struct DatabaseHealth {
     /// embedded or external.
     kind: &'static str,
-    /// Version of the server.
+    /// Version of PostgreSQL.
     version: String,
-    /// Version of the vector extension.
+    /// Version of pgvector.
     pgvector: String,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Model {
-    /// Name in the manifest.
+struct LoadedModel {
+    /// Model id in the manifest.
     id: String,
     /// int8 or fp32.
     variant: String,
-    /// Length of a vector.
+    /// Dimensions of its vectors.
     dimensions: usize,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Index {
+struct IndexTotals {
     /// Searchable files.
     files: i64,
     /// Searchable chunks.
     chunks: i64,
     /// Texts with a vector.
     vectors: i64,
-    /// Texts that still lack one.
+    /// Texts that have no vector yet.
     vectors_pending: i64,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Issue {
-    /// The contract's error code.
+struct HealthIssue {
+    /// Error code of the contract.
     code: ErrorCode,
     /// What is wrong.
     message: String,
-    /// What to do.
+    /// How to fix it.
     #[serde(skip_serializing_if = "Option::is_none")]
     hint: Option<String>,
 }
 
-impl From<Fault> for Issue {
+impl From<Fault> for HealthIssue {
     fn from(fault: Fault) -> Self {
         Self { code: fault.code, message: fault.message, hint: fault.hint }
     }
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
-    let mut issues: Vec<Issue> = Vec::new();
+async fn check_status(call: Call, input: CheckStatusInput) -> Result<CheckStatusOutput, Fault> {
+    let mut issues: Vec<HealthIssue> = Vec::new();
     let uptime = call.app.clock.instant().duration_since(call.app.started);
     let local = call.caller.surface.is_local();
-    let told = |fault: Fault| if local { fault.told_locally() } else { fault };
-    let database = noted(database(&call).await.map_err(told), &mut issues);
-    let model = noted(model(&call).await.map_err(told), &mut issues);
+    let for_caller = |fault: Fault| if local { fault.told_locally() } else { fault };
+    let database = or_issue(check_database(&call).await.map_err(for_caller), &mut issues);
+    let model = or_issue(check_model(&call).await.map_err(for_caller), &mut issues);
     let project = match database {
         Some(_) => call.project_if_any(input.project_id.as_deref()).await?,
         None => None,
     };
-    // The default workspace may well be empty; a project that somebody names should be there.
-    if database.is_some() && project.is_none() && call.names_a_project(input.project_id.as_deref()).await? {
-        issues.push(Issue::from(tenancy::no_index().with_hint(call.caller.principal.hint())));
+    // A missing default workspace is normal; a missing project that the call or its session names is an issue.
+    if database.is_some() && project.is_none() && call.names_project(input.project_id.as_deref()).await? {
+        issues.push(HealthIssue::from(tenancy::no_index().with_hint(call.caller.principal.hint())));
     }
     let index = match &project {
-        Some(project) => noted(index(&call, project).await, &mut issues),
+        Some(project) => or_issue(index_totals(&call, project).await, &mut issues),
         None => None,
     };
-    Ok(Output {
+    Ok(CheckStatusOutput {
         version: TOOLING_VERSION,
         uptime_ms: u64::try_from(uptime.as_millis()).unwrap_or(u64::MAX),
         healthy: issues.is_empty(),
@@ -135,31 +137,31 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     })
 }
 
-/// What is not well is an issue in the answer, not a failure of asking.
-fn noted<T>(outcome: Result<T, Fault>, issues: &mut Vec<Issue>) -> Option<T> {
-    outcome.map_err(|fault| issues.push(Issue::from(fault))).ok()
+/// Turns a failed check into an issue, so that the call succeeds and reports it.
+fn or_issue<T>(outcome: Result<T, Fault>, issues: &mut Vec<HealthIssue>) -> Option<T> {
+    outcome.map_err(|fault| issues.push(HealthIssue::from(fault))).ok()
 }
 
-async fn database(call: &Call) -> Result<Database, Fault> {
+async fn check_database(call: &Call) -> Result<DatabaseHealth, Fault> {
     let database = call.app.store().await?.database();
     database.ping().await?;
     let facts = database.facts();
-    Ok(Database {
+    Ok(DatabaseHealth {
         kind: if database.is_external() { "external" } else { "embedded" },
         version: facts.version.clone(),
         pgvector: facts.vector_version.clone(),
     })
 }
 
-async fn model(call: &Call) -> Result<Model, Fault> {
+async fn check_model(call: &Call) -> Result<LoadedModel, Fault> {
     let model = call.app.embedder().await?.model();
-    Ok(Model { id: model.id.clone(), variant: model.variant.clone(), dimensions: model.dimensions })
+    Ok(LoadedModel { id: model.id.clone(), variant: model.variant.clone(), dimensions: model.dimensions })
 }
 
-async fn index(call: &Call, project: &Project) -> Result<Index, Fault> {
+async fn index_totals(call: &Call, project: &Project) -> Result<IndexTotals, Fault> {
     let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
     let totals = files::totals(&mut tx, None).await?;
     let (vectors, vectors_pending) = (vectors::count(&mut tx).await?, vectors::pending_count(&mut tx).await?);
     tx.commit().await?;
-    Ok(Index { files: totals.files, chunks: totals.chunks, vectors, vectors_pending })
+    Ok(IndexTotals { files: totals.files, chunks: totals.chunks, vectors, vectors_pending })
 }

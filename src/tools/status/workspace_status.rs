@@ -1,11 +1,11 @@
-//! `workspace_status`: the workspaces there are, and the repositories of each.
+//! `workspace_status`: lists the workspaces and their repositories.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::clock::iso_from_millis;
 use contract::{Fault, ProjectId};
@@ -22,71 +22,73 @@ pub(crate) const TOOL: ToolSpec = ToolSpec {
     scope: Scope::Search,
     bulkhead: Bulkhead::None,
     timeout: TimeoutClass::Default,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<WorkspaceStatusInput>,
+    output: schema::generate_output_schema::<WorkspaceStatusOutput>,
+    run: |call, arguments| run_typed(call, arguments, workspace_status),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Input {
-    /// Only this project; omitted: all that you may use.
+struct WorkspaceStatusInput {
+    /// Only this project; omitted: all projects that you may use.
     project_id: Option<ProjectIdArg>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
-struct Output {
+struct WorkspaceStatusOutput {
     /// The projects, by id.
     projects: Vec<Workspace>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 struct Workspace {
-    /// The id; null is the default workspace.
+    /// The project; null is the default workspace.
     project_id: Option<String>,
     /// The project's Postgres schema.
     schema_name: String,
-    /// When it was made, UTC.
+    /// When it was created, UTC.
     created_at: String,
     /// Its repositories, by path.
-    repositories: Vec<Repository>,
+    repositories: Vec<WorkspaceRepository>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Repository {
+struct WorkspaceRepository {
     /// Its name in answers; tools take it as repoPath.
     name: String,
     /// new, indexing, ready or failed.
     state: &'static str,
-    /// Searchable files at the end of the last complete run; before the first one has ended, those so far.
+    /// Searchable files at the end of the last complete run; during the first run, those so far.
     files: i64,
-    /// Searchable chunks, in the same way.
+    /// Searchable chunks at that time.
     chunks: i64,
     /// End of the last complete run, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     indexed_at: Option<String>,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn workspace_status(call: Call, input: WorkspaceStatusInput) -> Result<WorkspaceStatusOutput, Fault> {
     let only = match &input.project_id {
         Some(_) => Some(call.project(input.project_id.as_deref()).await?.id().clone()),
         None => None,
     };
     let store = call.app.store().await?;
-    let mut door = store.control_read().await?;
-    let known = store::projects::list(&mut door).await?;
-    door.commit().await?;
+    let mut tx = store.control_read().await?;
+    let known = store::projects::list(&mut tx).await?;
+    tx.commit().await?;
     let mut projects = Vec::new();
-    let shown =
+    let is_visible =
         |id: &ProjectId| call.caller.principal.may_use(id) && only.as_ref().is_none_or(|only| only == id);
-    for summary in known.into_iter().filter(|summary| shown(&summary.id)) {
+    for summary in known.into_iter().filter(|summary| is_visible(&summary.id)) {
         projects.extend(workspace(store, summary).await?);
     }
-    Ok(Output { projects })
+    Ok(WorkspaceStatusOutput { projects })
 }
 
-/// None when the project went away since it was listed.
+/// Reads the repositories of a project; `None` if it was deleted since it was listed.
 async fn workspace(store: &store::Store, summary: ProjectSummary) -> Result<Option<Workspace>, Fault> {
     let Some(project) = tenancy::open(store, &summary.id, DecidedBy::Argument).await? else {
         return Ok(None);
@@ -102,11 +104,11 @@ async fn workspace(store: &store::Store, summary: ProjectSummary) -> Result<Opti
         project_id: summary.id.public().map(str::to_owned),
         schema_name: summary.schema_name,
         created_at: iso_from_millis(summary.created_ms),
-        repositories: repositories.into_iter().map(Repository::from).collect(),
+        repositories: repositories.into_iter().map(WorkspaceRepository::from).collect(),
     }))
 }
 
-impl From<RepositoryRow> for Repository {
+impl From<RepositoryRow> for WorkspaceRepository {
     fn from(row: RepositoryRow) -> Self {
         Self {
             name: row.name,

@@ -1,57 +1,59 @@
-//! `triage_decision`: what somebody decided about a finding becomes a record, too.
+//! `triage_decision`: records a decision about a finding.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::texts::refresh;
+use super::refresh::refresh_records;
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{Fault, Warning};
-use engine::triage::{self, NewDecision, ROOT, Verdict, record_path};
+use engine::triage::{self, NewDecision, RECORDS_ROOT, Verdict, record_path};
 use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "triage_decision",
     title: "Decide about a finding",
-    description: "Record a decision about a security finding. It takes over service, vulnerability and package of the finding, which \
-        shows its status until it expires; search with mode records finds it.",
+    description: "Record a decision about a security finding. It inherits service, vulnerability and package from the finding and sets \
+        the finding's status until it expires; search with mode records finds it.",
     toolset: Toolset::Triage,
     effects: Effects { idempotent: false, ..Effects::WRITES },
     scope: Scope::Triage,
     bulkhead: Bulkhead::Index,
     timeout: TimeoutClass::Triage,
-    input: schema::of::<Input>,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    method: None,
+    aliases: &[],
+    input: schema::generate_schema::<TriageDecisionInput>,
+    output: schema::generate_output_schema::<TriageDecisionOutput>,
+    run: |call, arguments| run_typed(call, arguments, triage_decision),
 };
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Input {
+struct TriageDecisionInput {
     /// The finding's record id.
     #[schemars(length(max = 256))]
     finding: String,
-    /// What was decided.
+    /// The decision.
     status: Verdict,
-    /// Why.
+    /// Why it was made.
     #[schemars(length(max = 8192))]
     justification: Option<String>,
-    /// Why, as codes.
+    /// Machine-readable reasons.
     #[schemars(length(max = 100), inner(length(max = 256)))]
     codes: Option<Vec<String>>,
     /// Who decided.
     #[schemars(length(max = 256))]
     reviewer: Option<String>,
-    /// Until when it holds: 2030-12-31 (to the end of the day, UTC) or a time.
+    /// When it expires: a date such as 2030-12-31 (end of that day, UTC) or a time.
     #[schemars(length(max = 64))]
     expires: Option<String>,
-    /// What it rests on: links, files.
+    /// Evidence: links, files.
     #[schemars(length(max = 100), inner(length(max = 2048)))]
     evidence: Option<Vec<String>>,
-    /// service, env … where they differ from the finding's; fields of your own.
+    /// service, env … if they differ from those of the finding; other fields of your choice.
     meta: Option<Map<String, Value>>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
@@ -60,30 +62,30 @@ struct Input {
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Output {
+struct TriageDecisionOutput {
     /// Id of the decision's record.
     record_id: String,
     /// The finding.
     finding_id: String,
-    /// What was decided.
+    /// The decision.
     status: Verdict,
-    /// Until when it holds, UTC.
+    /// When it expires, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     expires_at: Option<String>,
-    /// What `search` and `show_file` take as repoPath.
+    /// repoPath of the record for `search` and `show_file`.
     repo: &'static str,
-    /// The decision's path there.
+    /// Path of the decision there.
     path: String,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
+async fn triage_decision(call: Call, input: TriageDecisionInput) -> Result<TriageDecisionOutput, Fault> {
     let project_id = input.project_id.as_deref();
     call.allowed_project(project_id).await?;
     let project = call.project(project_id).await?;
     let (app, store) = (&call.app, call.app.store().await?);
     let now_ms = app.clock.now().as_millisecond();
     let new = NewDecision {
-        finding: triage::finding(store, &project, &input.finding, now_ms).await?,
+        finding: triage::load_finding(store, &project, &input.finding, now_ms).await?,
         verdict: input.status,
         justification: input.justification,
         reviewer: input.reviewer,
@@ -94,17 +96,17 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     };
     let settings = (&app.config.triage, app.config.indexing.redact_secrets);
     let stored = triage::decide(store, &project, &*app.clock, settings, new).await?;
-    if let Err(fault) = refresh(&call, &project, false).await {
-        // It is stored, and a second try would store it again.
-        let message = format!("The decision is stored and cannot be searched yet: {}", fault.message);
+    if let Err(fault) = refresh_records(&call, &project, false).await {
+        // Only a warning: the decision is stored, and a retry would store it a second time.
+        let message = format!("The decision is stored but not searchable yet: {}", fault.message);
         call.warn(Warning::new("not_searchable_yet", message));
     }
-    Ok(Output {
+    Ok(TriageDecisionOutput {
         path: record_path(&stored.record_id),
         record_id: stored.record_id,
         finding_id: input.finding,
         status: input.status,
         expires_at: stored.record.decision.and_then(|decision| decision.expires_at),
-        repo: ROOT,
+        repo: RECORDS_ROOT,
     })
 }

@@ -1,137 +1,139 @@
-//! `triage_ingest`: what a scanner reports becomes records that `search` finds.
+//! `triage_ingest`: turns the report of a scanner into records that `search` finds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::report;
-use super::texts::refresh;
+use super::refresh::refresh_records;
+use super::scanner_report::{report_from_file, report_from_payload};
 use crate::app::Bulkhead;
 use crate::tools::project_id_arg::ProjectIdArg;
-use crate::tools::spec::typed;
+use crate::tools::spec::run_typed;
 use crate::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec, Toolset, schema};
 use contract::{ErrorCode, Fault};
-use engine::triage::{self, Ingestion, ItemError, ParsedMeta, ROOT, Source};
+use engine::triage::{self, FindingSource, IngestRequest, ItemError, ParsedMeta, RECORDS_ROOT};
 use tenancy::Scope;
 
 pub(crate) const TOOL: ToolSpec = ToolSpec {
     name: "triage_ingest",
     title: "Ingest security findings",
-    description: "Read a security report (Dependabot, AWS Inspector, SARIF, generic JSON) into records: one a finding, updated in \
-        place by its stable key. `search` with mode records and meta filters finds them. Broken items are reported; the others are kept.",
+    description: "Import a security report (Dependabot, AWS Inspector, SARIF, generic JSON): one record per finding, updated in \
+        place by its stable key. `search` with mode records and meta filters finds them. Reports broken items and imports the others.",
     toolset: Toolset::Triage,
     effects: Effects::WRITES,
     scope: Scope::Triage,
     bulkhead: Bulkhead::Index,
     timeout: TimeoutClass::Triage,
+    method: None,
+    aliases: &[],
     input,
-    output: schema::of_answer::<Output>,
-    run: |call, arguments| typed(call, arguments, run),
+    output: schema::generate_output_schema::<TriageIngestOutput>,
+    run: |call, arguments| run_typed(call, arguments, triage_ingest),
 };
 
-/// The schema of the arguments, with every name that a source has.
+/// The schema of the arguments; `source` also accepts aliases, which the derived schema omits.
 fn input() -> Map<String, Value> {
-    let mut schema = schema::of::<Input>();
+    let mut schema = schema::generate_schema::<TriageIngestInput>();
     if let Some(source) = schema.get_mut("properties").and_then(|fields| fields.get_mut("source")) {
-        source["enum"] = Source::NAMES.into();
+        source["enum"] = FindingSource::NAMES.into();
     }
     schema
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-struct Input {
+struct TriageIngestInput {
     /// Format of the report.
-    source: Source,
-    /// The report's file: relative to the repository; absolute for operators.
+    source: FindingSource,
+    /// File with the report: relative to the repository; for operators also absolute.
     #[schemars(length(min = 1, max = 4096))]
     input_path: Option<String>,
-    /// The report itself instead: JSON, or the file's text (also JSON lines).
+    /// The report itself: JSON, or the text of a file (also JSON lines).
     #[serde(default)]
-    #[schemars(schema_with = "payload")]
+    #[schemars(schema_with = "payload_schema")]
     payload: Option<Value>,
-    /// The repository of `inputPath`; default: the client's directory.
+    /// The repository of `inputPath`; default: the client's working directory.
     #[schemars(length(min = 1, max = 4096))]
     repo_path: Option<String>,
     /// Project; omitted: the default workspace.
     #[serde(rename = "project_id")]
     project_id: Option<ProjectIdArg>,
-    /// Holds for all items: service, env, team, owner, repo, exposure, fields of your own.
+    /// Applies to all items: service, env, team, owner, repo, exposure, other fields of your choice.
     meta: Option<Map<String, Value>>,
-    /// Make the records searchable now; default true. Else the next ingestion or decision does.
+    /// Make the records searchable now; default true. Otherwise the next ingestion or decision does.
     build_index: Option<bool>,
-    /// false: write the text of every record again; default true.
+    /// false: index every record again; default true.
     incremental: Option<bool>,
     /// Reserved.
     stub_embeddings: Option<bool>,
 }
 
-fn payload(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+fn payload_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({ "type": ["object", "array", "string"] })
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Output {
-    /// The format.
-    source: Source,
-    /// What `search` and `show_file` take as repoPath.
+struct TriageIngestOutput {
+    /// Format of the report.
+    source: FindingSource,
+    /// repoPath of the records for `search` and `show_file`.
     repo: &'static str,
-    /// Items in the report: the sum of the next four.
+    /// Items in the report: the sum of the next four numbers.
     total: usize,
     /// New records.
     written: usize,
     /// Records that changed.
     updated: usize,
-    /// Records that were there with the same content.
+    /// Records that already existed with the same content.
     unchanged: usize,
-    /// Items that are no records.
+    /// Items that could not be read.
     errors: usize,
-    /// Secrets replaced before anything was stored.
+    /// Secrets that were redacted before anything was stored.
     secrets_redacted: u64,
     /// Ids of the records, in the order of the report.
     record_ids: Vec<String>,
-    /// What is wrong with which item.
+    /// The items that could not be read, and why.
     error_details: Vec<ItemError>,
-    /// True when the lists above name only the first ones.
+    /// True if the two lists above are cut.
     truncated: bool,
-    /// What became searchable; absent without `buildIndex`.
+    /// Result of indexing the records; absent with `buildIndex: false`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    index: Option<Indexed>,
+    index: Option<IndexedRecords>,
 }
 
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct Indexed {
-    /// Records that can be found now.
+struct IndexedRecords {
+    /// Searchable records.
     records: u64,
-    /// Texts that were written.
+    /// Records whose text was indexed again.
     changed: u64,
-    /// Texts that stayed.
+    /// Records whose text is unchanged.
     unchanged: u64,
-    /// Texts that still lack a vector.
+    /// Texts that have no vector yet.
     vectors_pending: u64,
 }
 
-async fn run(call: Call, input: Input) -> Result<Output, Fault> {
-    refuse_reserved(input.stub_embeddings)?;
+async fn triage_ingest(call: Call, input: TriageIngestInput) -> Result<TriageIngestOutput, Fault> {
+    refuse_stub_embeddings(input.stub_embeddings)?;
     let project_id = input.project_id.as_deref();
     call.allowed_project(project_id).await?;
     let settings = &call.app.config.triage;
     let report = match (input.payload, input.input_path) {
-        (Some(payload), None) => report::sent(payload, settings.input_bytes_max)?,
-        (None, Some(path)) => report::in_file(&call, project_id, input.repo_path.as_deref(), &path).await?,
+        (Some(payload), None) => report_from_payload(payload, settings.input_bytes_max)?,
+        (None, Some(path)) => report_from_file(&call, project_id, input.repo_path.as_deref(), &path).await?,
         _ => {
-            return Err(Fault::new(ErrorCode::InvalidRequest, "Give either inputPath or payload.")
-                .with_hint("payload is the report itself, for callers without a file on the server."));
+            return Err(Fault::new(ErrorCode::InvalidRequest, "The call needs either inputPath or payload.")
+                .with_hint("Use payload to send the report itself if it is not a file on the server."));
         }
     };
     call.app.room().require(0).await?;
     let project = call.project_for_writing(project_id).await?;
     let store = call.app.store().await?;
-    triage::prepare(store, &project).await?;
-    let progress = |done: usize, total: usize| call.progress.report(step(done, total));
-    let ingestion = Ingestion {
+    triage::provision_tables(store, &project).await?;
+    let progress = |done: usize, total: usize| call.progress.report(ingest_progress(done, total));
+    let ingestion = IngestRequest {
         store,
         project: &project,
         source: input.source,
@@ -145,14 +147,14 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     };
     let done = triage::ingest(ingestion, report.bytes).await?;
     let indexed = if input.build_index.unwrap_or(true) {
-        refresh(&call, &project, input.incremental == Some(false)).await?
+        refresh_records(&call, &project, input.incremental == Some(false)).await?
     } else {
         None
     };
-    let named = done.total - done.errors;
-    Ok(Output {
+    let record_count = done.total - done.errors;
+    Ok(TriageIngestOutput {
         source: input.source,
-        repo: ROOT,
+        repo: RECORDS_ROOT,
         total: done.total,
         written: done.written,
         updated: done.updated,
@@ -160,10 +162,10 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
         errors: done.errors,
         secrets_redacted: done.secrets_redacted,
         truncated: done.errors > done.error_details.len()
-            || (named > done.record_ids.len() && done.record_ids.len() >= settings.listed_max),
+            || (record_count > done.record_ids.len() && done.record_ids.len() >= settings.listed_max),
         record_ids: done.record_ids,
         error_details: done.error_details,
-        index: indexed.map(|report| Indexed {
+        index: indexed.map(|report| IndexedRecords {
             records: report.files,
             changed: report.files_changed,
             unchanged: report.files_unchanged,
@@ -172,18 +174,18 @@ async fn run(call: Call, input: Input) -> Result<Output, Fault> {
     })
 }
 
-/// Refuses what only tests of the original could mean.
-pub(super) fn refuse_reserved(stub_embeddings: Option<bool>) -> Result<(), Fault> {
+/// Refuses `stubEmbeddings: true`, which the contract reserves.
+pub(super) fn refuse_stub_embeddings(stub_embeddings: Option<bool>) -> Result<(), Fault> {
     if stub_embeddings != Some(true) {
         return Ok(());
     }
     Err(Fault::new(ErrorCode::InvalidRequest, "`stubEmbeddings` is reserved.")
         .with_details(json!({ "field": "stubEmbeddings" }))
-        .with_hint("Leave it out; the project's own model is used."))
+        .with_hint("Omit it; the project's model is used."))
 }
 
-/// The first of the two halves of an ingestion; the second is counted by files.
-fn step(done: usize, total: usize) -> ProgressUpdate {
+/// Progress of reading the report, from 0 to 1; [`refresh_records`] continues from 1.
+fn ingest_progress(done: usize, total: usize) -> ProgressUpdate {
     let float = |count: usize| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
     ProgressUpdate {
         phase: "records",

@@ -1,9 +1,9 @@
-//! Tools for security findings: read what scanners report, decide, gather what is known.
+//! Tools for security findings: ingest scanner reports, record decisions, collect context.
 
 pub(super) mod context_pack;
 pub(super) mod decision;
 pub(super) mod ingest;
 
 mod pack_file;
-mod report;
-mod texts;
+mod refresh;
+mod scanner_report;

@@ -1,7 +1,8 @@
-//! Answers say what is true: what a hit shows is what matched, what is proposed is there, what was not understood is said.
+//! Answers are accurate: a hit shows what matched, a suggestion exists, and a part of a query that was not understood gives a
+//! warning.
 
-mod misread;
+mod matched_lines;
+mod missing_files;
 mod pages;
-mod proposed;
-mod shown;
-mod told;
+mod suggestions;
+mod unknown_fields;

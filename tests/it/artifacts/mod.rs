@@ -1,4 +1,4 @@
-//! What is brought from outside: word lists and extensions, by the real tools, from a server on loopback.
+//! Downloads of word lists and extensions, through the real tools, from a server on loopback.
 
 mod children;
 mod dictionaries;
@@ -12,26 +12,22 @@ use std::sync::Arc;
 use contract::config::AllowedDownload;
 use pairofcleats::app::App;
 use pairofcleats::tools::{self, Caller, Request, Surface};
+pub(crate) use platform::sha256::digest_hex as sha256;
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use tenancy::{Principal, Projects, Scope};
 
-pub(crate) fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-fn allowed(name: &str, url: &str, sha256: Option<String>) -> AllowedDownload {
+fn allowed_download(name: &str, url: &str, sha256: Option<String>) -> AllowedDownload {
     AllowedDownload { name: name.to_owned(), url: url.to_owned(), sha256 }
 }
 
-/// A caller from elsewhere with these projects and the scope `admin`.
-fn remote(projects: Projects) -> Caller {
+/// An HTTP client with a key for these projects and the scope `admin`.
+fn remote_caller(projects: Projects) -> Caller {
     let principal = Principal { projects, scopes: [Scope::Admin].into(), ..Principal::anonymous() };
     Caller { principal: Arc::new(principal), ..Caller::local(Surface::Http) }
 }
 
-/// What a caller's call comes to: the result, or the error's code.
-async fn asked_by(app: &Arc<App>, caller: Caller, tool: &str, arguments: Value) -> Result<Value, String> {
+/// Calls a tool as `caller`: the result, or the code of the error.
+async fn call_as(app: &Arc<App>, caller: Caller, tool: &str, arguments: Value) -> Result<Value, String> {
     let envelope = tools::call(app, Request::new(tool, arguments, caller)).await.unwrap();
     let mut envelope = serde_json::to_value(envelope).unwrap();
     if envelope["ok"] == true {
@@ -41,8 +37,8 @@ async fn asked_by(app: &Arc<App>, caller: Caller, tool: &str, arguments: Value) 
     }
 }
 
-/// Names in a folder, hidden ones left out.
-fn names(folder: &Path) -> Vec<String> {
+/// The sorted names in a folder, without hidden files; empty if there is no folder.
+fn visible_files(folder: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let mut names: Vec<String> = names.filter(|name| !name.starts_with('.')).collect();

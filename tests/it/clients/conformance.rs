@@ -1,4 +1,5 @@
-//! The official conformance suite against our dispatch and transports; `tests/clients/conformance.md` is the written list.
+//! Runs the official conformance suite against our dispatch and transports. `tests/clients/conformance.md` lists, for each
+//! scenario, whether it must pass.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +7,37 @@ use pairofcleats::surfaces::http;
 use tempfile::TempDir;
 
 use super::setup::node_program;
-use super::{fixtures, run, said};
+use super::{describe_output, fixtures, run};
 use crate::harness::app_with;
 
-const PROGRAM: &str = "@modelcontextprotocol/conformance/dist/index.js";
-const LIST: &str = include_str!("../../clients/conformance.md");
+const SUITE_PROGRAM: &str = "@modelcontextprotocol/conformance/dist/index.js";
+const SCENARIO_LIST: &str = include_str!("../../clients/conformance.md");
 
-/// Whether the written list says that a scenario passes, by name.
-fn written() -> BTreeMap<&'static str, bool> {
-    let rows = LIST.lines().filter_map(|line| {
+/// Name of each listed scenario, and whether it must pass.
+fn listed_scenarios() -> BTreeMap<&'static str, bool> {
+    let rows = SCENARIO_LIST.lines().filter_map(|line| {
         let mut cells = line.strip_prefix("| ")?.split(" | ");
-        let passes = match (cells.next()?, cells.next()?) {
+        let row = match (cells.next()?, cells.next()?) {
             (name, "passes") => (name, true),
             (name, "does not apply") => (name, false),
             _ => return None,
         };
-        Some(passes)
+        Some(row)
     });
     rows.collect()
 }
 
-/// The scenarios that the suite says it ran: their line is a mark, a name, a colon and counts.
-fn ran(report: &str) -> Vec<&str> {
-    let marked = report.lines().filter_map(|line| line.strip_prefix("✓ ").or(line.strip_prefix("✗ ")));
-    marked.filter_map(|line| line.split_once(": ").map(|(name, _)| name)).collect()
+/// Names of the scenarios that the suite ran: their lines read `✓ name: counts` or `✗ name: counts`.
+fn scenarios_run(report: &str) -> Vec<&str> {
+    let result_lines = report.lines().filter_map(|line| line.strip_prefix("✓ ").or(line.strip_prefix("✗ ")));
+    result_lines.filter_map(|line| line.split_once(": ").map(|(name, _)| name)).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_suite_passes_where_it_applies() {
+async fn every_listed_scenario_ran_and_passed_where_it_applies() {
     let app = app_with(|config| {
         config.server.port = 0;
-        // The suite counts notifications that the product would thin out.
+        // The suite counts progress notifications; the default interval would drop some of them.
         config.mcp.progress_interval_ms = 1;
     });
     let listening = http::listen(&app).await.unwrap();
@@ -46,25 +47,28 @@ async fn the_suite_passes_where_it_applies() {
         let app = app.clone();
         async move { listening.serve_router(&app, router).await }
     });
-    let written = written();
+    let listed_scenarios = listed_scenarios();
     let folder = TempDir::new().unwrap();
     let baseline = folder.path().join("expected-failures.yml");
-    let expected: String =
-        written.iter().filter(|(_, passes)| !**passes).map(|(name, _)| format!("  - {name}\n")).collect();
+    let expected: String = listed_scenarios
+        .iter()
+        .filter(|(_, passes)| !**passes)
+        .map(|(name, _)| format!("  - {name}\n"))
+        .collect();
     std::fs::write(&baseline, format!("server:\n{expected}")).unwrap();
 
-    let mut suite = node_program(PROGRAM);
+    let mut suite = node_program(SUITE_PROGRAM);
     suite.args(["server", "--suite", "all", "--url", &url, "--expected-failures"]).arg(baseline);
     suite.arg("--output-dir").arg(folder.path());
     let output = tokio::task::spawn_blocking(move || run(suite)).await.unwrap();
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", describe_output(&output));
     let report = String::from_utf8_lossy(&output.stdout).into_owned();
-    let mut ran = ran(&report);
-    ran.sort_unstable();
+    let mut scenarios_run = scenarios_run(&report);
+    scenarios_run.sort_unstable();
     assert_eq!(
-        ran,
-        written.keys().copied().collect::<Vec<_>>(),
-        "the written list has a row for each scenario"
+        scenarios_run,
+        listed_scenarios.keys().copied().collect::<Vec<_>>(),
+        "the list has a row for each scenario"
     );
     app.shutdown.cancel();
     serving.await.unwrap();

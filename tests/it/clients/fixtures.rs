@@ -1,4 +1,4 @@
-//! The tools that the conformance suite wants by name, behind the one gate like the product's own.
+//! The tools that the conformance suite expects by name, registered behind the same admission gate as the product's own.
 
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use pairofcleats::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec,
 use serde_json::{Map, Value, json};
 use tenancy::Scope;
 
-type Run = fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>;
+type ToolFunction = fn(Call, Value) -> BoxFuture<'static, Result<Value, Fault>>;
 
 /// The product's tools and the suite's.
 pub(super) fn toolbox() -> &'static Toolbox {
@@ -19,8 +19,9 @@ pub(super) fn toolbox() -> &'static Toolbox {
     TOOLBOX.get_or_init(|| Toolbox::with(&[&SIMPLE_TEXT, &ERROR, &PROGRESS, &JSON_SCHEMA, &RECONNECTION]))
 }
 
-static SIMPLE_TEXT: ToolSpec =
-    fixture("test_simple_text", no_arguments, |_, _| said("This is a simple text response for testing."));
+static SIMPLE_TEXT: ToolSpec = fixture("test_simple_text", no_arguments, |_, _| {
+    answer_text("This is a simple text response for testing.")
+});
 
 static ERROR: ToolSpec = fixture("test_error_handling", no_arguments, |_, _| {
     async { Err(Fault::new(ErrorCode::IllegalState, "This tool intentionally returns an error for testing")) }
@@ -40,7 +41,7 @@ static PROGRESS: ToolSpec = fixture("test_tool_with_progress", no_arguments, |ca
             });
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        said("Done.").await
+        answer_text("Done.").await
     }
     .boxed()
 });
@@ -59,12 +60,12 @@ static JSON_SCHEMA: ToolSpec = fixture(
             "additionalProperties": false
         }))
     },
-    |_, _| said("Done."),
+    |_, _| answer_text("Done."),
 );
 
-static RECONNECTION: ToolSpec = fixture("test_reconnection", no_arguments, |_, _| said("Still here."));
+static RECONNECTION: ToolSpec = fixture("test_reconnection", no_arguments, |_, _| answer_text("Still here."));
 
-const fn fixture(name: &'static str, input: fn() -> Map<String, Value>, run: Run) -> ToolSpec {
+const fn fixture(name: &'static str, input: fn() -> Map<String, Value>, run: ToolFunction) -> ToolSpec {
     ToolSpec {
         name,
         title: name,
@@ -74,6 +75,8 @@ const fn fixture(name: &'static str, input: fn() -> Map<String, Value>, run: Run
         scope: Scope::Search,
         bulkhead: Bulkhead::None,
         timeout: TimeoutClass::Default,
+        method: None,
+        aliases: &[],
         input,
         output: || object(json!({ "type": "object", "properties": { "text": { "type": "string" } } })),
         run,
@@ -84,7 +87,7 @@ fn no_arguments() -> Map<String, Value> {
     object(json!({ "type": "object", "properties": {}, "additionalProperties": false }))
 }
 
-fn said(text: &'static str) -> BoxFuture<'static, Result<Value, Fault>> {
+fn answer_text(text: &'static str) -> BoxFuture<'static, Result<Value, Fault>> {
     async move { Ok(json!({ "text": text })) }.boxed()
 }
 

@@ -1,6 +1,6 @@
-//! Clients that others wrote: what works with our own client may still be wrong, so theirs decide.
+//! Tests with independent clients: a server that works with our own client may still violate the protocol.
 //!
-//! The scripts and the lists of packages stand in `tests/clients/`; [`setup`] installs them once a machine.
+//! The scripts and the lists of packages are in `tests/clients/`; [`setup`] installs the packages once per machine.
 
 mod fixtures;
 mod setup;
@@ -17,52 +17,58 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use platform::process::{Output, Program};
+use platform::process::{Program, ProgramOutput as Output};
 use serde_json::Value;
 
 use crate::harness::{PROGRAM, home};
 
-/// How long one run of a client may take before it and everything it started is ended.
-const CLIENT_LIMIT: Duration = Duration::from_secs(400);
+/// Timeout of one client run; afterwards the client and all processes that it started are killed.
+const CLIENT_TIMEOUT: Duration = Duration::from_secs(400);
 
-/// Runs a client to its end; fails the test when it takes too long.
+/// Runs a client until it exits. Panics when it times out.
 fn run(command: Command) -> Output {
-    let shown = format!("{command:?}");
-    Program::from(command).run(CLIENT_LIMIT, &|| false).unwrap_or_else(|fault| panic!("{shown}: {fault}"))
+    let command_line = format!("{command:?}");
+    Program::from(command)
+        .run(CLIENT_TIMEOUT, &|| false)
+        .unwrap_or_else(|fault| panic!("{command_line}: {fault}"))
 }
 
-/// Both ends of what a client said, for the message of a failed test.
-fn said(output: &Output) -> String {
+/// Exit status, stdout and stderr, for assertion messages.
+fn describe_output(output: &Output) -> String {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     format!("{}\n{}\n{}", output.status, text(&output.stdout), text(&output.stderr))
 }
 
-/// The arguments with which a client starts the server on stdio. Clients pass on only a part of the environment.
-fn stdio_server() -> Vec<String> {
+/// The command line with which a client starts the server on stdio. The home is an argument because clients pass on only
+/// part of the environment.
+fn stdio_server_command() -> Vec<String> {
     [PROGRAM, "--home", &home().to_string_lossy(), "mcp"].map(str::to_owned).to_vec()
 }
 
-/// Runs a command of the program and gives the result that it printed.
-fn program(home: &Path, arguments: &[&str]) -> Value {
+/// Runs a command of the program and returns its `result`.
+fn run_program(home: &Path, arguments: &[&str]) -> Value {
     let mut command = Command::new(PROGRAM);
     command.args(arguments).args(["--json", "--home"]).arg(home).env_remove("DATABASE_URL");
     let output = run(command);
-    assert!(output.status.success(), "{}", said(&output));
+    assert!(output.status.success(), "{}", describe_output(&output));
     serde_json::from_slice::<Value>(&output.stdout).unwrap()["result"].take()
 }
 
-/// A new key that may search every project.
-fn key(home: &Path) -> String {
-    program(home, &["keys", "create", "--name", "test", "--all-projects"])["key"].as_str().unwrap().to_owned()
+/// Creates an access key that may search every project.
+fn create_key(home: &Path) -> String {
+    run_program(home, &["keys", "create", "--name", "test", "--all-projects"])["key"]
+        .as_str()
+        .unwrap()
+        .to_owned()
 }
 
-/// `pairofcleats serve` on a free port over the home that the tests share.
-struct Served {
+/// `pairofcleats serve` on a free port; killed on drop.
+struct ServerProcess {
     child: Child,
     url: String,
 }
 
-impl Served {
+impl ServerProcess {
     fn start(flags: &[&str]) -> Self {
         Self::start_in(home(), flags)
     }
@@ -81,16 +87,17 @@ impl Served {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        let url = ready["result"]["url"].as_str().unwrap_or_else(|| panic!("it does not serve: {line}"));
+        let url =
+            ready["result"]["url"].as_str().unwrap_or_else(|| panic!("the server printed no URL: {line}"));
         Self { child, url: url.to_owned() }
     }
 
-    fn at(&self, path: &str) -> String {
+    fn url_of(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
 }
 
-impl Drop for Served {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

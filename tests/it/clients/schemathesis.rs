@@ -1,59 +1,61 @@
-//! Schemathesis reads `GET /openapi.json` and asks what it describes, at and beyond every bound: does the server do what
-//! its own document says? `tests/clients/schemathesis.toml` says what is checked.
+//! Schemathesis reads `GET /openapi.json` and generates requests at and beyond every bound: the server must do what its
+//! own document says. `tests/clients/schemathesis.toml` configures the checks.
 
-use platform::process::Output;
+use platform::process::ProgramOutput as Output;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::setup::{Python, sources};
-use super::{Served, key, program, run, said};
+use super::setup::{PythonClient, client_sources};
+use super::{ServerProcess, create_key, describe_output, run, run_program};
 use crate::harness::{Repository, http, new_home};
 
-/// The project that generated calls mean when they name none.
+/// The project of generated calls that name none.
 const PROJECT: &str = "zero";
 
-/// A server with something to find, which may index nothing more: the generated calls ask for that, too.
-struct Subject {
-    served: Served,
+/// A server with one indexed file that may index nothing else: generated calls also try to index.
+struct ServerUnderTest {
+    process: ServerProcess,
     home: std::path::PathBuf,
-    _nothing_in_it: TempDir,
+    _allowed_root: TempDir,
 }
 
-impl Subject {
+impl ServerUnderTest {
     fn start(name: &str, flags: &[&str]) -> Self {
-        let (home, empty) = (new_home(name), TempDir::new().unwrap());
+        let (home, allowed_root) = (new_home(name), TempDir::new().unwrap());
         let repository = Repository::new(&[("zero.py", "def zero():\n    return 0\n")]);
         let arguments = json!({ "repoPath": repository.root(), "project_id": PROJECT });
-        program(&home, &["call", "build_index", "--args", &arguments.to_string()]);
-        let roots = format!("indexing.roots=[{:?}]", empty.path());
-        let served = Served::start_in(&home, &[&["--set", &roots], flags].concat());
-        Self { served, home, _nothing_in_it: empty }
+        run_program(&home, &["call", "build_index", "--args", &arguments.to_string()]);
+        let roots = format!("indexing.roots=[{:?}]", allowed_root.path());
+        let process = ServerProcess::start_in(&home, &[&["--set", &roots], flags].concat());
+        Self { process, home, _allowed_root: allowed_root }
     }
 }
 
-fn schemathesis(subject: &Subject, more: &[&str]) -> Output {
+fn schemathesis(server: &ServerUnderTest, flags: &[&str]) -> Output {
     let scratch = TempDir::new().unwrap();
-    let mut command = Python::Schemathesis.command();
+    let mut command = PythonClient::Schemathesis.command();
     command.current_dir(&scratch).args(["-m", "schemathesis.cli", "--config-file"]);
-    command.arg(sources().join("schemathesis.toml")).args(["run", &subject.served.at("/openapi.json")]);
-    command.args(["--header", &format!("X-PairOfCleats-Project: {PROJECT}")]).args(more);
+    command
+        .arg(client_sources().join("schemathesis.toml"))
+        .args(["run", &server.process.url_of("/openapi.json")]);
+    command.args(["--header", &format!("X-PairOfCleats-Project: {PROJECT}")]).args(flags);
     run(command)
 }
 
-/// How often a tool ended so, as the server counted it.
-fn counted(metrics: &str, tool: &str, outcome: &str) -> u64 {
+/// How many calls of a tool ended with this outcome, by the server's own metrics.
+fn call_count(metrics: &str, tool: &str, outcome: &str) -> u64 {
     let line =
         format!("pairofcleats_tool_calls_total{{tool=\"{tool}\",surface=\"http\",outcome=\"{outcome}\"}} ");
     metrics.lines().find_map(|text| text.strip_prefix(&line)?.parse().ok()).unwrap_or(0)
 }
 
 #[test]
-fn the_server_does_what_its_document_says() {
-    let subject = Subject::start("schemathesis", &[]);
-    let output = schemathesis(&subject, &[]);
-    assert!(output.status.success(), "{}", said(&output));
-    // Whether it got beyond the gate, so that answers of successes and of failures were looked at.
-    let metrics = metrics(&subject);
+fn the_server_conforms_to_its_openapi_document() {
+    let server = ServerUnderTest::start("schemathesis", &[]);
+    let output = schemathesis(&server, &[]);
+    assert!(output.status.success(), "{}", describe_output(&output));
+    // Checks that calls passed admission, so that both results and errors of tools were validated.
+    let metrics = metrics(&server);
     for (tool, outcome) in [
         ("search", "ok"),
         ("search_code", "ok"),
@@ -61,24 +63,27 @@ fn the_server_does_what_its_document_says() {
         ("show_file", "NOT_FOUND"),
         ("search", "NO_INDEX"),
     ] {
-        assert!(counted(&metrics, tool, outcome) > 0, "no call of {tool} ended with {outcome}:\n{metrics}");
+        assert!(
+            call_count(&metrics, tool, outcome) > 0,
+            "no call of {tool} ended with {outcome}:\n{metrics}"
+        );
     }
     for tool in ["build_index", "index_repository"] {
-        assert_eq!(counted(&metrics, tool, "ok"), 0, "{tool} indexed the machine:\n{metrics}");
+        assert_eq!(call_count(&metrics, tool, "ok"), 0, "{tool} indexed the machine:\n{metrics}");
     }
 }
 
 #[test]
-fn the_server_does_what_its_document_says_for_a_key() {
+fn the_server_conforms_to_its_openapi_document_for_a_key() {
     let flags = ["--set", "access.required=\"always\"", "--set", "access.calls_per_minute=0"];
-    let subject = Subject::start("schemathesis-key", &flags);
-    let header = format!("Authorization: Bearer {}", key(&subject.home));
-    let output = schemathesis(&subject, &["--header", &header]);
-    assert!(output.status.success(), "{}", said(&output));
+    let server = ServerUnderTest::start("schemathesis-key", &flags);
+    let header = format!("Authorization: Bearer {}", create_key(&server.home));
+    let output = schemathesis(&server, &["--header", &header]);
+    assert!(output.status.success(), "{}", describe_output(&output));
 }
 
-fn metrics(subject: &Subject) -> String {
-    let url = subject.served.at("/metrics");
+fn metrics(server: &ServerUnderTest) -> String {
+    let url = server.process.url_of("/metrics");
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async { http().get(url).send().await.unwrap().text().await.unwrap() })
 }

@@ -1,17 +1,17 @@
-//! The official SDKs of both languages, current and previous major, over every transport.
+//! The official TypeScript and Python SDKs, current and previous major version, over every transport.
 //!
-//! The scripts say what they saw; what it should be stands here, once.
+//! The scripts report what the client received; the expectations are here.
 
 use std::process::Command;
 
 use contract::{SCHEMA_VERSION, TOOLING_VERSION};
 use serde_json::{Value, json};
 
-use super::setup::{Python, node_script};
-use super::{Served, key, run, said, stdio_server};
+use super::setup::{PythonClient, node_script};
+use super::{ServerProcess, create_key, describe_output, run, stdio_server_command};
 use crate::harness::{Repository, home, new_home, project};
 
-/// A repository that is indexed while the client watches, and one whose run is given up half-way.
+/// A small repository, indexed with progress notifications, and a large one, whose indexing the client cancels.
 struct Repositories {
     small: Repository,
     large: Repository,
@@ -35,8 +35,8 @@ impl Repositories {
         Self { small, large }
     }
 
-    /// What a script does with them, in a project of its own.
-    fn describe(&self, task: &mut Value, project: &str) {
+    /// Adds the repositories and a project to the task of a script.
+    fn add_to_task(&self, task: &mut Value, project: &str) {
         let name = self.small.path().file_name().unwrap().to_string_lossy();
         task["project"] = project.into();
         task["repository"] = self.small.root().into();
@@ -52,211 +52,218 @@ impl Repositories {
     }
 }
 
-/// An SDK's name and a run of its script.
+/// Name of an SDK, and the command that runs its script.
 type Sdk = (&'static str, fn() -> Command);
 
 const SDKS: [Sdk; 4] = [
     ("TypeScript SDK 1", || node_script("sdk1.mjs")),
     ("TypeScript SDK 2", || node_script("sdk2.mjs")),
-    ("Python SDK 1", || Python::Sdk1.script("sdk1.py")),
-    ("Python SDK 2", || Python::Sdk2.script("sdk2.py")),
+    ("Python SDK 1", || PythonClient::Sdk1.script("sdk1.py")),
+    ("Python SDK 2", || PythonClient::Sdk2.script("sdk2.py")),
 ];
 
 /// Runs a script once for each transport.
 fn over_every_transport((client, script): Sdk) {
-    let (repositories, served) = (Repositories::new(), Served::start(&[]));
-    let transports =
-        [("stdio", json!({ "command": stdio_server() })), ("http", json!({ "url": served.at("/mcp") }))];
+    let (repositories, server) = (Repositories::new(), ServerProcess::start(&[]));
+    let transports = [
+        ("stdio", json!({ "command": stdio_server_command() })),
+        ("http", json!({ "url": server.url_of("/mcp") })),
+    ];
     for (transport, mut task) in transports {
         task["transport"] = Value::from(transport);
-        repositories.describe(&mut task, &project("sdk"));
+        repositories.add_to_task(&mut task, &project("sdk"));
         let mut command = script();
         command.arg(task.to_string());
-        let what = format!("{client} over {transport}");
-        let seen = seen(&what, command);
-        greets(&what, &seen["hello"]);
-        lists(&what, &seen);
-        calls(&what, &seen);
-        works(&what, &seen);
+        let label = format!("{client} over {transport}");
+        let report = run_script(&label, command);
+        assert_hello(&label, &report["hello"]);
+        assert_lists(&label, &report);
+        assert_calls(&label, &report);
+        assert_work(&label, &report);
     }
 }
 
-/// The one line that a script printed.
-fn seen(what: &str, command: Command) -> Value {
+/// Runs a script and parses the one line of JSON that it prints.
+fn run_script(label: &str, command: Command) -> Value {
     let output = run(command);
-    assert!(output.status.success(), "{what}: {}", said(&output));
+    assert!(output.status.success(), "{label}: {}", describe_output(&output));
     serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{what}: {error}: {}", said(&output)))
+        .unwrap_or_else(|error| panic!("{label}: {error}: {}", describe_output(&output)))
 }
 
-fn greets(what: &str, hello: &Value) {
-    assert_eq!(hello["protocolVersion"], "2025-11-25", "{what}");
-    assert_eq!(hello["serverInfo"]["name"], "pairofcleats", "{what}");
-    assert_eq!(hello["serverInfo"]["version"], TOOLING_VERSION, "{what}");
-    assert_eq!(hello["capabilities"]["tools"]["listChanged"], false, "{what}");
+fn assert_hello(label: &str, hello: &Value) {
+    assert_eq!(hello["protocolVersion"], "2025-11-25", "{label}");
+    assert_eq!(hello["serverInfo"]["name"], "pairofcleats", "{label}");
+    assert_eq!(hello["serverInfo"]["version"], TOOLING_VERSION, "{label}");
+    assert_eq!(hello["capabilities"]["tools"]["listChanged"], false, "{label}");
     let block = &hello["capabilities"]["experimental"]["pairofcleats"];
-    assert_eq!(block["schemaVersion"], SCHEMA_VERSION, "{what}: {hello:#}");
+    assert_eq!(block["schemaVersion"], SCHEMA_VERSION, "{label}: {hello:#}");
     let instructions = hello["instructions"].as_str().unwrap_or_default();
-    assert!(instructions.contains("search") && instructions.len() < 2048, "{what}: {hello:#}");
+    assert!(instructions.contains("search") && instructions.len() < 2048, "{label}: {hello:#}");
 }
 
-fn lists(what: &str, seen: &Value) {
-    assert_eq!(seen["moreTools"], Value::Null, "{what}: one page");
-    let tools = seen["tools"].as_array().unwrap();
+fn assert_lists(label: &str, report: &Value) {
+    assert_eq!(report["moreTools"], Value::Null, "{label}: one page");
+    let tools = report["tools"].as_array().unwrap();
     let names: Vec<&str> = tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect();
-    let expected: Vec<&str> = pairofcleats::tools::LIST.iter().map(|tool| tool.name).collect();
-    assert_eq!(names, expected, "{what}");
+    let expected = crate::serving::listed_by_default();
+    assert_eq!(names, expected, "{label}");
     for tool in tools {
         for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
-            assert!(tool["annotations"][hint].is_boolean(), "{what}: {hint} of {tool}");
+            assert!(tool["annotations"][hint].is_boolean(), "{label}: {hint} of {tool}");
         }
     }
-    // What is declared has something to show; the rest is empty, and asking is no error.
-    let declared = seen["hello"]["capabilities"].as_object().unwrap();
+    // A declared capability has a non-empty list. The other lists are empty, and requesting them is not an error.
+    let declared = report["hello"]["capabilities"].as_object().unwrap();
     for (capability, list) in [("prompts", "prompts"), ("resources", "resources"), ("resources", "templates")]
     {
-        let shown = seen[list].as_array().unwrap();
-        assert!(declared.contains_key(capability) || shown.is_empty(), "{what}: {list} {shown:?}");
+        let listed = report[list].as_array().unwrap();
+        assert!(declared.contains_key(capability) || listed.is_empty(), "{label}: {list} {listed:?}");
     }
-    let prompts = seen["prompts"].as_array().unwrap();
-    assert_eq!(declared.contains_key("prompts"), !prompts.is_empty(), "{what}: {prompts:?}");
+    let prompts = report["prompts"].as_array().unwrap();
+    assert_eq!(declared.contains_key("prompts"), !prompts.is_empty(), "{label}: {prompts:?}");
 }
 
-fn calls(what: &str, seen: &Value) {
-    let status = envelope(what, &seen["status"]);
-    assert_eq!(status["ok"], true, "{what}: {status:#}");
-    assert_ne!(seen["status"]["isError"], true, "{what}");
+fn assert_calls(label: &str, report: &Value) {
+    let status = envelope(label, &report["status"]);
+    assert_eq!(status["ok"], true, "{label}: {status:#}");
+    assert_ne!(report["status"]["isError"], true, "{label}");
 
-    let broken = &seen["broken"];
-    assert_eq!(broken["code"], -32602, "{what}: {broken:#}");
-    assert_eq!(broken["data"]["code"], "INVALID_REQUEST", "{what}: {broken:#}");
+    let broken = &report["broken"];
+    assert_eq!(broken["code"], -32602, "{label}: {broken:#}");
+    assert_eq!(broken["data"]["code"], "INVALID_REQUEST", "{label}: {broken:#}");
     let details = broken["data"]["details"].as_array().unwrap();
-    assert_eq!(details[0]["keyword"], "additionalProperties", "{what}: {broken:#}");
-    assert!(broken["message"].as_str().unwrap().contains("nonsense"), "{what}: {broken:#}");
+    assert_eq!(details[0]["keyword"], "additionalProperties", "{label}: {broken:#}");
+    assert!(broken["message"].as_str().unwrap().contains("nonsense"), "{label}: {broken:#}");
 
-    let unknown = &seen["unknown"];
-    assert_eq!(unknown["data"]["code"], "UNKNOWN_TOOL", "{what}: {unknown:#}");
+    let unknown = &report["unknown"];
+    assert_eq!(unknown["data"]["code"], "UNKNOWN_TOOL", "{label}: {unknown:#}");
 }
 
-/// A failure that is a result, a run that is watched, a search, and a run that is given up.
-fn works(what: &str, seen: &Value) {
-    let missing = envelope(what, &seen["missing"]);
-    assert_eq!(seen["missing"]["isError"], true, "{what}");
-    assert_eq!(missing["error"]["code"], "NO_INDEX", "{what}: not replaced by the client's own complaint");
+/// Checks a tool error, indexing with progress, a search, a prompt, a resource, a completion and a cancelled call.
+fn assert_work(label: &str, report: &Value) {
+    let missing = envelope(label, &report["missing"]);
+    assert_eq!(report["missing"]["isError"], true, "{label}");
+    assert_eq!(
+        missing["error"]["code"], "NO_INDEX",
+        "{label}: the client must not replace it with an error of its own"
+    );
 
-    let progress: Vec<f64> = seen["progress"]
+    let progress: Vec<f64> = report["progress"]
         .as_array()
         .unwrap()
         .iter()
         .map(|update| update["progress"].as_f64().unwrap())
         .collect();
-    assert!(!progress.is_empty(), "{what}: no progress was shown");
-    assert!(progress.windows(2).all(|pair| pair[0] < pair[1]), "{what}: {progress:?}");
-    assert_eq!(envelope(what, &seen["indexed"])["result"]["report"]["files"], 1, "{what}");
-    let found = envelope(what, &seen["found"]);
-    assert_eq!(found["result"]["hits"][0]["file"], "shop/session.py", "{what}: {found:#}");
+    assert!(!progress.is_empty(), "{label}: no progress was reported");
+    assert!(progress.windows(2).all(|pair| pair[0] < pair[1]), "{label}: {progress:?}");
+    assert_eq!(envelope(label, &report["indexed"])["result"]["report"]["files"], 1, "{label}");
+    let found = envelope(label, &report["found"]);
+    assert_eq!(found["result"]["hits"][0]["file"], "shop/session.py", "{label}: {found:#}");
 
-    let prompt = &seen["prompt"]["messages"][0];
-    assert_eq!(prompt["role"], "user", "{what}: {prompt:#}");
+    let prompt = &report["prompt"]["messages"][0];
+    assert_eq!(prompt["role"], "user", "{label}: {prompt:#}");
     assert!(
         prompt["content"]["text"].as_str().unwrap().contains("where are sessions kept"),
-        "{what}: {prompt:#}"
+        "{label}: {prompt:#}"
     );
-    let read = &seen["read"]["contents"][0];
-    assert!(read["text"].as_str().unwrap().contains("def renew_session"), "{what}: {read:#}");
-    assert_eq!(seen["completion"]["values"], json!(["shop/session.py"]), "{what}");
+    let read = &report["read"]["contents"][0];
+    assert!(read["text"].as_str().unwrap().contains("def renew_session"), "{label}: {read:#}");
+    assert_eq!(report["completion"]["values"], json!(["shop/session.py"]), "{label}");
 
-    assert_eq!(seen["abandoned"]["answered"], Value::Null, "{what}: a cancelled call is not answered");
-    assert_eq!(seen["jobAfterwards"], "cancelled", "{what}: its work ends");
-    // A progress notification may have been under way; an answer must not be.
-    let strays = seen["strays"].as_array().unwrap();
+    assert_eq!(report["abandoned"]["answered"], Value::Null, "{label}: a cancelled call is not answered");
+    assert_eq!(report["jobAfterwards"], "cancelled", "{label}: the job is cancelled, too");
+    // A progress notification may still have been on its way, but no answer may.
+    let strays = report["strays"].as_array().unwrap();
     let mut answers = strays.iter().filter(|stray| stray.as_str().unwrap().contains("response"));
-    assert_eq!(answers.next(), None, "{what}: {strays:?}");
+    assert_eq!(answers.next(), None, "{label}: {strays:?}");
 }
 
-/// The envelope of a result, which is the same in text and in structured content.
-fn envelope<'a>(what: &str, result: &'a Value) -> &'a Value {
+/// The envelope of a result. Asserts that text and structured content are the same.
+fn envelope<'a>(label: &str, result: &'a Value) -> &'a Value {
     let envelope = &result["structuredContent"];
-    let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{what}: {result:#}"));
-    // JavaScript writes 66.0 as 66.
-    let written = serde_json::from_str::<Value>(text).unwrap();
-    assert_eq!(with_one_kind_of_number(&written), with_one_kind_of_number(envelope), "{what}");
+    let text = result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{label}: {result:#}"));
+    // JavaScript prints 66.0 as 66.
+    let from_text = serde_json::from_str::<Value>(text).unwrap();
+    assert_eq!(with_float_numbers(&from_text), with_float_numbers(envelope), "{label}");
     envelope
 }
 
-fn with_one_kind_of_number(value: &Value) -> Value {
+fn with_float_numbers(value: &Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),
-        Value::Array(values) => values.iter().map(with_one_kind_of_number).collect(),
+        Value::Array(values) => values.iter().map(with_float_numbers).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(name, value)| (name.clone(), with_one_kind_of_number(value))).collect()
+            fields.iter().map(|(name, value)| (name.clone(), with_float_numbers(value))).collect()
         }
         other => other.clone(),
     }
 }
 
 #[test]
-fn typescript_sdk_1() {
+fn typescript_sdk_1_works_over_every_transport() {
     over_every_transport(SDKS[0]);
 }
 
 #[test]
-fn typescript_sdk_2() {
+fn typescript_sdk_2_works_over_every_transport() {
     over_every_transport(SDKS[1]);
 }
 
 #[test]
-fn python_sdk_1() {
+fn python_sdk_1_works_over_every_transport() {
     over_every_transport(SDKS[2]);
 }
 
 #[test]
-fn python_sdk_2() {
+fn python_sdk_2_works_over_every_transport() {
     over_every_transport(SDKS[3]);
 }
 
-/// Clients that know only the protocol of 2024 are answered in it, over the transport of their time and on stdin.
+/// A client that knows only the protocol of 2024 is answered in it, over HTTP with SSE and on stdio.
 #[test]
-fn a_typescript_sdk_of_2024() {
-    let served = Served::start(&[]);
-    let sse = json!({ "package": "sdk-of-2024", "transport": "sse", "url": served.at("/sse") });
-    let stdio = json!({ "package": "sdk-of-2024", "transport": "stdio", "command": stdio_server() });
+fn a_typescript_sdk_of_2024_works_over_sse_and_stdio() {
+    let server = ServerProcess::start(&[]);
+    let sse = json!({ "package": "sdk-of-2024", "transport": "sse", "url": server.url_of("/sse") });
+    let stdio = json!({ "package": "sdk-of-2024", "transport": "stdio", "command": stdio_server_command() });
     for task in [sse, stdio] {
-        let what = format!("a client of 2024 over {}", task["transport"]);
+        let label = format!("a client of 2024 over {}", task["transport"]);
         let mut command = node_script("sdk1.mjs");
         command.arg(task.to_string());
-        let seen = seen(&what, command);
-        lists(&what, &seen);
-        calls(&what, &seen);
+        let report = run_script(&label, command);
+        assert_lists(&label, &report);
+        assert_calls(&label, &report);
     }
 }
 
-/// A release whose newest revision is 2025-06-18, and which leaves where it is answered in another one.
+/// The newest protocol revision of this release is 2025-06-18; it disconnects when it is answered in another one.
 #[test]
-fn a_python_sdk_of_june_2025() {
-    let (repositories, served) = (Repositories::new(), Served::start(&[]));
-    let transports =
-        [("stdio", json!({ "command": stdio_server() })), ("http", json!({ "url": served.at("/mcp") }))];
+fn a_python_sdk_of_june_2025_works_over_every_transport() {
+    let (repositories, server) = (Repositories::new(), ServerProcess::start(&[]));
+    let transports = [
+        ("stdio", json!({ "command": stdio_server_command() })),
+        ("http", json!({ "url": server.url_of("/mcp") })),
+    ];
     for (transport, mut task) in transports {
         task["transport"] = Value::from(transport);
-        repositories.describe(&mut task, &project("sdk-of-june"));
-        let mut command = Python::SdkOfJune2025.script("sdk1.py");
+        repositories.add_to_task(&mut task, &project("sdk-of-june"));
+        let mut command = PythonClient::SdkOfJune2025.script("sdk1.py");
         command.arg(task.to_string());
-        let what = format!("a Python client of June 2025 over {transport}");
-        let seen = seen(&what, command);
-        assert_eq!(seen["hello"]["protocolVersion"], "2025-06-18", "{what}");
-        lists(&what, &seen);
-        calls(&what, &seen);
-        works(&what, &seen);
+        let label = format!("a Python client of June 2025 over {transport}");
+        let report = run_script(&label, command);
+        assert_eq!(report["hello"]["protocolVersion"], "2025-06-18", "{label}");
+        assert_lists(&label, &report);
+        assert_calls(&label, &report);
+        assert_work(&label, &report);
     }
 }
 
-/// The SDKs hold every answer against the tool's output schema, and replace it by a complaint of their own if it does not fit.
+/// The SDKs validate every answer against the tool's output schema and raise an error of their own where it does not match.
 /// In the default workspace `project_id` is null.
 #[test]
-fn every_sdk_takes_the_answers_of_the_default_workspace() {
+fn every_sdk_accepts_the_answers_of_the_default_workspace() {
     let (home, repositories) = (new_home("default-workspace"), Repositories::new());
-    let served = Served::start_in(&home, &[]);
+    let server = ServerProcess::start_in(&home, &[]);
     let repository = repositories.small.root();
     let calls = json!([
         ["build_index", { "repoPath": repository }],
@@ -269,40 +276,40 @@ fn every_sdk_takes_the_answers_of_the_default_workspace() {
         ["show_file", { "path": "shop/session.py" }]
     ]);
     for (client, script) in SDKS {
-        let what = format!("{client} in the default workspace");
+        let label = format!("{client} in the default workspace");
         let mut command = script();
-        command.arg(json!({ "transport": "http", "url": served.at("/mcp"), "calls": calls }).to_string());
+        command.arg(json!({ "transport": "http", "url": server.url_of("/mcp"), "calls": calls }).to_string());
         for (called, answer) in
-            calls.as_array().unwrap().iter().zip(seen(&what, command)["calls"].as_array().unwrap())
+            calls.as_array().unwrap().iter().zip(run_script(&label, command)["calls"].as_array().unwrap())
         {
-            assert_eq!(envelope(&what, answer)["ok"], true, "{what}: {called} {answer:#}");
+            assert_eq!(envelope(&label, answer)["ok"], true, "{label}: {called} {answer:#}");
         }
     }
 }
 
 #[test]
-fn every_sdk_works_with_a_key_and_none_without() {
-    let served = Served::start(&["--set", "access.required=\"always\""]);
-    let key = key(home());
+fn every_sdk_works_with_a_key_and_is_refused_without_one() {
+    let server = ServerProcess::start(&["--set", "access.required=\"always\""]);
+    let key = create_key(home());
     for (client, script) in SDKS {
         for (transport, path) in [("http", "/mcp"), ("sse", "/sse")] {
-            let what = format!("{client} with a key over {transport}");
-            let mut task = json!({ "transport": transport, "url": served.at(path) });
+            let label = format!("{client} with a key over {transport}");
+            let mut task = json!({ "transport": transport, "url": server.url_of(path) });
             let mut without = script();
             without.arg(task.to_string());
-            let refused = said(&run(without)).to_lowercase();
-            // One of them keeps the reason to itself.
-            let words = ["401", "unauthorized", "server returned an error response"];
-            assert!(words.iter().any(|word| refused.contains(word)), "{what}: {refused}");
+            let refused = describe_output(&run(without)).to_lowercase();
+            // One of the SDKs does not print the status.
+            let reasons = ["401", "unauthorized", "server returned an error response"];
+            assert!(reasons.iter().any(|reason| refused.contains(reason)), "{label}: {refused}");
             task["headers"] = json!({ "Authorization": format!("Bearer {key}") });
             let mut with = script();
             with.arg(task.to_string());
-            let seen = seen(&what, with);
-            // The key may search and not index.
-            let tools = seen["tools"].as_array().unwrap();
-            assert!(tools.iter().any(|tool| tool["name"] == "search"), "{what}: {tools:?}");
-            assert!(tools.iter().all(|tool| tool["name"] != "build_index"), "{what}: {tools:?}");
-            calls(&what, &seen);
+            let report = run_script(&label, with);
+            // The key may search but not index.
+            let tools = report["tools"].as_array().unwrap();
+            assert!(tools.iter().any(|tool| tool["name"] == "search"), "{label}: {tools:?}");
+            assert!(tools.iter().all(|tool| tool["name"] != "build_index"), "{label}: {tools:?}");
+            assert_calls(&label, &report);
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Installs the clients once a machine, beside the runtime assets of the tests, from lists with exact versions and hashes.
+//! Installs the clients once per machine, beside the runtime assets of the tests, from lists with exact versions and hashes.
 //!
-//! A part is named after the hash of its list, made under a lock in a folder beside it and renamed when it is complete, so that
-//! two tests at once install it once and one that was killed leaves nothing half done behind.
+//! Each package set is installed under a lock into a temporary folder, which is then renamed to a name with the hash of its
+//! list: concurrent tests install it once, and a killed test leaves no incomplete set behind.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -10,24 +10,24 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use platform::process::Program;
-use upkeep::assets;
+use upkeep::install::test_home;
 
-/// How long npm or pip may take for one part.
-const INSTALL_LIMIT: Duration = Duration::from_secs(300);
+/// Timeout of npm or pip for one package set.
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(300);
 
 const NODE_MIN: (u32, u32) = (20, 0);
 const PYTHON_MIN: (u32, u32) = (3, 11);
 
-/// What is written in Python; each has packages of its own, because they exclude one another.
+/// The Python clients. Each has its own packages, because their dependencies conflict.
 #[derive(Clone, Copy)]
-pub(super) enum Python {
+pub(super) enum PythonClient {
     Sdk1,
     Sdk2,
     SdkOfJune2025,
     Schemathesis,
 }
 
-impl Python {
+impl PythonClient {
     const fn name(self) -> &'static str {
         match self {
             Self::Sdk1 => "sdk-1",
@@ -37,25 +37,25 @@ impl Python {
         }
     }
 
-    /// The interpreter, which sees the part's packages.
+    /// The interpreter with the client's packages on its path.
     pub(super) fn command(self) -> Command {
         let mut command = python();
-        command.env("PYTHONPATH", self.installed()).env("PYTHONNOUSERSITE", "1");
+        command.env("PYTHONPATH", self.package_folder()).env("PYTHONNOUSERSITE", "1");
         command
     }
 
-    /// A run of one of our scripts.
+    /// A command that runs one of our scripts.
     pub(super) fn script(self, name: &str) -> Command {
         let mut command = self.command();
-        // Beside the sources no bytecode is left.
-        command.arg("-B").arg(sources().join("python").join(name));
+        // `-B`: no bytecode in the source tree.
+        command.arg("-B").arg(client_sources().join("python").join(name));
         command
     }
 
-    fn installed(self) -> PathBuf {
-        let version = needs(python(), PYTHON_MIN, "Python 3.11 or newer with pip, as `python3`");
-        let list = sources().join(format!("python/requirements-{}.txt", self.name()));
-        part(&format!("python{}.{}-{}", version.0, version.1, self.name()), &list, |folder| {
+    fn package_folder(self) -> PathBuf {
+        let version = require_version(python(), PYTHON_MIN, "Python 3.11 or newer with pip, as `python3`");
+        let list = client_sources().join(format!("python/requirements-{}.txt", self.name()));
+        package_set(&format!("python{}.{}-{}", version.0, version.1, self.name()), &list, |folder| {
             let mut pip = python();
             pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"])
                 .args(["--require-hashes", "--only-binary", ":all:", "--target"])
@@ -69,19 +69,19 @@ impl Python {
 
 /// The JSON schema of compose files, as the compose specification publishes it.
 pub(crate) fn compose_schema() -> PathBuf {
-    packed_files("compose").join("check_jsonschema/builtin_schemas/vendor/compose-spec.json")
+    data_package("compose").join("check_jsonschema/builtin_schemas/vendor/compose-spec.json")
 }
 
 /// The folder of the JSON schemas that CycloneDX publishes.
 pub(crate) fn cyclonedx_schemas() -> PathBuf {
-    packed_files("cyclonedx").join("cyclonedx/schema/_res")
+    data_package("cyclonedx").join("cyclonedx/schema/_res")
 }
 
-/// Packages of which only files are read.
-fn packed_files(name: &str) -> PathBuf {
-    needs(python(), PYTHON_MIN, "Python 3.11 or newer with pip, as `python3`");
-    let list = sources().join(format!("python/requirements-{name}.txt"));
-    part(&format!("python-{name}"), &list, |folder| {
+/// Installs packages from which only data files are read.
+fn data_package(name: &str) -> PathBuf {
+    require_version(python(), PYTHON_MIN, "Python 3.11 or newer with pip, as `python3`");
+    let list = client_sources().join(format!("python/requirements-{name}.txt"));
+    package_set(&format!("python-{name}"), &list, |folder| {
         let mut pip = python();
         pip.args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"])
             .args(["--no-deps", "--require-hashes", "--only-binary", ":all:", "--target"])
@@ -92,7 +92,8 @@ fn packed_files(name: &str) -> PathBuf {
     })
 }
 
-/// A run of one of our scripts in JavaScript. They lie beside a link to the packages, where node looks for them.
+/// A command that runs one of our JavaScript scripts. The scripts are copied beside a link to `node_modules`, where node
+/// looks for packages.
 pub(super) fn node_script(name: &str) -> Command {
     static STAGE: OnceLock<PathBuf> = OnceLock::new();
     let stage = STAGE.get_or_init(|| {
@@ -101,7 +102,7 @@ pub(super) fn node_script(name: &str) -> Command {
         let _ = fs::remove_dir_all(&stage);
         fs::create_dir_all(&stage).unwrap();
         std::os::unix::fs::symlink(node_modules(), stage.join("node_modules")).unwrap();
-        for script in fs::read_dir(sources().join("node")).unwrap().map(|entry| entry.unwrap()) {
+        for script in fs::read_dir(client_sources().join("node")).unwrap().map(|entry| entry.unwrap()) {
             fs::copy(script.path(), stage.join(script.file_name())).unwrap();
         }
         stage
@@ -111,7 +112,7 @@ pub(super) fn node_script(name: &str) -> Command {
     command
 }
 
-/// A run of a program that a package brought along.
+/// A command that runs a program of an installed package.
 pub(super) fn node_program(path: &str) -> Command {
     let mut command = node();
     command.arg(node_modules().join(path));
@@ -119,18 +120,18 @@ pub(super) fn node_program(path: &str) -> Command {
 }
 
 fn node_modules() -> PathBuf {
-    needs(node(), NODE_MIN, "Node.js 20 or newer with npm");
-    let list = sources().join("node/package-lock.json");
-    let installed = part("node", &list, |folder| {
+    require_version(node(), NODE_MIN, "Node.js 20 or newer with npm");
+    let list = client_sources().join("node/package-lock.json");
+    let package_folder = package_set("node", &list, |folder| {
         for file in ["package.json", "package-lock.json"] {
-            fs::copy(sources().join("node").join(file), folder.join(file)).unwrap();
+            fs::copy(client_sources().join("node").join(file), folder.join(file)).unwrap();
         }
         let mut npm = Command::new("npm");
         npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--no-update-notifier"])
             .current_dir(folder);
         npm
     });
-    installed.join("node_modules")
+    package_folder.join("node_modules")
 }
 
 fn node() -> Command {
@@ -141,27 +142,27 @@ fn python() -> Command {
     Command::new("python3")
 }
 
-/// Where scripts and lists stand.
-pub(super) fn sources() -> PathBuf {
+/// Folder of the scripts and of the lists of packages.
+pub(super) fn client_sources() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/clients")
 }
 
-/// The version of an interpreter; fails the test with what to install when it is missing or too old.
-fn needs(mut interpreter: Command, least: (u32, u32), what: &str) -> (u32, u32) {
+/// The version of an interpreter. Panics with what to install if it is missing or too old.
+fn require_version(mut interpreter: Command, minimum: (u32, u32), requirement: &str) -> (u32, u32) {
     interpreter.arg("--version");
     let output = Program::from(interpreter)
         .run(Duration::from_secs(30), &|| false)
-        .unwrap_or_else(|fault| panic!("{fault} The tests with independent clients need {what}."));
+        .unwrap_or_else(|fault| panic!("{fault} The tests with independent clients need {requirement}."));
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let mut numbers = text.split(|c: char| !c.is_ascii_digit()).filter_map(|number| number.parse().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
-    assert!(version >= least, "The tests with independent clients need {what}; found: {text}");
+    assert!(version >= minimum, "The tests with independent clients need {requirement}; found: {text}");
     version
 }
 
-/// The folder of one part; `install` gives the command that fills the folder it is given.
-fn part(name: &str, list: &Path, install: impl FnOnce(&Path) -> Command) -> PathBuf {
-    let cache = assets::test_home().home().with_file_name("pairofcleats-test-clients");
+/// The folder of a package set; `install` returns the command that fills the folder it is given.
+fn package_set(name: &str, list: &Path, install: impl FnOnce(&Path) -> Command) -> PathBuf {
+    let cache = test_home().home().with_file_name("pairofcleats-test-clients");
     let hash = blake3::hash(&fs::read(list).unwrap()).to_hex();
     let complete = cache.join(format!("{name}-{}", &hash[..16]));
     let unfinished = cache.join(format!("{name}.unfinished"));
@@ -174,14 +175,14 @@ fn part(name: &str, list: &Path, install: impl FnOnce(&Path) -> Command) -> Path
     let _ = fs::remove_dir_all(&unfinished);
     fs::create_dir_all(&unfinished).unwrap();
     let command = install(&unfinished);
-    let shown = format!("{command:?}");
+    let command_line = format!("{command:?}");
     let output = Program::from(command)
-        .run(INSTALL_LIMIT, &|| false)
-        .unwrap_or_else(|fault| panic!("the test clients could not be installed: {fault} ({shown})"));
+        .run(INSTALL_TIMEOUT, &|| false)
+        .unwrap_or_else(|fault| panic!("the test clients could not be installed: {fault} ({command_line})"));
     assert!(
         output.status.success(),
-        "the test clients could not be installed: {shown}: {}",
-        super::said(&output)
+        "the test clients could not be installed: {command_line}: {}",
+        super::describe_output(&output)
     );
     fs::rename(&unfinished, &complete).unwrap();
     complete

@@ -1,4 +1,4 @@
-//! A small library in which one name is defined, mentioned, tested, declared and documented in many places.
+//! A small library whose names are defined, mentioned, tested, declared and documented in several places.
 
 pub(super) const FILES: &[(&str, &str)] = &[
     ("src/context.ts", CONTEXT),

@@ -1,4 +1,5 @@
-//! Every definition of a chunk is known by itself: filters find it, hits name it, and its name asked exactly comes first.
+//! Each definition in a chunk is indexed separately: filters find it, hits name it, and an exact query for its name ranks it
+//! first.
 
 mod corpus;
 mod naming;
@@ -10,37 +11,37 @@ use std::sync::Arc;
 use pairofcleats::app::App;
 use serde_json::{Value, json};
 
-use crate::filters::shop::{Shop, index};
+use crate::filters::shop::{IndexedProject, index};
 use crate::harness::{Repository, app, project};
 
-/// An indexed repository of some files.
-async fn indexed(name: &str, files: &[(&str, &str)]) -> Shop {
-    indexed_by(app(), name, files).await
+/// Indexes `files` as the only repository of a new project.
+async fn index_files(name: &str, files: &[(&str, &str)]) -> IndexedProject {
+    index_files_with(app(), name, files).await
 }
 
-async fn indexed_by(app: Arc<App>, name: &str, files: &[(&str, &str)]) -> Shop {
+async fn index_files_with(app: Arc<App>, name: &str, files: &[(&str, &str)]) -> IndexedProject {
     let (repository, project) = (Repository::new(files), project(name));
     index(&app, &repository, &project).await;
-    Shop::of(app, project, repository)
+    IndexedProject::new(app, project, repository)
 }
 
 fn hits(answer: &Value) -> &Vec<Value> {
     answer["hits"].as_array().unwrap()
 }
 
-/// `file:line kind name`, as people read a hit.
-fn read(hit: &Value) -> String {
+/// A hit as `file:line kind name`.
+fn describe(hit: &Value) -> String {
     let text = |field: &str| hit[field].as_str().unwrap_or_default().to_owned();
     format!("{}:{} {} {}", text("file"), hit["line"], text("kind"), text("name"))
 }
 
-/// The first hit of a question.
-async fn first(shop: &Shop, query: &str) -> Value {
-    let answer = shop.ask(query, json!({})).await;
+/// The first hit of a query; null if there is none.
+async fn first_hit(indexed: &IndexedProject, query: &str) -> Value {
+    let answer = indexed.search(query, json!({})).await;
     hits(&answer).first().cloned().unwrap_or_default()
 }
 
-/// Line of the first line that holds `text`, 1-based.
+/// The number of the first line that contains `text`, 1-based.
 fn line_of(source: &str, text: &str) -> u64 {
     source.lines().position(|line| line.contains(text)).unwrap() as u64 + 1
 }

@@ -1,13 +1,13 @@
-//! What hits are called, and that a name asked exactly is first.
+//! The names of hits, and that an exact query for a name ranks its definition first.
 
 use serde_json::{Value, json};
 
 use super::corpus::{CONTEXT, FILES};
-use super::{first, hits, indexed, line_of, read};
+use super::{describe, first_hit, hits, index_files, line_of};
 use crate::harness::result;
 
-/// A name in all its spellings, and the hit that must come first.
-const ASKED: &[(&[&str], &str)] = &[
+/// A name in several spellings, and the hit that must come first.
+const NAMES: &[(&[&str], &str)] = &[
     (
         &[
             "Context.json",
@@ -44,43 +44,43 @@ const ASKED: &[(&[&str], &str)] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_name_asked_exactly_is_first_in_every_spelling() {
-    let shop = indexed("exact-names", FILES).await;
-    result(&shop.app, "build_sqlite_index", json!({ "project_id": shop.project })).await;
-    let mut wrong = Vec::new();
-    for (spellings, expected) in ASKED {
+async fn a_query_for_a_name_ranks_its_definition_first_in_every_spelling() {
+    let indexed = index_files("exact-names", FILES).await;
+    result(&indexed.app, "build_sqlite_index", json!({ "project_id": indexed.project })).await;
+    let mut failures = Vec::new();
+    for (spellings, expected) in NAMES {
         for query in *spellings {
             for arguments in [json!({}), json!({ "ann": false }), json!({ "backend": "sqlite" })] {
-                let answer = shop.ask(query, arguments.clone()).await;
-                let found = hits(&answer).first().map(read).unwrap_or_default();
+                let answer = indexed.search(query, arguments.clone()).await;
+                let found = hits(&answer).first().map(describe).unwrap_or_default();
                 if found != *expected {
-                    wrong.push(format!("{query} {arguments}: {found}, not {expected}"));
+                    failures.push(format!("{query} {arguments}: {found}, not {expected}"));
                 }
             }
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(failures.is_empty(), "{failures:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn words_that_describe_are_no_names() {
-    let shop = indexed("no-names", FILES).await;
-    // Nothing stands in something called `decode`, so that both words are searched for.
-    let found = first(&shop, "decode response").await;
+async fn descriptive_words_are_not_taken_as_a_name() {
+    let indexed = index_files("no-names", FILES).await;
+    // No definition is called `decode response`, so both words are searched for.
+    let found = first_hit(&indexed, "decode response").await;
     assert_eq!(found["file"], "src/response.ts", "{found:#}");
-    let found = first(&shop, "context:json lang:rust").await;
-    assert_eq!(found["file"], "src/store.rs", "a filter holds for names as well: {found:#}");
+    let found = first_hit(&indexed, "context:json lang:rust").await;
+    assert_eq!(found["file"], "src/store.rs", "filters apply to name queries as well: {found:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_hit_says_where_the_definition_is_and_begins_there() {
-    let shop = indexed("lines", FILES).await;
+async fn a_hit_has_the_line_of_its_definition_and_its_snippet_begins_there() {
+    let indexed = index_files("lines", FILES).await;
     for (query, text) in [
         ("Context.json", "  json(body"),
         ("answers with html of the body", "  html(body"),
         ("class Context", "export class Context"),
     ] {
-        let hit = first(&shop, query).await;
+        let hit = first_hit(&indexed, query).await;
         assert_eq!(
             (&hit["file"], &hit["line"]),
             (&json!("src/context.ts"), &json!(line_of(CONTEXT, text))),
@@ -89,8 +89,11 @@ async fn a_hit_says_where_the_definition_is_and_begins_there() {
         let snippet_line = hit.get("snippetLine").unwrap_or(&hit["startLine"]);
         assert_eq!(snippet_line, &hit["line"], "{hit:#}");
         let snippet = hit["snippet"].as_str().unwrap();
-        assert!(snippet.trim_start().starts_with(text.trim()), "no imports, no licence: {snippet}");
-        // A compact hit says its headline only where the snippet does not show it.
+        assert!(
+            snippet.trim_start().starts_with(text.trim()),
+            "the snippet must not show imports or the licence: {snippet}"
+        );
+        // A compact hit has a headline only if the snippet does not show it.
         if let Some(headline) = hit["headline"].as_str() {
             let text = text.trim();
             assert!(
@@ -99,25 +102,25 @@ async fn a_hit_says_where_the_definition_is_and_begins_there() {
             );
         }
     }
-    // Attributes belong to what they stand before.
+    // The snippet includes the attributes of a definition.
     let source = "use std::fmt;\n\n/// What a parcel costs.\n#[derive(Debug)]\n#[non_exhaustive]\npub enum Postage {\n    Letter,\n    Parcel,\n}\n";
-    let shop = indexed("attributes", &[("src/postage.rs", source)]).await;
-    let hit = first(&shop, "Postage").await;
+    let indexed = index_files("attributes", &[("src/postage.rs", source)]).await;
+    let hit = first_hit(&indexed, "Postage").await;
     assert_eq!((&hit["line"], &hit["snippetLine"]), (&json!(6), &json!(4)), "{hit:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn documentation_in_a_chunk_of_its_own_names_what_it_documents() {
+async fn a_chunk_of_documentation_is_named_after_what_it_documents() {
     let doc: String =
         (0..90).map(|at| format!("/// Sentence {at} says how parcels are weighed and franked.\n")).collect();
     let body: String = (0..60).map(|at| format!("    scale.weigh_part_number({at});\n")).collect();
     let source = format!(
         "use crate::scale::Scale;\n\n{doc}/// The zeppelin is weighed last.\npub fn weigh_parcels(scale: &mut Scale) {{\n{body}    scale.finish_quietly();\n}}\n"
     );
-    let shop = indexed("long-doc", &[("src/weigh.rs", &source)]).await;
+    let indexed = index_files("long-doc", &[("src/weigh.rs", &source)]).await;
     let line = line_of(&source, "pub fn weigh_parcels");
     for query in ["zeppelin", "how parcels are franked", "finish_quietly", "weigh_part_number"] {
-        let hit = first(&shop, query).await;
+        let hit = first_hit(&indexed, query).await;
         assert_eq!(
             (&hit["name"], &hit["kind"]),
             (&json!("weigh_parcels"), &json!("function")),
@@ -125,8 +128,8 @@ async fn documentation_in_a_chunk_of_its_own_names_what_it_documents() {
         );
         assert_eq!(hit["line"], json!(line), "{query}: {hit:#}");
     }
-    // The place of the chunk is as it was.
-    let answer = shop.ask("zeppelin", json!({})).await;
+    // The lines of the hit are those of the chunk, not of the definition.
+    let answer = indexed.search("zeppelin", json!({})).await;
     assert!(
         hits(&answer)[0]["endLine"].as_u64().unwrap() < line
             || hits(&answer)[0]["startLine"].as_u64().unwrap() <= line
@@ -168,7 +171,7 @@ const LARAVEL: &str = "<?php\nuse App\\Depot;\n\nRoute::get('/depots', function 
 #[tokio::test(flavor = "multi_thread")]
 async fn each_handler_has_its_own_name() {
     let files = [("server.js", SERVER), ("web.go", ROUTER), ("stamps.rb", SINATRA), ("routes.php", LARAVEL)];
-    let shop = indexed("handlers", &files).await;
+    let indexed = index_files("handlers", &files).await;
     let handlers = [
         ("app.get('/users')", "server.js:5 function app.get('/users')"),
         ("app.get('/users/:id')", "server.js:9 function app.get('/users/:id')"),
@@ -181,10 +184,10 @@ async fn each_handler_has_its_own_name() {
         ("Route::get('/depots')", "routes.php:4 function Route::get('/depots')"),
         ("Route::post('/depots')", "routes.php:8 function Route::post('/depots')"),
     ];
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for (query, expected) in handlers {
-        let found = read(&first(&shop, query).await);
-        wrong.extend((found != expected).then(|| format!("{query}: {found}, not {expected}")));
+        let found = describe(&first_hit(&indexed, query).await);
+        failures.extend((found != expected).then(|| format!("{query}: {found}, not {expected}")));
     }
     for (query, expected) in [
         ("signature:\"app.delete(\"", "server.js:17 function app.delete('/users/:id')"),
@@ -192,12 +195,12 @@ async fn each_handler_has_its_own_name() {
         ("users calls:users.create type:function", "server.js:13 function app.post('/users')"),
         ("calls:users.list", "server.js:5 function app.get('/users')"),
     ] {
-        let found = read(&first(&shop, query).await);
-        wrong.extend((found != expected).then(|| format!("{query}: {found}, not {expected}")));
+        let found = describe(&first_hit(&indexed, query).await);
+        failures.extend((found != expected).then(|| format!("{query}: {found}, not {expected}")));
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
-    // Who calls is said with the handler's name.
-    let answer = shop.ask("calls:users.remove", json!({ "output": "full" })).await;
+    assert!(failures.is_empty(), "{failures:#?}");
+    // A call names the handler as its caller.
+    let answer = indexed.search("calls:users.remove", json!({ "output": "full" })).await;
     let calls = &hits(&answer)[0]["known"]["calls"];
     let remove = calls.as_array().unwrap().iter().find(|call| call["callee"] == "users.remove");
     assert_eq!(

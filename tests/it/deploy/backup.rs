@@ -26,12 +26,12 @@ fn script(name: &str, arguments: &[&str]) -> Output {
         .unwrap()
 }
 
-fn said(output: &Output) -> String {
+fn stderr_text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// All hits of some questions, without what differs from call to call.
-async fn answers(project: &str) -> Value {
+/// The hits of several queries.
+async fn search_all(project: &str) -> Value {
     let app = app();
     let mut all = Vec::new();
     for query in ["restored_word", "where are totals added", "risk:command-exec", "\"kept in the backup\""] {
@@ -42,7 +42,7 @@ async fn answers(project: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_comes_back_as_it_was() {
+async fn a_restored_project_answers_as_before_the_backup() {
     let (repository, project, other) = (
         Repository::new(&[
             (
@@ -59,26 +59,30 @@ async fn a_project_comes_back_as_it_was() {
     let built =
         result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": other })).await;
-    let before = answers(&project).await;
+    let before = search_all(&project).await;
     assert!(before.as_array().unwrap().iter().all(|hits| !hits.as_array().unwrap().is_empty()), "{before:#}");
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().join("saved").to_string_lossy().into_owned();
     let saved = script("backup-project.sh", &[&project, &folder]);
-    assert!(saved.status.success(), "{}", said(&saved));
+    assert!(saved.status.success(), "{}", stderr_text(&saved));
     let unknown = script("backup-project.sh", &["no-such-project", &folder]);
-    assert!(!unknown.status.success() && said(&unknown).contains("no-such-project"), "{}", said(&unknown));
+    assert!(
+        !unknown.status.success() && stderr_text(&unknown).contains("no-such-project"),
+        "{}",
+        stderr_text(&unknown)
+    );
     assert!(!script("backup-project.sh", &["'; DROP TABLE x; --", &folder]).status.success());
 
     let again = script("restore-project.sh", &[&folder]);
-    assert!(!again.status.success(), "a project that is there is not written over");
-    assert_eq!(answers(&project).await, before);
+    assert!(!again.status.success(), "restoring does not overwrite an existing project");
+    assert_eq!(search_all(&project).await, before);
 
-    let mut raw = PgConnection::connect_with(&server().connect_options()).await.unwrap();
+    let mut connection = PgConnection::connect_with(&server().connect_options()).await.unwrap();
     let schema = built["schema_name"].as_str().unwrap();
     let role: String =
         sqlx::query_scalar("DELETE FROM pairofcleats.projects WHERE id = $1 RETURNING role_name")
             .bind(&project)
-            .fetch_one(&mut raw)
+            .fetch_one(&mut connection)
             .await
             .unwrap();
     for text in [
@@ -86,14 +90,14 @@ async fn a_project_comes_back_as_it_was() {
         format!("DROP OWNED BY \"{role}\""),
         format!("DROP ROLE \"{role}\""),
     ] {
-        sqlx::query(AssertSqlSafe(text)).execute(&mut raw).await.unwrap();
+        sqlx::query(AssertSqlSafe(text)).execute(&mut connection).await.unwrap();
     }
     let gone = call(&app, "search", json!({ "query": "restored_word", "project_id": project })).await;
     assert_eq!(gone["error"]["code"], "NO_INDEX", "{gone:#}");
 
     let restored = script("restore-project.sh", &[&folder]);
-    assert!(restored.status.success(), "{}", said(&restored));
-    assert_eq!(answers(&project).await, before);
+    assert!(restored.status.success(), "{}", stderr_text(&restored));
+    assert_eq!(search_all(&project).await, before);
     let after =
         result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     assert_eq!(
@@ -101,5 +105,5 @@ async fn a_project_comes_back_as_it_was() {
         (&json!(0), &json!(0)),
         "{after:#}"
     );
-    assert_eq!(answers(&other).await.as_array().unwrap().len(), 4, "others are as they were");
+    assert_eq!(search_all(&other).await.as_array().unwrap().len(), 4, "other projects are unchanged");
 }

@@ -1,5 +1,5 @@
-//! The processes of the compose file without containers: its commands, environment and settings, over TCP with the
-//! generated password, the server as another user on a home that it cannot write to.
+//! Runs the services of the compose file without containers: with its commands, environment and settings, over TCP with the
+//! generated password, and with the server as a separate user that cannot write to its home.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -11,87 +11,87 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, geteuid, kill_process};
 use serde_json::{Value, json};
-use upkeep::assets;
+use upkeep::install::test_home;
 
-use super::{postgres_programs, words, yaml};
+use super::{postgres_programs, strings, yaml};
 use crate::harness::{PROGRAM, http};
 
-/// Two users that own nothing, where the tests run as root; else everything runs as who runs the tests. Postgres wants one
-/// with a name: this one is `nobody`.
+/// Separate users for the two services, used when the tests run as root; else everything runs as the current user. `initdb`
+/// requires a user with a name: this one is `nobody`.
 const DATABASE_USER: u32 = 65_534;
 const SERVER_USER: u32 = 10_001;
 
-fn users() -> bool {
+fn can_switch_user() -> bool {
     geteuid().is_root()
 }
 
 fn as_user(command: &mut Command, user: u32) {
-    if users() {
+    if can_switch_user() {
         command.uid(user).gid(user);
     }
 }
 
-fn own(path: &Path, user: u32) {
-    if users() {
+fn chown_to(path: &Path, user: u32) {
+    if can_switch_user() {
         chown(path, Some(user), Some(user)).unwrap();
     }
 }
 
-fn done(mut command: Command) -> Output {
+fn run_to_success(mut command: Command) -> Output {
     let output = command.stdin(Stdio::null()).output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     output
 }
 
-/// A child that ends with its test; the first signal asks it to.
-struct Ended(Child, Signal);
+/// A child that gets the signal on drop and is waited for.
+struct ChildGuard(Child, Signal);
 
-impl Drop for Ended {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = kill_process(Pid::from_child(&self.0), self.1);
         let _ = self.0.wait();
     }
 }
 
-/// The compose file, and the folder in which its volumes are.
+/// The compose file, and the temporary folder that holds its volumes.
 struct Stack {
     file: Value,
-    place: tempfile::TempDir,
-    database: u16,
+    folder: tempfile::TempDir,
+    database_port: u16,
 }
 
 impl Stack {
     fn new() -> Self {
-        let place = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(place.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        for (folder, user) in
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        for (volume, user) in
             [("secrets", None), ("repositories", None), ("data", Some(DATABASE_USER)), ("home", None)]
         {
-            let path = place.path().join(folder);
+            let path = folder.path().join(volume);
             std::fs::create_dir(&path).unwrap();
             if let Some(user) = user {
-                own(&path, user);
+                chown_to(&path, user);
             }
         }
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        Self { file: yaml("docker-compose.yml"), place, database: free.local_addr().unwrap().port() }
+        Self { file: yaml("docker-compose.yml"), folder, database_port: free.local_addr().unwrap().port() }
     }
 
-    fn at(&self, name: &str) -> PathBuf {
-        self.place.path().join(name)
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
     }
 
     fn service(&self, name: &str) -> &Value {
         &self.file["services"][name]
     }
 
-    /// Text of the file with the paths and addresses of this test.
-    fn here(&self, text: &str) -> String {
+    /// Replaces the paths, addresses and variables of the compose file by those of this test.
+    fn substitute(&self, text: &str) -> String {
         let mut text = text
-            .replace("/secrets", &self.at("secrets").to_string_lossy())
-            .replace("/repositories", &self.at("repositories").to_string_lossy())
-            .replace("@database:5432", &format!("@127.0.0.1:{}", self.database));
-        // `${NAME:-default}`: nobody set the name.
+            .replace("/secrets", &self.path("secrets").to_string_lossy())
+            .replace("/repositories", &self.path("repositories").to_string_lossy())
+            .replace("@database:5432", &format!("@127.0.0.1:{}", self.database_port));
+        // `${NAME:-default}`: no variable is set, so the default counts.
         while let Some(start) = text.find("${") {
             let end = start + text[start..].find('}').unwrap();
             let default = text[start + 2..end].split_once(":-").map_or("", |(_, default)| default).to_owned();
@@ -102,29 +102,29 @@ impl Stack {
 
     fn environment(&self, service: &str) -> BTreeMap<String, String> {
         let all = self.service(service)["environment"].as_object().unwrap();
-        all.iter().map(|(name, value)| (name.clone(), self.here(value.as_str().unwrap()))).collect()
+        all.iter().map(|(name, value)| (name.clone(), self.substitute(value.as_str().unwrap()))).collect()
     }
 
-    /// Runs the service that makes the password; its file's group here is whoever runs the test.
+    /// Runs the service that makes the password. The file's group becomes that of the current user.
     fn make_password(&self) -> String {
-        let command = words(&self.service("password")["command"]);
+        let command = strings(&self.service("password")["command"]);
         let group = rustix::process::getegid().as_raw();
         let user = geteuid().as_raw();
         let mut sh = Command::new(&command[0]);
         for word in &command[1..] {
-            sh.arg(self.here(word).replace("0:10001", &format!("{user}:{group}")));
+            sh.arg(self.substitute(word).replace("0:10001", &format!("{user}:{group}")));
         }
-        done(sh);
-        let file = self.at("secrets/database_password");
+        run_to_success(sh);
+        let file = self.path("secrets/database_password");
         let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o440, "owner and group may read it, nobody else");
         std::fs::read_to_string(&file).unwrap()
     }
 
-    /// Postgres as the file starts it, with a cluster made as its image makes one.
-    fn start_database(&self) -> Ended {
+    /// Starts Postgres with the command of the file, on a cluster made as the Postgres image makes one.
+    fn start_database(&self) -> ChildGuard {
         let (programs, environment, data) =
-            (postgres_programs(), self.environment("database"), self.at("data/18"));
+            (postgres_programs(), self.environment("database"), self.path("data/18"));
         let mut initdb = Command::new(programs.join("initdb"));
         initdb.args([
             "--username",
@@ -134,14 +134,14 @@ impl Stack {
         ]);
         initdb.args(environment["POSTGRES_INITDB_ARGS"].split(' ')).arg("--pgdata").arg(&data);
         as_user(&mut initdb, DATABASE_USER);
-        done(initdb);
-        let command = words(&self.service("database")["command"]);
+        run_to_success(initdb);
+        let command = strings(&self.service("database")["command"]);
         let mut postgres = Command::new(programs.join(&command[0]));
         postgres.args(&command[1..]).arg("-D").arg(&data).args(["-c", "listen_addresses=127.0.0.1"]);
-        postgres.args(["-p", &self.database.to_string()]).arg("-k").arg(self.at("data"));
+        postgres.args(["-p", &self.database_port.to_string()]).arg("-k").arg(self.path("data"));
         as_user(&mut postgres, DATABASE_USER);
         postgres.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let postgres = Ended(postgres.spawn().unwrap(), Signal::INT);
+        let postgres = ChildGuard(postgres.spawn().unwrap(), Signal::INT);
         for _ in 0..600 {
             if self.psql("postgres", "SELECT 1").status.success() {
                 return postgres;
@@ -166,21 +166,21 @@ impl Stack {
             "-c",
             statement,
         ]);
-        psql.args(["-p", &self.database.to_string()]).env("PGPASSWORD", password).stdin(Stdio::null());
+        psql.args(["-p", &self.database_port.to_string()]).env("PGPASSWORD", password).stdin(Stdio::null());
         psql.output().unwrap()
     }
 
-    /// The program as the service runs it: another user, its environment alone, a home that only root can write to.
+    /// The program as the service runs it: as another user, with only its environment, and a home that only root can write to.
     fn program(&self, arguments: &[String]) -> Command {
-        let (home, program) = (self.at("home"), self.at("pairofcleats"));
+        let (home, program) = (self.path("home"), self.path("pairofcleats"));
         if !program.exists() {
-            // The build folder may be out of the other user's reach.
+            // The other user may have no access to the build folder.
             std::fs::copy(PROGRAM, &program).unwrap();
             for folder in ["runtime", "models"] {
-                symlink(assets::test_home().home().join(folder), home.join(folder)).unwrap();
+                symlink(test_home().home().join(folder), home.join(folder)).unwrap();
             }
             std::fs::create_dir(home.join("projects")).unwrap();
-            own(&home.join("projects"), SERVER_USER);
+            chown_to(&home.join("projects"), SERVER_USER);
             std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o555)).unwrap();
         }
         let mut command = Command::new(program);
@@ -190,13 +190,13 @@ impl Stack {
         command
     }
 
-    /// Runs a command line like those of the file's own instructions.
+    /// Runs a command line, as the comments of the compose file show them.
     fn run(&self, line: &str) -> Output {
         let arguments: Vec<String> = line.split(' ').map(str::to_owned).collect();
         self.program(&arguments).output().unwrap()
     }
 
-    /// What the file says reached the server.
+    /// Checks that Postgres has the settings of the file.
     fn assert_settings(&self) {
         for (setting, value) in [
             ("recovery_init_sync_method", "syncfs"),
@@ -207,12 +207,12 @@ impl Stack {
             ("data_checksums", "on"),
             ("fsync", "on"),
         ] {
-            let shown = self.psql("pairofcleats", &format!("SHOW {setting}"));
-            assert_eq!(String::from_utf8_lossy(&shown.stdout).trim(), value, "{setting}");
+            let setting_value = self.psql("pairofcleats", &format!("SHOW {setting}"));
+            assert_eq!(String::from_utf8_lossy(&setting_value.stdout).trim(), value, "{setting}");
         }
     }
 
-    /// Waits until the health check of the file is content.
+    /// Waits until the health check of the compose file succeeds.
     async fn wait_for_health(&self, url: &str) {
         let check = || self.run(&format!("--quiet health --url {url}"));
         let mut health = check();
@@ -230,8 +230,8 @@ impl Stack {
 
 impl Drop for Stack {
     fn drop(&mut self) {
-        // So that the folder can be removed by who is not root.
-        let _ = std::fs::set_permissions(self.at("home"), std::fs::Permissions::from_mode(0o755));
+        // A user that is not root could not remove the folder otherwise.
+        let _ = std::fs::set_permissions(self.path("home"), std::fs::Permissions::from_mode(0o755));
     }
 }
 
@@ -246,31 +246,37 @@ fn json_of(output: &Output) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_processes_of_the_compose_file_work_together() {
+async fn the_services_of_the_compose_file_work_together() {
     let stack = Stack::new();
     let password = stack.make_password();
     assert!(password.len() == 64 && password.bytes().all(|byte| byte.is_ascii_hexdigit()), "{password:?}");
-    assert_eq!(stack.make_password(), password, "a second start keeps it");
-    // Here the two users share no group.
-    let file = stack.at("secrets/database_password");
+    assert_eq!(stack.make_password(), password, "a second start keeps the password");
+    // Unlike in the containers, the two users share no group here.
+    let file = stack.path("secrets/database_password");
     std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o444)).unwrap();
 
     let _database = stack.start_database();
     assert!(stack.psql("postgres", "CREATE DATABASE pairofcleats").status.success());
     stack.assert_settings();
 
-    let mut command = words(&stack.service("server")["command"]);
+    let mut command = strings(&stack.service("server")["command"]);
     command.extend(["--port", "0", "--json"].map(str::to_owned));
     let refused = stack.program(&command).output().unwrap();
-    assert_eq!(json_of(&refused)["error"]["code"], "FORBIDDEN", "without a key it does not open");
+    assert_eq!(
+        json_of(&refused)["error"]["code"],
+        "FORBIDDEN",
+        "the server does not start before a key exists"
+    );
     let made =
         json_of(&stack.run("keys create --name first --all-projects --scopes search,index,admin --json"));
     let key = made["result"]["key"].as_str().unwrap_or_else(|| panic!("{made:#}")).to_owned();
 
-    let log = stack.at("log");
+    let log = stack.path("log");
     let stderr = std::fs::File::create(&log).unwrap();
-    let mut server =
-        Ended(stack.program(&command).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap(), Signal::TERM);
+    let mut server = ChildGuard(
+        stack.program(&command).stdout(Stdio::piped()).stderr(stderr).spawn().unwrap(),
+        Signal::TERM,
+    );
     let mut line = String::new();
     BufReader::new(server.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let ready: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -278,10 +284,10 @@ async fn the_processes_of_the_compose_file_work_together() {
     let url = format!("http://127.0.0.1:{port}");
     stack.wait_for_health(&url).await;
 
-    let repository = stack.at("repositories/shop");
+    let repository = stack.path("repositories/shop");
     std::fs::create_dir(&repository).unwrap();
     std::fs::write(repository.join("a.py"), "def composed_word():\n    return 1\n").unwrap();
-    let ask = async |tool: &str, key: Option<&str>, arguments: Value| {
+    let call_tool = async |tool: &str, key: Option<&str>, arguments: Value| {
         let request = http().post(format!("{url}/tools/{tool}")).json(&arguments);
         let request = match key {
             Some(key) => request.bearer_auth(key),
@@ -292,26 +298,26 @@ async fn the_processes_of_the_compose_file_work_together() {
     };
     let root = repository.canonicalize().unwrap();
     let build = json!({ "repoPath": root, "project_id": "shop" });
-    assert_eq!(ask("build_index", None, build.clone()).await.0, 401);
-    let (status, built) = ask("build_index", Some(&key), build).await;
+    assert_eq!(call_tool("build_index", None, build.clone()).await.0, 401);
+    let (status, built) = call_tool("build_index", Some(&key), build).await;
     assert_eq!((status, &built["result"]["report"]["files"]), (200, &json!(1)), "{built:#}");
-    let outside = json!({ "repoPath": stack.at("data"), "project_id": "shop" });
-    assert_eq!(ask("build_index", Some(&key), outside).await.1["error"]["code"], "FORBIDDEN");
+    let outside = json!({ "repoPath": stack.path("data"), "project_id": "shop" });
+    assert_eq!(call_tool("build_index", Some(&key), outside).await.1["error"]["code"], "FORBIDDEN");
     let query = json!({ "query": "composed_word", "project_id": "shop" });
-    let (_, found) = ask("search", Some(&key), query).await;
+    let (_, found) = call_tool("search", Some(&key), query).await;
     assert_eq!(found["result"]["hits"][0]["file"], "a.py", "{found:#}");
 
     kill_process(Pid::from_child(&server.0), Signal::TERM).unwrap();
     assert!(server.0.wait().unwrap().success(), "it stops on a signal");
     let text = std::fs::read_to_string(&log).unwrap();
     assert!(!text.contains(&password) && !text.contains(&key), "no secret in the log");
-    assert!(!text.contains("still open"), "it stops with all its work put down: {text}");
+    assert!(!text.contains("still open"), "it stops with no work left open: {text}");
     let stopped = stack.run(&format!("health --url {url}"));
-    assert_eq!(stopped.status.code(), Some(1), "what is gone is not well");
+    assert_eq!(stopped.status.code(), Some(1), "a stopped server is not healthy");
 }
 
 #[test]
-fn a_password_file_that_cannot_be_used_is_told() {
+fn an_unusable_password_file_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let run = |file: &Path| {
         let output = Command::new(PROGRAM)
@@ -328,5 +334,5 @@ fn a_password_file_that_cannot_be_used_is_told() {
     std::fs::write(&empty, "\n").unwrap();
     assert_eq!(run(&empty)["code"], "INVALID_INPUT");
     std::fs::write(&empty, "word\n").unwrap();
-    assert_eq!(run(&empty)["code"], "STORAGE_UNAVAILABLE", "only the database is missing");
+    assert_eq!(run(&empty)["code"], "STORAGE_UNAVAILABLE", "the file is read; only the database is missing");
 }

@@ -1,4 +1,4 @@
-//! Alerts and dashboard ask only for metrics and labels that the server has.
+//! Alerts and the dashboard use only metrics and labels that the server exports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::{text, yaml};
 
-/// Every metric with its labels, from the text that Prometheus reads.
+/// Every metric with its labels, read from the Prometheus text format.
 fn metrics() -> BTreeMap<String, BTreeSet<String>> {
     let metrics = Metrics::new();
     metrics.called("search", "http", "TOOL_TIMEOUT", Duration::from_millis(1));
@@ -31,7 +31,7 @@ fn metrics() -> BTreeMap<String, BTreeSet<String>> {
         let names = labels.split(',').filter_map(|label| Some(label.split_once('=')?.0.to_owned()));
         found.entry(name.to_owned()).or_default().extend(names);
     }
-    // Of Prometheus itself.
+    // Added by Prometheus itself.
     found.insert("up".to_owned(), BTreeSet::new());
     for labels in found.values_mut() {
         labels.insert("job".to_owned());
@@ -39,17 +39,17 @@ fn metrics() -> BTreeMap<String, BTreeSet<String>> {
     found
 }
 
-/// What a query asks for.
+/// What a query uses, and which of it does not exist.
 #[derive(Default)]
-struct Asked {
+struct QueryUse {
     metrics: BTreeSet<String>,
     labels: BTreeSet<String>,
-    wrong: Vec<String>,
+    errors: Vec<String>,
 }
 
-struct Reader<'a>(&'a BTreeMap<String, BTreeSet<String>>, Asked);
+struct QueryVisitor<'a>(&'a BTreeMap<String, BTreeSet<String>>, QueryUse);
 
-impl ExprVisitor for Reader<'_> {
+impl ExprVisitor for QueryVisitor<'_> {
     type Error = ();
 
     fn pre_visit(&mut self, expression: &Expr) -> Result<bool, ()> {
@@ -69,13 +69,13 @@ impl ExprVisitor for Reader<'_> {
         if let Some(selector) = selector {
             let name = selector.name.clone().unwrap_or_default();
             match self.0.get(&name) {
-                None => self.1.wrong.push(format!("there is no metric `{name}`")),
+                None => self.1.errors.push(format!("there is no metric `{name}`")),
                 Some(labels) => {
-                    let strange =
+                    let unknown =
                         selector.matchers.matchers.iter().filter(|matcher| !labels.contains(&matcher.name));
                     self.1
-                        .wrong
-                        .extend(strange.map(|matcher| format!("`{name}` has no label `{}`", matcher.name)));
+                        .errors
+                        .extend(unknown.map(|matcher| format!("`{name}` has no label `{}`", matcher.name)));
                 }
             }
             self.1.metrics.insert(name);
@@ -84,40 +84,40 @@ impl ExprVisitor for Reader<'_> {
     }
 }
 
-/// Checks a query; `shown` is text with labels in double braces.
+/// Checks a query and the text shown with its result, in which labels stand in double braces. Returns the metrics it uses.
 fn check(
     known: &BTreeMap<String, BTreeSet<String>>,
     query: &str,
-    shown: &str,
+    text_with_labels: &str,
 ) -> Result<BTreeSet<String>, Vec<String>> {
     let query = query.replace("$__rate_interval", "5m");
     let expression = parser::parse(&query).map_err(|error| vec![format!("{query}: {error}")])?;
-    let mut reader = Reader(known, Asked::default());
-    walk_expr(&mut reader, &expression).unwrap();
-    let mut asked = reader.1;
+    let mut visitor = QueryVisitor(known, QueryUse::default());
+    walk_expr(&mut visitor, &expression).unwrap();
+    let mut used = visitor.1;
     let has = |label: &String| {
-        asked.metrics.iter().any(|name| known.get(name).is_some_and(|of| of.contains(label)))
+        used.metrics.iter().any(|name| known.get(name).is_some_and(|labels| labels.contains(label)))
     };
-    let strange: Vec<String> = asked.labels.iter().filter(|label| !has(label)).cloned().collect();
-    asked.wrong.extend(strange.iter().map(|label| format!("{query}: no label `{label}`")));
-    for used in shown.split("{{").skip(1) {
-        let label = used.split("}}").next().unwrap().trim().trim_start_matches("$labels.").to_owned();
-        if label != "$value" && !asked.labels.contains(&label) {
-            asked.wrong.push(format!("{query}: `{label}` is shown and not kept"));
+    let unknown: Vec<String> = used.labels.iter().filter(|label| !has(label)).cloned().collect();
+    used.errors.extend(unknown.iter().map(|label| format!("{query}: no label `{label}`")));
+    for placeholder in text_with_labels.split("{{").skip(1) {
+        let label = placeholder.split("}}").next().unwrap().trim().trim_start_matches("$labels.").to_owned();
+        if label != "$value" && !used.labels.contains(&label) {
+            used.errors.push(format!("{query}: `{label}` is shown but not kept by the query"));
         }
     }
-    if asked.wrong.is_empty() { Ok(asked.metrics) } else { Err(asked.wrong) }
+    if used.errors.is_empty() { Ok(used.metrics) } else { Err(used.errors) }
 }
 
 #[test]
-fn alerts_ask_for_what_there_is() {
+fn alerts_use_only_existing_metrics() {
     let (known, rules) = (metrics(), yaml("deploy/prometheus/rules.yml"));
     let mut names = BTreeSet::new();
     for rule in rules["groups"][0]["rules"].as_array().unwrap() {
         let (name, query) = (rule["alert"].as_str().unwrap(), rule["expr"].as_str().unwrap());
-        assert!(names.insert(name.to_owned()), "{name} stands there twice");
-        let shown = rule["annotations"]["summary"].as_str().unwrap();
-        check(&known, query, shown).unwrap_or_else(|wrong| panic!("{name}: {wrong:?}"));
+        assert!(names.insert(name.to_owned()), "{name} occurs twice");
+        let text_with_labels = rule["annotations"]["summary"].as_str().unwrap();
+        check(&known, query, text_with_labels).unwrap_or_else(|errors| panic!("{name}: {errors:?}"));
         assert!(rule["annotations"]["action"].is_string(), "{name} does not say what to do");
         assert!(matches!(rule["labels"]["severity"].as_str(), Some("page" | "ticket")), "{name}");
     }
@@ -128,37 +128,37 @@ fn alerts_ask_for_what_there_is() {
 fn the_dashboard_shows_every_metric_and_no_other() {
     let known = metrics();
     let dashboard: Value = serde_json::from_str(&text("deploy/grafana/dashboard.json")).unwrap();
-    let (mut ids, mut shown) = (BTreeSet::new(), BTreeSet::new());
+    let (mut ids, mut shown_metrics) = (BTreeSet::new(), BTreeSet::new());
     for panel in dashboard["panels"].as_array().unwrap() {
         assert!(ids.insert(panel["id"].as_u64().unwrap()), "{panel}");
         for target in panel["targets"].as_array().unwrap() {
             let (query, legend) =
                 (target["expr"].as_str().unwrap(), target["legendFormat"].as_str().unwrap());
-            let metrics =
-                check(&known, query, legend).unwrap_or_else(|wrong| panic!("{}: {wrong:?}", panel["title"]));
-            shown.extend(metrics.iter().map(|name| name.trim_end_matches("_bucket").to_owned()));
+            let metrics = check(&known, query, legend)
+                .unwrap_or_else(|errors| panic!("{}: {errors:?}", panel["title"]));
+            shown_metrics.extend(metrics.iter().map(|name| name.trim_end_matches("_bucket").to_owned()));
         }
     }
     let all =
         known.keys().filter(|name| *name != "up" && !name.ends_with("_sum") && !name.ends_with("_count"));
     let all: BTreeSet<String> = all.map(|name| name.trim_end_matches("_bucket").to_owned()).collect();
     let missing: Vec<_> = all
-        .difference(&shown)
+        .difference(&shown_metrics)
         .filter(|name| *name != "pairofcleats_search_runs_total" && !name.contains("index_duration"))
         .collect();
     assert!(missing.is_empty(), "on no panel: {missing:?}");
 }
 
 #[test]
-fn queries_about_what_there_is_not_are_found() {
+fn queries_with_unknown_metrics_or_labels_are_rejected() {
     let known = metrics();
-    for (wrong, shown) in [
+    for (query, text_with_labels) in [
         ("rate(pairofcleats_no_such_total[5m])", ""),
         ("pairofcleats_search_running{project=\"a\"}", ""),
         ("sum by (project) (pairofcleats_tool_calls_total)", ""),
         ("sum by (tool) (pairofcleats_tool_calls_total)", "{{surface}}"),
         ("sum(", ""),
     ] {
-        assert!(check(&known, wrong, shown).is_err(), "{wrong}");
+        assert!(check(&known, query, text_with_labels).is_err(), "{query}");
     }
 }

@@ -1,19 +1,20 @@
-//! Tool, field, what is sent otherwise, and a value: the fields of all tools. `$NAMES` are a world's.
+//! The arguments of all tools: tool, argument, the other arguments of the call, and a value. The world of a call replaces
+//! placeholders like `$ROOT`.
 
 use serde_json::{Value, json};
 
-/// What is there before the call.
+/// What a world contains before the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Prepared {
-    /// Nothing: no project, an empty folder.
+    /// No project, an empty folder.
     Nothing,
-    /// `$OURS` with `$ROOT` and `$ROOT2`, `$THEIRS` with `$ROOT3`.
+    /// The project `$OURS` with the repositories `$ROOT` and `$ROOT2`, and `$THEIRS` with `$ROOT3`.
     Indexed,
-    /// The same with the records `$FINDING` and `$FINDING2` in `$OURS`.
+    /// As `Indexed`, with the records `$FINDING` and `$FINDING2` in `$OURS`.
     Findings,
-    /// The same with a portable file.
+    /// As `Indexed`, with a portable file.
     Portable,
-    /// The same with an old file in the project's folder.
+    /// As `Indexed`, with an old file in the project's folder.
     Leftovers,
     /// A word list in `$DIR/words`.
     Dictionary,
@@ -21,16 +22,18 @@ pub(super) enum Prepared {
     Extension,
 }
 
-/// A field and how its effect is seen.
+/// An argument and the call that shows its effect.
 pub(super) struct Row {
     pub(super) tool: &'static str,
     pub(super) prepared: Prepared,
-    pub(super) field: &'static str,
+    pub(super) argument: &'static str,
+    /// The other arguments of the call.
     pub(super) base: Value,
+    /// The value of the argument.
     pub(super) value: Value,
 }
 
-/// The fields of `search` that are no filters: name, what is sent otherwise, value.
+/// An argument of `search` that is not a filter: name, other arguments, value.
 pub(super) type SearchRow = (&'static str, fn() -> Value, fn() -> Value);
 
 pub(super) const SEARCH: &[SearchRow] = &[
@@ -51,45 +54,50 @@ pub(super) const SEARCH: &[SearchRow] = &[
     ("maxTokens", || json!({ "output": "full" }), || json!(300)),
 ];
 
-/// Fields whose effect needs more than a world of a few files, with the test that shows it: tool, field, file, function.
-pub(super) const ELSEWHERE: &[(&str, &str, &str, &str)] = &[
-    ("build_index", "force", "faults.rs", "losing_most_files_needs_force"),
-    ("build_index", "artifactsDir", "portable/artifacts.rs", "artifacts_lie_where_they_are_named"),
-    ("build_sqlite_index", "compact", "portable/build.rs", "compact_leaves_no_gaps"),
-    ("show_file", "line", "cost.rs", "a_hit_is_passed_on_unchanged"),
-    ("triage_ingest", "project_id", "triage/limits.rs", "two_projects_know_nothing_of_each_other"),
-    ("triage_ingest", "meta", "triage/ingest.rs", "what_the_caller_says_of_all_items_is_filtered_by"),
+/// Arguments whose effect needs more than a world of a few files, with the test that shows it: tool, argument, file, test.
+pub(super) const TESTED_ELSEWHERE: &[(&str, &str, &str, &str)] = &[
+    ("build_index", "force", "faults.rs", "removing_most_files_needs_force"),
+    ("build_index", "artifactsDir", "portable/artifacts.rs", "artifacts_are_read_from_the_named_folder"),
+    ("build_sqlite_index", "compact", "portable/build.rs", "compact_leaves_no_free_pages"),
+    ("show_file", "line", "cost.rs", "show_file_accepts_a_hit_unchanged"),
+    ("triage_ingest", "project_id", "triage/limits.rs", "records_of_one_project_are_not_found_in_another"),
+    ("triage_ingest", "meta", "triage/ingest.rs", "metadata_of_the_caller_can_be_filtered_by"),
 ];
 
-/// Several fields of one tool, sent with the same other arguments.
-fn of(tool: &'static str, prepared: Prepared, base: Value, fields: &[(&'static str, Value)]) -> Vec<Row> {
-    let row = |(field, value): &(&'static str, Value)| Row {
+/// Rows for several arguments of one tool that share the other arguments.
+fn group(
+    tool: &'static str,
+    prepared: Prepared,
+    base: Value,
+    arguments: &[(&'static str, Value)],
+) -> Vec<Row> {
+    let row = |(argument, value): &(&'static str, Value)| Row {
         tool,
         prepared,
-        field,
+        argument,
         base: base.clone(),
         value: value.clone(),
     };
-    fields.iter().map(row).collect()
+    arguments.iter().map(row).collect()
 }
 
 pub(super) fn rows() -> Vec<Row> {
-    let mut rows = reading();
-    rows.extend(status());
-    rows.extend(indexing());
-    rows.extend(triage());
-    rows.extend(portable());
-    rows.extend(upkeep());
-    rows.extend(models());
-    rows.extend(dictionaries());
-    rows.extend(extensions());
+    let mut rows = reading_rows();
+    rows.extend(status_rows());
+    rows.extend(indexing_rows());
+    rows.extend(triage_rows());
+    rows.extend(portable_rows());
+    rows.extend(upkeep_rows());
+    rows.extend(model_rows());
+    rows.extend(dictionary_rows());
+    rows.extend(extension_rows());
     rows
 }
 
-fn reading() -> Vec<Row> {
+fn reading_rows() -> Vec<Row> {
     use Prepared::Indexed;
     [
-        of(
+        group(
             "search_code",
             Indexed,
             json!({ "query": "drawer", "project_id": "$OURS" }),
@@ -101,7 +109,7 @@ fn reading() -> Vec<Row> {
                 ("maxTokens", json!(300)),
             ],
         ),
-        of(
+        group(
             "show_file",
             Indexed,
             json!({ "path": "guide.md", "project_id": "$OURS" }),
@@ -114,7 +122,7 @@ fn reading() -> Vec<Row> {
                 ("repo", json!("$ROOT2")),
             ],
         ),
-        of(
+        group(
             "show_file",
             Indexed,
             json!({ "project_id": "$OURS" }),
@@ -124,7 +132,7 @@ fn reading() -> Vec<Row> {
                 ("hit", json!({ "file": "cash.py", "startLine": 2, "endLine": 2 })),
             ],
         ),
-        of(
+        group(
             "show_file",
             Indexed,
             json!({ "path": "report.jsonl", "project_id": "$OURS" }),
@@ -136,29 +144,29 @@ fn reading() -> Vec<Row> {
     .collect()
 }
 
-fn status() -> Vec<Row> {
+fn status_rows() -> Vec<Row> {
     use Prepared::Indexed;
     [
-        of(
+        group(
             "index_status",
             Indexed,
             json!({ "project_id": "$OURS" }),
             &[("repoPath", json!("$ROOT2")), ("project_id", json!("$THEIRS"))],
         ),
-        of("check_status", Indexed, json!({ "project_id": "$OURS" }), &[("project_id", json!("$THEIRS"))]),
-        of(
+        group("check_status", Indexed, json!({ "project_id": "$OURS" }), &[("project_id", json!("$THEIRS"))]),
+        group(
             "workspace_status",
             Indexed,
             json!({ "project_id": "$OURS" }),
             &[("project_id", json!("$THEIRS"))],
         ),
-        of(
+        group(
             "report_artifacts",
             Indexed,
             json!({ "project_id": "$OURS" }),
             &[("repoPath", json!("$ROOT2")), ("project_id", json!("$THEIRS")), ("all", json!(true))],
         ),
-        of(
+        group(
             "config_status",
             Indexed,
             json!({ "project_id": "$OURS" }),
@@ -170,18 +178,18 @@ fn status() -> Vec<Row> {
     .collect()
 }
 
-fn indexing() -> Vec<Row> {
+fn indexing_rows() -> Vec<Row> {
     use Prepared::Indexed;
     let base = json!({ "repoPath": "$ROOT", "project_id": "$OURS" });
-    let other = json!({ "repoPath": "$ROOT", "project_id": "$OURS", "model": crate::models::MINILM });
+    let with_model = json!({ "repoPath": "$ROOT", "project_id": "$OURS", "model": crate::models::MINILM });
     [
-        of(
+        group(
             "index_repository",
             Indexed,
             json!({ "repo_path": "$ROOT", "project_id": "$OURS" }),
             &[("repo_path", json!("$ROOT3")), ("project_id", json!("$FRESH"))],
         ),
-        of(
+        group(
             "build_index",
             Indexed,
             base.clone(),
@@ -196,10 +204,10 @@ fn indexing() -> Vec<Row> {
                 ("useArtifacts", json!(true)),
             ],
         ),
-        of(
+        group(
             "build_index",
             Indexed,
-            other,
+            with_model,
             &[("confirmReembed", json!(true)), ("stubEmbeddings", json!(true))],
         ),
     ]
@@ -208,16 +216,17 @@ fn indexing() -> Vec<Row> {
     .collect()
 }
 
-fn triage() -> Vec<Row> {
+fn triage_rows() -> Vec<Row> {
     use Prepared::{Findings, Indexed};
-    let sent = json!({ "source": "generic", "payload": crate::triage::GENERIC, "project_id": "$OURS" });
-    let read = json!({ "source": "generic", "inputPath": "report.jsonl", "repoPath": "$ROOT", "project_id": "$OURS" });
-    let decided = json!({ "finding": "$FINDING", "status": "accept", "project_id": "$OURS" });
+    let with_payload =
+        json!({ "source": "generic", "payload": crate::triage::GENERIC, "project_id": "$OURS" });
+    let with_file = json!({ "source": "generic", "inputPath": "report.jsonl", "repoPath": "$ROOT", "project_id": "$OURS" });
+    let decision = json!({ "finding": "$FINDING", "status": "accept", "project_id": "$OURS" });
     [
-        of(
+        group(
             "triage_ingest",
             Indexed,
-            sent.clone(),
+            with_payload.clone(),
             &[
                 ("source", json!("manual")),
                 ("payload", json!("{\"title\": \"Open door\"}")),
@@ -225,17 +234,17 @@ fn triage() -> Vec<Row> {
                 ("stubEmbeddings", json!(true)),
             ],
         ),
-        of("triage_ingest", Findings, sent, &[("incremental", json!(false))]),
-        of(
+        group("triage_ingest", Findings, with_payload, &[("incremental", json!(false))]),
+        group(
             "triage_ingest",
             Indexed,
-            read,
+            with_file,
             &[("inputPath", json!("other.jsonl")), ("repoPath", json!("$ROOT2"))],
         ),
-        of(
+        group(
             "triage_decision",
             Findings,
-            decided,
+            decision,
             &[
                 ("finding", json!("$FINDING2")),
                 ("status", json!("defer")),
@@ -248,7 +257,7 @@ fn triage() -> Vec<Row> {
                 ("project_id", json!("$THEIRS")),
             ],
         ),
-        of(
+        group(
             "triage_context_pack",
             Findings,
             json!({ "recordId": "$FINDING", "project_id": "$OURS" }),
@@ -266,10 +275,10 @@ fn triage() -> Vec<Row> {
     .collect()
 }
 
-fn portable() -> Vec<Row> {
+fn portable_rows() -> Vec<Row> {
     use Prepared::{Indexed, Portable};
     [
-        of(
+        group(
             "build_sqlite_index",
             Indexed,
             json!({ "project_id": "$OURS" }),
@@ -282,8 +291,13 @@ fn portable() -> Vec<Row> {
                 ("out", json!("other.sqlite")),
             ],
         ),
-        of("build_sqlite_index", Portable, json!({ "project_id": "$OURS" }), &[("incremental", json!(true))]),
-        of(
+        group(
+            "build_sqlite_index",
+            Portable,
+            json!({ "project_id": "$OURS" }),
+            &[("incremental", json!(true))],
+        ),
+        group(
             "compact_sqlite_index",
             Portable,
             json!({ "project_id": "$OURS" }),
@@ -302,16 +316,16 @@ fn portable() -> Vec<Row> {
     .collect()
 }
 
-fn upkeep() -> Vec<Row> {
+fn upkeep_rows() -> Vec<Row> {
     use Prepared::{Indexed, Leftovers};
-    let nothing = json!({
+    let skipping_all = json!({
         "project_id": "$OURS", "repoPath": "$ROOT", "skipInstall": true, "skipDicts": true, "skipTooling": true,
         "skipArtifacts": true, "skipIndex": true,
     });
-    let mut indexing = nothing.clone();
+    let mut indexing = skipping_all.clone();
     indexing["skipIndex"] = json!(false);
     [
-        of(
+        group(
             "cache_gc",
             Leftovers,
             json!({ "project_id": "$OURS", "maxAgeDays": 30 }),
@@ -322,23 +336,23 @@ fn upkeep() -> Vec<Row> {
                 ("maxAgeDays", json!(365)),
             ],
         ),
-        of(
+        group(
             "cache_gc",
             Leftovers,
             json!({ "project_id": "$OURS" }),
             &[("maxBytes", json!(100)), ("maxGb", json!(0.000_000_1))],
         ),
-        of(
+        group(
             "clean_artifacts",
             Indexed,
             json!({ "project_id": "$OURS", "repoPath": "$ROOT" }),
             &[("repoPath", json!("$ROOT2")), ("project_id", json!("$THEIRS")), ("dryRun", json!(true))],
         ),
-        of("clean_artifacts", Indexed, json!({ "project_id": "$OURS" }), &[("all", json!(true))]),
-        of(
+        group("clean_artifacts", Indexed, json!({ "project_id": "$OURS" }), &[("all", json!(true))]),
+        group(
             "bootstrap",
             Indexed,
-            nothing,
+            skipping_all,
             &[
                 ("skipInstall", json!(false)),
                 ("skipDicts", json!(false)),
@@ -348,7 +362,7 @@ fn upkeep() -> Vec<Row> {
                 ("withSqlite", json!(true)),
             ],
         ),
-        of(
+        group(
             "bootstrap",
             Indexed,
             indexing,
@@ -360,8 +374,8 @@ fn upkeep() -> Vec<Row> {
     .collect()
 }
 
-fn models() -> Vec<Row> {
-    let mut rows = of(
+fn model_rows() -> Vec<Row> {
+    let mut rows = group(
         "download_models",
         Prepared::Indexed,
         json!({}),
@@ -373,8 +387,8 @@ fn models() -> Vec<Row> {
             ("project_id", json!("$OURS")),
         ],
     );
-    // Which one is the default depends on the machine.
-    rows.extend(of(
+    // The default variant depends on the machine, so this row names one.
+    rows.extend(group(
         "download_models",
         Prepared::Indexed,
         json!({ "variant": "int8" }),
@@ -383,11 +397,11 @@ fn models() -> Vec<Row> {
     rows
 }
 
-fn dictionaries() -> Vec<Row> {
+fn dictionary_rows() -> Vec<Row> {
     use Prepared::{Dictionary, Indexed, Nothing};
     let url = "ours=http://127.0.0.1:9/ours.txt";
     [
-        of(
+        group(
             "download_dictionaries",
             Nothing,
             json!({ "url": url, "from": "$DIR/given", "dir": "$DIR/words" }),
@@ -398,19 +412,19 @@ fn dictionaries() -> Vec<Row> {
                 ("from", json!("$DIR/named")),
             ],
         ),
-        of(
+        group(
             "download_dictionaries",
             Dictionary,
             json!({ "url": url, "from": "$DIR/given", "dir": "$DIR/words" }),
             &[("update", json!(true)), ("force", json!(true))],
         ),
-        of(
+        group(
             "download_dictionaries",
             Nothing,
             json!({ "url": url, "from": "given", "dir": "$DIR/words" }),
             &[("repoPath", json!("$DIR"))],
         ),
-        of(
+        group(
             "download_dictionaries",
             Indexed,
             json!({ "url": url, "from": "$DIR/given" }),
@@ -422,13 +436,13 @@ fn dictionaries() -> Vec<Row> {
     .collect()
 }
 
-fn extensions() -> Vec<Row> {
+fn extension_rows() -> Vec<Row> {
     use Prepared::{Extension, Nothing};
-    let try_it = json!({ "dir": "$DIR/ext" });
-    let mut broken = try_it.clone();
+    let verify = json!({ "dir": "$DIR/ext" });
+    let mut broken = verify.clone();
     broken["module"] = json!("vec9");
     [
-        of(
+        group(
             "download_extensions",
             Nothing,
             json!({ "dir": "$DIR/ext" }),
@@ -442,17 +456,17 @@ fn extensions() -> Vec<Row> {
                 ("arch", json!("aarch64")),
             ],
         ),
-        of(
+        group(
             "download_extensions",
             Extension,
             json!({ "dir": "$DIR/ext" }),
             &[("update", json!(true)), ("force", json!(true))],
         ),
-        of("download_extensions", Nothing, json!({ "dir": "ext" }), &[("repoPath", json!("$DIR"))]),
-        of(
+        group("download_extensions", Nothing, json!({ "dir": "ext" }), &[("repoPath", json!("$DIR"))]),
+        group(
             "verify_extensions",
             Extension,
-            try_it,
+            verify,
             &[
                 ("provider", json!("pgvector")),
                 ("dir", json!("$DIR/none")),
@@ -467,8 +481,8 @@ fn extensions() -> Vec<Row> {
                 ("load", json!(false)),
             ],
         ),
-        of("verify_extensions", Extension, broken, &[("annMode", json!("extension"))]),
-        of("verify_extensions", Extension, json!({ "dir": "ext" }), &[("repoPath", json!("$DIR"))]),
+        group("verify_extensions", Extension, broken, &[("annMode", json!("extension"))]),
+        group("verify_extensions", Extension, json!({ "dir": "ext" }), &[("repoPath", json!("$DIR"))]),
     ]
     .into_iter()
     .flatten()

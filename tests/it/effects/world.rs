@@ -1,4 +1,4 @@
-//! What a call meets and what it leaves behind: two projects, three repositories, a folder; all of the test's own.
+//! The world of one call: two projects, three repositories and a folder, and what the call leaves behind in them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use tempfile::TempDir;
 use super::table::Prepared;
 use crate::harness::{app_with, project, result, try_call};
 
-/// Fields that differ from call to call whatever was asked.
-const FLEETING: &[&str] = &[
+/// Fields of an answer that differ between equal calls.
+const VOLATILE_FIELDS: &[&str] = &[
     "ts",
     "chunk_id",
     "sha256",
@@ -60,23 +60,23 @@ const FLEETING: &[&str] = &[
     "durations",
 ];
 
-/// A world for one call.
+/// A world for one call, shared with no other call.
 pub(super) struct World {
     pub(super) app: Arc<App>,
-    /// Placeholders of the table, longest first.
+    /// The placeholders of the table with their values; a placeholder that begins with another one comes first.
     names: Vec<(&'static str, String)>,
     ours: String,
     folder: TempDir,
 }
 
 impl World {
-    /// A world as a row wants it.
+    /// A world with the content that `prepared` names.
     pub(super) async fn new(prepared: Prepared) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let dir = folder.path().canonicalize().unwrap();
         let lists = dir.join("lists");
         let app = app_with(|config| config.dictionaries.dir = Some(lists));
-        // Names of their own, so that lists have one order.
+        // The repositories have fixed names, so that lists have the same order in every world.
         for (path, text) in [
             ("shop/cash.py", "def drawer(coins):\n    return sum(coins)\n"),
             ("shop/guide.md", "# Drawer\n\nHow coins are counted.\n"),
@@ -132,7 +132,7 @@ impl World {
             Portable => {
                 self.call("build_sqlite_index", json!({ "project_id": "$OURS" })).await;
             }
-            Leftovers => crate::upkeep::leave(&self.app, &self.ours, "exports/old.zip", 500, 90),
+            Leftovers => crate::upkeep::write_aged_file(&self.app, &self.ours, "exports/old.zip", 500, 90),
             Dictionary => {
                 let list = json!({ "url": "ours=http://127.0.0.1:9/ours.txt", "from": "$DIR/given", "dir": "$DIR/words" });
                 self.call("download_dictionaries", list).await;
@@ -143,8 +143,8 @@ impl World {
         }
     }
 
-    /// `value` with this world's names in place of the table's.
-    pub(super) fn placed(&self, value: &Value) -> Value {
+    /// `value` with the placeholders replaced.
+    pub(super) fn fill_in(&self, value: &Value) -> Value {
         let mut text = value.to_string();
         for (placeholder, name) in &self.names {
             text = text.replace(placeholder, name);
@@ -153,22 +153,23 @@ impl World {
     }
 
     async fn call(&self, tool: &str, arguments: Value) -> Value {
-        result(&self.app, tool, self.placed(&arguments)).await
+        result(&self.app, tool, self.fill_in(&arguments)).await
     }
 
-    /// What a call answers and what is there afterwards, in words that hold for every world.
+    /// What a call answers and leaves behind, with placeholders for names, so that two worlds can be compared.
     pub(super) async fn observe(&self, tool: &str, arguments: &Value) -> Value {
-        let answered = match try_call(&self.app, tool, self.placed(arguments)).await {
+        let answer = match try_call(&self.app, tool, self.fill_in(arguments)).await {
             Ok(mut envelope) => {
                 let warnings = envelope["_meta"]["warnings"].take();
                 json!({ "result": envelope["result"], "error": envelope["error"], "warnings": warnings })
             }
             Err(refusal) => json!({ "refused": refusal.to_fault().message }),
         };
-        let mut seen = json!({ "answered": answered, "left": self.left(tool, &answered).await });
-        fleeting(&mut seen);
-        let mut text = seen.to_string();
-        if let Some(record) = answered["result"]["recordId"].as_str() {
+        let mut observed =
+            json!({ "answered": answer, "left_behind": self.left_behind(tool, &answer).await });
+        remove_volatile(&mut observed);
+        let mut text = observed.to_string();
+        if let Some(record) = answer["result"]["recordId"].as_str() {
             text = text.replace(record, "$RECORD");
         }
         for (placeholder, name) in &self.names {
@@ -177,25 +178,24 @@ impl World {
         serde_json::from_str(&text).unwrap()
     }
 
-    /// What a call may have left: files, records, indexes.
-    async fn left(&self, tool: &str, answered: &Value) -> Value {
-        let mut left = json!({ "folder": files(self.folder.path()), "project": files(&self.app.layout.project(&self.ours)) });
+    /// What a call may have left behind: files and records.
+    async fn left_behind(&self, tool: &str, answer: &Value) -> Value {
+        let mut left_behind = json!({ "folder": files(self.folder.path()), "project": files(&self.app.layout.project(&self.ours)) });
         if tool.starts_with("triage") {
-            if let Some(path) = answered["result"]["path"].as_str().filter(|path| path.starts_with("triage/"))
-            {
-                let shown = json!({ "path": path, "project_id": self.ours });
-                left["record"] = text_of(&try_call(&self.app, "show_file", shown).await.unwrap());
+            if let Some(path) = answer["result"]["path"].as_str().filter(|path| path.starts_with("triage/")) {
+                let arguments = json!({ "path": path, "project_id": self.ours });
+                left_behind["record"] = text_of(&try_call(&self.app, "show_file", arguments).await.unwrap());
             }
             let all =
                 json!({ "query": "NOT lang:rust", "mode": "records", "top": 50, "project_id": self.ours });
             let found = try_call(&self.app, "search", all).await.unwrap();
-            left["records"] = found["result"]["hits"].as_array().map_or(Value::Null, |hits| {
+            left_behind["records"] = found["result"]["hits"].as_array().map_or(Value::Null, |hits| {
                 let mut texts: Vec<&str> = hits.iter().filter_map(|hit| hit["headline"].as_str()).collect();
                 texts.sort_unstable();
                 json!(texts)
             });
         }
-        left
+        left_behind
     }
 }
 
@@ -203,7 +203,7 @@ fn text_of(shown: &Value) -> Value {
     shown["result"]["text"].clone()
 }
 
-/// Names of the files below a folder.
+/// The sorted paths of the files below a folder, without hidden files.
 fn files(folder: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -214,7 +214,7 @@ fn files(folder: &Path) -> Vec<String> {
                 open.push(path);
             } else {
                 let name = path.strip_prefix(folder).unwrap().to_string_lossy().into_owned();
-                // Locks and half-written files are nobody's result.
+                // Hidden files are locks and partial files.
                 if !name.rsplit('/').next().unwrap_or_default().starts_with('.') {
                     found.push(name);
                 }
@@ -225,16 +225,16 @@ fn files(folder: &Path) -> Vec<String> {
     found
 }
 
-/// Takes out what differs from call to call.
-fn fleeting(value: &mut Value) {
+/// Removes what differs between equal calls: times, ids and lines with today's date.
+fn remove_volatile(value: &mut Value) {
     match value {
         Value::Object(object) => {
-            let time =
+            let is_time =
                 |name: &str| ["Ms", "_ms", "Seconds", "_seconds"].iter().any(|end| name.ends_with(end));
-            object.retain(|name, _| !FLEETING.contains(&name.as_str()) && !time(name));
-            object.values_mut().for_each(fleeting);
+            object.retain(|name, _| !VOLATILE_FIELDS.contains(&name.as_str()) && !is_time(name));
+            object.values_mut().for_each(remove_volatile);
         }
-        Value::Array(items) => items.iter_mut().for_each(fleeting),
+        Value::Array(items) => items.iter_mut().for_each(remove_volatile),
         Value::String(text) => {
             let today = iso_millis(SystemClock.now())[..10].to_owned();
             if text.contains(&today) {

@@ -1,4 +1,4 @@
-//! A throw-away cluster and what tests want to know about it.
+//! A throw-away cluster, and functions that inspect its processes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -13,12 +13,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use sqlx::{ConnectOptions, Connection, Row};
 use store::postgres::embedded::{EmbeddedOptions, EmbeddedServer, ensure_running};
 use tempfile::TempDir;
-use upkeep::assets::{Wanted, install_for_tests};
+use upkeep::install::{AssetSelection, install_for_tests};
 
-/// Nothing here takes this long unless it is broken.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Upper bound of every wait; longer means that something is broken.
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A cluster of a test, in a directory every user can pass.
+/// The cluster of one test, in a directory that every user can traverse.
 pub(crate) struct Cluster {
     pub(crate) home: TempDir,
     pub(crate) options: EmbeddedOptions,
@@ -82,8 +82,8 @@ impl Cluster {
 }
 
 fn install() -> PathBuf {
-    let wanted = Wanted { postgres: true, embedding: false };
-    install_for_tests(wanted, Variant::Auto).unwrap().postgres.unwrap()
+    let selection = AssetSelection { postgres: true, embedding: false };
+    install_for_tests(selection, Variant::Auto).unwrap().postgres.unwrap()
 }
 
 fn postmaster_of(data: &Path) -> Option<i32> {
@@ -98,19 +98,20 @@ pub(crate) fn processes_of(directory: &Path) -> Vec<i32> {
         .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
         .filter(|pid: &i32| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.windows(name.len()).any(|window| window == name) || works_in(*pid).starts_with(directory)
+            line.windows(name.len()).any(|window| window == name)
+                || working_directory(*pid).starts_with(directory)
         })
         .collect()
 }
 
-pub(crate) fn works_in(pid: i32) -> PathBuf {
+pub(crate) fn working_directory(pid: i32) -> PathBuf {
     fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default()
 }
 
 pub(crate) fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
-    let begun = Instant::now();
+    let started = Instant::now();
     while !done() {
-        assert!(begun.elapsed() < PATIENCE, "waited in vain for {what}");
+        assert!(started.elapsed() < WAIT_TIMEOUT, "waited in vain for {what}");
         thread::sleep(Duration::from_millis(10));
     }
 }
@@ -130,7 +131,7 @@ pub(crate) fn query(server: &EmbeddedServer, sql: &'static str) -> Result<Option
     })
 }
 
-pub(crate) fn works(server: &EmbeddedServer) -> bool {
+pub(crate) fn answers_queries(server: &EmbeddedServer) -> bool {
     query(server, "SELECT 1::bigint").is_ok_and(|one| one == Some(1))
 }
 
@@ -143,10 +144,10 @@ pub(crate) fn as_owner_of(path: &Path, command: &mut Command) {
     }
 }
 
-/// A child that ends with the test, however that ends.
-pub(crate) struct Stranger(pub(crate) Child);
+/// An unrelated process that is killed on drop.
+pub(crate) struct UnrelatedProcess(pub(crate) Child);
 
-impl Drop for Stranger {
+impl Drop for UnrelatedProcess {
     fn drop(&mut self) {
         self.0.kill().ok();
         self.0.wait().ok();

@@ -1,4 +1,4 @@
-//! A page that does not read any more: said as what it is, found by `doctor`, mended from the repositories.
+//! A damaged page of a table: reported as such, found by `doctor`, repaired from the repositories.
 
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use sqlx::{ConnectOptions, Connection, Row};
 use super::cluster::{processes_of, wait_for};
 use crate::harness::{Repository, cluster, new_home, run_json};
 
-/// The file of a table, with the server stopped again.
-fn file_of(home: &Path, table: &str) -> PathBuf {
+/// Path of the file of a table. Stops the server first, so that the file can be changed.
+fn table_file(home: &Path, table: &str) -> PathBuf {
     let server = cluster(home);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let path: String = runtime.block_on(async {
@@ -32,7 +32,7 @@ fn file_of(home: &Path, table: &str) -> PathBuf {
     path.into()
 }
 
-fn flip(file: &Path) {
+fn corrupt_page(file: &Path) {
     let file = std::fs::File::options().read(true).write(true).open(file).unwrap();
     let mut bytes = [0; 64];
     file.read_exact_at(&mut bytes, 8000).unwrap();
@@ -40,7 +40,7 @@ fn flip(file: &Path) {
 }
 
 #[test]
-fn a_damaged_page_is_named_and_mended_from_the_repositories() {
+fn a_damaged_page_is_reported_and_repaired_from_the_repositories() {
     let home = new_home("damaged-page");
     let repository = Repository::new(&[("a.py", "def count_coins(drawer):\n    return sum(drawer)\n")]);
     let (root, project) = (repository.root(), "damaged-page");
@@ -57,7 +57,7 @@ fn a_damaged_page_is_named_and_mended_from_the_repositories() {
     let search = |query: &str| run_json(&home, &["search", query, "--project", project]);
     let (_, before) = search("count coins");
 
-    flip(&file_of(&home, "project_damaged_page.chunks"));
+    corrupt_page(&table_file(&home, "project_damaged_page.chunks"));
     let (code, fault) = search("count coins");
     assert_eq!((code, &fault["error"]["code"]), (1, &json!("STORAGE_UNAVAILABLE")), "{fault:#}");
     assert_eq!(fault["error"]["retryable"], false, "{fault:#}");
@@ -67,32 +67,32 @@ fn a_damaged_page_is_named_and_mended_from_the_repositories() {
     assert_eq!(code, 1, "{text}");
     assert!(text.contains("project damaged-page") && text.contains("chunks"), "{text}");
 
-    // What cannot be made anew is not thrown away unasked.
-    let aside = repository.path().with_extension("aside");
-    std::fs::rename(repository.path(), &aside).unwrap();
+    // What cannot be indexed again is deleted only on request.
+    let moved_away = repository.path().with_extension("aside");
+    std::fs::rename(repository.path(), &moved_away).unwrap();
     let (code, refused) = run_json(&home, &["projects", "rebuild", project]);
     assert_eq!((code, &refused["error"]["code"]), (2, &json!("ILLEGAL_STATE")), "{refused:#}");
     assert!(refused["error"]["hint"].as_str().unwrap().contains("--drop-missing"), "{refused:#}");
     let (code, report) = run_json(&home, &["doctor", "--repair"]);
     assert!(code == 1 && report.to_string().contains("--drop-missing"), "{report:#}");
-    std::fs::rename(&aside, repository.path()).unwrap();
+    std::fs::rename(&moved_away, repository.path()).unwrap();
 
     let (code, report) = run_json(&home, &["doctor", "--repair"]);
     assert_eq!(code, 0, "{report:#}");
     let (code, after) = search("count coins");
     assert_eq!(code, 0, "{after:#}");
-    let place = |answer: &Value| {
+    let location = |answer: &Value| {
         let hit = &answer["result"]["hits"][0];
         (hit["file"].clone(), hit["path"].clone(), hit["startLine"].clone())
     };
-    assert_eq!(place(&after), place(&before));
+    assert_eq!(location(&after), location(&before));
     let known = json!({ "recordId": record, "project_id": project });
     let (code, pack) = run_json(&home, &["call", "triage_context_pack", "--args", &known.to_string()]);
     assert!(code == 0 && pack.to_string().contains("known"), "the decision stays: {pack:#}");
     assert_eq!(run_json(&home, &["doctor"]).0, 0);
 
-    // What nobody can make anew is said to be so.
-    flip(&file_of(&home, "project_damaged_page.triage_records"));
+    // Triage records exist nowhere else: `doctor` points to the backup.
+    corrupt_page(&table_file(&home, "project_damaged_page.triage_records"));
     let (code, report) = run_json(&home, &["doctor", "--repair"]);
     let text = report.to_string();
     assert!(code == 1 && text.contains("triage_records") && text.contains("backup"), "{text}");

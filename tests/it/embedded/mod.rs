@@ -1,4 +1,4 @@
-//! The embedded Postgres under real processes: sharing, leaving, and every way to be killed.
+//! The embedded Postgres with real processes: sharing, stopping, and processes killed at every point.
 
 pub(crate) mod cluster;
 mod damaged;
@@ -14,27 +14,30 @@ use std::time::{Duration, Instant};
 use contract::Fault;
 use store::postgres::embedded::{EmbeddedServer, ensure_running};
 
-use self::cluster::{Cluster, Stranger, as_owner_of, kill, processes_of, query, wait_for, works, works_in};
+use self::cluster::{
+    Cluster, UnrelatedProcess, answers_queries, as_owner_of, kill, processes_of, query, wait_for,
+    working_directory,
+};
 use self::user::User;
 
 #[test]
-fn makes_a_cluster_shares_it_and_leaves_with_the_last_user() {
+fn a_cluster_is_shared_and_stops_with_its_last_user() {
     let cluster = Cluster::new();
-    let begun = Instant::now();
+    let started = Instant::now();
     let first = cluster.start();
-    eprintln!("cold start with initdb: {:?}", begun.elapsed());
+    eprintln!("cold start with initdb: {:?}", started.elapsed());
     query(&first, "CREATE TABLE kept (id bigint PRIMARY KEY)").unwrap();
     let postmaster = cluster.postmaster();
 
     let mut second = User::spawn(&cluster.options);
     eprintln!("second process: {}", second.answer());
-    assert_eq!(second.ask("works?"), "true");
+    assert_eq!(second.send("works?"), "true");
     assert_eq!(cluster.postmaster(), postmaster, "both use one server");
     let lock = cluster.options.cluster.join("server.lock");
-    let of_the_server: Vec<i32> =
-        cluster.processes().into_iter().filter(|pid| works_in(*pid) == cluster.data()).collect();
-    assert!(of_the_server.len() > 1, "the postmaster has children: {of_the_server:?}");
-    for pid in of_the_server {
+    let server_processes: Vec<i32> =
+        cluster.processes().into_iter().filter(|pid| working_directory(*pid) == cluster.data()).collect();
+    assert!(server_processes.len() > 1, "the postmaster has children: {server_processes:?}");
+    for pid in server_processes {
         assert_eq!(
             fs::read_link(format!("/proc/{pid}/fd/0")).unwrap(),
             lock,
@@ -44,25 +47,25 @@ fn makes_a_cluster_shares_it_and_leaves_with_the_last_user() {
 
     drop(first);
     thread::sleep(Duration::from_millis(1500));
-    assert_eq!(second.ask("works?"), "true", "the server stays while somebody uses it");
+    assert_eq!(second.send("works?"), "true", "the server stays while it has a user");
     second.leave();
     cluster.wait_until_gone();
     let log = fs::read_to_string(cluster.options.cluster.join("server.log")).unwrap();
     assert!(log.contains("database system is shut down"), "{log}");
 
-    let begun = Instant::now();
+    let started = Instant::now();
     let again = cluster.start();
-    eprintln!("warm start: {:?}", begun.elapsed());
-    let begun = Instant::now();
+    eprintln!("warm start: {:?}", started.elapsed());
+    let started = Instant::now();
     let other = cluster.start();
-    eprintln!("join: {:?}", begun.elapsed());
+    eprintln!("join: {:?}", started.elapsed());
     assert_eq!(query(&again, "SELECT count(*) FROM kept").unwrap(), Some(0), "the data is still there");
     drop((again, other));
     cluster.wait_until_gone();
 }
 
 #[test]
-fn settings_and_text_rules_are_as_designed() {
+fn settings_and_collation_are_as_designed() {
     let cluster = Cluster::new();
     let server = cluster.start();
     for (setting, value) in [
@@ -101,7 +104,7 @@ fn eight_processes_at_once_make_one_cluster() {
         eprintln!("one of eight: {}", user.answer());
     }
     for user in &mut users {
-        assert_eq!(user.ask("works?"), "true");
+        assert_eq!(user.send("works?"), "true");
     }
     let log = fs::read_to_string(cluster.options.cluster.join("supervisor.log")).unwrap();
     assert_eq!(log.matches(" started").count(), 1, "{log}");
@@ -116,13 +119,13 @@ fn eight_threads_at_once_make_one_cluster() {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| cluster.start())).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
-    assert!(servers.iter().all(works));
+    assert!(servers.iter().all(answers_queries));
     drop(servers);
     cluster.wait_until_gone();
 }
 
 #[test]
-fn users_who_come_while_it_stops_get_a_server() {
+fn users_who_arrive_while_the_server_stops_get_a_server() {
     let mut cluster = Cluster::new();
     cluster.options.settings.linger_ms = 0;
     thread::scope(|scope| {
@@ -131,9 +134,9 @@ fn users_who_come_while_it_stops_get_a_server() {
             scope.spawn(move || {
                 for visit in 0..8 {
                     let server = cluster.start();
-                    assert!(works(&server), "user {user}, visit {visit}");
+                    assert!(answers_queries(&server), "user {user}, visit {visit}");
                     drop(server);
-                    // Around the moment at which the supervisor looks and leaves.
+                    // Around the moment at which the supervisor finds no users and exits.
                     thread::sleep(Duration::from_millis(150 + 37 * (user + visit) % 120));
                 }
             });
@@ -145,7 +148,7 @@ fn users_who_come_while_it_stops_get_a_server() {
 }
 
 #[test]
-fn the_others_go_on_when_the_starter_is_killed() {
+fn other_users_keep_working_when_the_starter_is_killed() {
     let cluster = Cluster::new();
     let mut starter = User::spawn(&cluster.options);
     starter.answer();
@@ -153,13 +156,13 @@ fn the_others_go_on_when_the_starter_is_killed() {
     other.answer();
     starter.kill();
     thread::sleep(Duration::from_millis(1000));
-    assert_eq!(other.ask("works?"), "true");
+    assert_eq!(other.send("works?"), "true");
     other.kill();
     cluster.wait_until_gone();
 }
 
 #[test]
-fn a_starter_killed_in_the_middle_leaves_a_cluster_that_starts() {
+fn a_starter_killed_during_the_start_leaves_a_cluster_that_starts() {
     let cluster = Cluster::new();
     for delay in [50, 300, 700] {
         let starter = User::spawn(&cluster.options);
@@ -167,7 +170,7 @@ fn a_starter_killed_in_the_middle_leaves_a_cluster_that_starts() {
         starter.kill();
     }
     let server = cluster.start();
-    assert!(works(&server));
+    assert!(answers_queries(&server));
     drop(server);
     cluster.wait_until_gone();
 }
@@ -181,16 +184,16 @@ fn postgres_dies_with_its_supervisor_and_the_next_start_recovers() {
     kill(cluster.supervisor());
     wait_for("postgres to follow its supervisor", || cluster.processes().is_empty());
 
-    server.revive().unwrap();
+    server.ensure_running().unwrap();
     assert_ne!(cluster.postmaster(), postmaster);
     assert_eq!(query(&server, "SELECT count(*) FROM kept").unwrap(), Some(0));
 
-    // Not waiting for the old server to end: the new supervisor does.
+    // Does not wait for the old server to stop: that is the new supervisor's task.
     let supervisor = cluster.supervisor();
     kill(supervisor);
     wait_for("the supervisor to be gone", || !Path::new(&format!("/proc/{supervisor}")).exists());
     let newcomer = cluster.start();
-    assert!(works(&newcomer) && works(&server));
+    assert!(answers_queries(&newcomer) && answers_queries(&server));
     drop((server, newcomer));
     cluster.wait_until_gone();
 }
@@ -202,7 +205,7 @@ fn the_supervisor_restarts_a_killed_postgres() {
     for _ in 0..2 {
         let postmaster = cluster.postmaster();
         kill(postmaster);
-        wait_for("the server to be back", || works(&server));
+        wait_for("the server to be back", || answers_queries(&server));
         assert_ne!(cluster.postmaster(), postmaster);
     }
     drop(server);
@@ -217,50 +220,50 @@ fn supervisor_and_postgres_killed_at_once_are_replaced() {
     kill(postmaster);
     kill(supervisor);
     wait_for("the supervisor to be gone", || !Path::new(&format!("/proc/{supervisor}")).exists());
-    server.revive().unwrap();
-    assert!(works(&server));
+    server.ensure_running().unwrap();
+    assert!(answers_queries(&server));
     drop(server);
     cluster.wait_until_gone();
 }
 
 #[test]
-fn a_stale_pid_file_with_the_number_of_a_stranger_is_no_obstacle() {
+fn a_stale_pid_file_with_the_pid_of_another_process_does_not_prevent_a_start() {
     let cluster = Cluster::new();
     drop(cluster.start());
     cluster.wait_until_gone();
-    // A live process of the server's own user, which Postgres by itself would take for a running server.
-    let mut stranger = Command::new("sleep");
-    stranger.arg("600");
-    as_owner_of(&cluster.data(), &mut stranger);
-    let mut stranger = Stranger(stranger.spawn().unwrap());
+    // A live process of the server's user. Postgres alone would take it for a running server.
+    let mut unrelated = Command::new("sleep");
+    unrelated.arg("600");
+    as_owner_of(&cluster.data(), &mut unrelated);
+    let mut unrelated = UnrelatedProcess(unrelated.spawn().unwrap());
     let file = cluster.data().join("postmaster.pid");
     let text =
-        format!("{}\n{}\n1\n5432\n/nowhere\n\n 1 1\nready\n", stranger.0.id(), cluster.data().display());
+        format!("{}\n{}\n1\n5432\n/nowhere\n\n 1 1\nready\n", unrelated.0.id(), cluster.data().display());
     fs::write(&file, text).unwrap();
 
     let server = cluster.start();
-    assert!(works(&server));
-    assert!(stranger.0.try_wait().unwrap().is_none(), "the stranger was not touched");
+    assert!(answers_queries(&server));
+    assert!(unrelated.0.try_wait().unwrap().is_none(), "the other process was not killed");
     drop(server);
     cluster.wait_until_gone();
 }
 
 #[test]
-fn a_half_made_data_directory_is_made_anew() {
+fn an_incomplete_data_directory_is_created_again() {
     let cluster = Cluster::new();
     let draft = cluster.options.cluster.join("data.new");
     fs::create_dir_all(draft.join("base")).unwrap();
     fs::set_permissions(&cluster.options.cluster, fs::Permissions::from_mode(0o711)).unwrap();
     fs::write(draft.join("PG_VERSION"), "18\n").unwrap();
     let server = cluster.start();
-    assert!(works(&server));
+    assert!(answers_queries(&server));
     assert!(!draft.exists());
     drop(server);
     cluster.wait_until_gone();
 }
 
 #[test]
-fn a_server_that_cannot_start_says_why() {
+fn a_server_that_cannot_start_reports_why() {
     let cluster = Cluster::new();
     drop(cluster.start());
     cluster.wait_until_gone();
@@ -280,17 +283,17 @@ fn deleting_the_cluster_ends_its_server() {
     fs::remove_dir_all(&cluster.options.cluster).unwrap();
     cluster.wait_until_gone();
     drop(server);
-    let anew = cluster.start();
-    assert!(works(&anew));
-    drop(anew);
+    let restarted = cluster.start();
+    assert!(answers_queries(&restarted));
+    drop(restarted);
     cluster.wait_until_gone();
 }
 
 #[test]
-fn a_closed_home_works_and_is_not_opened() {
+fn a_home_closed_to_others_works_and_stays_closed() {
     let cluster = Cluster::in_home(0o700);
     let server = cluster.start();
-    assert!(works(&server));
+    assert!(answers_queries(&server));
     let mode = fs::metadata(cluster.home.path()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
     let directory = server.directory().to_path_buf();
@@ -302,12 +305,12 @@ fn a_closed_home_works_and_is_not_opened() {
     drop(again);
     wait_for("the server to stop", || processes_of(&directory).is_empty());
 
-    // The data of a deleted home does not come back.
+    // A new cluster at the same path does not reuse the data of the deleted one.
     fs::remove_dir_all(&cluster.options.cluster).unwrap();
-    let anew = cluster.start();
-    let second = anew.directory().to_path_buf();
+    let restarted = cluster.start();
+    let second = restarted.directory().to_path_buf();
     assert_eq!(second != directory, rustix::process::geteuid().is_root());
-    drop(anew);
+    drop(restarted);
     wait_for("the server to stop", || processes_of(&second).is_empty());
     for directory in [directory, second] {
         fs::remove_dir_all(directory).ok();
@@ -315,7 +318,7 @@ fn a_closed_home_works_and_is_not_opened() {
 }
 
 #[test]
-fn a_program_that_the_servers_user_cannot_reach_starts_it() {
+fn a_program_that_the_servers_user_cannot_access_starts_the_server() {
     let mut cluster = Cluster::new();
     let closed = tempfile::Builder::new().prefix("embedded-test-").tempdir().unwrap();
     fs::set_permissions(closed.path(), fs::Permissions::from_mode(0o700)).unwrap();
@@ -323,15 +326,15 @@ fn a_program_that_the_servers_user_cannot_reach_starts_it() {
     fs::copy(&cluster.options.supervisor, &program).unwrap();
     cluster.options.supervisor = program;
     let server = cluster.start();
-    assert!(works(&server));
+    assert!(answers_queries(&server));
     drop(server);
     cluster.wait_until_gone();
 }
 
 #[test]
-fn a_cluster_of_another_user_is_served_as_that_user() {
+fn a_cluster_owned_by_another_user_is_run_as_that_user() {
     if !rustix::process::geteuid().is_root() {
-        // Only root can serve others; for everybody else the answer is a fault.
+        // Only root can run it for another user; everyone else gets a fault.
         let mut cluster = Cluster::new();
         cluster.options.cluster = PathBuf::from("/var/embedded-test");
         assert_eq!(ensure_running(&cluster.options).unwrap_err().code.as_str(), "STORAGE_UNAVAILABLE");
@@ -343,13 +346,13 @@ fn a_cluster_of_another_user_is_served_as_that_user() {
     cluster.wait_until_gone();
     cluster.options.settings.run_as = None;
     let server = cluster.start();
-    assert!(works(&server));
+    assert!(answers_queries(&server));
     drop(server);
     cluster.wait_until_gone();
 }
 
 #[test]
-fn a_closed_installation_is_copied_for_the_servers_user() {
+fn an_installation_that_the_servers_user_cannot_access_is_copied() {
     let mut cluster = Cluster::new();
     let closed = tempfile::Builder::new().prefix("embedded-test-").tempdir().unwrap();
     fs::set_permissions(closed.path(), fs::Permissions::from_mode(0o700)).unwrap();

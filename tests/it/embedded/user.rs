@@ -1,4 +1,4 @@
-//! Other processes that use a cluster.
+//! Other processes that use a cluster, controlled over their stdin and stdout.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -6,9 +6,9 @@ use std::time::Instant;
 
 use store::postgres::embedded::{EmbeddedOptions, ensure_running};
 
-use crate::embedded::cluster::works;
+use crate::embedded::cluster::answers_queries;
 
-/// Another process that uses the cluster: this test program, running [`a_user`].
+/// Another process that uses the cluster: this test binary, running only [`user_process`].
 pub(crate) struct User {
     child: Child,
     input: Option<ChildStdin>,
@@ -18,20 +18,20 @@ pub(crate) struct User {
 impl User {
     pub(crate) fn spawn(options: &EmbeddedOptions) -> Self {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "embedded::user::a_user", "--ignored", "--nocapture", "--test-threads=1"])
+            .args(["--exact", "embedded::user::user_process", "--ignored", "--nocapture", "--test-threads=1"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         let mut input = child.stdin.take().unwrap();
         let EmbeddedOptions { install, cluster, supervisor, settings, disk_free_bytes_min } = options;
-        let order = (install, cluster, supervisor, settings, disk_free_bytes_min);
-        writeln!(input, "{}", serde_json::to_string(&order).unwrap()).unwrap();
+        let options_line = (install, cluster, supervisor, settings, disk_free_bytes_min);
+        writeln!(input, "{}", serde_json::to_string(&options_line).unwrap()).unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
         Self { child, input: Some(input), output }
     }
 
-    /// Waits for the next answer, past what the test harness prints.
+    /// Waits for the next answer; skips the output of the test harness.
     pub(crate) fn answer(&mut self) -> String {
         loop {
             let mut line = String::new();
@@ -42,8 +42,8 @@ impl User {
         }
     }
 
-    pub(crate) fn ask(&mut self, question: &str) -> String {
-        writeln!(self.input.as_mut().unwrap(), "{question}").unwrap();
+    pub(crate) fn send(&mut self, command: &str) -> String {
+        writeln!(self.input.as_mut().unwrap(), "{command}").unwrap();
         self.answer()
     }
 
@@ -59,21 +59,22 @@ impl User {
 }
 
 #[test]
-#[ignore = "the other process of these tests, started by them"]
-fn a_user() {
+#[ignore = "started by other tests as their second process"]
+fn user_process() {
     let mut lines = std::io::stdin().lines();
-    // Started by hand (or with all ignored tests), there is nobody to serve.
-    let Some(Ok(order)) = lines.next() else { return };
-    let (install, cluster, supervisor, settings, disk_free_bytes_min) = serde_json::from_str(&order).unwrap();
+    // Run without a parent process (by hand or with all ignored tests), stdin is empty and there is nothing to do.
+    let Some(Ok(options_line)) = lines.next() else { return };
+    let (install, cluster, supervisor, settings, disk_free_bytes_min) =
+        serde_json::from_str(&options_line).unwrap();
     let options = EmbeddedOptions { install, cluster, supervisor, settings, disk_free_bytes_min };
-    let begun = Instant::now();
+    let started = Instant::now();
     let server = ensure_running(&options).unwrap();
-    println!("\nuser: up in {:?}", begun.elapsed());
+    println!("\nuser: up in {:?}", started.elapsed());
     for line in lines {
         match line.unwrap().as_str() {
-            "works?" => println!("user: {}", works(&server)),
-            "revive" => println!("user: {}", server.revive().is_ok()),
-            other => panic!("unknown question {other}"),
+            "works?" => println!("user: {}", answers_queries(&server)),
+            "revive" => println!("user: {}", server.ensure_running().is_ok()),
+            other => panic!("unknown command {other}"),
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Disks that are full: runs stop with their reason, searches go on, and a database that found no room comes back.
+//! Full disks: runs stop and say why, searches keep working, and a database that ran out of space recovers.
 //!
-//! Each test has a file system of its own, in memory and small, which it mounts: that takes root, as in CI's container.
+//! Each test mounts a small in-memory file system of its own, which requires root, as in the CI container.
 
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
@@ -18,24 +18,24 @@ use platform::room;
 use serde_json::{Value, json};
 use sqlx::postgres::{PgConnectOptions, PgDatabaseError, PgSeverity};
 use sqlx::{Connection, PgConnection};
-use upkeep::assets::{self, Wanted};
+use upkeep::install::{AssetSelection, install_for_tests, test_home};
 
 use crate::embedded::cluster::processes_of;
 use crate::harness::{PROGRAM, Repository, call, error, project, result};
 use crate::kills::digest_over;
 
 const MIB: u64 = 1024 * 1024;
-/// What these tests want to stay free.
-const LEAST: u64 = 96 * MIB;
+/// `server.disk_free_bytes_min` in these tests.
+const FREE_BYTES_MIN: u64 = 96 * MIB;
 
-/// A file system of the test's own, unmounted at its end.
+/// A small file system, unmounted on drop.
 pub(super) struct SmallDisk {
     folder: tempfile::TempDir,
 }
 
 impl SmallDisk {
     pub(super) fn new(mib: u64) -> Self {
-        // Not below the target folder: the database's user has to reach it.
+        // Not below the target folder: the database's user must have access to it.
         let folder = tempfile::Builder::new().prefix("disk-test-").tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let output = Command::new("mount")
@@ -55,17 +55,17 @@ impl SmallDisk {
         self.folder.path()
     }
 
-    /// A home on it, with the machine's installed assets.
+    /// A home on the disk, with the machine's installed assets.
     pub(super) fn home(&self, settings: &str) -> PathBuf {
-        let wanted = Wanted { postgres: true, embedding: true };
-        assets::install_for_tests(wanted, Variant::Auto).expect("runtime assets for the tests");
-        let (home, cache) = (self.path().join("home"), assets::test_home().home().to_owned());
+        let selection = AssetSelection { postgres: true, embedding: true };
+        install_for_tests(selection, Variant::Auto).expect("runtime assets for the tests");
+        let (home, cache) = (self.path().join("home"), test_home().home().to_owned());
         fs::create_dir(&home).unwrap();
         for folder in ["runtime", "models"] {
             std::os::unix::fs::symlink(cache.join(folder), home.join(folder)).unwrap();
         }
         let text = format!(
-            "[server]\ndisk_free_bytes_min = {LEAST}\n[embedded]\nlinger_ms = 300\nshared_buffers_mb = 16\n\
+            "[server]\ndisk_free_bytes_min = {FREE_BYTES_MIN}\n[embedded]\nlinger_ms = 300\nshared_buffers_mb = 16\n\
              maintenance_work_mem_mb = 32\nconnections_max = 40\n[database]\nacquire_timeout_ms = 20000\n\
              [indexing]\nlease_ms = 3000\n{settings}"
         );
@@ -73,11 +73,11 @@ impl SmallDisk {
         home
     }
 
-    fn free(&self) -> u64 {
+    fn free_bytes(&self) -> u64 {
         room::free(self.path()).unwrap()
     }
 
-    /// Lets `bytes` be free and nothing else; none gives all room back.
+    /// Fills the disk until only `leave` bytes are free; `None` frees everything.
     fn fill(&self, leave: Option<u64>) {
         let filler = self.path().join("filler");
         let _ = fs::remove_file(&filler);
@@ -86,17 +86,17 @@ impl SmallDisk {
         }
     }
 
-    /// Takes what was given to the database meanwhile.
-    fn fill_more(&self) {
+    /// Fills the space that was freed for the database meanwhile.
+    fn fill_again(&self) {
         self.fill_to(0);
     }
 
     fn fill_to(&self, leave: u64) {
         let mut file = File::options().create(true).append(true).open(self.path().join("filler")).unwrap();
-        while self.free() > leave {
-            let block = (self.free() - leave).min(MIB);
+        while self.free_bytes() > leave {
+            let block = (self.free_bytes() - leave).min(MIB);
             if std::io::Write::write_all(&mut file, &vec![b'x'; usize::try_from(block).unwrap()]).is_err() {
-                // Somebody else took the last bytes.
+                // Another process took the last bytes.
                 break;
             }
         }
@@ -105,12 +105,12 @@ impl SmallDisk {
 
 impl Drop for SmallDisk {
     fn drop(&mut self) {
-        // Lazily: the database may linger. With its directory gone it ends.
+        // Lazy, because the database may still run; it stops once its directory is gone.
         let _ = Command::new("umount").arg("--lazy").arg(self.folder.path()).status();
     }
 }
 
-/// A server over a home, with the stub embedder.
+/// An application over a home, with the stub embedder.
 pub(super) fn app_over(home: &Path, change: impl FnOnce(&mut Config)) -> Arc<App> {
     app_with(home, Arc::new(StubEmbedder::default()), change)
 }
@@ -128,8 +128,8 @@ pub(super) fn app_with(
     Arc::new(app.with_embedder(embedder))
 }
 
-/// How the home's own database is reached, by what its server says of itself.
-fn options(home: &Path) -> PgConnectOptions {
+/// Connection options of the home's database, read from its pid file.
+fn connect_options(home: &Path) -> PgConnectOptions {
     let file = fs::read_to_string(home.join("postgres/data/postmaster.pid")).unwrap();
     let lines: Vec<&str> = file.lines().collect();
     PgConnectOptions::new_without_pgpass()
@@ -139,12 +139,12 @@ fn options(home: &Path) -> PgConnectOptions {
         .database("pairofcleats")
 }
 
-pub(super) async fn raw(home: &Path) -> PgConnection {
-    PgConnection::connect_with(&options(home)).await.unwrap()
+pub(super) async fn connect(home: &Path) -> PgConnection {
+    PgConnection::connect_with(&connect_options(home)).await.unwrap()
 }
 
-/// A repository of so many files, a few hundred kilobytes of rows each hundred.
-pub(super) fn large(files: usize) -> Repository {
+/// A repository with this many files; each hundred make a few hundred kilobytes of rows.
+pub(super) fn large_repository(files: usize) -> Repository {
     let repository = Repository::new(&[("README.md", "# Harbour\n\nShips and cargo.\n")]);
     grow(&repository, files);
     repository
@@ -165,31 +165,31 @@ fn grow(repository: &Repository, files: usize) {
     }
 }
 
-pub(super) async fn wait_for(what: &str, mut reached: impl AsyncFnMut() -> bool) {
+pub(super) async fn wait_for(condition: &str, mut reached: impl AsyncFnMut() -> bool) {
     for _ in 0..1200 {
         if reached().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("waited in vain for: {what}");
+    panic!("timed out waiting for: {condition}");
 }
 
-/// Searches without a pause until it is stopped, and counts answers and failures.
-struct Searching {
+/// A task that searches repeatedly until it is stopped, and counts answers and failures.
+struct SearchLoop {
     stop: Arc<AtomicBool>,
-    answered: Arc<AtomicU64>,
+    answer_count: Arc<AtomicU64>,
     task: tokio::task::JoinHandle<Vec<Value>>,
 }
 
-impl Searching {
-    fn begin(app: &Arc<App>, project: &str) -> Self {
-        let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (app, project, stopped, count) =
-            (Arc::clone(app), project.to_owned(), Arc::clone(&stop), Arc::clone(&answered));
+impl SearchLoop {
+    fn start(app: &Arc<App>, project: &str) -> Self {
+        let (stop, answer_count) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
+        let (app, project, paused, count) =
+            (Arc::clone(app), project.to_owned(), Arc::clone(&stop), Arc::clone(&answer_count));
         let task = tokio::spawn(async move {
             let mut failures = Vec::new();
-            while !stopped.load(Ordering::Acquire) {
+            while !paused.load(Ordering::Acquire) {
                 let answer =
                     call(&app, "search", json!({ "query": "lighthouse", "project_id": project })).await;
                 if answer["ok"] == true
@@ -203,42 +203,42 @@ impl Searching {
             }
             failures
         });
-        Self { stop, answered, task }
+        Self { stop, answer_count, task }
     }
 
-    async fn end(self) -> (u64, Vec<Value>) {
+    async fn stop_and_count(self) -> (u64, Vec<Value>) {
         self.stop.store(true, Ordering::Release);
         let failures = self.task.await.unwrap();
-        (self.answered.load(Ordering::Relaxed), failures)
+        (self.answer_count.load(Ordering::Relaxed), failures)
     }
 }
 
-fn small() -> Repository {
+fn lighthouse_repository() -> Repository {
     Repository::new(&[("light.py", "def lighthouse(lamp):\n    return lamp.turn()\n")])
 }
 
-fn index(repository: &Repository, project: &str) -> Value {
+fn index_arguments(repository: &Repository, project: &str) -> Value {
     json!({ "repoPath": repository.root(), "project_id": project })
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_stops_a_run_and_no_search_and_the_run_goes_on_by_itself() {
+async fn a_full_disk_pauses_a_run_but_no_search_and_the_run_resumes_by_itself() {
     let disk = SmallDisk::new(420);
     let home = disk.home("batch_files = 20\n");
     let app = app_over(&home, |_| {});
     app.start_background();
-    let (before, stopped, whole) = (project("before"), project("stopped"), project("whole"));
-    let (first, repository) = (small(), large(0));
-    result(&app, "build_index", index(&first, &before)).await;
+    let (indexed, paused, uninterrupted) = (project("before"), project("stopped"), project("uninterrupted"));
+    let (small_repository, repository) = (lighthouse_repository(), large_repository(0));
+    result(&app, "build_index", index_arguments(&small_repository, &indexed)).await;
     assert!(home.join("postgres/data").is_dir(), "the database is on the small disk");
-    // What is to come has begun, so that there is something to stop in the middle of.
-    result(&app, "build_index", index(&repository, &stopped)).await;
+    // The project exists before the disk is full, so that the run stops while it writes files.
+    result(&app, "build_index", index_arguments(&repository, &paused)).await;
     grow(&repository, 300);
-    result(&app, "build_index", index(&repository, &whole)).await;
+    result(&app, "build_index", index_arguments(&repository, &uninterrupted)).await;
 
-    let searching = Searching::begin(&app, &before);
-    disk.fill(Some(LEAST + MIB));
-    let fault = error(&app, "build_index", index(&repository, &stopped)).await;
+    let searches = SearchLoop::start(&app, &indexed);
+    disk.fill(Some(FREE_BYTES_MIN + MIB));
+    let fault = error(&app, "build_index", index_arguments(&repository, &paused)).await;
     assert_eq!(
         (&fault["code"], &fault["retryable"]),
         (&json!("STORAGE_UNAVAILABLE"), &json!(true)),
@@ -248,57 +248,60 @@ async fn a_full_disk_stops_a_run_and_no_search_and_the_run_goes_on_by_itself() {
     assert!(message.contains("MiB are free") && message.contains("96 MiB are needed"), "{fault:#}");
     assert!(message.contains("waits in the queue"), "{fault:#}");
     assert!(fault["hint"].as_str().unwrap().contains("server.disk_free_bytes_min"), "{fault:#}");
-    assert_eq!(fault["details"]["neededBytes"], LEAST, "{fault:#}");
+    assert_eq!(fault["details"]["neededBytes"], FREE_BYTES_MIN, "{fault:#}");
 
-    let status = result(&app, "index_status", json!({ "project_id": stopped })).await;
+    let status = result(&app, "index_status", json!({ "project_id": paused })).await;
     let job = &status["jobs"][0];
     assert_eq!(job["state"], "queued", "{status:#}");
-    assert!(job["note"].as_str().unwrap().contains("want of room"), "{status:#}");
+    assert!(job["note"].as_str().unwrap().contains("disk is full"), "{status:#}");
     let files = status["files"].as_u64().unwrap();
-    assert!((1..301).contains(&files), "it stopped in the middle: {files} files");
-    // What was committed is found, and what is asked for now is refused at once.
-    let found = result(&app, "search", json!({ "query": "crane lift cargo", "project_id": stopped })).await;
+    assert!((1..301).contains(&files), "the run stopped midway: {files} files");
+    // Committed files are found; a new run is refused at once.
+    let found = result(&app, "search", json!({ "query": "crane lift cargo", "project_id": paused })).await;
     assert!(!found["hits"].as_array().unwrap().is_empty(), "{found:#}");
-    let again = error(&app, "build_index", index(&repository, &stopped)).await;
-    assert!(again["message"].as_str().unwrap().contains("MiB are free"), "{again:#}");
-    let other = error(&app, "build_index", index(&first, &project("other"))).await;
+    let second_attempt = error(&app, "build_index", index_arguments(&repository, &paused)).await;
+    assert!(second_attempt["message"].as_str().unwrap().contains("MiB are free"), "{second_attempt:#}");
+    let other = error(&app, "build_index", index_arguments(&small_repository, &project("other"))).await;
     assert_eq!(other["code"], "STORAGE_UNAVAILABLE", "{other:#}");
 
     disk.fill(None);
     let state = async || {
-        let status = result(&app, "index_status", json!({ "project_id": stopped })).await;
+        let status = result(&app, "index_status", json!({ "project_id": paused })).await;
         status["jobs"][0].clone()
     };
-    wait_for("the server to go on", async || state().await["state"] == "succeeded").await;
-    let (answered, failures) = searching.end().await;
-    assert!(failures.is_empty() && answered > 10, "{answered} answers, {failures:#?}");
+    wait_for("the run to resume", async || state().await["state"] == "succeeded").await;
+    let (answer_count, failures) = searches.stop_and_count().await;
+    assert!(failures.is_empty() && answer_count > 10, "{answer_count} answers, {failures:#?}");
     let report = state().await["result"].to_string();
-    let mut raw = raw(&home).await;
+    let mut connection = connect(&home).await;
     let row: (i32, String) = sqlx::query_as(
         "SELECT attempt, result->>'notes' FROM pairofcleats.jobs WHERE project_id = $1 \
          ORDER BY created_at DESC LIMIT 1",
     )
-    .bind(&stopped)
-    .fetch_one(&mut raw)
+    .bind(&paused)
+    .fetch_one(&mut connection)
     .await
     .unwrap();
-    assert!(row.0 == 1 && row.1.contains("want of room"), "{row:?} {report}");
-    assert_eq!(digest_over(&mut raw, &stopped).await, digest_over(&mut raw, &whole).await);
+    assert!(row.0 == 1 && row.1.contains("disk is full"), "{row:?} {report}");
+    assert_eq!(
+        digest_over(&mut connection, &paused).await,
+        digest_over(&mut connection, &uninterrupted).await
+    );
 }
 
-/// Writes nothing but log until the server breaks off for want of room.
-async fn write_log_until_it_breaks(home: &Path) -> sqlx::Error {
-    let mut raw = raw(home).await;
+/// Writes to the write-ahead log until the server fails for lack of space.
+async fn write_wal_until_it_fails(home: &Path) -> sqlx::Error {
+    let mut connection = connect(home).await;
     for _ in 0..2000 {
         let text = "SELECT pg_logical_emit_message(false, 'test', repeat('x', 1000000))";
-        if let Err(error) = sqlx::query(text).execute(&mut raw).await {
+        if let Err(error) = sqlx::query(text).execute(&mut connection).await {
             return error;
         }
     }
-    panic!("the log always had room");
+    panic!("the write-ahead log never ran out of space");
 }
 
-fn program(home: &Path, arguments: &[&str]) -> Output {
+fn run_program(home: &Path, arguments: &[&str]) -> Output {
     Command::new(PROGRAM)
         .args(arguments)
         .arg("--json")
@@ -309,104 +312,113 @@ fn program(home: &Path, arguments: &[&str]) -> Output {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_found_no_room_comes_back_with_the_room_of_the_spare_file() {
+async fn a_database_without_disk_space_recovers_with_the_space_of_the_spare_file() {
     let disk = SmallDisk::new(420);
     let home = disk.home("");
     let spare = home.join("postgres/spare");
-    let (before, repository) = (project("before"), small());
+    let (indexed, repository) = (project("before"), lighthouse_repository());
     let app = app_over(&home, |_| {});
     app.start_background();
-    result(&app, "build_index", index(&repository, &before)).await;
+    result(&app, "build_index", index_arguments(&repository, &indexed)).await;
     wait_for("the spare file", async || spare.exists()).await;
 
     disk.fill(Some(0));
-    wait_for("its first part to be given", async || fs::metadata(&spare).unwrap().len() < 64 * MIB).await;
-    disk.fill_more();
-    let broken = write_log_until_it_breaks(&home).await;
+    wait_for("the first part of the spare file to be freed", async || {
+        fs::metadata(&spare).unwrap().len() < 64 * MIB
+    })
+    .await;
+    disk.fill_again();
+    let broken = write_wal_until_it_fails(&home).await;
     let severity = broken.as_database_error().map(|error| error.downcast_ref::<PgDatabaseError>().severity());
-    assert!(severity.is_none_or(|severity| severity == PgSeverity::Panic), "no mere refusal: {broken}");
-    let search = async || call(&app, "search", json!({ "query": "lighthouse", "project_id": before })).await;
+    assert!(
+        severity.is_none_or(|severity| severity == PgSeverity::Panic),
+        "the server must have crashed: {broken}"
+    );
+    let search = async || call(&app, "search", json!({ "query": "lighthouse", "project_id": indexed })).await;
     wait_for("a search", async || search().await["ok"] == true).await;
-    assert!(!spare.exists(), "its room went to the server");
+    assert!(!spare.exists(), "the spare file was freed for the server");
     for _ in 0..20 {
         let answer = search().await;
         assert_eq!(answer["result"]["hits"][0]["file"], "light.py", "{answer:#}");
     }
-    for (tool, arguments) in [("check_status", json!({})), ("index_status", json!({ "project_id": before }))]
+    for (tool, arguments) in [("check_status", json!({})), ("index_status", json!({ "project_id": indexed }))]
     {
         let answer = call(&app, tool, arguments).await;
         assert_eq!(answer["ok"], true, "{tool}: {answer:#}");
     }
-    let refused = error(&app, "build_index", index(&repository, &before)).await;
+    let refused = error(&app, "build_index", index_arguments(&repository, &indexed)).await;
     assert!(refused["message"].as_str().unwrap().contains("MiB are free"), "{refused:#}");
 
     disk.fill(None);
     wait_for("a new spare file", async || spare.exists()).await;
     repository.write("new.py", "def foghorn():\n    return 'loud'\n");
-    result(&app, "build_index", index(&repository, &before)).await;
-    let found = result(&app, "search", json!({ "query": "foghorn", "project_id": before })).await;
+    result(&app, "build_index", index_arguments(&repository, &indexed)).await;
+    let found = result(&app, "search", json!({ "query": "foghorn", "project_id": indexed })).await;
     assert_eq!(found["hits"][0]["file"], "new.py", "{found:#}");
 
-    // And from a standstill: nothing runs, nothing is free, somebody searches.
+    // Also from a cold start: no server runs, the disk is full, and a client searches.
     app.shutdown.cancel();
-    app.stopped().await;
+    app.wait_stopped().await;
     app.store().await.unwrap().database().close().await;
     drop(app);
     let cluster = home.join("postgres");
     wait_for("the database to stop", async || processes_of(&cluster).is_empty()).await;
     disk.fill(Some(0));
-    let output = program(&home, &["search", "foghorn", "--project", &before]);
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let output = run_program(&home, &["search", "foghorn", "--project", &indexed]);
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        output.status.success() && said.contains("new.py"),
-        "{said} {}",
+        output.status.success() && printed.contains("new.py"),
+        "{printed} {}",
         String::from_utf8_lossy(&output.stderr)
     );
     assert!(!spare.exists());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_writes_files_asks_for_room_and_leaves_nothing_half_done() {
+async fn commands_that_write_files_check_disk_space_and_leave_no_partial_files() {
     let disk = SmallDisk::new(420);
     let home = disk.home("");
-    let (of, repository) = (project("files"), large(20));
+    let (source, repository) = (project("files"), large_repository(20));
     let app = app_over(&home, |_| {});
-    result(&app, "build_index", index(&repository, &of)).await;
+    result(&app, "build_index", index_arguments(&repository, &source)).await;
     let archive = disk.path().join("archive.zip");
     let archive = archive.to_str().unwrap();
-    let export = |home: &Path| program(home, &["projects", "export", &of, archive]);
-    disk.fill(Some(LEAST - MIB));
-    for (what, output) in [
+    let export = |home: &Path| run_program(home, &["projects", "export", &source, archive]);
+    disk.fill(Some(FREE_BYTES_MIN - MIB));
+    for (command, output) in [
         ("export", export(&home)),
         (
             "sqlite",
-            program(
+            run_program(
                 &home,
-                &["call", "build_sqlite_index", "--args", &json!({ "project_id": of }).to_string()],
+                &["call", "build_sqlite_index", "--args", &json!({ "project_id": source }).to_string()],
             ),
         ),
     ] {
-        let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-        assert_eq!(said["error"]["code"], "STORAGE_UNAVAILABLE", "{what}: {said:#}");
-        assert!(said["error"]["hint"].as_str().unwrap().contains("disk_free_bytes_min"), "{what}: {said:#}");
+        let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(printed["error"]["code"], "STORAGE_UNAVAILABLE", "{command}: {printed:#}");
+        assert!(
+            printed["error"]["hint"].as_str().unwrap().contains("disk_free_bytes_min"),
+            "{command}: {printed:#}"
+        );
     }
     assert!(!Path::new(archive).exists());
 
     disk.fill(None);
     assert!(export(&home).status.success());
-    disk.fill(Some(LEAST - MIB));
+    disk.fill(Some(FREE_BYTES_MIN - MIB));
     let copy = project("copy");
-    let output = program(&home, &["projects", "import", archive, "--project", &copy]);
-    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(said["error"]["code"], "STORAGE_UNAVAILABLE", "{said:#}");
+    let output = run_program(&home, &["projects", "import", archive, "--project", &copy]);
+    let printed: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(printed["error"]["code"], "STORAGE_UNAVAILABLE", "{printed:#}");
     let triage =
-        json!({ "source": "manual", "payload": [{ "stableKey": "g", "title": "t" }], "project_id": of });
+        json!({ "source": "manual", "payload": [{ "stableKey": "g", "title": "t" }], "project_id": source });
     let refused = error(&app, "triage_ingest", triage).await;
     assert_eq!(refused["code"], "STORAGE_UNAVAILABLE", "{refused:#}");
 
-    // What makes room is never refused.
-    let freed = program(&home, &["projects", "delete", &of, "--yes"]);
+    // Commands that free space are never refused.
+    let freed = run_program(&home, &["projects", "delete", &source, "--yes"]);
     assert!(freed.status.success(), "{}", String::from_utf8_lossy(&freed.stdout));
     disk.fill(None);
-    assert!(program(&home, &["projects", "import", archive, "--project", &copy]).status.success());
+    assert!(run_program(&home, &["projects", "import", archive, "--project", &copy]).status.success());
 }

@@ -1,4 +1,4 @@
-//! Runs and searches over a network that fails: what was committed stays, nothing is done twice, nothing waits for ever.
+//! Runs and searches over a failing network: committed work stays, nothing is done twice, and nothing waits forever.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,25 +16,25 @@ use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 use tokio_util::sync::CancellationToken;
 
-use super::proxy::{Proxy, Way};
+use super::proxy::{Flow, Proxy};
 use crate::harness::{PROGRAM, Repository, app, call, error, home, project, result, server};
 use crate::kills::digest;
 
-/// What happens before the texts of a call are embedded: its number, from 1.
-type Before = Box<dyn Fn(u64) + Send + Sync>;
+/// Called before each batch is embedded, with the number of the batch, from 1.
+type BatchHook = Box<dyn Fn(u64) + Send + Sync>;
 
-/// Counts how often each text is embedded, and lets something happen at a certain moment of a run.
-pub(super) struct Watched {
+/// An embedder that counts how often each text is embedded and calls a hook before each batch.
+pub(super) struct HookedEmbedder {
     stub: StubEmbedder,
     calls: AtomicU64,
     texts: Mutex<BTreeMap<String, u32>>,
-    before: Before,
+    before_batch: BatchHook,
 }
 
-impl Watched {
-    pub(super) fn new(before: impl Fn(u64) + Send + Sync + 'static) -> Arc<Self> {
+impl HookedEmbedder {
+    pub(super) fn new(before_batch: impl Fn(u64) + Send + Sync + 'static) -> Arc<Self> {
         let (stub, calls, texts) = (StubEmbedder::default(), AtomicU64::new(0), Mutex::default());
-        Arc::new(Self { stub, calls, texts, before: Box::new(before) })
+        Arc::new(Self { stub, calls, texts, before_batch: Box::new(before_batch) })
     }
 
     pub(super) fn embedded_twice(&self) -> Vec<String> {
@@ -43,16 +43,16 @@ impl Watched {
     }
 }
 
-impl Embedder for Watched {
+impl Embedder for HookedEmbedder {
     fn model(&self) -> &ModelIdentity {
         self.stub.model()
     }
 
     fn embed_passages(&self, texts: &[String], cancelled: &dyn Fn() -> bool) -> Result<Vec<Vec<f32>>, Fault> {
-        (self.before)(self.calls.fetch_add(1, Ordering::SeqCst) + 1);
+        (self.before_batch)(self.calls.fetch_add(1, Ordering::SeqCst) + 1);
         let vectors = self.stub.embed_passages(texts, cancelled)?;
-        let mut seen = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
-        texts.iter().for_each(|text| *seen.entry(text.clone()).or_default() += 1);
+        let mut counts = self.texts.lock().unwrap_or_else(PoisonError::into_inner);
+        texts.iter().for_each(|text| *counts.entry(text.clone()).or_default() += 1);
         Ok(vectors)
     }
 
@@ -61,7 +61,7 @@ impl Embedder for Watched {
     }
 }
 
-/// An application that reaches the shared cluster through a proxy and waits for less than by default.
+/// An application that reaches the shared cluster through a proxy, with shorter timeouts than by default.
 fn app_through(proxy: &Proxy, embedder: Arc<dyn Embedder>, change: impl FnOnce(&mut Config)) -> Arc<App> {
     let overrides = Overrides { home: Some(home().to_owned()), ..Overrides::default() };
     let mut config = config::load(&overrides).unwrap().0;
@@ -72,7 +72,7 @@ fn app_through(proxy: &Proxy, embedder: Arc<dyn Embedder>, change: impl FnOnce(&
     database.answer_grace_ms = 500;
     database.first_answer_ms_max = 1_000;
     database.idle_in_transaction_ms_max = 2_000;
-    // Other tests put the queue right; a run that waits for its database is not taken from it.
+    // Long, because the recovery of other tests' jobs would otherwise take over a run that waits for its database.
     config.indexing.lease_ms = 30_000;
     change(&mut config);
     let layout = Layout::new(home().to_owned());
@@ -80,8 +80,8 @@ fn app_through(proxy: &Proxy, embedder: Arc<dyn Embedder>, change: impl FnOnce(&
     Arc::new(app.with_embedder(embedder))
 }
 
-/// Enough texts for several pages of vectors.
-fn shop() -> Repository {
+/// A repository with enough text for several batches of embeddings.
+fn repository_of_several_batches() -> Repository {
     let repository = Repository::new(&[("README.md", "# Shop\n\nSells things.\n")]);
     for file in 0..30 {
         let text: String = (0..8)
@@ -92,234 +92,234 @@ fn shop() -> Repository {
     repository
 }
 
-async fn raw() -> PgConnection {
+async fn connect() -> PgConnection {
     PgConnection::connect_with(&server().connect_options()).await.unwrap()
 }
 
-/// The newest job of a project: state, attempts and note, as they are stored.
-async fn job(project: &str) -> (String, i32, String) {
+/// The newest job of a project: its stored state, attempts and note.
+async fn newest_job(project: &str) -> (String, i32, String) {
     let text = "SELECT state, attempt, coalesce(note, '') FROM pairofcleats.jobs WHERE project_id = $1 \
                 ORDER BY created_at DESC LIMIT 1";
-    let row = sqlx::query(text).bind(project).fetch_one(&mut raw().await).await.unwrap();
+    let row = sqlx::query(text).bind(project).fetch_one(&mut connect().await).await.unwrap();
     (row.get(0), row.get(1), row.get(2))
 }
 
-async fn wait_for(what: &str, mut reached: impl AsyncFnMut() -> bool) {
+async fn wait_for(condition: &str, mut reached: impl AsyncFnMut() -> bool) {
     for _ in 0..1200 {
         if reached().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("waited in vain for: {what}");
+    panic!("timed out waiting for: {condition}");
 }
 
-fn index(repository: &Repository, project: &str) -> Value {
+fn index_arguments(repository: &Repository, project: &str) -> Value {
     json!({ "repoPath": repository.root(), "project_id": project })
 }
 
-/// What an uninterrupted run makes of the repository.
-async fn undisturbed(repository: &Repository) -> Vec<(String, String)> {
-    let plain = project("undisturbed");
-    result(&app(), "build_index", index(repository, &plain)).await;
-    digest(&plain).await
+/// Digest of the rows that an uninterrupted run stores.
+async fn digest_of_undisturbed_run(repository: &Repository) -> Vec<(String, String)> {
+    let project = project("undisturbed");
+    result(&app(), "build_index", index_arguments(repository, &project)).await;
+    digest(&project).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_survives_a_network_that_goes_silent_in_the_middle_of_it() {
-    let repository = shop();
-    let expected = undisturbed(&repository).await;
-    // Between two transactions, in the first words of one, in the middle of a large write, and in none of ours.
+async fn a_run_survives_connections_that_go_silent() {
+    let repository = repository_of_several_batches();
+    let expected = digest_of_undisturbed_run(&repository).await;
+    // Between two transactions, in the first statements of one, during a large write, and outside of the run's connections.
     for after in [0, 60, 5_000] {
         let proxy = Arc::new(Proxy::new().await);
-        let (cut, project) = (Arc::clone(&proxy), project("silent"));
-        let embedder = Watched::new(move |call| {
+        let (network, project) = (Arc::clone(&proxy), project("silent"));
+        let embedder = HookedEmbedder::new(move |call| {
             if call == 3 {
-                cut.silence(after);
+                network.silence(after);
             }
         });
         let app = app_through(&proxy, embedder.clone(), |_| {});
-        let answer = call(&app, "build_index", index(&repository, &project)).await;
-        assert_eq!(answer["ok"], true, "cut after {after}: {answer:#}");
-        assert_eq!(digest(&project).await, expected, "cut after {after}");
-        assert_eq!(job(&project).await.0, "succeeded");
-        // What was in the page that never came to its end is made again; what was committed is not.
+        let answer = call(&app, "build_index", index_arguments(&repository, &project)).await;
+        assert_eq!(answer["ok"], true, "silent after {after} bytes: {answer:#}");
+        assert_eq!(digest(&project).await, expected, "silent after {after} bytes");
+        assert_eq!(newest_job(&project).await.0, "succeeded");
+        // The batch that was not committed is embedded again; committed ones are not.
         let twice = embedder.embedded_twice().len();
-        assert!(twice <= 16, "cut after {after}: {twice} texts were embedded twice");
+        assert!(twice <= 16, "silent after {after} bytes: {twice} texts were embedded twice");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_waits_for_a_database_that_is_away() {
-    let repository = shop();
-    let expected = undisturbed(&repository).await;
+async fn a_run_waits_for_an_unreachable_database() {
+    let repository = repository_of_several_batches();
+    let expected = digest_of_undisturbed_run(&repository).await;
     let (proxy, project) = (Arc::new(Proxy::new().await), project("away"));
     let (network, runtime) = (Arc::clone(&proxy), tokio::runtime::Handle::current());
-    let embedder = Watched::new(move |call| {
+    let embedder = HookedEmbedder::new(move |call| {
         if call == 3 {
-            network.away();
+            network.refuse();
             let network = Arc::clone(&network);
             runtime.spawn(async move {
                 tokio::time::sleep(Duration::from_secs(6)).await;
-                network.back();
+                network.restore();
             });
         }
     });
     let app = app_through(&proxy, embedder.clone(), |_| {});
-    let answer = call(&app, "build_index", index(&repository, &project)).await;
+    let answer = call(&app, "build_index", index_arguments(&repository, &project)).await;
     assert_eq!(answer["ok"], true, "{answer:#}");
     let notes = answer["result"]["report"]["notes"].to_string();
     assert!(notes.contains("waited for the database"), "{answer:#}");
     assert_eq!(digest(&project).await, expected);
-    let (state, attempts, _) = job(&project).await;
-    assert_eq!((state.as_str(), attempts), ("succeeded", 1), "paused, not begun anew");
+    let (state, attempts, _) = newest_job(&project).await;
+    assert_eq!((state.as_str(), attempts), ("succeeded", 1), "paused, not started again");
     assert!(embedder.embedded_twice().len() <= 16, "{:?}", embedder.embedded_twice());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_that_stays_away_leaves_the_run_to_the_queue() {
-    let (repository, project) = (shop(), project("gone"));
+async fn a_run_returns_to_the_queue_if_the_database_stays_unreachable() {
+    let (repository, project) = (repository_of_several_batches(), project("gone"));
     let proxy = Arc::new(Proxy::new().await);
     let network = Arc::clone(&proxy);
-    let embedder = Watched::new(move |call| {
+    let embedder = HookedEmbedder::new(move |call| {
         if call == 2 {
-            network.away();
+            network.refuse();
         }
     });
-    let short = |config: &mut Config| {
+    let short_timeouts = |config: &mut Config| {
         config.database.acquire_timeout_ms = 500;
         config.indexing.database_away_ms_max = 1_000;
         config.indexing.lease_ms = 2_000;
     };
-    let app = app_through(&proxy, embedder, short);
-    let fault = error(&app, "build_index", index(&repository, &project)).await;
+    let app = app_through(&proxy, embedder, short_timeouts);
+    let fault = error(&app, "build_index", index_arguments(&repository, &project)).await;
     assert_eq!(
         (&fault["code"], &fault["retryable"]),
         (&json!("STORAGE_UNAVAILABLE"), &json!(true)),
         "{fault:#}"
     );
     assert!(fault["message"].as_str().unwrap().contains("waits in the queue"), "{fault:#}");
-    proxy.back();
+    proxy.restore();
     wait_for("the run to wait in the queue", async || {
         result(&app, "index_status", json!({ "project_id": project })).await["jobs"][0]["state"] == "queued"
     })
     .await;
-    let report = result(&app, "build_index", index(&repository, &project)).await["report"].take();
+    let report = result(&app, "build_index", index_arguments(&repository, &project)).await["report"].take();
     assert_eq!((&report["filesChanged"], &report["vectorsPending"]), (&json!(0), &json!(0)), "{report:#}");
-    assert_eq!(job(&project).await.0, "succeeded");
+    assert_eq!(newest_job(&project).await.0, "succeeded");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_dead_connection_is_enough_to_give_up_all_that_are_as_old() {
+async fn one_dead_connection_closes_all_pooled_connections_of_its_age() {
     let proxy = Proxy::new().await;
     let app = app_through(&proxy, Arc::new(StubEmbedder::default()), |_| {});
-    let (repository, project) = (shop(), project("pool"));
-    result(&app, "build_index", index(&repository, &project)).await;
-    let ask = || call(&app, "search", json!({ "query": "task value", "project_id": project }));
-    let many: Vec<Value> = futures::future::join_all((0..8).map(|_| ask())).await;
-    assert!(many.iter().all(|answer| answer["ok"] == true), "{many:#?}");
+    let (repository, project) = (repository_of_several_batches(), project("pool"));
+    result(&app, "build_index", index_arguments(&repository, &project)).await;
+    let search = || call(&app, "search", json!({ "query": "task value", "project_id": project }));
+    let answers: Vec<Value> = futures::future::join_all((0..8).map(|_| search())).await;
+    assert!(answers.iter().all(|answer| answer["ok"] == true), "{answers:#?}");
     proxy.silence(0);
-    let answer = ask().await;
+    let answer = search().await;
     assert_eq!(answer["ok"], true, "{answer:#}");
-    let legs = proxy.asked_in_vain();
-    assert!((1..=3).contains(&legs), "words and vectors are asked at once: {legs}");
+    let dead_queries = proxy.silent_queries();
+    assert!((1..=3).contains(&dead_queries), "one statement for each concurrent retriever: {dead_queries}");
     for _ in 0..12 {
-        let answer = ask().await;
+        let answer = search().await;
         assert_eq!(answer["ok"], true, "{answer:#}");
     }
-    assert_eq!(proxy.asked_in_vain(), legs, "no dead connection is asked after the first call");
+    assert_eq!(proxy.silent_queries(), dead_queries, "no dead connection is used after the first call");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn searches_over_a_bad_line_are_answered_or_fail_and_recover() {
+async fn searches_over_a_bad_network_succeed_or_fail_and_then_recover() {
     let proxy = Proxy::new().await;
     let app = app_through(&proxy, Arc::new(StubEmbedder::default()), |_| {});
-    let (repository, project) = (shop(), project("line"));
-    result(&app, "build_index", index(&repository, &project)).await;
-    let ask = || call(&app, "search", json!({ "query": "task value", "project_id": project }));
+    let (repository, project) = (repository_of_several_batches(), project("line"));
+    result(&app, "build_index", index_arguments(&repository, &project)).await;
+    let search = || call(&app, "search", json!({ "query": "task value", "project_id": project }));
     let slow = Duration::from_millis(2);
-    for (there, back, answered) in [
-        (Way::Late(Duration::from_millis(20)), Way::Late(Duration::from_millis(20)), true),
-        (Way::Trickle(200, slow), Way::Open, true),
-        (Way::Open, Way::Trickle(500, slow), true),
-        (Way::Reset, Way::Reset, false),
-        (Way::HalfClosed, Way::Open, false),
-        (Way::Open, Way::HalfClosed, false),
-        (Way::Held, Way::Open, false),
-        (Way::Open, Way::Held, false),
+    for (to_server, to_client, answered) in [
+        (Flow::Delayed(Duration::from_millis(20)), Flow::Delayed(Duration::from_millis(20)), true),
+        (Flow::Trickle(200, slow), Flow::Open, true),
+        (Flow::Open, Flow::Trickle(500, slow), true),
+        (Flow::Reset, Flow::Reset, false),
+        (Flow::HalfClosed, Flow::Open, false),
+        (Flow::Open, Flow::HalfClosed, false),
+        (Flow::Stalled, Flow::Open, false),
+        (Flow::Open, Flow::Stalled, false),
     ] {
-        proxy.ways(there, back);
-        let answer = ask().await;
+        proxy.set_flow(to_server, to_client);
+        let answer = search().await;
         if answered {
-            assert_eq!(answer["ok"], true, "{there:?} {back:?}: {answer:#}");
+            assert_eq!(answer["ok"], true, "{to_server:?} {to_client:?}: {answer:#}");
         } else if answer["ok"] != true {
             let code = answer["error"]["code"].as_str().unwrap();
             assert!(
                 ["STORAGE_UNAVAILABLE", "TOOL_TIMEOUT"].contains(&code),
-                "{there:?} {back:?}: {answer:#}"
+                "{to_server:?} {to_client:?}: {answer:#}"
             );
             let message = answer["error"]["message"].as_str().unwrap();
-            assert!(!message.contains("busy"), "nobody else used it, {there:?} {back:?}: {answer:#}");
+            assert!(!message.contains("busy"), "no other call ran, {to_server:?} {to_client:?}: {answer:#}");
         }
-        proxy.back();
-        let answer = ask().await;
-        assert_eq!(answer["ok"], true, "after {there:?} {back:?}: {answer:#}");
+        proxy.restore();
+        let answer = search().await;
+        assert_eq!(answer["ok"], true, "after {to_server:?} {to_client:?}: {answer:#}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_stands_still_is_given_up_and_taken_over() {
-    let repository = shop();
-    let expected = undisturbed(&repository).await;
+async fn a_run_without_progress_is_ended_and_taken_over() {
+    let repository = repository_of_several_batches();
+    let expected = digest_of_undisturbed_run(&repository).await;
     let (proxy, project) = (Arc::new(Proxy::new().await), project("still"));
     let network = Arc::clone(&proxy);
-    // The writer's connection goes silent in the middle of a write; heartbeats find another one.
-    let embedder = Watched::new(move |call| {
+    // The writer's connection goes silent during a write; heartbeats use another connection.
+    let embedder = HookedEmbedder::new(move |call| {
         if call == 3 {
             network.silence_writer();
         }
     });
-    let patient = |config: &mut Config| {
+    let long_statements = |config: &mut Config| {
         config.database.statement_timeout_ms = 600_000;
         config.indexing.progress_ms_max = 3_000;
     };
-    let app = app_through(&proxy, embedder, patient);
-    let answer = call(&app, "build_index", index(&repository, &project)).await;
+    let app = app_through(&proxy, embedder, long_statements);
+    let answer = call(&app, "build_index", index_arguments(&repository, &project)).await;
     assert_eq!(answer["ok"], true, "{answer:#}");
-    let (state, attempts, note) = job(&project).await;
+    let (state, attempts, note) = newest_job(&project).await;
     assert_eq!(state, "succeeded", "{note}");
     assert!(attempts > 1, "{note}");
     assert!(note.contains("without progress") && note.contains("embed"), "{note}");
     let notes = answer["result"]["report"]["notes"].to_string();
     assert!(notes.contains("without progress"), "{answer:#}");
-    let shown = result(&app, "index_status", json!({ "project_id": project })).await;
-    assert_eq!(shown["jobs"][0]["note"], note, "{shown:#}");
+    let status = result(&app, "index_status", json!({ "project_id": project })).await;
+    assert_eq!(status["jobs"][0]["note"], note, "{status:#}");
     assert_eq!(digest(&project).await, expected);
 }
 
-/// A run whose last phase cannot end, because somebody else keeps it from building an index.
-async fn held_up(project: &str, repository: &Repository) -> PgConnection {
-    // The first run makes the tables.
+/// Takes a lock that keeps a run from building the vector index, so that its last phase cannot end.
+async fn lock_vectors(project: &str, repository: &Repository) -> PgConnection {
+    // A first run creates the tables.
     let one = Repository::new(&[("a.py", "def first():\n    return 1\n")]);
-    result(&app(), "build_index", index(&one, project)).await;
+    result(&app(), "build_index", index_arguments(&one, project)).await;
     let schema = ProjectId::parse(project).unwrap().schema_name();
-    let mut raw = raw().await;
-    let lock = format!("LOCK TABLE {schema}.vectors IN SHARE UPDATE EXCLUSIVE MODE");
-    for text in ["BEGIN".to_owned(), lock] {
-        sqlx::query(AssertSqlSafe(text)).execute(&mut raw).await.unwrap();
+    let mut connection = connect().await;
+    let lock_statement = format!("LOCK TABLE {schema}.vectors IN SHARE UPDATE EXCLUSIVE MODE");
+    for text in ["BEGIN".to_owned(), lock_statement] {
+        sqlx::query(AssertSqlSafe(text)).execute(&mut connection).await.unwrap();
     }
     assert!(repository.path().exists());
-    raw
+    connection
 }
 
-fn unhurried() -> Arc<App> {
+fn app_with_long_lock_timeout() -> Arc<App> {
     crate::harness::app_with(|config| {
         config.indexing.hnsw_rows_min = 1;
         config.database.lock_timeout_ms = 120_000;
     })
 }
 
-async fn finishing(app: &Arc<App>, project: &str) {
+async fn wait_for_last_phase(app: &Arc<App>, project: &str) {
     wait_for("the last phase", async || {
         let status = result(app, "index_status", json!({ "project_id": project })).await;
         status["jobs"][0]["progress"]["phase"] == "finish"
@@ -328,32 +328,33 @@ async fn finishing(app: &Arc<App>, project: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_in_the_last_phase_leaves_nothing_running() {
-    let (repository, cancelled, given_back) = (shop(), project("cancelled"), project("given-back"));
+async fn a_run_stopped_in_its_last_phase_leaves_no_running_job() {
+    let (repository, cancelled, requeued) =
+        (repository_of_several_batches(), project("cancelled"), project("requeued"));
 
-    let held = held_up(&cancelled, &repository).await;
-    let (app, cancel) = (unhurried(), CancellationToken::new());
+    let lock = lock_vectors(&cancelled, &repository).await;
+    let (app, cancel) = (app_with_long_lock_timeout(), CancellationToken::new());
     let request = Request {
         cancel: cancel.clone(),
-        ..Request::new("build_index", index(&repository, &cancelled), Caller::local(Surface::Cli))
+        ..Request::new("build_index", index_arguments(&repository, &cancelled), Caller::local(Surface::Cli))
     };
     let stop = async {
-        finishing(&app, &cancelled).await;
+        wait_for_last_phase(&app, &cancelled).await;
         cancel.cancel();
     };
     let (answer, ()) = tokio::join!(tools::call(&app, request), stop);
     assert_eq!(answer.unwrap().error.map(|error| error.code.as_str()), Some("CANCELLED"));
-    assert_eq!(job(&cancelled).await.0, "cancelled", "at once, not when a lease runs out");
-    drop(held);
+    assert_eq!(newest_job(&cancelled).await.0, "cancelled", "at once, not when its lease expires");
+    drop(lock);
 
-    let held = held_up(&given_back, &repository).await;
-    let app = unhurried();
-    let mut arguments = index(&repository, &given_back);
+    let lock = lock_vectors(&requeued, &repository).await;
+    let app = app_with_long_lock_timeout();
+    let mut arguments = index_arguments(&repository, &requeued);
     arguments["wait"] = json!(false);
     result(&app, "build_index", arguments).await;
-    finishing(&app, &given_back).await;
+    wait_for_last_phase(&app, &requeued).await;
     app.shutdown.cancel();
-    app.stopped().await;
-    assert_eq!(job(&given_back).await.0, "queued", "the next process goes on");
-    drop(held);
+    app.wait_stopped().await;
+    assert_eq!(newest_job(&requeued).await.0, "queued", "the next process resumes the run");
+    drop(lock);
 }

@@ -1,5 +1,5 @@
-//! A network between the program and its database that fails as it is told: TCP on one side, the server's Unix socket on the
-//! other.
+//! A network between the program and its database that fails on request: TCP on the client's side, Postgres's Unix socket on
+//! the other.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,50 +13,55 @@ use tokio::sync::watch;
 
 use crate::harness::server;
 
-/// What becomes of the bytes of one direction.
+/// What happens to the bytes of one direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
-    /// They pass.
+pub(crate) enum Flow {
+    /// Forwarded at once.
     Open,
-    /// They are kept back until the way is open again, as by a network that drops packets for a while.
-    Held,
-    /// They pass later.
-    Late(Duration),
-    /// They pass a few at a time.
+    /// Kept until the flow is open again, as by a network that drops packets for a while.
+    Stalled,
+    /// Forwarded after this delay.
+    Delayed(Duration),
+    /// Forwarded in pieces of this many bytes, with this pause after each.
     Trickle(usize, Duration),
-    /// This side says that it is done; the other way stays open.
+    /// This direction is shut down; the other one stays open.
     HalfClosed,
-    /// Both sides are told that the connection is broken.
+    /// The connection is reset on both sides.
     Reset,
 }
 
-/// What becomes of connections.
+/// What happens to connections.
 #[derive(Debug, Clone, Copy)]
-struct Weather {
-    to_server: Way,
-    to_client: Way,
+struct NetworkState {
+    to_server: Flow,
+    to_client: Flow,
     /// New connections are refused.
-    away: bool,
-    /// Connections up to this number are silent for good once so many bytes more went to the server: what a firewall does
-    /// that forgot them.
-    silent: (u64, u64),
-    /// … or once so many come at a time, as only a writer sends them.
-    large: usize,
+    refuse: bool,
+    /// Connections up to this number go silent forever once this many more bytes went to the server: like a firewall that
+    /// dropped them from its table.
+    silent_after: (u64, u64),
+    /// … or once a read returns this many bytes, as only a writer sends them.
+    silent_from_read_size: usize,
 }
 
-const FAIR: Weather =
-    Weather { to_server: Way::Open, to_client: Way::Open, away: false, silent: (0, 0), large: usize::MAX };
+const WORKING: NetworkState = NetworkState {
+    to_server: Flow::Open,
+    to_client: Flow::Open,
+    refuse: false,
+    silent_after: (0, 0),
+    silent_from_read_size: usize::MAX,
+};
 
-/// The proxy; it ends with the test's runtime.
+/// The proxy; it stops with the test's runtime.
 pub(crate) struct Proxy {
     address: SocketAddr,
-    weather: watch::Sender<Weather>,
+    state: watch::Sender<NetworkState>,
     accepted: Arc<AtomicU64>,
-    asked_in_vain: Arc<AtomicU64>,
+    silent_queries: Arc<AtomicU64>,
 }
 
 impl Proxy {
-    /// A proxy before the shared cluster.
+    /// Starts a proxy before the shared cluster.
     pub(crate) async fn new() -> Self {
         let options = server().connect_options();
         let folder = options.get_socket().cloned().unwrap_or_else(|| options.get_host().into());
@@ -64,17 +69,20 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let proxy = Self {
             address: listener.local_addr().unwrap(),
-            weather: watch::Sender::new(FAIR),
+            state: watch::Sender::new(WORKING),
             accepted: Arc::default(),
-            asked_in_vain: Arc::default(),
+            silent_queries: Arc::default(),
         };
-        let line =
-            Line { weather: proxy.weather.subscribe(), in_vain: Arc::clone(&proxy.asked_in_vain), number: 0 };
-        tokio::spawn(accept(listener, socket, line, Arc::clone(&proxy.accepted)));
+        let view = ConnectionView {
+            state: proxy.state.subscribe(),
+            silent_queries: Arc::clone(&proxy.silent_queries),
+            number: 0,
+        };
+        tokio::spawn(accept(listener, socket, view, Arc::clone(&proxy.accepted)));
         proxy
     }
 
-    /// How the database is reached through it.
+    /// URL of the database through the proxy.
     pub(crate) fn url(&self) -> String {
         let options = server().connect_options();
         format!(
@@ -85,138 +93,146 @@ impl Proxy {
         )
     }
 
-    /// What becomes of the bytes of every connection from now on.
-    pub(crate) fn ways(&self, to_server: Way, to_client: Way) {
-        self.weather.send_modify(|now| (now.to_server, now.to_client) = (to_server, to_client));
+    /// Sets what happens to the bytes of every connection from now on.
+    pub(crate) fn set_flow(&self, to_server: Flow, to_client: Flow) {
+        self.state.send_modify(|now| (now.to_server, now.to_client) = (to_server, to_client));
     }
 
-    /// Connections that are open now go silent for good once `after` bytes more went to the server; new ones work.
+    /// Makes the connections that are open now go silent forever once `after` more bytes went to the server. New ones work.
     pub(crate) fn silence(&self, after: u64) {
         let number = self.accepted.load(Ordering::SeqCst);
-        self.weather.send_modify(|now| now.silent = (number, after));
+        self.state.send_modify(|now| now.silent_after = (number, after));
     }
 
-    /// Of the connections that are open now, the one that sends the next large message goes silent in the middle of it.
+    /// Of the connections that are open now, makes the one that sends the next large message go silent in the middle of it.
     pub(crate) fn silence_writer(&self) {
         let number = self.accepted.load(Ordering::SeqCst);
-        self.weather.send_modify(|now| (now.silent, now.large) = ((number, u64::MAX), 2_000));
+        self.state
+            .send_modify(|now| (now.silent_after, now.silent_from_read_size) = ((number, u64::MAX), 2_000));
     }
 
     /// Breaks all connections and refuses new ones.
-    pub(crate) fn away(&self) {
-        self.weather.send_modify(|now| {
-            (now.to_server, now.to_client, now.away) = (Way::Reset, Way::Reset, true);
+    pub(crate) fn refuse(&self) {
+        self.state.send_modify(|now| {
+            (now.to_server, now.to_client, now.refuse) = (Flow::Reset, Flow::Reset, true);
         });
     }
 
-    /// Everything works again, for what is not broken.
-    pub(crate) fn back(&self) {
-        self.weather.send_modify(|now| *now = Weather { silent: now.silent, large: now.large, ..FAIR });
+    /// Lets everything work again, except for connections that are broken or silent.
+    pub(crate) fn restore(&self) {
+        self.state.send_modify(|now| {
+            *now = NetworkState {
+                silent_after: now.silent_after,
+                silent_from_read_size: now.silent_from_read_size,
+                ..WORKING
+            }
+        });
     }
 
-    /// Silent connections over which somebody asked something.
-    pub(crate) fn asked_in_vain(&self) -> u64 {
-        self.asked_in_vain.load(Ordering::SeqCst)
+    /// Number of silent connections on which a query was sent.
+    pub(crate) fn silent_queries(&self) -> u64 {
+        self.silent_queries.load(Ordering::SeqCst)
     }
 }
 
-/// One connection's view of the weather.
+/// What the task of one connection knows of the network's state.
 #[derive(Clone)]
-struct Line {
-    weather: watch::Receiver<Weather>,
-    in_vain: Arc<AtomicU64>,
+struct ConnectionView {
+    state: watch::Receiver<NetworkState>,
+    silent_queries: Arc<AtomicU64>,
     number: u64,
 }
 
-async fn accept(listener: TcpListener, socket: PathBuf, line: Line, accepted: Arc<AtomicU64>) {
+async fn accept(listener: TcpListener, socket: PathBuf, view: ConnectionView, accepted: Arc<AtomicU64>) {
     while let Ok((client, _)) = listener.accept().await {
-        if line.weather.borrow().away {
-            // As near to a refused connection as an accepted one can be.
+        if view.state.borrow().refuse {
+            // Resetting an accepted connection is the closest to refusing it.
             let _ = client.set_zero_linger();
             continue;
         }
-        let line = Line { number: accepted.fetch_add(1, Ordering::SeqCst) + 1, ..line.clone() };
+        let view = ConnectionView { number: accepted.fetch_add(1, Ordering::SeqCst) + 1, ..view.clone() };
         let Ok(server) = UnixStream::connect(&socket).await else { continue };
-        tokio::spawn(carry(client, server, line));
+        tokio::spawn(forward_connection(client, server, view));
     }
 }
 
-async fn carry(mut client: TcpStream, mut server: UnixStream, line: Line) {
-    let dead = AtomicBool::new(false);
+async fn forward_connection(mut client: TcpStream, mut server: UnixStream, view: ConnectionView) {
+    let is_silent = AtomicBool::new(false);
     let broken = {
         let ((client_read, client_write), (server_read, server_write)) = (client.split(), server.split());
-        let there = pump(client_read, server_write, line.clone(), true, &dead);
-        let back = pump(server_read, client_write, line, false, &dead);
-        let (there, back) = tokio::join!(there, back);
-        there || back
+        let upstream = forward(client_read, server_write, view.clone(), true, &is_silent);
+        let downstream = forward(server_read, client_write, view, false, &is_silent);
+        let (upstream, downstream) = tokio::join!(upstream, downstream);
+        upstream || downstream
     };
     if broken {
         let _ = client.set_zero_linger();
     }
 }
 
-/// Carries one direction to its end; true when the connection was broken.
-async fn pump(
+/// Forwards one direction until it ends. Returns true if the connection was broken.
+async fn forward(
     mut from: impl AsyncRead + Unpin,
     mut to: impl AsyncWrite + Unpin,
-    mut line: Line,
+    mut view: ConnectionView,
     to_server: bool,
-    dead: &AtomicBool,
+    is_silent: &AtomicBool,
 ) -> bool {
     let mut bytes = [0; 8192];
     let mut since_silenced = 0;
-    let way_of = |now: &Weather| if to_server { now.to_server } else { now.to_client };
+    let flow_of = |now: &NetworkState| if to_server { now.to_server } else { now.to_client };
     loop {
         let read = tokio::select! {
             read = from.read(&mut bytes) => read,
-            _ = line.weather.wait_for(|now| way_of(now) == Way::Reset) => return true,
+            _ = view.state.wait_for(|now| flow_of(now) == Flow::Reset) => return true,
         };
         let Ok(read @ 1..) = read else {
-            // Nor does a silent network say that somebody left.
-            if !dead.load(Ordering::SeqCst) {
+            // A silent network does not report that a side disconnected, either.
+            if !is_silent.load(Ordering::SeqCst) {
                 let _ = to.shutdown().await;
             }
             return false;
         };
-        let ((up_to, mut after), large) = (line.weather.borrow().silent, line.weather.borrow().large);
-        if read >= large {
+        let ((up_to, mut after), silent_from_read_size) =
+            (view.state.borrow().silent_after, view.state.borrow().silent_from_read_size);
+        if read >= silent_from_read_size {
             after = since_silenced;
         }
-        if line.number <= up_to && to_server && !dead.load(Ordering::SeqCst) {
+        if view.number <= up_to && to_server && !is_silent.load(Ordering::SeqCst) {
             let left = usize::try_from(after - since_silenced).unwrap();
             since_silenced = after.min(since_silenced + read as u64);
             if read > left {
-                dead.store(true, Ordering::SeqCst);
-                // 'X': the client closes the connection, it asks nothing.
+                is_silent.store(true, Ordering::SeqCst);
+                // 'X' is the message that closes a connection, not a query.
                 if bytes[0] != b'X' {
-                    line.in_vain.fetch_add(1, Ordering::SeqCst);
+                    view.silent_queries.fetch_add(1, Ordering::SeqCst);
                 }
                 let _ = to.write_all(&bytes[..left]).await;
             }
         }
-        if dead.load(Ordering::SeqCst) {
+        if is_silent.load(Ordering::SeqCst) {
             continue;
         }
-        let way = loop {
-            let way = way_of(&line.weather.borrow_and_update());
-            if way != Way::Held || line.weather.changed().await.is_err() {
-                break way;
+        let flow = loop {
+            let flow = flow_of(&view.state.borrow_and_update());
+            if flow != Flow::Stalled || view.state.changed().await.is_err() {
+                break flow;
             }
         };
-        let passed = match way {
-            Way::Open | Way::Held => to.write_all(&bytes[..read]).await,
-            Way::Late(by) => {
-                tokio::time::sleep(by).await;
+        let written = match flow {
+            Flow::Open | Flow::Stalled => to.write_all(&bytes[..read]).await,
+            Flow::Delayed(delay) => {
+                tokio::time::sleep(delay).await;
                 to.write_all(&bytes[..read]).await
             }
-            Way::Trickle(few, every) => trickle(&mut to, &bytes[..read], few, every).await,
-            Way::HalfClosed => {
+            Flow::Trickle(piece_bytes, pause) => trickle(&mut to, &bytes[..read], piece_bytes, pause).await,
+            Flow::HalfClosed => {
                 let _ = to.shutdown().await;
                 return false;
             }
-            Way::Reset => return true,
+            Flow::Reset => return true,
         };
-        if passed.is_err() {
+        if written.is_err() {
             return false;
         }
     }
@@ -225,12 +241,12 @@ async fn pump(
 async fn trickle(
     to: &mut (impl AsyncWrite + Unpin),
     bytes: &[u8],
-    few: usize,
-    every: Duration,
+    piece_bytes: usize,
+    pause: Duration,
 ) -> std::io::Result<()> {
-    for piece in bytes.chunks(few) {
+    for piece in bytes.chunks(piece_bytes) {
         to.write_all(piece).await?;
-        tokio::time::sleep(every).await;
+        tokio::time::sleep(pause).await;
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! A server whose processes die, over a home of its own.
+//! A server process that tests kill, over its own home.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -10,18 +10,18 @@ use sqlx::{Connection, PgConnection, Row};
 
 use crate::harness::{PROGRAM, cluster};
 
-/// `pairofcleats serve`, which is started again when it was killed.
-pub(super) struct Server {
+/// `pairofcleats serve`, restarted on demand after it was killed.
+pub(super) struct KillableServer {
     home: PathBuf,
     running: Option<(Child, String)>,
 }
 
-impl Server {
+impl KillableServer {
     pub(super) fn new(home: &Path) -> Self {
         Self { home: home.to_owned(), running: None }
     }
 
-    /// Its address; it is started first where it does not run.
+    /// URL of the server; starts it first if it does not run.
     pub(super) fn url(&mut self) -> String {
         if let Some((child, url)) = &mut self.running
             && child.try_wait().unwrap().is_none()
@@ -40,8 +40,10 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
-        let url =
-            ready["result"]["url"].as_str().unwrap_or_else(|| panic!("it does not serve: {line}")).to_owned();
+        let url = ready["result"]["url"]
+            .as_str()
+            .unwrap_or_else(|| panic!("the server printed no URL: {line}"))
+            .to_owned();
         self.running = Some((child, url.clone()));
         url
     }
@@ -51,7 +53,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for KillableServer {
     fn drop(&mut self) {
         if let Some((child, _)) = &mut self.running {
             let _ = child.kill();
@@ -60,7 +62,7 @@ impl Drop for Server {
     }
 }
 
-/// Where the cluster of a home keeps its data.
+/// Data directory of the cluster of a home.
 pub(super) async fn data_directory(home: &Path) -> PathBuf {
     let server = tokio::task::block_in_place(|| cluster(home));
     let mut connection = PgConnection::connect_with(&server.connect_options()).await.unwrap();
@@ -69,16 +71,16 @@ pub(super) async fn data_directory(home: &Path) -> PathBuf {
     row.get::<String, _>(0).into()
 }
 
-/// The processes that parse for a server; its threads start them.
+/// The parser processes of a server.
 pub(crate) fn parsers_of(server: i32) -> Vec<i32> {
-    let own = server.to_string();
-    let is_own = |pid: &i32| {
+    let server_pid = server.to_string();
+    let is_parser = |pid: &i32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.rsplit(')').next().unwrap_or_default().split(' ').nth(2) == Some(&own)
+        stat.rsplit(')').next().unwrap_or_default().split(' ').nth(2) == Some(&server_pid)
             && argument(*pid) == "parser"
     };
     let all = std::fs::read_dir("/proc").unwrap().flatten();
-    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_own).collect()
+    all.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(is_parser).collect()
 }
 
 /// The first argument of a process.

@@ -1,4 +1,4 @@
-//! Databases and folders that cannot be used as they should: read-only, closed, out of connections, suspended.
+//! Databases and folders that are read-only, not readable, out of connections, or suspended.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -15,35 +15,36 @@ use serde_json::{Value, json};
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection, PgConnection, Row};
 
-use super::disk::{SmallDisk, app_over, app_with, large, raw, wait_for};
-use super::network::Watched;
+use super::disk::{SmallDisk, app_over, app_with, connect, large_repository, wait_for};
+use super::network::HookedEmbedder;
 use super::proxy::Proxy;
 use crate::embedded::cluster::processes_of;
 use crate::harness::{PROGRAM, Repository, call, cluster, error, project, result};
 use crate::kills::digest_over;
 
-/// The user that nothing belongs to.
+/// A user that owns no files.
 const NOBODY: u32 = 65534;
 
-/// The program over a home.
+/// A command of the program over a home.
 fn command(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(arguments).arg("--json").env("PAIROFCLEATS_HOME", home).stdin(Stdio::null());
     command
 }
 
-fn answer(output: &Output) -> Value {
+fn parse_stdout(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
-        let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        panic!("{error}: {said:?}")
+        let printed =
+            [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        panic!("{error}: {printed:?}")
     })
 }
 
-fn lighthouse() -> Repository {
+fn lighthouse_repository() -> Repository {
     Repository::new(&[("light.py", "def lighthouse(lamp):\n    return lamp.turn()\n")])
 }
 
-fn index(repository: &Repository, project: &str) -> Value {
+fn index_arguments(repository: &Repository, project: &str) -> Value {
     json!({ "repoPath": repository.root(), "project_id": project })
 }
 
@@ -54,30 +55,31 @@ async fn close(app: Arc<App>, home: &Path) {
     wait_for("the database to stop", async || processes_of(&cluster).is_empty()).await;
 }
 
-fn remount(disk: &SmallDisk, how: &str) {
-    let status = Command::new("mount").args(["-o", how]).arg(disk.path()).status().unwrap();
-    assert!(status.success(), "{how}");
+fn remount(disk: &SmallDisk, options: &str) {
+    let status = Command::new("mount").args(["-o", options]).arg(disk.path()).status().unwrap();
+    assert!(status.success(), "{options}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_read_only_home_says_so_and_searches_an_external_database() {
+async fn a_read_only_home_is_reported_and_an_external_database_still_works() {
     let disk = SmallDisk::new(200);
     let home = disk.home("");
-    let (id, repository) = (project("readonly"), lighthouse());
+    let (id, repository) = (project("readonly"), lighthouse_repository());
     let app = app_over(&home, |_| {});
-    result(&app, "build_index", index(&repository, &id)).await;
+    result(&app, "build_index", index_arguments(&repository, &id)).await;
     close(app, &home).await;
     remount(&disk, "remount,ro");
 
-    // The embedded database cannot run there.
-    let said = answer(&command(&home, &["search", "lighthouse", "--project", &id]).output().unwrap());
-    assert_eq!(said["error"]["code"], "STORAGE_UNAVAILABLE", "{said:#}");
-    assert!(said["error"]["hint"].as_str().unwrap().contains("can be written"), "{said:#}");
+    // The embedded database cannot run in a read-only home.
+    let printed =
+        parse_stdout(&command(&home, &["search", "lighthouse", "--project", &id]).output().unwrap());
+    assert_eq!(printed["error"]["code"], "STORAGE_UNAVAILABLE", "{printed:#}");
+    assert!(printed["error"]["hint"].as_str().unwrap().contains("can be written"), "{printed:#}");
 
-    // Another one can be asked and written to; what belongs below the home says why it cannot.
+    // An external database works; only tools that write to the home fail, and say why.
     let proxy = Proxy::new().await;
     let app = app_over(&home, |config| config.database.url = Some(proxy.url()));
-    result(&app, "build_index", index(&repository, &id)).await;
+    result(&app, "build_index", index_arguments(&repository, &id)).await;
     let found = result(&app, "search", json!({ "query": "lighthouse", "project_id": id })).await;
     assert_eq!(found["hits"][0]["file"], "light.py", "{found:#}");
     let refused = error(&app, "build_sqlite_index", json!({ "project_id": id })).await;
@@ -86,27 +88,27 @@ async fn a_read_only_home_says_so_and_searches_an_external_database() {
     assert_ne!(refused["code"], "INTERNAL", "{refused:#}");
 }
 
-/// A folder with a copy of the program that everybody can run, and a home of the user.
-struct Unprivileged {
+/// A user without privileges: a copy of the program that every user can run, and the user's home.
+struct UnprivilegedUser {
     folder: tempfile::TempDir,
 }
 
-impl Unprivileged {
+impl UnprivilegedUser {
     fn new() -> Self {
         assert!(rustix::process::geteuid().is_root(), "this test acts as two users, so it must run as root");
         let folder = tempfile::Builder::new().prefix("nobody-test-").tempdir().unwrap();
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         fs::copy(PROGRAM, folder.path().join("program")).unwrap();
-        let own = Self { folder };
-        let home = own.home();
+        let user = Self { folder };
+        let home = user.home();
         fs::create_dir(&home).unwrap();
-        let cache = upkeep::assets::test_home().home().to_owned();
+        let cache = upkeep::install::test_home().home().to_owned();
         for folder in ["runtime", "models"] {
             std::os::unix::fs::symlink(cache.join(folder), home.join(folder)).unwrap();
         }
         chown(&home, Some(NOBODY), Some(NOBODY)).unwrap();
         fs::write(home.join("config.toml"), "[embedded]\nlinger_ms = 200\nshared_buffers_mb = 16\n").unwrap();
-        own
+        user
     }
 
     fn home(&self) -> PathBuf {
@@ -130,8 +132,8 @@ impl Unprivileged {
 }
 
 #[test]
-fn an_unprivileged_user_is_told_what_may_not_be_read() {
-    let nobody = Unprivileged::new();
+fn an_unprivileged_user_is_told_which_paths_are_not_readable() {
+    let nobody = UnprivilegedUser::new();
     let repository = Repository::new(&[
         ("light.py", "def lighthouse(lamp):\n    return lamp.turn()\n"),
         ("closed/secret.py", "def hidden():\n    return 1\n"),
@@ -142,58 +144,60 @@ fn an_unprivileged_user_is_told_what_may_not_be_read() {
     let root = repository.root();
     let build = |root: &str| {
         let arguments = json!({ "repoPath": root, "project_id": "mine", "stubEmbeddings": true }).to_string();
-        answer(&nobody.run(&["call", "build_index", "--args", &arguments]))
+        parse_stdout(&nobody.run(&["call", "build_index", "--args", &arguments]))
     };
-    let search = |what: &str| nobody.run(&["search", what, "--project", "mine"]);
+    let search = |query: &str| nobody.run(&["search", query, "--project", "mine"]);
 
-    // A folder of the repository: the rest is indexed, and the report says what is missing.
+    // A folder of the repository is not readable: the rest is indexed, and the report names the folder.
     let built = build(&root);
     assert_eq!(built["result"]["report"]["files"], 1, "{built:#}");
     assert!(
         built["result"]["report"]["notes"].to_string().contains("`closed` could not be read"),
         "{built:#}"
     );
-    // The repository itself.
+    // The repository itself is not readable.
     let refused = build(&closed.to_string_lossy());
     assert_eq!(refused["error"]["code"], "FORBIDDEN", "{refused:#}");
     assert!(refused["error"]["hint"].as_str().unwrap().contains("read permission"), "{refused:#}");
-    // A home that cannot be written is enough to search.
+    // Searching does not require write access to the home.
     fs::set_permissions(nobody.home(), fs::Permissions::from_mode(0o555)).unwrap();
-    let found = answer(&search("lighthouse"));
+    let found = parse_stdout(&search("lighthouse"));
     assert_eq!(found["result"]["hits"][0]["file"], "light.py", "{found:#}");
-    // A home of somebody else is not taken for an empty one.
+    // An unreadable home of another user is not mistaken for an empty one.
     chown(nobody.home(), Some(0), Some(0)).unwrap();
     fs::set_permissions(nobody.home(), fs::Permissions::from_mode(0o700)).unwrap();
     let output = search("lighthouse");
-    let said =
+    let printed =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    assert!(!output.status.success() && said.contains("cannot be read"), "{said}");
-    assert!(said.contains("PAIROFCLEATS_HOME") && !said.contains("bootstrap"), "{said}");
-    // Neither are settings that cannot be read: what they forbid would be allowed.
+    assert!(!output.status.success() && printed.contains("cannot be read"), "{printed}");
+    assert!(printed.contains("PAIROFCLEATS_HOME") && !printed.contains("bootstrap"), "{printed}");
+    // Unreadable settings are an error: defaults could allow what they forbid.
     chown(nobody.home(), Some(NOBODY), Some(NOBODY)).unwrap();
     fs::set_permissions(nobody.home().join("config.toml"), fs::Permissions::from_mode(0o600)).unwrap();
     let output = search("lighthouse");
-    let said =
+    let printed =
         String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
-    assert!(!output.status.success() && said.contains("config.toml cannot be read"), "{said}");
+    assert!(!output.status.success() && printed.contains("config.toml cannot be read"), "{printed}");
 }
 
-/// How the database of a home is reached as one that its operator brought.
+/// URL of a home's database, with which it is used as an external one.
 async fn url(home: &Path) -> String {
-    let mut raw = raw(home).await;
-    let row =
-        sqlx::query("SELECT current_setting('unix_socket_directories')").fetch_one(&mut raw).await.unwrap();
+    let mut connection = connect(home).await;
+    let row = sqlx::query("SELECT current_setting('unix_socket_directories')")
+        .fetch_one(&mut connection)
+        .await
+        .unwrap();
     let folder: String = row.get(0);
     format!("postgres:///pairofcleats?user=postgres&host={}", folder.replace('/', "%2F"))
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_database_whose_connections_others_took_says_so_and_serves_again() {
+async fn exhausted_database_connections_are_reported_and_service_resumes() {
     let disk = SmallDisk::new(200);
     let home = disk.home("");
-    let (id, repository) = (project("taken"), lighthouse());
-    let own = app_over(&home, |_| {});
-    result(&own, "build_index", index(&repository, &id)).await;
+    let (id, repository) = (project("taken"), lighthouse_repository());
+    let embedded_app = app_over(&home, |_| {});
+    result(&embedded_app, "build_index", index_arguments(&repository, &id)).await;
     let url = url(&home).await;
     let external = |config: &mut Config| {
         config.database.url = Some(url.clone());
@@ -209,23 +213,23 @@ async fn a_database_whose_connections_others_took_says_so_and_serves_again() {
         taken.push(connection);
         assert!(taken.len() <= 60, "the server has a limit");
     }
-    // What has connections goes on with them.
+    // `warm` keeps working with the connections it has.
     drop(taken.pop());
-    let ask = json!({ "query": "lighthouse", "project_id": id });
-    for (what, app) in [("one that never reached it", &cold), ("one that did", &warm)] {
+    let query = json!({ "query": "lighthouse", "project_id": id });
+    for (label, app) in [("never connected", &cold), ("connected before", &warm)] {
         while let Ok(connection) = PgConnection::connect_with(&options).await {
             taken.push(connection);
         }
-        let fault = error(app, "build_index", index(&repository, &id)).await;
-        assert_eq!(fault["code"], "STORAGE_UNAVAILABLE", "{what}: {fault:#}");
-        assert_eq!(fault["retryable"], true, "{what}: {fault:#}");
-        assert!(fault["message"].as_str().unwrap().contains("no connection to spare"), "{what}: {fault:#}");
-        assert!(fault["hint"].as_str().unwrap().contains("max_connections"), "{what}: {fault:#}");
+        let fault = error(app, "build_index", index_arguments(&repository, &id)).await;
+        assert_eq!(fault["code"], "STORAGE_UNAVAILABLE", "{label}: {fault:#}");
+        assert_eq!(fault["retryable"], true, "{label}: {fault:#}");
+        assert!(fault["message"].as_str().unwrap().contains("no connection to spare"), "{label}: {fault:#}");
+        assert!(fault["hint"].as_str().unwrap().contains("max_connections"), "{label}: {fault:#}");
     }
     drop(taken);
     for app in [&cold, &warm] {
-        wait_for("an answer", async || call(app, "search", ask.clone()).await["ok"] == true).await;
-        result(app, "build_index", index(&repository, &id)).await;
+        wait_for("an answer", async || call(app, "search", query.clone()).await["ok"] == true).await;
+        result(app, "build_index", index_arguments(&repository, &id)).await;
     }
 }
 
@@ -234,30 +238,30 @@ fn signal(pid: i32, signal: Signal) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn suspended_database_processes_cost_a_run_their_connections_and_nothing_else() {
+async fn a_run_only_loses_its_connections_to_suspended_database_processes() {
     let disk = SmallDisk::new(400);
     let home = disk.home("");
-    let repository = large(40);
-    let (whole, id) = (project("whole"), project("suspended"));
-    let own = app_over(&home, |_| {});
-    result(&own, "build_index", index(&repository, &whole)).await;
+    let repository = large_repository(40);
+    let (uninterrupted, id) = (project("uninterrupted"), project("suspended"));
+    let embedded_app = app_over(&home, |_| {});
+    result(&embedded_app, "build_index", index_arguments(&repository, &uninterrupted)).await;
     let url = url(&home).await;
-    let mut watching = raw(&home).await;
-    let (stopping, runtime) = (url.parse::<PgConnectOptions>().unwrap(), tokio::runtime::Handle::current());
+    let mut observer = connect(&home).await;
+    let (options, runtime) = (url.parse::<PgConnectOptions>().unwrap(), tokio::runtime::Handle::current());
     let stopped = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let seen = Arc::clone(&stopped);
-    let embedder = Watched::new(move |call| {
+    let stopped_pids = Arc::clone(&stopped);
+    let embedder = HookedEmbedder::new(move |call| {
         if call != 3 {
             return;
         }
         let found = runtime.block_on(async {
-            let mut raw = PgConnection::connect_with(&stopping).await.unwrap();
+            let mut connection = PgConnection::connect_with(&options).await.unwrap();
             let text = "SELECT pid FROM pg_stat_activity WHERE application_name = 'pairofcleats write' AND client_port = -1";
-            let rows = sqlx::query(text).fetch_all(&mut raw).await.unwrap();
+            let rows = sqlx::query(text).fetch_all(&mut connection).await.unwrap();
             rows.iter().map(|row| row.get::<i32, _>(0)).collect::<Vec<_>>()
         });
         found.iter().for_each(|pid| signal(*pid, Signal::STOP));
-        seen.lock().unwrap().extend(found);
+        stopped_pids.lock().unwrap().extend(found);
     });
     let app = app_with(&home, embedder.clone(), |config| {
         config.database.url = Some(url);
@@ -266,73 +270,80 @@ async fn suspended_database_processes_cost_a_run_their_connections_and_nothing_e
         config.database.first_answer_ms_max = 500;
         config.indexing.lease_ms = 30_000;
     });
-    result(&app, "build_index", index(&repository, &id)).await;
+    result(&app, "build_index", index_arguments(&repository, &id)).await;
     let stopped = stopped.lock().unwrap().clone();
-    assert!(!stopped.is_empty(), "something was suspended");
-    // They wake up, find that nobody wants what they had begun, and change nothing.
+    assert!(!stopped.is_empty(), "at least one process was suspended");
+    // Resumed, they find their clients gone and roll back.
     stopped.iter().for_each(|pid| signal(*pid, Signal::CONT));
-    wait_for("the woken processes to have nothing open", async || {
+    wait_for("the resumed processes to be idle", async || {
         let text = "SELECT count(*) FROM pg_stat_activity WHERE pid = ANY($1) AND state <> 'idle'";
-        let row = sqlx::query(text).bind(&stopped).fetch_one(&mut watching).await.unwrap();
+        let row = sqlx::query(text).bind(&stopped).fetch_one(&mut observer).await.unwrap();
         row.get::<i64, _>(0) == 0
     })
     .await;
-    assert_eq!(digest_over(&mut watching, &id).await, digest_over(&mut watching, &whole).await);
-    assert!(embedder.embedded_twice().len() <= 128, "a page at most is embedded again");
+    assert_eq!(digest_over(&mut observer, &id).await, digest_over(&mut observer, &uninterrupted).await);
+    assert!(embedder.embedded_twice().len() <= 128, "at most one batch is embedded again");
 }
 
-/// A process that does not outlive its test, also when that fails.
-struct Ended(Child);
+/// A child process that is killed on drop, also when the test fails.
+struct KilledOnDrop(Child);
 
-impl Drop for Ended {
+impl Drop for KilledOnDrop {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
 }
 
-/// What a process prints until its end.
-fn words(of: &mut Child) -> String {
-    std::io::read_to_string(of.stdout.as_mut().unwrap()).unwrap()
+/// Reads the stdout of a process until it exits.
+fn read_stdout(child: &mut Child) -> String {
+    std::io::read_to_string(child.stdout.as_mut().unwrap()).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_suspended_worker_is_replaced_and_writes_nothing_when_it_wakes() {
+async fn a_suspended_worker_is_replaced_and_writes_nothing_when_resumed() {
     let disk = SmallDisk::new(900);
     let home = disk.home("");
-    // The cluster stays between the runs, or whoever watches loses it.
+    // Keeps the cluster running between the runs, so that `observer` stays connected.
     let _cluster = tokio::task::block_in_place(|| cluster(&home));
-    let repository = large(12);
-    let (whole, id) = (project("whole"), project("asleep"));
+    let repository = large_repository(12);
+    let (uninterrupted, id) = (project("uninterrupted"), project("asleep"));
     let root = repository.root();
     let run = |id: &str| command(&home, &["index", &root, "--project", id]);
-    let first = answer(&run(&whole).output().unwrap());
+    let first = parse_stdout(&run(&uninterrupted).output().unwrap());
     assert_eq!(first["ok"], true, "{first:#}");
-    let mut sleeper = Ended(run(&id).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
-    let pid = i32::try_from(sleeper.0.id()).unwrap();
+    let mut suspended = KilledOnDrop(run(&id).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
+    let pid = i32::try_from(suspended.0.id()).unwrap();
     let schema = ProjectId::parse(&id).unwrap().schema_name();
     let vectors = format!("SELECT count(*) FROM {schema}.vectors");
-    let mut watching = raw(&home).await;
-    let counted = async |watching: &mut PgConnection| -> i64 {
-        let row = sqlx::query(AssertSqlSafe(vectors.as_str())).fetch_one(watching).await;
+    let mut observer = connect(&home).await;
+    let vector_count = async |observer: &mut PgConnection| -> i64 {
+        let row = sqlx::query(AssertSqlSafe(vectors.as_str())).fetch_one(observer).await;
         row.map_or(0, |row| row.get(0))
     };
     wait_for("the first vectors", async || {
-        let ended = sleeper.0.try_wait().unwrap();
-        let found = counted(&mut watching).await;
-        assert!(found > 0 || ended.is_none(), "it ended before them: {}", words(&mut sleeper.0));
+        let ended = suspended.0.try_wait().unwrap();
+        let found = vector_count(&mut observer).await;
+        assert!(
+            found > 0 || ended.is_none(),
+            "the run ended before its first vectors: {}",
+            read_stdout(&mut suspended.0)
+        );
         found > 0
     })
     .await;
     signal(pid, Signal::STOP);
-    let other = answer(&run(&id).output().unwrap());
+    let other = parse_stdout(&run(&id).output().unwrap());
     signal(pid, Signal::CONT);
     assert_eq!(other["ok"], true, "{other:#}");
-    assert!(other["result"]["report"]["notes"].to_string().contains("was cut off"), "{other:#}");
-    let said = words(&mut sleeper.0);
-    sleeper.0.wait().unwrap();
-    // It finds that another one did the work, and answers with that one's report.
-    let woken: Value = serde_json::from_str(&said).unwrap();
-    assert_eq!(woken["ok"], true, "{woken:#}");
-    assert_eq!(digest_over(&mut watching, &id).await, digest_over(&mut watching, &whole).await);
+    assert!(
+        other["result"]["report"]["notes"].to_string().contains("lost its database connection"),
+        "{other:#}"
+    );
+    let printed = read_stdout(&mut suspended.0);
+    suspended.0.wait().unwrap();
+    // It finds that another process did the work, and answers with that one's report.
+    let resumed: Value = serde_json::from_str(&printed).unwrap();
+    assert_eq!(resumed["ok"], true, "{resumed:#}");
+    assert_eq!(digest_over(&mut observer, &id).await, digest_over(&mut observer, &uninterrupted).await);
 }

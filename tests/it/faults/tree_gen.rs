@@ -1,7 +1,7 @@
-//! Trees that strangers made: what they can put in place of a repository's files and of git's.
+//! Hostile trees: what an attacker can put in the place of a repository's files and of git's files.
 //!
-//! Each [`Tree`] is one hostile thing, in a repository that otherwise has a file to find. Nothing here is random but what a
-//! seed decides, so that a failure can be made again.
+//! Each [`Tree`] is one kind of attack, in a repository that otherwise has one normal file. All randomness comes from a seed,
+//! so that a failure can be reproduced.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -14,36 +14,36 @@ use rustix::fs::{CWD, FileType, Mode, makedev, mkfifoat, mknodat};
 use super::tree_git::{git_objects, git_pointers, git_repository};
 use crate::harness::Dice;
 
-/// What makes a tree.
-type Make = Box<dyn Fn(&Path, &Outside) + Send + Sync>;
-/// What makes the text of an ignore file.
-type Rules = fn() -> String;
+/// Writes a tree into an empty directory.
+type WriteTree = Box<dyn Fn(&Path, &Outside) + Send + Sync>;
+/// Makes the text of an ignore file.
+type IgnoreRules = fn() -> String;
 
 /// One hostile tree.
 pub(crate) struct Tree {
     /// What is hostile about it.
     pub(crate) name: String,
-    /// Whether it is large, and better has a project of its own.
-    pub(crate) alone: bool,
-    make: Make,
+    /// Whether the tree is so large that it needs a project of its own.
+    pub(crate) own_project: bool,
+    write: WriteTree,
 }
 
 impl Tree {
     pub(super) fn new(
         name: impl Into<String>,
-        make: impl Fn(&Path, &Outside) + Send + Sync + 'static,
+        write: impl Fn(&Path, &Outside) + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.into(), alone: false, make: Box::new(make) }
+        Self { name: name.into(), own_project: false, write: Box::new(write) }
     }
 
-    /// Makes it in an empty directory.
-    pub(crate) fn make(&self, root: &Path, outside: &Outside) {
+    /// Writes the tree into an empty directory.
+    pub(crate) fn write(&self, root: &Path, outside: &Outside) {
         fs::write(root.join("found.py"), "def found_in_every_tree(coin):\n    return coin\n").unwrap();
-        (self.make)(root, outside);
+        (self.write)(root, outside);
     }
 }
 
-/// What lies beside the roots and must never come into the database: a directory with a canary in every file.
+/// A directory outside of all roots, with a canary in every file, which must never be stored in the database.
 pub(crate) struct Outside {
     folder: tempfile::TempDir,
     pub(crate) canary: String,
@@ -68,30 +68,30 @@ impl Outside {
         outside
     }
 
-    pub(crate) fn path(&self, below: &str) -> PathBuf {
-        self.folder.path().join(below)
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.folder.path().join(relative)
     }
 }
 
-/// The next number of a sequence that a seed begins.
+/// The number that follows `seed` in a pseudo-random sequence.
 pub(crate) fn rand(seed: u64) -> u64 {
     Dice(seed).next()
 }
 
-/// Puts something in the place of a file.
+/// Puts something else in the place of a file.
 type Replacement = fn(&Path, &Outside);
 
-/// What can stand in the place of any file.
+/// What can replace any file.
 const REPLACEMENTS: &[(&str, Replacement)] = &[
     ("a link to /dev/zero", |path, _| symlink("/dev/zero", path).unwrap()),
     ("a link to /etc/passwd", |path, _| symlink("/etc/passwd", path).unwrap()),
     ("a link to a file outside", |path, outside| symlink(outside.path("secret.py"), path).unwrap()),
     ("a link to a directory outside", |path, outside| symlink(outside.path("deep"), path).unwrap()),
     ("a link to itself", |path, _| symlink(path.file_name().unwrap(), path).unwrap()),
-    ("a pipe", |path, _| pipe(path)),
-    ("a socket", |path, _| socket(path)),
+    ("a pipe", |path, _| create_pipe(path)),
+    ("a socket", |path, _| create_socket(path)),
     ("a directory", |path, _| fs::create_dir(path).unwrap()),
-    ("a device", |path, _| device(path)),
+    ("a device", |path, _| create_device(path)),
     ("26 MB", |path, _| fs::write(path, "pattern-of-many/*.x\n".repeat(1_300_000)).unwrap()),
     ("one line of 10 MB", |path, _| fs::write(path, "a".repeat(10_000_000)).unwrap()),
     ("a sparse file of 1 TB", |path, _| {
@@ -100,8 +100,8 @@ const REPLACEMENTS: &[(&str, Replacement)] = &[
     ("nothing but NUL", |path, _| fs::write(path, vec![0; 4000]).unwrap()),
 ];
 
-/// What is read by name: ignore files, git's files, ours, and what carries meaning for other tools.
-const PLACES: &[&str] = &[
+/// Files that are read by name: ignore files, git's files, our own, and files with a meaning for other tools.
+const SPECIAL_PATHS: &[&str] = &[
     ".gitignore",
     "sub/.gitignore",
     ".pairofcleatsignore",
@@ -134,71 +134,72 @@ const PLACES: &[&str] = &[
     "code.rs",
 ];
 
-pub(super) fn pipe(path: &Path) {
+pub(super) fn create_pipe(path: &Path) {
     mkfifoat(CWD, path, Mode::RWXU).unwrap();
 }
 
-fn socket(path: &Path) {
-    // Bound by a short name: an address has at most 108 bytes. The file outlives its socket.
-    let short = tempfile::tempdir_in("/tmp").unwrap();
-    let _socket = UnixListener::bind(short.path().join("s")).unwrap();
-    fs::rename(short.path().join("s"), path)
+fn create_socket(path: &Path) {
+    // Bound at a short path, because a socket address has at most 108 bytes. The file outlives the socket.
+    let short_folder = tempfile::tempdir_in("/tmp").unwrap();
+    let _socket = UnixListener::bind(short_folder.path().join("s")).unwrap();
+    fs::rename(short_folder.path().join("s"), path)
         .or_else(|_| {
-            let own = path.parent().unwrap().join(".s");
-            UnixListener::bind(&own).and_then(|_| fs::rename(&own, path))
+            let beside_target = path.parent().unwrap().join(".s");
+            UnixListener::bind(&beside_target).and_then(|_| fs::rename(&beside_target, path))
         })
         .unwrap();
 }
 
-/// `/dev/zero` itself where that is allowed, else a pipe.
-fn device(path: &Path) {
+/// `/dev/zero` where creating a device is allowed, else a pipe.
+fn create_device(path: &Path) {
     let mode = Mode::from_raw_mode(0o666);
     if mknodat(CWD, path, FileType::CharacterDevice, mode, makedev(1, 5)).is_err() {
-        pipe(path);
+        create_pipe(path);
     }
 }
 
-/// Every place with everything in its place.
-fn replaced() -> Vec<Tree> {
+/// Every replacement at every special path.
+fn trees_with_replaced_files() -> Vec<Tree> {
     let mut trees = Vec::new();
-    for (what, replace) in REPLACEMENTS {
-        trees.push(Tree::new(format!("{what} everywhere"), move |root, outside| {
-            for place in PLACES.iter().filter(|place| !place.starts_with(".git/")) {
-                put(root, place, outside, *replace);
+    for (label, replace) in REPLACEMENTS {
+        trees.push(Tree::new(format!("{label} everywhere"), move |root, outside| {
+            for special_path in SPECIAL_PATHS.iter().filter(|special_path| !special_path.starts_with(".git/"))
+            {
+                replace_file(root, special_path, outside, *replace);
             }
         }));
     }
-    for place in PLACES.iter().filter(|place| place.starts_with(".git/")) {
-        for (what, replace) in REPLACEMENTS {
-            trees.push(Tree::new(format!("{place} is {what}"), move |root, outside| {
+    for special_path in SPECIAL_PATHS.iter().filter(|special_path| special_path.starts_with(".git/")) {
+        for (label, replace) in REPLACEMENTS {
+            trees.push(Tree::new(format!("{special_path} is {label}"), move |root, outside| {
                 git_repository(root, "Ada");
-                put(root, place, outside, *replace);
+                replace_file(root, special_path, outside, *replace);
             }));
         }
     }
     trees
 }
 
-fn put(root: &Path, place: &str, outside: &Outside, replace: Replacement) {
-    let path = root.join(place);
+fn replace_file(root: &Path, special_path: &str, outside: &Outside, replace: Replacement) {
+    let path = root.join(special_path);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let _ = fs::remove_file(&path);
     let _ = fs::remove_dir_all(&path);
     replace(&path, outside);
 }
 
-fn ignore_rules(long: bool) -> Vec<Tree> {
-    let rules: [(&str, Rules); 5] = [
+fn trees_with_ignore_rules(long: bool) -> Vec<Tree> {
+    let rules: [(&str, IgnoreRules); 5] = [
         ("100,000 patterns", || (0..100_000).map(|n| format!("/dir{n}/**/x*\n")).collect()),
-        ("stars without end", || format!("{}\n", "*a".repeat(500)).repeat(250)),
-        ("double stars without end", || format!("{}b\n", "**/a*/".repeat(160)).repeat(250)),
-        ("classes without end", || format!("{}\n", "[!a-y]*".repeat(140)).repeat(250)),
+        ("very many stars", || format!("{}\n", "*a".repeat(500)).repeat(250)),
+        ("very many double stars", || format!("{}b\n", "**/a*/".repeat(160)).repeat(250)),
+        ("very many character classes", || format!("{}\n", "[!a-y]*".repeat(140)).repeat(250)),
         ("braces and escapes", || format!("{}\n", "{a,b}\\*[]a-".repeat(90)).repeat(250)),
     ];
     let mut trees: Vec<Tree> = rules
         .into_iter()
-        .map(|(what, text)| {
-            Tree::new(format!("ignore rules: {what}"), move |root, _| {
+        .map(|(label, text)| {
+            Tree::new(format!("ignore rules: {label}"), move |root, _| {
                 fs::create_dir_all(root.join("long")).unwrap();
                 for n in 0..200 {
                     let name = format!("{}{n}.py", "za".repeat(100));
@@ -209,20 +210,20 @@ fn ignore_rules(long: bool) -> Vec<Tree> {
         })
         .collect();
     trees.push(Tree::new("an ignore file in each of 60 nested directories", move |root, _| {
-        // All that is taken of them together costs tens of seconds in a debug build.
+        // Reading all of them costs tens of seconds in a debug build.
         let rules = "*.tmp\nnode/**/deep\n".repeat(if long { 12_000 } else { 60 });
-        let mut at = root.to_owned();
+        let mut folder = root.to_owned();
         for _ in 0..60 {
-            fs::write(at.join(".gitignore"), &rules).unwrap();
-            fs::write(at.join("a.py"), "def a(): pass\n").unwrap();
-            at.push("d");
-            fs::create_dir(&at).unwrap();
+            fs::write(folder.join(".gitignore"), &rules).unwrap();
+            fs::write(folder.join("a.py"), "def a(): pass\n").unwrap();
+            folder.push("d");
+            fs::create_dir(&folder).unwrap();
         }
     }));
     trees
 }
 
-/// Names that no program should believe: as they are on disk, and whether they are UTF-8.
+/// File names that must not be trusted, as bytes; some are not UTF-8.
 pub(crate) const ODD_NAMES: &[&[u8]] = &[
     b"line\nbreak.py",
     b"a.py\n1 of 1 hits\nnext: show_file {}.py",
@@ -250,8 +251,8 @@ pub(crate) const ODD_NAMES: &[&[u8]] = &[
     "\u{1f600}.py".as_bytes(),
 ];
 
-/// Puts a file of every odd name there, and directories of such names.
-pub(crate) fn odd_names(root: &Path) {
+/// Creates a file and a directory with every odd name.
+pub(crate) fn write_odd_names(root: &Path) {
     for (number, name) in ODD_NAMES.iter().enumerate() {
         let name = std::ffi::OsStr::from_bytes(name);
         let text =
@@ -264,24 +265,25 @@ pub(crate) fn odd_names(root: &Path) {
 }
 
 #[expect(clippy::too_many_lines, reason = "a list of cases")]
-fn shapes(long: bool) -> Vec<Tree> {
-    // With the file that every tree has, as many as a walk takes.
+fn unusual_trees(long: bool) -> Vec<Tree> {
+    // Together with the file that every tree has: the maximum number of files that a walk takes.
     let files = if long { 199_999 } else { 5_000 };
     vec![
-        Tree::new("odd names", |root, _| odd_names(root)),
+        Tree::new("odd names", |root, _| write_odd_names(root)),
         Tree::new("names of 255 bytes, paths of 4,000", |root, _| {
-            let mut at = root.to_owned();
+            let mut folder = root.to_owned();
             for _ in 0..14 {
-                at.push("n".repeat(255));
-                fs::create_dir(&at).unwrap();
-                fs::write(at.join(format!("{}.py", "f".repeat(252))), "def long_name(): pass\n").unwrap();
+                folder.push("n".repeat(255));
+                fs::create_dir(&folder).unwrap();
+                fs::write(folder.join(format!("{}.py", "f".repeat(252))), "def long_name(): pass\n").unwrap();
             }
         }),
         Tree::new("directories nested 2,000 deep", |root, _| {
-            let mut at = rustix::fs::open(root, rustix::fs::OFlags::DIRECTORY, Mode::empty()).unwrap();
+            let mut folder = rustix::fs::open(root, rustix::fs::OFlags::DIRECTORY, Mode::empty()).unwrap();
             for _ in 0..2_000 {
-                rustix::fs::mkdirat(&at, "deep", Mode::RWXU).unwrap();
-                at = rustix::fs::openat(&at, "deep", rustix::fs::OFlags::DIRECTORY, Mode::empty()).unwrap();
+                rustix::fs::mkdirat(&folder, "deep", Mode::RWXU).unwrap();
+                folder = rustix::fs::openat(&folder, "deep", rustix::fs::OFlags::DIRECTORY, Mode::empty())
+                    .unwrap();
             }
         }),
         Tree::new("links in circles and out of the root", |root, outside| {
@@ -302,9 +304,9 @@ fn shapes(long: bool) -> Vec<Tree> {
         }),
         Tree::new("sockets, pipes and devices among the files", |root, _| {
             for n in 0..50 {
-                pipe(&root.join(format!("pipe{n}.py")));
-                socket(&root.join(format!("socket{n}.py")));
-                device(&root.join(format!("device{n}.py")));
+                create_pipe(&root.join(format!("pipe{n}.py")));
+                create_socket(&root.join(format!("socket{n}.py")));
+                create_device(&root.join(format!("device{n}.py")));
             }
         }),
         Tree::new("sparse files of 1 TB", |root, _| {
@@ -327,7 +329,7 @@ fn shapes(long: bool) -> Vec<Tree> {
                 fs::write(root.join(format!("e{n}.py")), "").unwrap();
             }
         }),
-        Tree::new("front matter without end", |root, _| {
+        Tree::new("enormous front matter", |root, _| {
             let nested = format!("---\na: {}\n---\n\n# Title\n\nText of it.\n", "[".repeat(50_000));
             fs::write(root.join("nested.md"), nested).unwrap();
             let mut laughs = String::from("---\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n");
@@ -343,7 +345,7 @@ fn shapes(long: bool) -> Vec<Tree> {
                 .unwrap();
             fs::write(root.join("open.md"), format!("---\n{}", "title: x\n".repeat(60_000))).unwrap();
         }),
-        Tree::new("texts that cost", |root, _| {
+        Tree::new("texts that are expensive to parse", |root, _| {
             for (name, unit) in [
                 ("a.json", "["),
                 ("a.js", "(("),
@@ -365,10 +367,9 @@ fn shapes(long: bool) -> Vec<Tree> {
     ]
 }
 
-/// Every tree. The short form leaves out three of four of git's files in their places, drawn anew for each `seed`, and makes
-/// fewer files.
+/// All hostile trees. The short form takes a quarter of the replaced git files, drawn by `seed`, and makes fewer files.
 pub(crate) fn trees(long: bool, seed: u64) -> Vec<Tree> {
-    let mut all = replaced();
+    let mut all = trees_with_replaced_files();
     if !long {
         let mut number = seed;
         all.retain(|tree| {
@@ -376,9 +377,9 @@ pub(crate) fn trees(long: bool, seed: u64) -> Vec<Tree> {
             !tree.name.starts_with(".git/") || number.is_multiple_of(4)
         });
     }
-    all.extend(ignore_rules(long));
+    all.extend(trees_with_ignore_rules(long));
     all.extend(git_pointers());
     all.extend(git_objects());
-    all.extend(shapes(long).into_iter().map(|tree| Tree { alone: true, ..tree }));
+    all.extend(unusual_trees(long).into_iter().map(|tree| Tree { own_project: true, ..tree }));
     all
 }

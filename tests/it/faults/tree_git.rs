@@ -1,4 +1,4 @@
-//! What strangers can make of git's own files: where they lead, and what the objects are.
+//! Hostile trees in git's own files: where `.git` and HEAD point to, and what the objects are.
 
 use std::fs;
 use std::io::Write;
@@ -6,12 +6,12 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::tree_gen::{Outside, Tree, pipe, rand};
+use super::tree_gen::{Outside, Tree, create_pipe, rand};
 
-fn git(at: &Path, arguments: &[&str], input: &[u8]) -> String {
+fn git(folder: &Path, arguments: &[&str], input: &[u8]) -> String {
     let mut command = Command::new("git");
     command.args(["-c", "gc.auto=0", "-c", "user.name=Ada", "-c", "user.email=ada@example.com"]);
-    command.args(arguments).current_dir(at).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command.args(arguments).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped());
     let mut child = command.spawn().unwrap();
     child.stdin.take().unwrap().write_all(input).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -20,25 +20,29 @@ fn git(at: &Path, arguments: &[&str], input: &[u8]) -> String {
 }
 
 /// A repository with two commits by `author`.
-pub(super) fn git_repository(at: &Path, author: &str) {
-    fs::create_dir_all(at).unwrap();
-    git(at, &["init", "-q", "-b", "main"], b"");
+pub(super) fn git_repository(folder: &Path, author: &str) {
+    fs::create_dir_all(folder).unwrap();
+    git(folder, &["init", "-q", "-b", "main"], b"");
     for text in ["def first():\n    return 1\n", "def first():\n    return 2\n"] {
-        fs::write(at.join("history.py"), text).unwrap();
-        git(at, &["add", "-A"], b"");
-        git(at, &["commit", "-q", "-m", "change", &format!("--author={author} <{author}@example.com>")], b"");
+        fs::write(folder.join("history.py"), text).unwrap();
+        git(folder, &["add", "-A"], b"");
+        git(
+            folder,
+            &["commit", "-q", "-m", "change", &format!("--author={author} <{author}@example.com>")],
+            b"",
+        );
     }
 }
 
-/// Makes `tree`, as `git mktree` reads it, the tree of a commit that HEAD is at.
+/// Commits `tree`, an id that `git mktree` printed, and points the main branch to the commit.
 fn commit_tree(root: &Path, tree: &str) {
     let commit = git(root, &["commit-tree", tree, "-m", "tree"], b"");
     git(root, &["update-ref", "refs/heads/main", &commit], b"");
 }
 
-/// What `.git` and HEAD can lead to.
+/// Trees whose `.git` or HEAD points to the wrong place.
 pub(super) fn git_pointers() -> Vec<Tree> {
-    let pointer = |what: &str, write: fn(&Path, &Outside)| Tree::new(format!("git: {what}"), write);
+    let pointer = |label: &str, write: fn(&Path, &Outside)| Tree::new(format!("git: {label}"), write);
     vec![
         pointer(".git names another repository", |root, outside| {
             fs::write(root.join(".git"), format!("gitdir: {}\n", outside.path("git/.git").display()))
@@ -53,12 +57,13 @@ pub(super) fn git_pointers() -> Vec<Tree> {
             symlink(outside.path("git/.git"), root.join(".git")).unwrap()
         }),
         pointer("a work tree of a repository that does not know it", |root, outside| {
-            let own = root.join("own");
-            fs::create_dir(&own).unwrap();
+            let git_folder = root.join("own");
+            fs::create_dir(&git_folder).unwrap();
             fs::write(root.join(".git"), "gitdir: own\n").unwrap();
-            fs::write(own.join("HEAD"), "ref: refs/heads/main\n").unwrap();
-            fs::write(own.join("commondir"), format!("{}\n", outside.path("git/.git").display())).unwrap();
-            fs::write(own.join("gitdir"), format!("{}\n", root.join(".git").display())).unwrap();
+            fs::write(git_folder.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+            fs::write(git_folder.join("commondir"), format!("{}\n", outside.path("git/.git").display()))
+                .unwrap();
+            fs::write(git_folder.join("gitdir"), format!("{}\n", root.join(".git").display())).unwrap();
         }),
         pointer("alternates of another repository", |root, outside| {
             git_repository(root, "Ada");
@@ -73,7 +78,7 @@ pub(super) fn git_pointers() -> Vec<Tree> {
             fs::remove_dir_all(root.join(".git/objects")).unwrap();
             symlink(outside.path("git/.git/objects"), root.join(".git/objects")).unwrap();
         }),
-        pointer("HEAD in a circle, and out of the directory", |root, _| {
+        pointer("HEAD in a circle", |root, _| {
             git_repository(root, "Ada");
             fs::write(root.join(".git/refs/heads/main"), "ref: refs/heads/two\n").unwrap();
             fs::write(root.join(".git/refs/heads/two"), "ref: refs/heads/main\n").unwrap();
@@ -86,16 +91,16 @@ pub(super) fn git_pointers() -> Vec<Tree> {
             for n in 0..300 {
                 let nested = root.join(format!("n{n}"));
                 fs::create_dir_all(nested.join(".git/info")).unwrap();
-                pipe(&nested.join(".git/HEAD"));
-                pipe(&nested.join(".git/info/exclude"));
+                create_pipe(&nested.join(".git/HEAD"));
+                create_pipe(&nested.join(".git/info/exclude"));
                 fs::write(nested.join("a.py"), format!("def a{n}(): pass\n")).unwrap();
             }
         }),
     ]
 }
 
-/// A loose object: `header`, then `times` times `block`.
-fn loose(root: &Path, id: &str, header: &str, block: &[u8], times: usize) {
+/// Writes a loose object: `header`, then `block` repeated `times` times.
+fn write_loose_object(root: &Path, id: &str, header: &str, block: &[u8], times: usize) {
     let folder = root.join(".git/objects").join(&id[..2]);
     fs::create_dir_all(&folder).unwrap();
     let path = folder.join(&id[2..]);
@@ -109,51 +114,51 @@ fn loose(root: &Path, id: &str, header: &str, block: &[u8], times: usize) {
     packed.finish().unwrap();
 }
 
-/// What objects can be.
+/// Trees with hostile git objects.
 #[expect(clippy::too_many_lines, reason = "a list of cases")]
 pub(super) fn git_objects() -> Vec<Tree> {
-    let bomb = |what: &str, make: fn(&Path)| {
-        Tree::new(format!("git: {what}"), move |root, _| {
+    let with_objects = |label: &str, make: fn(&Path)| {
+        Tree::new(format!("git: {label}"), move |root, _| {
             git_repository(root, "Ada");
             make(root);
         })
     };
-    const ZEROES: &[u8] = &[b'\n'; 1 << 20];
+    const NEWLINES: &[u8] = &[b'\n'; 1 << 20];
     vec![
-        bomb("the commit unpacks to 512 MB and says 2 GB", |root| {
+        with_objects("the commit unpacks to 512 MB and says 2 GB", |root| {
             let id = git(root, &["rev-parse", "HEAD"], b"");
-            loose(root, &id, "commit 2147483648", ZEROES, 512);
+            write_loose_object(root, &id, "commit 2147483648", NEWLINES, 512);
         }),
-        bomb("the commit unpacks to 512 MB and says 200 bytes", |root| {
+        with_objects("the commit unpacks to 512 MB and says 200 bytes", |root| {
             let id = git(root, &["rev-parse", "HEAD"], b"");
-            loose(root, &id, "commit 200", ZEROES, 512);
+            write_loose_object(root, &id, "commit 200", NEWLINES, 512);
         }),
-        bomb("a blob says that it has 2^63 bytes", |root| {
+        with_objects("a blob says that it has 2^63 bytes", |root| {
             let id = git(root, &["rev-parse", "HEAD:history.py"], b"");
-            loose(root, &id, "blob 9223372036854775807", b"x\n", 10);
+            write_loose_object(root, &id, "blob 9223372036854775807", b"x\n", 10);
         }),
-        bomb("a tree of 64 MB that is text", |root| {
+        with_objects("a tree of 64 MB that is text", |root| {
             let id = git(root, &["rev-parse", "HEAD^{tree}"], b"");
-            loose(root, &id, "tree 67108864", ZEROES, 64);
+            write_loose_object(root, &id, "tree 67108864", NEWLINES, 64);
         }),
-        bomb("ten objects are the trees of ten billion files", |root| {
+        with_objects("ten objects are the trees of ten billion files", |root| {
             let blob = git(root, &["hash-object", "-w", "--stdin"], b"bomb\n");
-            let mut below = format!("100644 blob {blob}");
+            let mut tree_entry = format!("100644 blob {blob}");
             for _ in 0..10 {
-                let entries: String = (0..10).map(|n| format!("{below}\td{n}\n")).collect();
-                below = format!("040000 tree {}", git(root, &["mktree"], entries.as_bytes()));
+                let entries: String = (0..10).map(|n| format!("{tree_entry}\td{n}\n")).collect();
+                tree_entry = format!("040000 tree {}", git(root, &["mktree"], entries.as_bytes()));
             }
-            commit_tree(root, below.rsplit(' ').next().unwrap());
+            commit_tree(root, tree_entry.rsplit(' ').next().unwrap());
         }),
-        bomb("20,000 trees deep", |root| {
+        with_objects("trees nested 1,900 deep", |root| {
             let blob = git(root, &["hash-object", "-w", "--stdin"], b"deep\n");
-            // As one pack: a loose file each would take long.
+            // As one pack, because writing one loose file each would take long.
             let mut input =
                 String::from("commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 1\nx\n");
             input.push_str(&format!("M 100644 {blob} {}leaf\n", "d/".repeat(1900)));
             git(root, &["fast-import", "--quiet", "--force"], input.as_bytes());
         }),
-        bomb("a commit with 100,000 parents", |root| {
+        with_objects("a commit with 100,000 parents", |root| {
             let tree = git(root, &["rev-parse", "HEAD^{tree}"], b"");
             let parent = git(root, &["rev-parse", "HEAD"], b"");
             let mut text = format!("tree {tree}\n");
@@ -163,82 +168,85 @@ pub(super) fn git_objects() -> Vec<Tree> {
                 git(root, &["hash-object", "-t", "commit", "-w", "--literally", "--stdin"], text.as_bytes());
             fs::write(root.join(".git/refs/heads/main"), format!("{id}\n")).unwrap();
         }),
-        bomb("an author's name of 5 MB with control characters", |root| {
+        with_objects("an author's name of 5 MB with control characters", |root| {
             let tree = git(root, &["rev-parse", "HEAD^{tree}"], b"");
-            let who = format!("\u{1b}]0;x\u{7}{} <a@b> 1700000000 +0000", "\u{202e}n".repeat(1_000_000));
-            let text = format!("tree {tree}\nauthor {who}\ncommitter {who}\n\nx\n");
+            let signature =
+                format!("\u{1b}]0;x\u{7}{} <a@b> 1700000000 +0000", "\u{202e}n".repeat(1_000_000));
+            let text = format!("tree {tree}\nauthor {signature}\ncommitter {signature}\n\nx\n");
             let id =
                 git(root, &["hash-object", "-t", "commit", "-w", "--literally", "--stdin"], text.as_bytes());
             fs::write(root.join(".git/refs/heads/main"), format!("{id}\n")).unwrap();
         }),
-        bomb("a truncated pack", |root| {
+        with_objects("a truncated pack", |root| {
             git(root, &["repack", "-q", "-a", "-d"], b"");
             for pack in packs(root, "pack") {
                 let bytes = fs::read(&pack).unwrap();
-                replace(&pack, &bytes[..bytes.len() / 2]);
+                replace_file(&pack, &bytes[..bytes.len() / 2]);
             }
         }),
-        bomb("a truncated index of a pack", |root| {
+        with_objects("a truncated index of a pack", |root| {
             git(root, &["repack", "-q", "-a", "-d"], b"");
             for pack in packs(root, "idx") {
                 let bytes = fs::read(&pack).unwrap();
-                replace(&pack, &bytes[..bytes.len() - 30]);
+                replace_file(&pack, &bytes[..bytes.len() - 30]);
             }
         }),
-        bomb("offsets of a pack's index lead anywhere", |root| {
+        with_objects("offsets of a pack's index lead anywhere", |root| {
             git(root, &["repack", "-q", "-a", "-d"], b"");
             for pack in packs(root, "idx") {
                 let mut bytes = fs::read(&pack).unwrap();
-                // Behind the ids and checksums stand the offsets, before the two trailing hashes.
+                // After the ids and checksums come the offsets, then two trailing hashes.
                 let end = bytes.len() - 40;
-                for (at, byte) in bytes[end - 24..end].iter_mut().enumerate() {
-                    *byte = (rand(at as u64) & 0x7f) as u8;
+                for (index, byte) in bytes[end - 24..end].iter_mut().enumerate() {
+                    *byte = (rand(index as u64) & 0x7f) as u8;
                 }
-                replace(&pack, &bytes);
+                replace_file(&pack, &bytes);
             }
         }),
-        bomb("a pack of random bytes", |root| {
+        with_objects("a pack of random bytes", |root| {
             git(root, &["repack", "-q", "-a", "-d"], b"");
             for pack in packs(root, "pack") {
                 let mut bytes = fs::read(&pack).unwrap();
                 let end = bytes.len() - 20;
-                for (at, byte) in bytes[12..end].iter_mut().enumerate() {
-                    *byte = rand(at as u64) as u8;
+                for (index, byte) in bytes[12..end].iter_mut().enumerate() {
+                    *byte = rand(index as u64) as u8;
                 }
-                replace(&pack, &bytes);
+                replace_file(&pack, &bytes);
             }
         }),
-        bomb("an object in a pack is a delta of itself", delta_cycle),
-        bomb("a commit-graph whose parents do not exist", |root| {
+        with_objects("an object in a pack is a delta of itself", delta_cycle),
+        with_objects("a commit-graph whose parents do not exist", |root| {
             git(root, &["commit-graph", "write", "--reachable"], b"");
             let path = root.join(".git/objects/info/commit-graph");
             let mut bytes = fs::read(&path).unwrap();
-            let data = chunk_of(&bytes, b"CDAT");
-            // Of each commit: its tree, then two parents by their place.
+            let data = chunk_offset(&bytes, b"CDAT");
+            // Each commit has its tree, then the positions of two parents.
             for commit in 0..2 {
                 let parents = data + commit * 36 + 20;
                 bytes[parents..parents + 4].copy_from_slice(&0x00ff_ffff_u32.to_be_bytes());
             }
-            replace(&path, &bytes);
+            replace_file(&path, &bytes);
         }),
-        bomb("a commit-graph that is cut off", |root| {
+        with_objects("a commit-graph that is cut off", |root| {
             git(root, &["commit-graph", "write", "--reachable"], b"");
             let path = root.join(".git/objects/info/commit-graph");
             let bytes = fs::read(&path).unwrap();
-            replace(&path, &bytes[..bytes.len() - 60]);
+            replace_file(&path, &bytes[..bytes.len() - 60]);
         }),
-        bomb("a mailmap of a million lines", |root| {
+        with_objects("a mailmap of 60,000 lines", |root| {
             let lines: String = (0..60_000).map(|n| format!("N{n} <x> <m{n}@b>\n")).collect();
             fs::write(root.join(".mailmap"), lines).unwrap();
             git(root, &["add", "-A"], b"");
             git(root, &["commit", "-q", "-m", "mailmap"], b"");
         }),
-        bomb("names in a tree that lead out", |root| {
+        with_objects("names in a tree that lead outside", |root| {
             let blob = git(root, &["hash-object", "-w", "--stdin"], b"out\n");
             let mut tree = Vec::new();
             for name in ["..", ".git", "a/../../b", "", "found.py"] {
                 tree.extend_from_slice(format!("100644 {name}\0").as_bytes());
-                tree.extend((0..20).map(|at| u8::from_str_radix(&blob[2 * at..2 * at + 2], 16).unwrap()));
+                tree.extend(
+                    (0..20).map(|index| u8::from_str_radix(&blob[2 * index..2 * index + 2], 16).unwrap()),
+                );
             }
             let tree = git(root, &["hash-object", "-t", "tree", "-w", "--literally", "--stdin"], &tree);
             commit_tree_literally(root, &tree);
@@ -247,8 +255,8 @@ pub(super) fn git_objects() -> Vec<Tree> {
 }
 
 fn commit_tree_literally(root: &Path, tree: &str) {
-    let who = "A <a@b> 1700000000 +0000";
-    let text = format!("tree {tree}\nauthor {who}\ncommitter {who}\n\nx\n");
+    let signature = "A <a@b> 1700000000 +0000";
+    let text = format!("tree {tree}\nauthor {signature}\ncommitter {signature}\n\nx\n");
     let id = git(root, &["hash-object", "-t", "commit", "-w", "--literally", "--stdin"], text.as_bytes());
     fs::write(root.join(".git/refs/heads/main"), format!("{id}\n")).unwrap();
 }
@@ -259,25 +267,26 @@ fn packs(root: &Path, extension: &str) -> Vec<PathBuf> {
     all.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
 }
 
-/// Git's own files are read-only.
-fn replace(path: &Path, bytes: &[u8]) {
+/// Replaces a file of git, which is read-only.
+fn replace_file(path: &Path, bytes: &[u8]) {
     fs::remove_file(path).unwrap();
     fs::write(path, bytes).unwrap();
 }
 
-/// Where a chunk of a commit-graph begins: its table of contents has an id and an offset each.
-fn chunk_of(bytes: &[u8], id: &[u8; 4]) -> usize {
-    let mut at = 8;
-    while &bytes[at..at + 4] != id {
-        at += 12;
+/// Offset of a chunk of a commit-graph. Each entry of the table of contents has an id and an offset.
+fn chunk_offset(bytes: &[u8], id: &[u8; 4]) -> usize {
+    let mut entry = 8;
+    while &bytes[entry..entry + 4] != id {
+        entry += 12;
     }
-    usize::try_from(u64::from_be_bytes(bytes[at + 4..at + 12].try_into().unwrap())).unwrap()
+    usize::try_from(u64::from_be_bytes(bytes[entry + 4..entry + 12].try_into().unwrap())).unwrap()
 }
 
-/// HEAD becomes an object that a pack holds as a delta of itself.
+/// Makes HEAD an object that a pack stores as a delta of itself.
 fn delta_cycle(root: &Path) {
     let head = git(root, &["rev-parse", "HEAD"], b"");
-    let id: Vec<u8> = (0..20).map(|at| u8::from_str_radix(&head[2 * at..2 * at + 2], 16).unwrap()).collect();
+    let id: Vec<u8> =
+        (0..20).map(|index| u8::from_str_radix(&head[2 * index..2 * index + 2], 16).unwrap()).collect();
     let delta = [10, 10, 10, b'x', b'x', b'x', b'x', b'x', b'x', b'x', b'x', b'x', b'x'];
     let mut packed = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(&delta).unwrap();

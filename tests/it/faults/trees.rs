@@ -1,5 +1,5 @@
-//! Repositories that strangers made ([`tree_gen`](super::tree_gen)): each costs its own run at most, never memory without end,
-//! never the runs of others, and nothing beside its root comes into the database or into an answer.
+//! Indexes hostile repositories ([`tree_gen`](super::tree_gen)). Each may fail only its own run: memory stays bounded, runs of other
+//! projects succeed, and nothing outside of its root reaches the database or an answer.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,21 +14,21 @@ use sqlx::{AssertSqlSafe, Row};
 
 use super::tree_gen::{Outside, Tree, trees};
 use crate::harness::{PROGRAM, Repository, home, http, project};
-use crate::upkeep::{number, raw, schema};
+use crate::upkeep::{query_number, raw, schema};
 
-/// What a tree may cost beyond what the server has anyway, in kB.
+/// Memory that a run may take beyond what the server already has, in kB.
 const MEMORY_KB_MAX: u64 = 400 << 10;
-/// Beyond, a call is taken for hung.
-const HUNG: Duration = Duration::from_secs(7200);
+/// Timeout of a call; a longer one is considered hung.
+const CALL_TIMEOUT: Duration = Duration::from_secs(7200);
 
-/// A server as a process of its own, so that its memory can be measured.
-pub(crate) struct Server {
+/// A server in its own process, so that its memory can be measured.
+pub(crate) struct MeasuredServer {
     child: Child,
     url: String,
     log: PathBuf,
 }
 
-impl Server {
+impl MeasuredServer {
     fn start(settings: &[&str]) -> Self {
         Self::start_with(settings, &[])
     }
@@ -52,12 +52,16 @@ impl Server {
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: Value) -> Value {
-        let call = http().post(format!("{}/tools/{tool}", self.url)).timeout(HUNG).json(&arguments).send();
+        let call =
+            http().post(format!("{}/tools/{tool}", self.url)).timeout(CALL_TIMEOUT).json(&arguments).send();
         let response = call.await.unwrap_or_else(|error| {
             let log = fs::read_to_string(&self.log).unwrap();
             let from = log.floor_char_boundary(log.len().saturating_sub(3000));
             let state = fs::read_to_string(format!("/proc/{}/stat", self.child.id()));
-            panic!("{tool} {arguments}: {error:?}; the server {state:?}, its last words:\n{}", &log[from..])
+            panic!(
+                "{tool} {arguments}: {error:?}; process state {state:?}, end of its log:\n{}",
+                &log[from..]
+            )
         });
         response.json().await.unwrap()
     }
@@ -67,20 +71,20 @@ impl Server {
         self.call("build_index", arguments).await
     }
 
-    /// A line of its `/proc/PID/status`, in kB.
+    /// A field of `/proc/PID/status`, in kB.
     fn memory_kb(&self, name: &str) -> u64 {
         let text = fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix(name)).unwrap();
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
-    /// Lets the highest memory be counted from now on.
-    fn count_memory_anew(&self) {
+    /// Resets the peak of the resident memory (`VmHWM`).
+    fn reset_peak_memory(&self) {
         fs::write(format!("/proc/{}/clear_refs", self.child.id()), "5").unwrap();
     }
 }
 
-impl Drop for Server {
+impl Drop for MeasuredServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -100,10 +104,10 @@ pub(crate) async fn tables_with(text: &str, projects: &BTreeSet<String>) -> Vec<
     let mut found = Vec::new();
     for table in tables {
         let table: String = table.get(0);
-        let looked = format!(
+        let query = format!(
             "SELECT count(*) FROM {table} t WHERE position('{text}' IN t::text) > 0 OR position('{hex}' IN t::text) > 0"
         );
-        if number(&AssertSqlSafe(looked).0).await > 0 {
+        if query_number(&AssertSqlSafe(query).0).await > 0 {
             found.push(table);
         }
     }
@@ -117,34 +121,40 @@ async fn is_indexed(project: &str, root: &Path, file: &str) -> bool {
          WHERE r.root = '{}' AND f.path = '{file}' AND f.skipped IS NULL",
         root.display()
     );
-    number(&text).await == 1
+    query_number(&text).await == 1
 }
 
-/// Indexes a tree; what is wrong with how that ended.
-async fn index(server: &Server, tree: &Tree, project: &str, folder: tempfile::TempDir) -> Option<String> {
+/// Indexes a tree and removes it. Returns the failure, if any.
+async fn index(
+    server: &MeasuredServer,
+    tree: &Tree,
+    project: &str,
+    folder: tempfile::TempDir,
+) -> Option<String> {
     let root = folder.path().to_string_lossy().into_owned();
     let answer = server.index(project, &root).await;
     if answer["ok"] != true {
         return Some(format!("{}: {:#}", tree.name, answer["error"]));
     }
     let found = is_indexed(project, folder.path(), "found.py").await;
-    // A tree of 2,000 directories is too deep for the standard library's way of removing one.
+    // The standard library cannot remove a tree that is 2,000 directories deep.
     let _ = Command::new("rm").arg("-rf").arg(folder.keep()).status();
-    (!found).then(|| format!("{}: its own file is not indexed: {:#}", tree.name, answer["result"]["report"]))
+    (!found)
+        .then(|| format!("{}: its normal file is not indexed: {:#}", tree.name, answer["result"]["report"]))
 }
 
-async fn hostile(trees: Vec<Tree>) {
-    let (server, outside) = (Server::start(&[]), Outside::new());
+async fn assert_harmless(trees: Vec<Tree>) {
+    let (server, outside) = (MeasuredServer::start(&[]), Outside::new());
     let bystander = Repository::new(&[("plain.py", "def plain(coin):\n    return coin\n")]);
-    let (victim, shared) = (project("bystander"), [project("hostile"), project("hostile")]);
+    let (bystander_project, shared) = (project("bystander"), [project("hostile"), project("hostile")]);
     let mut projects = BTreeSet::from(shared.clone());
-    for id in shared.iter().chain([&victim]) {
+    for id in shared.iter().chain([&bystander_project]) {
         let answer = server.index(id, &bystander.root()).await;
         assert_eq!(answer["ok"], true, "{answer:#}");
     }
-    let (mut wrong, mut most) = (Vec::new(), (0, String::new()));
+    let (mut failures, mut peak) = (Vec::new(), (0, String::new()));
     let count = trees.len();
-    // Two at a time take every place there is for runs; whoever else wants one must get it in turn.
+    // Two runs at a time take all slots for runs; the bystander's run must get one in turn.
     let mut pairs = futures::stream::iter(trees).chunks(2);
     let mut round = 0;
     let started = std::time::Instant::now();
@@ -156,55 +166,55 @@ async fn hostile(trees: Vec<Tree>) {
             .iter()
             .map(|tree| {
                 let folder = tempfile::tempdir().unwrap();
-                tree.make(folder.path(), &outside);
+                tree.write(folder.path(), &outside);
                 folder
             })
             .collect();
         let before = server.memory_kb("VmRSS:");
-        server.count_memory_anew();
+        server.reset_peak_memory();
         let ids: Vec<String> = pair
             .iter()
             .zip(&shared)
-            .map(|(tree, shared)| if tree.alone { project("hostile") } else { shared.clone() })
+            .map(|(tree, shared)| if tree.own_project { project("hostile") } else { shared.clone() })
             .collect();
         projects.extend(ids.iter().cloned());
         let trees = pair.iter().zip(&ids).zip(folders);
         let runs = trees.map(|((tree, id), folder)| index(&server, tree, id, folder));
-        let others = async {
+        let bystander_run = async {
             bystander.write("plain.py", &format!("def plain(coin):\n    return coin + {round}\n"));
-            server.index(&victim, &bystander.root()).await
+            server.index(&bystander_project, &bystander.root()).await
         };
-        let (ended, others) = futures::join!(futures::future::join_all(runs), others);
-        wrong.extend(ended.into_iter().flatten());
-        if others["ok"] != true || others["result"]["report"]["filesChanged"] != 1 {
-            wrong.push(format!("another tenant's run beside {names:?}: {others:#}"));
+        let (ended, bystander_run) = futures::join!(futures::future::join_all(runs), bystander_run);
+        failures.extend(ended.into_iter().flatten());
+        if bystander_run["ok"] != true || bystander_run["result"]["report"]["filesChanged"] != 1 {
+            failures.push(format!("the bystander's run during {names:?}: {bystander_run:#}"));
         }
-        let took = server.memory_kb("VmHWM:").saturating_sub(before);
-        if took > MEMORY_KB_MAX {
-            wrong.push(format!("{names:?}: {took} kB of memory"));
+        let memory = server.memory_kb("VmHWM:").saturating_sub(before);
+        if memory > MEMORY_KB_MAX {
+            failures.push(format!("{names:?}: {memory} kB of memory"));
         }
-        most = most.max((took, names.join(", ")));
+        peak = peak.max((memory, names.join(", ")));
     }
-    eprintln!("{count} trees; the most memory beyond the server's own: {} kB by {}", most.0, most.1);
+    eprintln!("{count} trees; the most memory beyond the server's own: {} kB by {}", peak.0, peak.1);
     for table in tables_with(&outside.canary, &projects).await {
-        wrong.push(format!("{table} holds what lies outside"));
+        failures.push(format!("{table} holds content from outside the roots"));
     }
     let passwd = fs::read_to_string("/etc/passwd").unwrap();
     for table in tables_with(passwd.lines().next().unwrap(), &projects).await {
-        wrong.push(format!("{table} holds /etc/passwd"));
+        failures.push(format!("{table} holds /etc/passwd"));
     }
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(failures.is_empty(), "{} of {count}:\n{}", failures.len(), failures.join("\n"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_trees_cost_their_own_run_at_most() {
+async fn hostile_trees_harm_at_most_their_own_run() {
     let seed = u64::from(std::process::id());
     eprintln!("seed {seed}");
-    hostile(trees(false, seed)).await;
+    assert_harmless(trees(false, seed)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "the long form, some 40 minutes: cargo test --test it long_form -- --ignored --test-threads=1 --nocapture"]
 async fn hostile_trees_long_form() {
-    hostile(trees(true, 0)).await;
+    assert_harmless(trees(true, 0)).await;
 }

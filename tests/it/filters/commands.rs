@@ -1,15 +1,15 @@
-//! The filter table on the command line: one flag of each kind of value, asked of the real program.
+//! Filters on the command line: one flag for each kind of value, through the real program.
 
 use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::shop::{Shop, shown};
+use super::shop::{IndexedProject, hit_files};
 use crate::harness::{PROGRAM, app, home};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn flags_filter_as_arguments_do() {
-    let shop = Shop::open(app(), "commands").await;
+async fn flags_filter_like_arguments() {
+    let shop = IndexedProject::shop(app(), "commands").await;
     for (flags, arguments) in [
         (&["--path", "billing", "--path", "web"][..], json!({ "path": ["billing", "web"] })),
         (&["--lang", "py,go"], json!({ "lang": "py,go" })),
@@ -21,17 +21,17 @@ async fn flags_filter_as_arguments_do() {
     ] {
         let mut arguments = arguments;
         arguments["ann"] = json!(false);
-        let expected = shop.ask("order", arguments).await;
-        assert!(!shown(&expected).is_empty(), "{flags:?}");
-        assert_eq!(by_command(&shop, flags)["result"]["hits"], expected["hits"], "{flags:?}");
+        let expected = shop.search("order", arguments).await;
+        assert!(!hit_files(&expected).is_empty(), "{flags:?}");
+        assert_eq!(search_by_command(&shop, flags)["result"]["hits"], expected["hits"], "{flags:?}");
     }
-    let refused = by_command(&shop, &["--lang", "rusty"]);
+    let refused = search_by_command(&shop, &["--lang", "rusty"]);
     assert_eq!(refused["error"]["code"], "INVALID_REQUEST", "{refused:#}");
 }
 
-/// The envelope that the program prints for `search order` with these flags; words alone decide, since the project
-/// was not indexed with the program's own model.
-fn by_command(shop: &Shop, flags: &[&str]) -> Value {
+/// The envelope that the program prints for `search order` with these flags. The search is lexical only, because the
+/// project was not indexed with the program's own model.
+fn search_by_command(shop: &IndexedProject, flags: &[&str]) -> Value {
     let mut command = Command::new(PROGRAM);
     command.env("PAIROFCLEATS_HOME", home()).env_remove("DATABASE_URL");
     command.args(["search", "order", "--json", "--no-ann", "--mode", "all", "--top", "100"]);

@@ -1,9 +1,8 @@
-//! What each mode admits and shows, and which backends answer.
+//! Which files each mode searches, what it shows, and which backend answers.
 
 use serde_json::json;
 
-use super::shop::index;
-use super::shop::{Shop, files, shown};
+use super::shop::{IndexedProject, hit_files, index, sorted_hit_files};
 use crate::harness::{Repository, app, error, project};
 
 const CODE: &[&str] = &[
@@ -18,7 +17,7 @@ const CODE: &[&str] = &[
     "web/money.ts",
 ];
 const DOCUMENTS: &[&str] = &["docs/Shipping.md", "docs/returns.md"];
-/// Code whose comments say something.
+/// Code files with comments that are extracted.
 const COMMENTED: &[&str] = &[
     "src/billing/charge.rs",
     "src/billing/refund.rs",
@@ -30,54 +29,58 @@ const COMMENTED: &[&str] = &[
 ];
 const RECORDS: &[&str] = &["logs/night.log"];
 
-fn together(parts: &[&[&'static str]]) -> Vec<&'static str> {
+fn merged(parts: &[&[&'static str]]) -> Vec<&'static str> {
     let mut all = parts.concat();
     all.sort_unstable();
     all
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_mode_admits_its_own() {
-    let shop = Shop::open(app(), "modes").await;
+async fn each_mode_searches_its_own_files() {
+    let shop = IndexedProject::shop(app(), "modes").await;
     for (mode, admitted) in [
-        ("code", together(&[CODE])),
-        ("prose", together(&[DOCUMENTS, COMMENTED])),
-        ("extracted-prose", together(&[COMMENTED])),
-        ("records", together(&[RECORDS])),
-        ("both", together(&[CODE, DOCUMENTS])),
-        ("all", together(&[CODE, DOCUMENTS, RECORDS])),
+        ("code", merged(&[CODE])),
+        ("prose", merged(&[DOCUMENTS, COMMENTED])),
+        ("extracted-prose", merged(&[COMMENTED])),
+        ("records", merged(&[RECORDS])),
+        ("both", merged(&[CODE, DOCUMENTS])),
+        ("all", merged(&[CODE, DOCUMENTS, RECORDS])),
     ] {
-        let answer = shop.ask("order", json!({ "mode": mode })).await;
-        assert_eq!(files(&answer), admitted, "{mode}");
+        let answer = shop.search("order", json!({ "mode": mode })).await;
+        assert_eq!(sorted_hit_files(&answer), admitted, "{mode}");
         for hit in answer["hits"].as_array().unwrap() {
             let file = hit["file"].as_str().unwrap();
-            let said = match mode {
+            let expected = match mode {
                 "prose" | "extracted-prose" if COMMENTED.contains(&file) => "extracted-prose",
                 _ if DOCUMENTS.contains(&file) => "prose",
                 _ if RECORDS.contains(&file) => "records",
                 _ => "code",
             };
-            assert_eq!(hit["mode"].as_str().unwrap_or("code"), said, "{mode}: {hit:#}");
+            assert_eq!(hit["mode"].as_str().unwrap_or("code"), expected, "{mode}: {hit:#}");
         }
-        // The same without words, and with a filter on top.
-        assert_eq!(files(&shop.ask("NOT lang:elixir", json!({ "mode": mode })).await), admitted, "{mode}");
-        let rust = shop.ask("order lang:rust", json!({ "mode": mode })).await;
-        let expected: Vec<_> = admitted.iter().copied().filter(|file| file.ends_with(".rs")).collect();
-        assert_eq!(files(&rust), expected, "{mode}");
+        // The same without search words, and with an additional filter.
+        assert_eq!(
+            sorted_hit_files(&shop.search("NOT lang:elixir", json!({ "mode": mode })).await),
+            admitted,
+            "{mode}"
+        );
+        let rust = shop.search("order lang:rust", json!({ "mode": mode })).await;
+        let rust_files: Vec<_> = admitted.iter().copied().filter(|file| file.ends_with(".rs")).collect();
+        assert_eq!(sorted_hit_files(&rust), rust_files, "{mode}");
     }
-    let usual = shop.ask("order", json!({ "mode": null })).await;
-    assert_eq!(usual["hits"], shop.ask("order", json!({ "mode": "both" })).await["hits"]);
+    let by_default = shop.search("order", json!({ "mode": null })).await;
+    assert_eq!(by_default["hits"], shop.search("order", json!({ "mode": "both" })).await["hits"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn extracted_prose_shows_and_asks_comments_alone() {
-    let shop = Shop::open(app(), "comments").await;
-    let ask = async |query: &str| {
+async fn extracted_prose_searches_and_shows_only_comments() {
+    let shop = IndexedProject::shop(app(), "comments").await;
+    let search = async |query: &str| {
         let arguments = json!({ "mode": "extracted-prose", "ann": false, "output": "full", "context": 1 });
-        shop.ask(query, arguments).await
+        shop.search(query, arguments).await
     };
-    let found = ask("remembers").await;
-    assert_eq!(shown(&found), ["src/billing/charge.rs"]);
+    let found = search("remembers").await;
+    assert_eq!(hit_files(&found), ["src/billing/charge.rs"]);
     let hit = &found["hits"][0];
     assert_eq!((&hit["startLine"], &hit["endLine"]), (&json!(3), &json!(3)), "{hit:#}");
     assert_eq!(hit["content"], "Charges the card of an order once and remembers the receipt.");
@@ -85,25 +88,25 @@ async fn extracted_prose_shows_and_asks_comments_alone() {
     assert_eq!(hit["contextAfter"], json!(["#[tracing::instrument(skip(ledger))]"]), "{hit:#}");
     assert_eq!(hit["name"], "charge_order");
 
-    assert_eq!(shown(&ask("MAX_LINES").await), [] as [String; 0], "that stands in the code alone");
-    let prose = shop.ask("MAX_LINES", json!({ "mode": "prose", "ann": false })).await;
-    assert_eq!(shown(&prose), [] as [String; 0]);
-    let code = shop.ask("MAX_LINES", json!({ "mode": "code", "ann": false })).await;
-    assert_eq!(shown(&code), ["src/billing/refund.rs"]);
+    assert_eq!(hit_files(&search("MAX_LINES").await), [] as [String; 0], "it occurs only in code");
+    let prose = shop.search("MAX_LINES", json!({ "mode": "prose", "ann": false })).await;
+    assert_eq!(hit_files(&prose), [] as [String; 0]);
+    let code = shop.search("MAX_LINES", json!({ "mode": "code", "ann": false })).await;
+    assert_eq!(hit_files(&code), ["src/billing/refund.rs"]);
 
-    let remarks = ask("shortest aisles").await;
-    assert_eq!(shown(&remarks), ["src/stock/walk.rs"]);
-    let content = remarks["hits"][0]["content"].as_str().unwrap();
+    let comments = search("shortest aisles").await;
+    assert_eq!(hit_files(&comments), ["src/stock/walk.rs"]);
+    let content = comments["hits"][0]["content"].as_str().unwrap();
     assert!(content.starts_with("Fetches every ware") && content.contains("TODO: take the shortest way"));
     assert!(!content.contains("let aisle"), "{content}");
-    assert_eq!((&remarks["hits"][0]["startLine"], &remarks["hits"][0]["endLine"]), (&json!(3), &json!(7)));
+    assert_eq!((&comments["hits"][0]["startLine"], &comments["hits"][0]["endLine"]), (&json!(3), &json!(7)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn backends_and_vectors_are_as_asked() {
-    let shop = Shop::open(app(), "backends").await;
+async fn backend_and_vectors_follow_the_arguments() {
+    let shop = IndexedProject::shop(app(), "backends").await;
     for backend in ["auto", "postgres"] {
-        assert_eq!(shop.ask("order", json!({ "backend": backend })).await["backend"], "postgres");
+        assert_eq!(shop.search("order", json!({ "backend": backend })).await["backend"], "postgres");
     }
     for (backend, code) in [("sqlite", "NO_INDEX"), ("sqlite-fts", "NO_INDEX"), ("grep", "INVALID_REQUEST")] {
         let fault = error(&shop.app, "search", shop.arguments("order", json!({ "backend": backend }))).await;
@@ -112,16 +115,17 @@ async fn backends_and_vectors_are_as_asked() {
     let refused = json!({ "backend": "sqlite-fts", "ann": true });
     let fault = error(&shop.app, "search", shop.arguments("order", refused)).await;
     assert_eq!(fault["code"], "INVALID_REQUEST", "{fault:#}");
-    let with = shop.ask("order", json!({ "ann": true, "output": "full" })).await;
+    let with = shop.search("order", json!({ "ann": true, "output": "full" })).await;
     assert_eq!((&with["vectors"], &with["hits"][0]["scoreType"]), (&json!("exact"), &json!("blend")));
-    let without = shop.ask("order", json!({ "ann": false, "output": "full" })).await;
+    let without = shop.search("order", json!({ "ann": false, "output": "full" })).await;
     assert_eq!((&without["vectors"], &without["hits"][0]["scoreType"]), (&json!("none"), &json!("bm25")));
-    let nothing = shop.ask("unheardof", json!({ "ann": false })).await;
-    assert_eq!(shown(&nothing), [] as [String; 0], "without vectors a word must be said");
+    let nothing = shop.search("unheardof", json!({ "ann": false })).await;
+    assert_eq!(hit_files(&nothing), [] as [String; 0], "without vectors a hit must contain a query word");
 }
 
-/// Remarks of two words and more than five of them, beside what says nothing.
-const REMARKS: &str = "\
+/// More than five comments of two words or more, beside text that is not extracted: a licence header, separator lines and
+/// commented-out code.
+const COMMENTS: &str = "\
 // Copyright 2020 by the authors.
 
 // ------------------------------
@@ -140,21 +144,21 @@ pub fn send(mail: &Mail) {
 ";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn all_remarks_are_found_and_nothing_else() {
-    let (app, project) = (app(), project("remarks"));
-    let repository = Repository::new(&[("send.rs", REMARKS)]);
+async fn all_comments_with_text_are_extracted_and_nothing_else() {
+    let (app, project) = (app(), project("trailing-comments"));
+    let repository = Repository::new(&[("send.rs", COMMENTS)]);
     index(&app, &repository, &project).await;
-    let shop = Shop::of(app, project, repository);
-    let ask = async |query: &str| {
+    let indexed = IndexedProject::new(app, project, repository);
+    let search = async |query: &str| {
         let arguments = json!({ "mode": "extracted-prose", "ann": false, "output": "full" });
-        shop.ask(query, arguments).await
+        indexed.search(query, arguments).await
     };
-    for said in ["retries", "names the host", "blocks", "slow", "reads one line", "address", "late answer"] {
-        assert_eq!(shown(&ask(said).await), ["send.rs"], "{said}");
+    for words in ["retries", "names the host", "blocks", "slow", "reads one line", "address", "late answer"] {
+        assert_eq!(hit_files(&search(words).await), ["send.rs"], "{words}");
     }
-    let content = ask("retries twice").await["hits"][0]["content"].as_str().unwrap().to_owned();
+    let content = search("retries twice").await["hits"][0]["content"].as_str().unwrap().to_owned();
     assert!(content.starts_with("retries twice") && content.ends_with("ignores a late answer"), "{content}");
-    for unsaid in ["Copyright", "encode", "---", "===", "body"] {
-        assert!(!content.contains(unsaid), "{unsaid}: {content}");
+    for absent in ["Copyright", "encode", "---", "===", "body"] {
+        assert!(!content.contains(absent), "{absent}: {content}");
     }
 }

@@ -1,8 +1,8 @@
-//! The effect of the risk fields: local flows, flows between files, sinks alone, and rules of a repository.
+//! The risk filters: flows within a file, flows between files, sinks without a flow, and custom rules of a repository.
 
 use serde_json::{Value, json};
 
-use super::shop::files;
+use super::shop::sorted_hit_files;
 use crate::harness::{Repository, app, project, result};
 
 const RUN: &str =
@@ -23,8 +23,8 @@ pub(crate) const FILES: &[(&str, &str)] = &[
     ("wipe.py", WIPE),
 ];
 
-/// A rule of the repository's own.
-pub(crate) const OWN_RULE: &str = r#"
+/// A custom rule of the repository.
+pub(crate) const CUSTOM_RULE: &str = r#"
 [[rule]]
 id = "sink.wipe"
 kind = "sink"
@@ -53,6 +53,7 @@ pub(crate) const ROWS: &[(&str, &str, &[&str])] = &[
     ("riskSink", "wipe()", &["wipe.py"]),
 ];
 
+/// Indexes `files` with the custom rules `rules` into a new project: its id, the repository, and the run's result.
 pub(crate) async fn indexed(files: &[(&str, &str)], rules: &str) -> (String, Repository, Value) {
     let repository = Repository::new(files);
     repository.write(".pairofcleats/risk.toml", rules);
@@ -62,7 +63,7 @@ pub(crate) async fn indexed(files: &[(&str, &str)], rules: &str) -> (String, Rep
     (project, repository, built)
 }
 
-async fn ask(project: &str, mut arguments: Value) -> Value {
+async fn search(project: &str, mut arguments: Value) -> Value {
     arguments["query"] = "order".into();
     arguments["project_id"] = project.into();
     arguments["top"] = 50.into();
@@ -70,34 +71,36 @@ async fn ask(project: &str, mut arguments: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_risk_field_changes_the_answer_exactly_so() {
-    let (project, repository, _) = indexed(FILES, OWN_RULE).await;
-    let all = files(&ask(&project, json!({})).await);
+async fn each_risk_field_selects_exactly_its_files() {
+    let (project, repository, _) = indexed(FILES, CUSTOM_RULE).await;
+    let all = sorted_hit_files(&search(&project, json!({})).await);
     assert!(FILES.iter().all(|(path, _)| all.contains(&(*path).to_owned())), "{all:?}");
-    let mut wrong = Vec::new();
+    let mut failures = Vec::new();
     for (field, value, expected) in ROWS {
-        let found = files(&ask(&project, json!({ *field: value })).await);
+        let found = sorted_hit_files(&search(&project, json!({ *field: value })).await);
         if found != *expected {
-            wrong.push(format!("{field} {value}: {found:?} instead of {expected:?}"));
+            failures.push(format!("{field} {value}: {found:?} instead of {expected:?}"));
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(failures.is_empty(), "{failures:#?}");
 
-    // The far end of a flow goes away: the near end is no flow any more.
+    // Without the sink in the other file, there is no flow any more.
     repository.write("store.js", "function storeOrder(order) {\n  remember(order);\n}\n");
     result(&app(), "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
-    assert!(files(&ask(&project, json!({ "riskFlow": "req.body->sql.query" })).await).is_empty());
+    assert!(
+        sorted_hit_files(&search(&project, json!({ "riskFlow": "req.body->sql.query" })).await).is_empty()
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_flow_is_shown_with_its_evidence() {
     let (project, _repository, _) = indexed(FILES, "").await;
-    let answer = ask(&project, json!({ "riskFlow": "exec", "output": "full" })).await;
+    let answer = search(&project, json!({ "riskFlow": "exec", "output": "full" })).await;
     let flow = &answer["hits"][0]["known"]["risk"]["flows"][0];
     assert_eq!(flow["sink"], "exec", "{answer:#}");
     assert_eq!((&flow["evidence"]["sourceLine"], &flow["evidence"]["sinkLine"]), (&json!(2), &json!(3)));
     assert_eq!(flow["evidence"]["excerpt"], "os.system(command)");
-    let answer = ask(&project, json!({ "riskFlow": "req.body->sql", "output": "full" })).await;
+    let answer = search(&project, json!({ "riskFlow": "req.body->sql", "output": "full" })).await;
     let flow = &answer["hits"][0]["known"]["riskFromElsewhere"][0];
     assert_eq!(
         (&flow["scope"], &flow["via"]),
@@ -107,14 +110,14 @@ async fn a_flow_is_shown_with_its_evidence() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn broken_rules_of_a_repository_are_left_out_and_said() {
-    let broken = OWN_RULE.replace("warehouse.count(s)", "warehouse.wipe(s)");
+async fn broken_custom_rules_are_ignored_and_reported() {
+    let broken = CUSTOM_RULE.replace("warehouse.count(s)", "warehouse.wipe(s)");
     let (project, repository, built) = indexed(FILES, &broken).await;
     let note = built["report"]["notes"][0].as_str().unwrap().to_owned();
     assert!(note.contains("risk.toml") && note.contains("sink.wipe"), "{note}");
-    assert!(files(&ask(&project, json!({ "riskSink": "wipe" })).await).is_empty());
-    // Mended, the repository is read anew although no file of it changed.
-    repository.write(".pairofcleats/risk.toml", OWN_RULE);
+    assert!(sorted_hit_files(&search(&project, json!({ "riskSink": "wipe" })).await).is_empty());
+    // Once the rules are repaired, the next run reads all files again, although none of them changed.
+    repository.write(".pairofcleats/risk.toml", CUSTOM_RULE);
     result(&app(), "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
-    assert_eq!(files(&ask(&project, json!({ "riskSink": "wipe" })).await), ["wipe.py"]);
+    assert_eq!(sorted_hit_files(&search(&project, json!({ "riskSink": "wipe" })).await), ["wipe.py"]);
 }

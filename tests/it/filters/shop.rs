@@ -1,4 +1,4 @@
-//! The fixture: a small shop in several languages whose history, documents and logs are all known.
+//! The fixture: a small shop in several languages, with a fixed git history, documents and a log.
 
 use std::path::Path;
 use std::process::Command;
@@ -151,55 +151,55 @@ An order leaves the warehouse the same day.
 
 const NIGHT_LOG: &str = "02:00:01 INFO order 17 charged\n02:00:02 WARN order 18 refused by the bank\n";
 
-/// Another repository of the project, on a branch of its own.
+/// Files of a second repository of the project, whose branch is `trial`.
 const TRIAL: &[(&str, &str)] = &[(
     "trial.rs",
     "/// Tries an order out.\npub fn try_order(order: Order) {\n    charge_order(order);\n}\n",
 )];
 
-/// The shop, indexed as two repositories of one project.
-pub(crate) struct Shop {
+/// A project that is indexed, and the application to search it with.
+pub(crate) struct IndexedProject {
     pub(crate) app: Arc<App>,
     pub(crate) project: String,
-    pub(crate) main: Repository,
+    pub(crate) repository: Repository,
     _trial: Option<Repository>,
 }
 
-impl Shop {
-    /// Commits: everything by Ada in 2021; the refunds twice more by Grace in 2022, who also added a line to the
-    /// charges; the report anew by Linus in 2024.
-    pub(crate) async fn open(app: Arc<App>, name: &str) -> Self {
-        let main = Repository::new(FILES);
-        git(main.path(), ADA, &["init", "--quiet", "--initial-branch=main"]);
-        commit(main.path(), ADA);
-        main.write("src/billing/refund.rs", &REFUND.replace("order", "purchase"));
-        commit(main.path(), GRACE);
-        main.write("src/billing/refund.rs", REFUND);
-        main.write("src/billing/charge.rs", &CHARGE.replace("    Ok(", "    ledger.save();\n    Ok("));
-        commit(main.path(), GRACE);
-        main.write("tools/report.go", &REPORT.replace("costs", "costs in cents"));
-        commit(main.path(), LINUS);
+impl IndexedProject {
+    /// Indexes the shop as two repositories of one project. Ada commits everything in 2021; Grace changes the refunds twice
+    /// in 2022 and adds a line to the charges; Linus changes the report in 2024.
+    pub(crate) async fn shop(app: Arc<App>, name: &str) -> Self {
+        let repository = Repository::new(FILES);
+        git(repository.path(), ADA, &["init", "--quiet", "--initial-branch=main"]);
+        commit(repository.path(), ADA);
+        repository.write("src/billing/refund.rs", &REFUND.replace("order", "purchase"));
+        commit(repository.path(), GRACE);
+        repository.write("src/billing/refund.rs", REFUND);
+        repository.write("src/billing/charge.rs", &CHARGE.replace("    Ok(", "    ledger.save();\n    Ok("));
+        commit(repository.path(), GRACE);
+        repository.write("tools/report.go", &REPORT.replace("costs", "costs in cents"));
+        commit(repository.path(), LINUS);
         let trial = Repository::new(TRIAL);
         git(trial.path(), ADA, &["init", "--quiet", "--initial-branch=trial"]);
         commit(trial.path(), ADA);
         let project = project(name);
-        for repository in [&main, &trial] {
-            index(&app, repository, &project).await;
+        for indexed in [&repository, &trial] {
+            index(&app, indexed, &project).await;
         }
-        Self { app, project, main, _trial: Some(trial) }
+        Self { app, project, repository, _trial: Some(trial) }
     }
 
-    /// A project with one repository, which is indexed already.
-    pub(crate) fn of(app: Arc<App>, project: String, main: Repository) -> Self {
-        Self { app, project, main, _trial: None }
+    /// A project whose repository is indexed already.
+    pub(crate) fn new(app: Arc<App>, project: String, repository: Repository) -> Self {
+        Self { app, project, repository, _trial: None }
     }
 
-    /// The answer to a question in all modes, with further arguments.
-    pub(crate) async fn ask(&self, query: &str, arguments: Value) -> Value {
+    /// Searches in all modes with further arguments; the result must be a success.
+    pub(crate) async fn search(&self, query: &str, arguments: Value) -> Value {
         result(&self.app, "search", self.arguments(query, arguments)).await
     }
 
-    /// What `ask` sends; arguments given win.
+    /// The arguments that `search` sends; `arguments` override the defaults.
     pub(crate) fn arguments(&self, query: &str, arguments: Value) -> Value {
         let mut all = json!({ "query": query, "mode": "all", "top": 100, "project_id": self.project });
         all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
@@ -207,7 +207,7 @@ impl Shop {
     }
 }
 
-/// Who commits, and when.
+/// Name of a committer, and the time of the commit.
 type Author = (&'static str, &'static str);
 
 const ADA: Author = ("Ada Lovelace", "2021-03-01T12:00:00+00:00");
@@ -231,8 +231,8 @@ fn git(repository: &Path, (name, date): Author, arguments: &[&str]) {
         command.env(format!("GIT_{role}_DATE"), date);
     }
     let output = command.output().expect("these tests need the `git` program on the PATH");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {stderr}");
 }
 
 /// Indexes a repository into a project.
@@ -240,21 +240,21 @@ pub(crate) async fn index(app: &Arc<App>, repository: &Repository, project: &str
     result(app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
 }
 
-/// The files of an answer's hits, in their order.
-pub(crate) fn shown(answer: &Value) -> Vec<String> {
+/// The files of an answer's hits, best first.
+pub(crate) fn hit_files(answer: &Value) -> Vec<String> {
     answer["hits"].as_array().unwrap().iter().map(|hit| hit["file"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The files of an answer's hits, sorted.
-pub(crate) fn files(answer: &Value) -> Vec<String> {
-    let mut files = shown(answer);
-    files.sort();
-    files
+pub(crate) fn sorted_hit_files(answer: &Value) -> Vec<String> {
+    let mut sorted = hit_files(answer);
+    sorted.sort();
+    sorted
 }
 
-/// The warnings of a search that answers.
-pub(crate) async fn warnings(shop: &Shop, query: &str, arguments: Value) -> Vec<Value> {
-    let envelope = call(&shop.app, "search", shop.arguments(query, arguments)).await;
+/// The warnings of a successful search.
+pub(crate) async fn search_warnings(indexed: &IndexedProject, query: &str, arguments: Value) -> Vec<Value> {
+    let envelope = call(&indexed.app, "search", indexed.arguments(query, arguments)).await;
     assert_eq!(envelope["ok"], true, "{envelope:#}");
     envelope["_meta"]["warnings"].as_array().cloned().unwrap_or_default()
 }

@@ -1,10 +1,10 @@
-//! A project from before there were facts: a search brings its tables up, an index run fills them.
+//! A project created before facts existed: a search migrates its tables, an index run fills them.
 
 use contract::ProjectId;
 use serde_json::json;
 use sqlx::{Connection, PgConnection};
 
-use super::shop::{Shop, files, index, shown, warnings};
+use super::shop::{IndexedProject, hit_files, index, search_warnings, sorted_hit_files};
 use crate::harness::{self, Repository, app, project};
 use crate::storage::database::{number, run};
 
@@ -31,8 +31,8 @@ const ADDED_COLUMNS: &[(&str, &[&str])] = &[
 const ADDED_TABLES: &[&str] = &["facts", "names", "comments", "authors", "flows", "definitions"];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_project_of_the_first_version_is_brought_up_and_filled() {
-    let (first, project) = (app(), project("upgrade"));
+async fn a_project_of_the_first_schema_version_is_migrated_and_filled() {
+    let (first_app, project) = (app(), project("upgrade"));
     let repository = Repository::new(&[
         (
             "open.rs",
@@ -40,7 +40,7 @@ async fn a_project_of_the_first_version_is_brought_up_and_filled() {
         ),
         ("close.py", "def close_store(store):\n    store.flush()\n"),
     ]);
-    index(&first, &repository, &project).await;
+    index(&first_app, &repository, &project).await;
     let schema = ProjectId::parse(&project).unwrap().schema_name();
     let mut raw = PgConnection::connect_with(&harness::server().connect_options()).await.unwrap();
     for table in ADDED_TABLES {
@@ -54,30 +54,34 @@ async fn a_project_of_the_first_version_is_brought_up_and_filled() {
     run(&mut raw, &format!("UPDATE pairofcleats.projects SET search_version = 1 WHERE id = '{project}'"))
         .await;
 
-    // Another application, since the first one knows that the project was up to date.
-    let shop = Shop::of(app(), project, repository);
+    // A second application, because the first one has cached that the project is up to date.
+    let indexed = IndexedProject::new(app(), project, repository);
     let both = json!({ "mode": "both" });
     for query in ["open_store", "open_store lang:rust", "open_store -ext:py", "signature:\"&Path\""] {
-        assert_eq!(shown(&shop.ask(query, both.clone()).await)[0], "open.rs", "{query}");
+        assert_eq!(hit_files(&indexed.search(query, both.clone()).await)[0], "open.rs", "{query}");
     }
-    let only = json!({ "mode": "code", "repoPath": shop.main.root() });
-    let found = shop.ask("store", only).await;
-    assert_eq!((files(&found).len(), &found["vectors"]), (2, &json!("exact")));
+    let only = json!({ "mode": "code", "repoPath": indexed.repository.root() });
+    let found = indexed.search("store", only).await;
+    assert_eq!((sorted_hit_files(&found).len(), &found["vectors"]), (2, &json!("exact")));
     let id = found["hits"][0]["id"].as_i64().unwrap();
-    assert_eq!(shop.ask(&format!("chunk:{id}"), json!({})).await["total"], 1);
-    let said = warnings(&shop, "store calls:flush", json!({})).await;
-    assert!(said.iter().any(|warning| warning["code"] == "fact_unknown"), "{said:#?}");
+    assert_eq!(indexed.search(&format!("chunk:{id}"), json!({})).await["total"], 1);
+    let warnings = search_warnings(&indexed, "store calls:flush", json!({})).await;
+    assert!(warnings.iter().any(|warning| warning["code"] == "fact_unknown"), "{warnings:#?}");
     let version =
-        format!("SELECT search_version::int8 FROM pairofcleats.projects WHERE id = '{}'", shop.project);
+        format!("SELECT search_version::int8 FROM pairofcleats.projects WHERE id = '{}'", indexed.project);
     assert!(number(&mut raw, &version).await > 1);
 
-    index(&shop.app, &shop.main, &shop.project).await;
-    assert_eq!(warnings(&shop, "store calls:flush", json!({})).await.len(), 0, "all is read now");
+    index(&indexed.app, &indexed.repository, &indexed.project).await;
+    assert_eq!(
+        search_warnings(&indexed, "store calls:flush", json!({})).await.len(),
+        0,
+        "all facts are known now"
+    );
     for (query, expected) in
         [("store type:function lang:rust", "open.rs"), ("calls:flush", "close.py"), ("param:path", "open.rs")]
     {
-        assert_eq!(files(&shop.ask(query, json!({})).await), [expected], "{query}");
+        assert_eq!(sorted_hit_files(&indexed.search(query, json!({})).await), [expected], "{query}");
     }
-    let comments = shop.ask("orders", json!({ "mode": "extracted-prose" })).await;
-    assert_eq!(shown(&comments), ["open.rs"]);
+    let comments = indexed.search("orders", json!({ "mode": "extracted-prose" })).await;
+    assert_eq!(hit_files(&comments), ["open.rs"]);
 }

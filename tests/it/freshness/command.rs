@@ -1,4 +1,4 @@
-//! `pairofcleats watch` as people run it, and servers that are processes.
+//! `pairofcleats watch` and `serve` as real processes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,17 +6,17 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
-use super::{found, wait_for, wait_until};
+use super::{files_with, wait_for, wait_until};
 use crate::harness::{PROGRAM, Repository, app, home, project};
 
-/// A process of the program; what it says is collected.
+/// A process of the program, whose output is collected.
 struct Process {
     child: Child,
     stdout: Arc<Mutex<Vec<String>>>,
     stderr: Arc<Mutex<Vec<String>>>,
 }
 
-fn collected(stream: impl Read + Send + 'static) -> Arc<Mutex<Vec<String>>> {
+fn collect_lines(stream: impl Read + Send + 'static) -> Arc<Mutex<Vec<String>>> {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&lines);
     std::thread::spawn(move || {
@@ -40,11 +40,11 @@ impl Process {
             .spawn()
             .unwrap();
         let (stdout, stderr) =
-            (collected(child.stdout.take().unwrap()), collected(child.stderr.take().unwrap()));
+            (collect_lines(child.stdout.take().unwrap()), collect_lines(child.stderr.take().unwrap()));
         Self { child, stdout, stderr }
     }
 
-    fn said(&self, text: &str) -> bool {
+    fn stderr_contains(&self, text: &str) -> bool {
         self.stderr.lock().unwrap().iter().any(|line| line.contains(text))
     }
 
@@ -71,26 +71,30 @@ impl Drop for Process {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_command_says_what_it_does_and_ends_on_a_signal() {
+async fn watch_reports_each_run_and_stops_on_a_signal() {
     let (repository, project) =
         (Repository::new(&[("a.py", "def alpha_word():\n    return 1\n")]), project("cmd"));
     let root = repository.root();
     let watch = Process::start(&["watch", &root, "--project", &project, "--debounce", "100"]);
     let app = app();
-    wait_until("the first line", async || watch.said("1 files") && watch.said("Watching")).await;
+    wait_until("the first line", async || {
+        watch.stderr_contains("1 files") && watch.stderr_contains("Watching")
+    })
+    .await;
     repository.write("b.py", "def beta_word():\n    return 1\n");
     wait_for(&app, &project, "beta_word", &["b.py"]).await;
-    wait_until("the line of the second run", async || watch.said("2 files")).await;
+    wait_until("the line of the second run", async || watch.stderr_contains("2 files")).await;
     let away = repository.path().with_extension("away");
     std::fs::rename(repository.path(), &away).unwrap();
-    wait_until("the loss to be told", async || watch.said("cannot be read")).await;
+    wait_until("the missing repository to be reported", async || watch.stderr_contains("cannot be read"))
+        .await;
     std::fs::rename(&away, repository.path()).unwrap();
     assert!(watch.stdout.lock().unwrap().is_empty(), "stdout is for --json");
     assert!(watch.interrupt().success());
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn programs_read_an_envelope_a_run_and_hopeless_ones_end() {
+async fn watch_prints_one_envelope_per_run_and_exits_on_invalid_arguments() {
     let (repository, project) =
         (Repository::new(&[("a.py", "def gamma_word():\n    return 1\n")]), project("json"));
     let root = repository.root();
@@ -118,7 +122,7 @@ async fn programs_read_an_envelope_a_run_and_hopeless_ones_end() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_servers_over_one_database_share_the_watch() {
+async fn the_second_server_keeps_watching_when_the_first_is_killed() {
     let (repository, project) =
         (Repository::new(&[("a.py", "def epsilon_word():\n    return 1\n")]), project("pair"));
     let list = format!("freshness.watch=[{{path={:?},project={project:?}}}]", repository.root());
@@ -134,17 +138,16 @@ async fn two_servers_over_one_database_share_the_watch() {
             "freshness.debounce_ms=100",
         ])
     };
-    let (one, two) = (serve(), serve());
+    let (survivor, mut killed) = (serve(), serve());
     let app = app();
     wait_for(&app, &project, "epsilon_word", &["a.py"]).await;
     for round in 0..3 {
         repository.write("a.py", &format!("def zeta_word_{round}():\n    return 1\n"));
         wait_for(&app, &project, &format!("zeta_word_{round}"), &["a.py"]).await;
     }
-    let mut server = two;
-    server.child.kill().unwrap();
+    killed.child.kill().unwrap();
     repository.write("a.py", "def eta_word():\n    return 1\n");
     wait_for(&app, &project, "eta_word", &["a.py"]).await;
-    assert!(found(&app, &project, "zeta_word_2").await.is_empty());
-    assert!(one.interrupt().success());
+    assert!(files_with(&app, &project, "zeta_word_2").await.is_empty());
+    assert!(survivor.interrupt().success());
 }

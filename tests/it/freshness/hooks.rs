@@ -1,4 +1,4 @@
-//! Git hooks: they refresh the index after a commit, and never harm what is there.
+//! Git hooks: they refresh the index after a commit and never overwrite existing hooks unasked.
 
 use std::process::{Command, Output, Stdio};
 
@@ -40,26 +40,26 @@ async fn a_commit_refreshes_the_index_in_the_background() {
 }
 
 #[test]
-fn hooks_of_others_stay_unless_they_are_to_go() {
+fn existing_hooks_are_kept_unless_forced() {
     let repository = Repository::new(&[("a.py", "x = 1\n")]);
     git(repository.path(), &["init", "--quiet"]);
-    let (root, theirs) = (repository.root(), "#!/bin/sh\necho theirs\n");
-    let at = |name: &str| repository.path().join(".git/hooks").join(name);
-    let _ = std::fs::create_dir_all(at(""));
-    std::fs::write(at("post-merge"), theirs).unwrap();
+    let (root, existing) = (repository.root(), "#!/bin/sh\necho theirs\n");
+    let hook_path = |name: &str| repository.path().join(".git/hooks").join(name);
+    let _ = std::fs::create_dir_all(hook_path(""));
+    std::fs::write(hook_path("post-merge"), existing).unwrap();
     let refused = hook(&["--install", &root]);
     assert_eq!(refused.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&refused.stderr).contains("post-merge"));
-    assert!(!at("post-commit").exists(), "nothing was written");
+    assert!(!hook_path("post-commit").exists(), "nothing was written");
     assert!(hook(&["--install", &root, "--force"]).status.success());
-    assert_eq!(std::fs::read_to_string(at("post-merge.before-pairofcleats")).unwrap(), theirs);
+    assert_eq!(std::fs::read_to_string(hook_path("post-merge.before-pairofcleats")).unwrap(), existing);
     let printed = String::from_utf8(hook(&[]).stdout).unwrap();
     assert_eq!(
-        std::fs::read_to_string(at("post-merge")).unwrap(),
+        std::fs::read_to_string(hook_path("post-merge")).unwrap(),
         printed,
-        "what is printed is what is installed"
+        "the installed hook is the printed one"
     );
-    assert!(hook(&["--install", &root]).status.success(), "our own are replaced");
+    assert!(hook(&["--install", &root]).status.success(), "our own hooks are replaced");
     let elsewhere = tempfile::tempdir().unwrap();
     let no_repository = hook(&["--install", &elsewhere.path().to_string_lossy()]);
     assert_eq!(no_repository.status.code(), Some(1));

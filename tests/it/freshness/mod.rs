@@ -1,4 +1,4 @@
-//! Indexes that keep themselves fresh: file events, the schedule, git hooks, and the command `watch`.
+//! Keeping indexes fresh: file events, the schedule, git hooks, and the command `watch`.
 
 mod command;
 mod hooks;
@@ -17,12 +17,12 @@ use sqlx::{Connection, PgConnection, Row};
 
 use crate::harness::{app_with, result, server};
 
-/// An application that keeps a repository fresh, until the end of the test.
-struct Keeper(Arc<App>);
+/// An application that keeps repositories fresh until it is dropped.
+struct FreshApp(Arc<App>);
 
-impl Keeper {
+impl FreshApp {
     /// Watches the repository at `root`.
-    fn watching(root: &str, project: &str, change: impl FnOnce(&mut Config)) -> Self {
+    fn watch(root: &str, project: &str, change: impl FnOnce(&mut Config)) -> Self {
         Self::start(|config| {
             let (path, project) = (root.into(), Some(project.to_owned()));
             config.freshness.watch = Watched::These(vec![WatchedRepository { path, project }]);
@@ -30,14 +30,14 @@ impl Keeper {
         })
     }
 
-    /// Keeps fresh what the settings say.
+    /// Keeps fresh what the settings name.
     fn start(change: impl FnOnce(&mut Config)) -> Self {
         let app = app_with(|config| {
             config.freshness.debounce_ms = 100;
             config.freshness.poll_ms = 500;
             change(config);
         });
-        app.keep_fresh();
+        app.start_refreshes();
         Self(app)
     }
 
@@ -45,21 +45,21 @@ impl Keeper {
         &self.0
     }
 
-    /// The sum of the counts of `pairofcleats_watch_runs_total` whose labels have `label`.
+    /// The number of runs by `pairofcleats_watch_runs_total`, over all series whose labels contain `label`.
     fn runs(&self, label: &str) -> u64 {
         let text = self.0.metrics_text();
         let counts = text.lines().filter(|line| line.starts_with("pairofcleats_watch_runs_total{"));
-        counts.filter(|line| line.contains(label)).map(number).sum()
+        counts.filter(|line| line.contains(label)).map(last_number).sum()
     }
 
-    /// A gauge or counter without labels.
+    /// The value of a gauge or counter without labels.
     fn metric(&self, name: &str) -> u64 {
         let text = self.0.metrics_text();
-        text.lines().find(|line| line.starts_with(&format!("{name} "))).map_or(0, number)
+        text.lines().find(|line| line.starts_with(&format!("{name} "))).map_or(0, last_number)
     }
 
-    /// Waits until no run has ended for a while, and gives how many there were.
-    async fn quiet(&self) -> u64 {
+    /// Waits until no run has ended for 1.5 s and returns how many there were.
+    async fn runs_when_idle(&self) -> u64 {
         let mut runs = self.runs("");
         loop {
             tokio::time::sleep(Duration::from_millis(1500)).await;
@@ -71,36 +71,39 @@ impl Keeper {
         }
     }
 
-    /// Stops as a signal would, and waits until it is over.
+    /// Stops as on a signal, and waits until everything has stopped.
     async fn stop(self) {
         self.0.shutdown.cancel();
-        self.0.stopped().await;
+        self.0.wait_stopped().await;
     }
 }
 
-impl Drop for Keeper {
+impl Drop for FreshApp {
     fn drop(&mut self) {
         self.0.shutdown.cancel();
     }
 }
 
-fn number(line: &str) -> u64 {
-    line.rsplit(' ').next().and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{line}"))
+fn last_number(line: &str) -> u64 {
+    line.rsplit(' ')
+        .next()
+        .and_then(|last_number| last_number.parse().ok())
+        .unwrap_or_else(|| panic!("{line}"))
 }
 
-/// Waits for what must come, in vain for at most two minutes.
-async fn wait_until(what: &str, mut reached: impl AsyncFnMut() -> bool) {
+/// Waits for a condition, for at most two minutes.
+async fn wait_until(condition: &str, mut reached: impl AsyncFnMut() -> bool) {
     for _ in 0..1200 {
         if reached().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    panic!("waited in vain for: {what}");
+    panic!("timed out waiting for: {condition}");
 }
 
-/// The files in which a search finds `word`, sorted; none while nothing is indexed.
-async fn found(app: &Arc<App>, project: &str, word: &str) -> Vec<String> {
+/// The files in which a search finds `word`, sorted; empty while nothing is indexed.
+async fn files_with(app: &Arc<App>, project: &str, word: &str) -> Vec<String> {
     let quoted = json!({ "query": format!("\"{word}\""), "project_id": project, "top": 50 });
     let answer = crate::harness::call(app, "search", quoted).await;
     let Some(hits) = answer["result"]["hits"].as_array() else {
@@ -115,7 +118,8 @@ async fn found(app: &Arc<App>, project: &str, word: &str) -> Vec<String> {
 
 /// Waits until a search finds `word` in exactly these files.
 async fn wait_for(app: &Arc<App>, project: &str, word: &str, files: &[&str]) {
-    wait_until(&format!("`{word}` in {files:?}"), async || found(app, project, word).await == files).await;
+    wait_until(&format!("`{word}` in {files:?}"), async || files_with(app, project, word).await == files)
+        .await;
 }
 
 /// Indexes once, as a client would.
@@ -123,19 +127,19 @@ async fn index(app: &Arc<App>, root: &str, project: &str) -> Value {
     result(app, "build_index", json!({ "repoPath": root, "project_id": project })).await
 }
 
-/// Everything that is indexed of a project, as one text: what two runs that converge have in common.
-async fn content(schema: &str) -> String {
-    let mut raw = PgConnection::connect_with(&server().connect_options()).await.unwrap();
+/// The indexed content of a project as one text, to compare two projects.
+async fn indexed_content(schema: &str) -> String {
+    let mut connection = PgConnection::connect_with(&server().connect_options()).await.unwrap();
     let text = format!(
         "SELECT string_agg(f.path || ' ' || c.start_line || '-' || c.end_line || ' ' || md5(c.content) || ' ' \
          || (SELECT count(*) FROM {schema}.vectors v WHERE v.hash = c.content_hash), E'\\n' \
          ORDER BY f.path, c.start_line, c.ordinal) FROM {schema}.chunks c JOIN {schema}.files f ON f.id = c.file_id"
     );
-    let row = sqlx::query(sqlx::AssertSqlSafe(text)).fetch_one(&mut raw).await.unwrap();
+    let row = sqlx::query(sqlx::AssertSqlSafe(text)).fetch_one(&mut connection).await.unwrap();
     row.get::<Option<String>, _>(0).unwrap_or_default()
 }
 
-/// Runs git in a repository, as nobody in particular.
+/// Runs git in a repository, independent of the user's configuration.
 fn git(repository: &Path, arguments: &[&str]) {
     let mut command = Command::new("git");
     command.current_dir(repository).args(["-c", "commit.gpgSign=false"]).args(arguments);
@@ -147,6 +151,6 @@ fn git(repository: &Path, arguments: &[&str]) {
         command.env(format!("GIT_{role}_NAME"), "Ada").env(format!("GIT_{role}_EMAIL"), "ada@example.org");
     }
     let output = command.output().expect("these tests need the `git` program on the PATH");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "git {arguments:?}: {said}");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "git {arguments:?}: {stderr}");
 }

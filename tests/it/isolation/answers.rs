@@ -1,23 +1,23 @@
-//! Every tool, route and MCP method, asked by one tenant with what belongs to another: no answer holds anything of that, and
-//! each is the answer to the same question about what does not exist.
+//! Calls every tool, route and MCP method as one tenant with values of another tenant: no answer contains anything of the other
+//! tenant, and each equals the answer for a value that does not exist.
 
 use pairofcleats::tools::LIST;
 use serde_json::{Map, Value, json};
 use tenancy::Scope;
 
-use super::planted::{Two, key};
+use super::tenants::{TwoTenants, issue_key};
 use crate::harness::{http, project};
-use crate::serving::{Session, keyed, message};
-use crate::working::Subject;
+use crate::serving::{Session, last_message, with_key};
+use crate::valid_arguments::ToolSubject;
 
-/// A value of the other tenant's, and one like it that nobody has.
-type Pair = (Value, Value);
+/// A value of the other tenant, and a similar one that does not exist.
+type ValuePair = (Value, Value);
 
-/// A token that nothing holds.
-const NOBODYS: &str = "zq00000000000000000000";
+/// A token that occurs nowhere.
+const UNUSED_TOKEN: &str = "zq00000000000000000000";
 
-/// What of an answer differs from call to call.
-const PASSING: &[&str] = &[
+/// Fields of an answer that differ from call to call.
+const VARYING_FIELDS: &[&str] = &[
     "ts",
     "durationMs",
     "requestId",
@@ -42,21 +42,23 @@ const PASSING: &[&str] = &[
     "freeBytes",
 ];
 
-/// An answer without what passes, and without what was asked itself.
-fn told(answer: &Value, sent: &[&Value]) -> String {
-    fn without(value: &mut Value) {
+/// An answer without varying fields and with all sent values replaced, so that two answers can be compared.
+fn normalized(answer: &Value, sent: &[&Value]) -> String {
+    fn remove_varying_fields(value: &mut Value) {
         match value {
             Value::Object(fields) => {
                 fields.retain(|name, _| {
-                    !PASSING.contains(&name.as_str()) && !name.ends_with("Ms") && !name.ends_with("_ms")
+                    !VARYING_FIELDS.contains(&name.as_str())
+                        && !name.ends_with("Ms")
+                        && !name.ends_with("_ms")
                 });
-                fields.values_mut().for_each(without);
+                fields.values_mut().for_each(remove_varying_fields);
             }
-            Value::Array(items) => items.iter_mut().for_each(without),
+            Value::Array(items) => items.iter_mut().for_each(remove_varying_fields),
             // The text of a tool's result is an envelope again.
             Value::String(text) if text.starts_with('{') => {
                 if let Ok(mut inner) = serde_json::from_str(text) {
-                    without(&mut inner);
+                    remove_varying_fields(&mut inner);
                     *value = inner;
                 }
             }
@@ -64,69 +66,69 @@ fn told(answer: &Value, sent: &[&Value]) -> String {
         }
     }
     let mut answer = answer.clone();
-    without(&mut answer);
+    remove_varying_fields(&mut answer);
     let mut text = answer.to_string();
     let mut sent: Vec<&Value> = sent.to_vec();
-    // The longest first: a part of it stands for itself elsewhere.
+    // The longest first, because a shorter value may be part of a longer one.
     sent.sort_by_key(|sent| std::cmp::Reverse(sent.to_string().len()));
     for sent in sent {
         let sent = match sent {
             Value::String(sent) => sent.clone(),
             other => other.to_string(),
         };
-        // As it is, and as it stands in a path or a URI.
+        // As it is, escaped as in JSON, and in lower case.
         let quoted = Value::String(sent.clone()).to_string();
         for form in [sent.as_str(), &quoted[1..quoted.len() - 1], &sent.to_lowercase()] {
             text = text.replace(form, "SENT");
         }
     }
-    // Names of records are hashes of what they say, sums of files of when they were built.
+    // Record names and checksums depend on the content or the time of the build.
     regex::Regex::new("[0-9a-f]{40,64}").unwrap().replace_all(&text, "HASH").into_owned()
 }
 
-/// An answer to a question without what the likeness of two texts decides: what is scored and shown, and in which order. One
-/// token is likelier than another to what the model makes of one's own files.
-fn without_likeness(value: &mut Value) {
+/// Removes from a search answer what depends on the similarity of texts: scores, snippets and the order. Two tokens differ in
+/// their similarity to the tenant's own files.
+fn remove_similarity(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|name, _| {
                 !["score", "similarity_score", "confidence", "content", "next"].contains(&name.as_str())
                     && !name.starts_with("snippet")
             });
-            fields.values_mut().for_each(without_likeness);
+            fields.values_mut().for_each(remove_similarity);
         }
         Value::Array(items) => {
-            items.iter_mut().for_each(without_likeness);
+            items.iter_mut().for_each(remove_similarity);
             items.sort_by_key(Value::to_string);
         }
         _ => {}
     }
 }
 
-impl Two {
-    /// Whether a text tells anything of the other tenant; what of it.
-    fn tells(&self, text: &str) -> Option<String> {
+impl TwoTenants {
+    /// Finds a secret of the other tenant in a text.
+    fn leak_in(&self, text: &str) -> Option<String> {
         let theirs = &self.theirs;
         let root = theirs.root().to_string_lossy().into_owned();
         [&theirs.token, &theirs.id, &root, &theirs.key_id, &theirs.session.id, &theirs.finding, &theirs.job]
             .into_iter()
-            .find(|told| text.to_lowercase().contains(&told.to_lowercase()))
-            .map(|told| format!("`{told}` stands in {text}"))
+            .find(|secret| text.to_lowercase().contains(&secret.to_lowercase()))
+            .map(|secret| format!("`{secret}` occurs in {text}"))
     }
 
-    /// What a field of this name may be given of the other tenant's.
-    fn pairs(&self, tool: &str, field: &str, schema: &Value) -> Vec<Pair> {
+    /// Values of the other tenant for a field of this name, each with an absent one.
+    fn value_pairs(&self, tool: &str, field: &str, schema: &Value) -> Vec<ValuePair> {
         let theirs = &self.theirs;
-        let as_absent = |text: &str| text.replace(&theirs.token, NOBODYS);
+        let as_absent = |text: &str| text.replace(&theirs.token, UNUSED_TOKEN);
         let text = |text: &str| (json!(text), json!(as_absent(text)));
         match field {
             "project_id" => vec![(json!(theirs.id), json!(theirs.id.replace("theirs", "absent")))],
             "repoPath" | "repo_path" | "repo" | "artifactsDir" | "dir" | "out" => {
                 let root = theirs.root().to_string_lossy().into_owned();
-                vec![text(&root), text(&theirs.name()), text(&format!("{root}/src"))]
+                vec![text(&root), text(&theirs.repository_name()), text(&format!("{root}/src"))]
             }
             "file" | "path" => vec![text(&theirs.file()), text(&format!("../{}", theirs.file()))],
-            // Chunks of one's own may have that number, so only what is told counts.
+            // The own project may have a chunk with this number, so both are the same and only leaks are checked.
             "id" => vec![(theirs.hit["id"].clone(), theirs.hit["id"].clone())],
             "hit" => {
                 vec![(theirs.hit.clone(), serde_json::from_str(&as_absent(&theirs.hit.to_string())).unwrap())]
@@ -140,20 +142,20 @@ impl Two {
                 let kinds = schema["type"].to_string();
                 let constrained = schema.get("enum").is_some() || schema.get("pattern").is_some();
                 match (kinds.contains("string") && !constrained, kinds.contains("array")) {
-                    // A download would go out.
+                    // A download would access the network.
                     (true, _) if tool.starts_with("download") => Vec::new(),
                     (true, _) => vec![text(&theirs.token)],
-                    (false, true) => vec![(json!([theirs.token]), json!([NOBODYS]))],
+                    (false, true) => vec![(json!([theirs.token]), json!([UNUSED_TOKEN]))],
                     _ => Vec::new(),
                 }
             }
         }
     }
 
-    /// Arguments with which the tool works in one's own project.
-    fn base(&self, tool: &str) -> Map<String, Value> {
+    /// Arguments with which the tool succeeds in the own project.
+    fn own_arguments(&self, tool: &str) -> Map<String, Value> {
         let root = self.ours.root().to_string_lossy().into_owned();
-        let subject = Subject {
+        let subject = ToolSubject {
             project: &self.ours.id,
             root: &root,
             file: &self.ours.file(),
@@ -163,10 +165,16 @@ impl Two {
         subject.arguments(tool).as_object().cloned().unwrap()
     }
 
-    /// Calls a tool with a value of the other's and with one that nobody has: what is wrong with the answers.
-    async fn compare(&self, key: &str, tool: &str, field: &str, (value, absent): Pair) -> Option<String> {
+    /// Calls a tool with a value of the other tenant and with an absent one. Returns what is wrong with the answers.
+    async fn compare(
+        &self,
+        key: &str,
+        tool: &str,
+        field: &str,
+        (value, absent): ValuePair,
+    ) -> Option<String> {
         let answer = async |value: &Value| {
-            let mut arguments = self.base(tool);
+            let mut arguments = self.own_arguments(tool);
             arguments.insert(field.to_owned(), value.clone());
             if field == "file" {
                 arguments.remove("path");
@@ -174,80 +182,87 @@ impl Two {
             if matches!(field, "id" | "hit") {
                 arguments.retain(|name, _| name == field || name == "project_id");
             }
-            let (status, mut body) = self.served.call(Some(key), tool, Value::Object(arguments)).await;
-            // What was sent may come back in part, so its token is taken out; what else is told of, the comparison shows.
-            let sent = echoes(value);
+            let (status, mut body) = self.server.call(Some(key), tool, Value::Object(arguments)).await;
+            // Parts of a sent value may be echoed, so tokens are replaced; the comparison still finds everything else.
+            let sent = texts_in(value);
             let text = |body: &Value| {
-                let text = told(body, &sent.iter().chain([value]).collect::<Vec<_>>());
-                text.replace(&self.theirs.token, "TOKEN").replace(NOBODYS, "TOKEN")
+                let text = normalized(body, &sent.iter().chain([value]).collect::<Vec<_>>());
+                text.replace(&self.theirs.token, "TOKEN").replace(UNUSED_TOKEN, "TOKEN")
             };
-            let whole = text(&body);
+            let full_text = text(&body);
             if field == "query" {
-                without_likeness(&mut body);
+                remove_similarity(&mut body);
             }
-            (whole, (status, text(&body)))
+            (full_text, (status, text(&body)))
         };
-        let ((whole, one), (_, other)) = (answer(&value).await, answer(&absent).await);
-        if let Some(told) = self.tells(&whole) {
-            return Some(format!("{tool} {{{field}: {value}}}: {told}"));
+        let ((full_text, one), (_, other)) = (answer(&value).await, answer(&absent).await);
+        if let Some(leak) = self.leak_in(&full_text) {
+            return Some(format!("{tool} {{{field}: {value}}}: {leak}"));
         }
         (one != other).then(|| {
-            format!("{tool} {{{field}: {value}}} differs from what does not exist:\n  {one:?}\n  {other:?}")
+            format!("{tool} {{{field}: {value}}} differs from the answer for an absent value:\n  {one:?}\n  {other:?}")
         })
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_argument_of_any_tool_reaches_another_tenant() {
-    let two = Two::new().await;
-    let app = &two.served.app;
-    let none = key(app, "none", &[], &Scope::ALL, |_| {}).await.1;
-    let part = vec![two.ours.root().join("src")];
-    let narrowed = key(app, "narrow", &[&two.ours.id], &Scope::ALL, |new| new.roots = Some(part)).await.1;
-    let mut wrong = Vec::new();
-    let mut asked = 0;
+async fn no_tool_argument_reaches_another_tenant() {
+    let tenants = TwoTenants::new().await;
+    let app = &tenants.server.app;
+    let no_projects_key = issue_key(app, "none", &[], &Scope::ALL, |_| {}).await.1;
+    let roots = vec![tenants.ours.root().join("src")];
+    let narrow_roots_key =
+        issue_key(app, "narrow", &[&tenants.ours.id], &Scope::ALL, |new| new.roots = Some(roots)).await.1;
+    let mut failures = Vec::new();
+    let mut checked = 0;
     for tool in LIST {
         let schema = Value::Object((tool.input)());
         for (field, rule) in schema["properties"].as_object().unwrap() {
-            for pair in two.pairs(tool.name, field, rule) {
-                asked += 1;
+            for pair in tenants.value_pairs(tool.name, field, rule) {
+                checked += 1;
                 let names =
                     ["project_id", "repoPath", "repo_path", "repo", "file", "path", "finding", "recordId"];
-                let others = if names.contains(&field.as_str()) { &[&none, &narrowed][..] } else { &[] };
-                for key in [&two.ours.key].iter().chain(others) {
-                    wrong.extend(two.compare(key, tool.name, field, pair.clone()).await);
+                let more_keys = if names.contains(&field.as_str()) {
+                    &[&no_projects_key, &narrow_roots_key][..]
+                } else {
+                    &[]
+                };
+                for key in [&tenants.ours.key].iter().chain(more_keys) {
+                    failures.extend(tenants.compare(key, tool.name, field, pair.clone()).await);
                 }
             }
         }
     }
-    assert!(asked > 100, "{asked}");
-    assert!(wrong.is_empty(), "{} of {asked}:\n{}", wrong.len(), wrong.join("\n"));
-    // What would be found of oneself is found, so that nothing found means something.
-    let own = json!({ "query": two.ours.token, "project_id": two.ours.id });
-    let (_, found) = two.served.call(Some(&two.ours.key), "search", own).await;
-    assert!(found["result"]["hits"].to_string().contains(&two.ours.token), "{found:#}");
-    two.served.stop().await;
+    assert!(checked > 100, "{checked}");
+    assert!(failures.is_empty(), "{} of {checked}:\n{}", failures.len(), failures.join("\n"));
+    // The same search finds the tenant's own token, so empty answers above are meaningful.
+    let own = json!({ "query": tenants.ours.token, "project_id": tenants.ours.id });
+    let (_, found) = tenants.server.call(Some(&tenants.ours.key), "search", own).await;
+    assert!(found["result"]["hits"].to_string().contains(&tenants.ours.token), "{found:#}");
+    tenants.server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_route_tells_of_another_tenant() {
-    let two = Two::new().await;
-    let (served, theirs) = (&two.served, &two.theirs);
-    let app = &served.app;
+async fn no_route_reveals_another_tenant() {
+    let tenants = TwoTenants::new().await;
+    let (server, theirs) = (&tenants.server, &tenants.theirs);
+    let app = &server.app;
     let past = app.clock.now().as_millisecond() - 1000;
-    let expired = key(app, "old", &[&theirs.id], &Scope::ALL, |new| new.expires_ms = Some(past)).await.1;
-    let (revoked_id, revoked) = key(app, "gone", &[&theirs.id], &Scope::ALL, |_| {}).await;
-    tenancy::revoke(app.store().await.unwrap(), &revoked_id, past).await.unwrap();
-    let document: Value = http().get(served.at("/openapi.json")).send().await.unwrap().json().await.unwrap();
+    let expired =
+        issue_key(app, "old", &[&theirs.id], &Scope::ALL, |new| new.expires_ms = Some(past)).await.1;
+    let (revoked_id, revoked) = issue_key(app, "gone", &[&theirs.id], &Scope::ALL, |_| {}).await;
+    tenancy::revoke_key(app.store().await.unwrap(), &revoked_id, past).await.unwrap();
+    let document: Value =
+        http().get(server.url_of("/openapi.json")).send().await.unwrap().json().await.unwrap();
     let mut paths: Vec<String> = document["paths"].as_object().unwrap().keys().cloned().collect();
     paths.extend(["/sse", "/messages", "/mcp/readonly", "/mcp/x/search", "/nowhere"].map(str::to_owned));
     let (root, absent) = (theirs.root().to_string_lossy().into_owned(), project("absent"));
-    let asks = async |key: Option<&str>, method: reqwest::Method, path: &str, id: &str, root: &str| {
-        let url = served.at(&format!(
+    let send = async |key: Option<&str>, method: reqwest::Method, path: &str, id: &str, root: &str| {
+        let url = server.url_of(&format!(
             "{path}?project_id={id}&repoPath={root}&repo={root}&sessionId={}",
             theirs.session.id
         ));
-        let mut request = keyed(http().request(method.clone(), url), key)
+        let mut request = with_key(http().request(method.clone(), url), key)
             .header("x-pairofcleats-project", id)
             .header("mcp-session-id", &theirs.session.id)
             .header("last-event-id", "0/0")
@@ -258,41 +273,48 @@ async fn no_route_tells_of_another_tenant() {
         }
         let response = request.timeout(std::time::Duration::from_secs(30)).send().await.unwrap();
         let status = response.status().as_u16();
-        // A stream that stays open was opened; it has begun with its head.
-        let endless = path == "/sse" && status == 200;
-        let text = if endless { String::new() } else { response.text().await.unwrap() };
+        // An accepted SSE stream never ends, so only its status is read.
+        let is_stream = path == "/sse" && status == 200;
+        let text = if is_stream { String::new() } else { response.text().await.unwrap() };
         (status, text)
     };
     for path in &paths {
         for method in [reqwest::Method::GET, reqwest::Method::POST, reqwest::Method::DELETE] {
             let path = path.replace("{name}", "search").replace("{toolsets}", "search");
-            let what = format!("{method} {path}");
-            let (status, text) = asks(Some(&two.ours.key), method.clone(), &path, &theirs.id, &root).await;
-            let echoless = text.replace(&theirs.id, "ID").replace(&root, "ROOT");
-            assert_eq!(two.tells(&echoless), None, "{what}");
-            let (status_of_absent, _) =
-                asks(Some(&two.ours.key), method.clone(), &path, &absent, "/no/such/place").await;
-            assert_eq!(status, status_of_absent, "{what}: {text}");
+            let label = format!("{method} {path}");
+            let (status, text) =
+                send(Some(&tenants.ours.key), method.clone(), &path, &theirs.id, &root).await;
+            let without_sent_values = text.replace(&theirs.id, "ID").replace(&root, "ROOT");
+            assert_eq!(tenants.leak_in(&without_sent_values), None, "{label}");
+            let (absent_status, _) =
+                send(Some(&tenants.ours.key), method.clone(), &path, &absent, "/no/such/place").await;
+            assert_eq!(status, absent_status, "{label}: {text}");
             for key in [Some(expired.as_str()), Some(&revoked), None] {
-                let (status, text) = asks(key, method.clone(), &path, &theirs.id, &root).await;
+                let (status, text) = send(key, method.clone(), &path, &theirs.id, &root).await;
                 let open = ["/health", "/openapi.json", "/docs", "/.well-known"]
                     .iter()
                     .any(|open| path.starts_with(open));
-                assert!(open || status == 401, "{what} {key:?}: {status} {text}");
-                let echoless = text.replace(&theirs.id, "ID").replace(&root, "ROOT");
-                assert_eq!(two.tells(&echoless), None, "{what} {key:?}");
+                assert!(open || status == 401, "{label} {key:?}: {status} {text}");
+                let without_sent_values = text.replace(&theirs.id, "ID").replace(&root, "ROOT");
+                assert_eq!(tenants.leak_in(&without_sent_values), None, "{label} {key:?}");
             }
         }
     }
-    two.served.stop().await;
+    tenants.server.stop().await;
 }
 
-/// What an MCP client can ask, with what is another tenant's in it.
-fn questions(two: &Two, id: &str, name: &str, file: &str, cursor: &str) -> Vec<(&'static str, Value)> {
+/// MCP requests with values of another tenant.
+fn mcp_requests(
+    tenants: &TwoTenants,
+    id: &str,
+    name: &str,
+    file: &str,
+    cursor: &str,
+) -> Vec<(&'static str, Value)> {
     let uri = |query: &str| format!("repo://{name}/{file}{query}");
     let template = json!({ "type": "ref/resource", "uri": "repo://{repository}/{+path}{?project}" });
     let complete = |argument: &str, value: &str, context: Value| json!({ "ref": template, "argument": { "name": argument, "value": value }, "context": { "arguments": context } });
-    let mut asked = vec![
+    let mut requests = vec![
         ("ping", json!({})),
         ("tools/list", json!({})),
         ("prompts/list", json!({})),
@@ -311,7 +333,7 @@ fn questions(two: &Two, id: &str, name: &str, file: &str, cursor: &str) -> Vec<(
         ("logging/setLevel", json!({ "level": "debug" })),
         (
             "tools/call",
-            json!({ "name": "search", "arguments": { "query": two.theirs.token, "project_id": id } }),
+            json!({ "name": "search", "arguments": { "query": tenants.theirs.token, "project_id": id } }),
         ),
         ("tools/call", json!({ "name": "workspace_status", "arguments": {} })),
         ("tools/call", json!({ "name": "check_status", "arguments": { "project_id": id } })),
@@ -319,61 +341,69 @@ fn questions(two: &Two, id: &str, name: &str, file: &str, cursor: &str) -> Vec<(
     for prompt in ["find_code", "explain_code", "onboard"] {
         let arguments = json!({ "name": prompt, "arguments": { "question": "coin", "query": "coin", "what": "coin",
             "path": file, "file": file, "repository": name, "repo": name, "project": id, "project_id": id } });
-        asked.push(("prompts/get", arguments));
+        requests.push(("prompts/get", arguments));
         for argument in ["project", "repository", "repo", "path", "file"] {
-            asked.push((
+            requests.push((
                 "completion/complete",
                 json!({ "ref": { "type": "ref/prompt", "name": prompt }, "argument": { "name": argument, "value": "" } }),
             ));
         }
     }
-    asked
+    requests
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_mcp_method_tells_of_another_tenant() {
-    let two = Two::new().await;
-    let (served, theirs) = (&two.served, &two.theirs);
-    let session = served.open("/mcp", Some(&two.ours.key)).await;
+async fn no_mcp_method_reveals_another_tenant() {
+    let tenants = TwoTenants::new().await;
+    let (server, theirs) = (&tenants.server, &tenants.theirs);
+    let session = server.open("/mcp", Some(&tenants.ours.key)).await;
     let absent = theirs.id.replace("theirs", "absent");
-    let nothing = |text: String| text.replace(&theirs.token, NOBODYS);
-    let about = |id: &str, name: &str, file: &str| questions(&two, id, name, file, &theirs.cursor);
-    let real = about(&theirs.id, &theirs.name(), &theirs.file());
-    let unreal = about(&absent, &nothing(theirs.name()), &nothing(theirs.file()));
-    for as_project in [None, Some(theirs.id.as_str())] {
-        let ask = async |(method, params): &(&'static str, Value), id: &str| {
-            let asked = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
-            let mut request = keyed(http().post(&session.url), session.key.as_deref())
+    let with_unused_token = |text: String| text.replace(&theirs.token, UNUSED_TOKEN);
+    let requests_about =
+        |id: &str, name: &str, file: &str| mcp_requests(&tenants, id, name, file, &theirs.cursor);
+    let existing = requests_about(&theirs.id, &theirs.repository_name(), &theirs.file());
+    let absent_requests = requests_about(
+        &absent,
+        &with_unused_token(theirs.repository_name()),
+        &with_unused_token(theirs.file()),
+    );
+    for project_header in [None, Some(theirs.id.as_str())] {
+        let send = async |(method, params): &(&'static str, Value), id: &str| {
+            let message = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+            let mut request = with_key(http().post(&session.url), session.key.as_deref())
                 .header("accept", "application/json, text/event-stream")
                 .header("mcp-session-id", &session.id)
-                .json(&asked);
-            if as_project.is_some() {
+                .json(&message);
+            if project_header.is_some() {
                 request = request.header("x-pairofcleats-project", id);
             }
-            message(request.send().await.unwrap()).await
+            last_message(request.send().await.unwrap()).await
         };
-        for (real, unreal) in real.iter().zip(&unreal) {
-            let (one, other) = (ask(real, &theirs.id).await, ask(unreal, &absent).await);
-            let (sent, sent_other) = (echoes(&real.1), echoes(&unreal.1));
-            let mut own = vec![json!(theirs.id)];
-            own.extend(sent);
-            let mut own_other = vec![json!(absent)];
-            own_other.extend(sent_other);
-            let one = told(&one, &own.iter().collect::<Vec<_>>()).replace(&theirs.token, "TOKEN");
-            let other = told(&other, &own_other.iter().collect::<Vec<_>>()).replace(NOBODYS, "TOKEN");
-            assert_eq!(two.tells(&one), None, "{real:?}");
-            assert_eq!(one, other, "{real:?}");
+        for (existing, absent_requests) in existing.iter().zip(&absent_requests) {
+            let (one, other) = (send(existing, &theirs.id).await, send(absent_requests, &absent).await);
+            let (sent, sent_other) = (texts_in(&existing.1), texts_in(&absent_requests.1));
+            let mut sent_to_existing = vec![json!(theirs.id)];
+            sent_to_existing.extend(sent);
+            let mut sent_to_absent = vec![json!(absent)];
+            sent_to_absent.extend(sent_other);
+            let one = normalized(&one, &sent_to_existing.iter().collect::<Vec<_>>())
+                .replace(&theirs.token, "TOKEN");
+            let other =
+                normalized(&other, &sent_to_absent.iter().collect::<Vec<_>>()).replace(UNUSED_TOKEN, "TOKEN");
+            assert_eq!(tenants.leak_in(&one), None, "{existing:?}");
+            assert_eq!(one, other, "{existing:?}");
         }
     }
-    // A session of theirs is nobody's: neither to speak in, nor to listen to from where it stood, nor to end.
-    let stolen = Session { key: Some(two.ours.key.clone()), ..theirs.session.clone() };
+    // A session of the other tenant is not found: neither to post to, nor to resume, nor to end.
+    let stolen = Session { key: Some(tenants.ours.key.clone()), ..theirs.session.clone() };
     let unknown = Session { id: "0".repeat(32), ..stolen.clone() };
     for from in [None, Some("0/0"), Some("1"), Some("0")] {
         for method in [reqwest::Method::GET, reqwest::Method::POST, reqwest::Method::DELETE] {
-            let ask = async |session: &Session| {
-                let mut request = keyed(http().request(method.clone(), &session.url), session.key.as_deref())
-                    .header("accept", "application/json, text/event-stream")
-                    .header("mcp-session-id", &session.id);
+            let send = async |session: &Session| {
+                let mut request =
+                    with_key(http().request(method.clone(), &session.url), session.key.as_deref())
+                        .header("accept", "application/json, text/event-stream")
+                        .header("mcp-session-id", &session.id);
                 if let Some(from) = from {
                     request = request.header("last-event-id", from);
                 }
@@ -383,19 +413,19 @@ async fn no_mcp_method_tells_of_another_tenant() {
                 let response = request.send().await.unwrap();
                 let status = response.status().as_u16();
                 let body: Value = response.json().await.unwrap_or_default();
-                (status, told(&body, &[]))
+                (status, normalized(&body, &[]))
             };
-            let (one, other) = (ask(&stolen).await, ask(&unknown).await);
+            let (one, other) = (send(&stolen).await, send(&unknown).await);
             assert_eq!((one.0, &one), (404, &other), "{method} {from:?}");
         }
     }
     let alive = theirs.session.post(json!({ "jsonrpc": "2.0", "id": 9, "method": "ping" })).await;
-    assert_eq!(alive.status(), 200, "their session lives on");
-    two.served.stop().await;
+    assert_eq!(alive.status(), 200, "their session still works");
+    tenants.server.stop().await;
 }
 
-/// Every text that was sent, the longest first, so that what echoes it can be taken out.
-fn echoes(value: &Value) -> Vec<Value> {
+/// Every text inside a value, the longest first, so that echoes of it can be replaced.
+fn texts_in(value: &Value) -> Vec<Value> {
     let mut found = Vec::new();
     let mut open = vec![value];
     while let Some(value) = open.pop() {

@@ -1,9 +1,9 @@
-//! Models side by side: installing them, projects pinned to them, and giving a project another one.
+//! Several models: installing them, projects pinned to them, and changing a project's model.
 
 mod damaged;
 mod download;
 mod modes;
-mod own;
+mod own_manifest;
 mod pinned;
 
 use std::sync::Arc;
@@ -16,32 +16,32 @@ use contract::config::Variant;
 use embedding::{Embedder, StubEmbedder};
 use pairofcleats::app::App;
 use serde_json::{Value, json};
-use upkeep::assets::{Wanted, install_for_tests, test_home};
+use upkeep::install::{AssetSelection, install_for_tests, test_home};
 
 use crate::harness::{Repository, call, error, result};
 
 pub(crate) const MINILM: &str = "all-minilm-l6-v2";
 
-/// Both graphs of the real model, installed for all tests of the machine.
+/// Installs both variants of the real model, once for all tests of the machine.
 pub(crate) fn both_variants() {
     for variant in [Variant::Int8, Variant::Fp32] {
-        install_for_tests(Wanted { postgres: false, embedding: true }, variant).unwrap();
+        install_for_tests(AssetSelection { postgres: false, embedding: true }, variant).unwrap();
     }
 }
 
-/// The folder with the wheels that the tests' assets were made from.
+/// Folder of the wheels from which the tests' models are made.
 pub(crate) fn wheels() -> String {
     both_variants();
     test_home().downloads().to_string_lossy().into_owned()
 }
 
-/// A model of the test's own: word hashes of another length, made only while it may.
-pub(crate) struct Toy {
+/// An embedder for tests: word hashes of a chosen dimension. Embedding blocks while `open` is false.
+pub(crate) struct ToyEmbedder {
     identity: ModelIdentity,
     pub(crate) open: AtomicBool,
 }
 
-impl Toy {
+impl ToyEmbedder {
     pub(crate) fn new(id: &str, dimensions: usize, open: bool) -> Arc<Self> {
         let hash = *blake3::hash(id.as_bytes()).as_bytes();
         let identity =
@@ -49,7 +49,7 @@ impl Toy {
         Arc::new(Self { identity, open: AtomicBool::new(open) })
     }
 
-    fn cut(&self, mut vector: Vec<f32>) -> Vec<f32> {
+    fn to_own_dimensions(&self, mut vector: Vec<f32>) -> Vec<f32> {
         vector.truncate(self.identity.dimensions);
         vector[0] += 0.1;
         let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -58,7 +58,7 @@ impl Toy {
     }
 }
 
-impl Embedder for Toy {
+impl Embedder for ToyEmbedder {
     fn model(&self) -> &ModelIdentity {
         &self.identity
     }
@@ -68,16 +68,16 @@ impl Embedder for Toy {
             std::thread::sleep(Duration::from_millis(5));
         }
         let vectors = StubEmbedder::default().embed_passages(texts, cancelled)?;
-        Ok(vectors.into_iter().map(|vector| self.cut(vector)).collect())
+        Ok(vectors.into_iter().map(|vector| self.to_own_dimensions(vector)).collect())
     }
 
     fn embed_query(&self, text: &str) -> Result<Vec<f32>, Fault> {
-        Ok(self.cut(StubEmbedder::default().embed_query(text)?))
+        Ok(self.to_own_dimensions(StubEmbedder::default().embed_query(text)?))
     }
 }
 
 /// A few files with different texts.
-pub(crate) fn shop() -> Repository {
+pub(crate) fn small_repository() -> Repository {
     Repository::new(&[
         ("a.py", "def obtain_user_credentials(form):\n    return form['login'], form['password']\n"),
         ("b.py", "def paint_rectangle(canvas, width, height):\n    canvas.draw(width, height)\n"),
@@ -85,29 +85,29 @@ pub(crate) fn shop() -> Repository {
     ])
 }
 
-/// Indexes with more arguments; it must succeed. Gives the report.
-pub(crate) async fn build(app: &Arc<App>, repository: &Repository, project: &str, more: Value) -> Value {
-    result(app, "build_index", arguments(repository, project, more)).await["report"].take()
+/// Indexes with extra arguments, must succeed, and returns the report.
+pub(crate) async fn build(app: &Arc<App>, repository: &Repository, project: &str, extra: Value) -> Value {
+    result(app, "build_index", arguments(repository, project, extra)).await["report"].take()
 }
 
-/// Indexes with more arguments; it must fail.
+/// Indexes with extra arguments, must fail, and returns the error.
 pub(crate) async fn build_error(
     app: &Arc<App>,
     repository: &Repository,
     project: &str,
-    more: Value,
+    extra: Value,
 ) -> Value {
-    error(app, "build_index", arguments(repository, project, more)).await
+    error(app, "build_index", arguments(repository, project, extra)).await
 }
 
-pub(crate) fn arguments(repository: &Repository, project: &str, more: Value) -> Value {
+pub(crate) fn arguments(repository: &Repository, project: &str, extra: Value) -> Value {
     let mut arguments = json!({ "repoPath": repository.root(), "project_id": project });
-    arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    arguments.as_object_mut().unwrap().extend(extra.as_object().unwrap().clone());
     arguments
 }
 
-/// What a question finds first, whether vectors were compared, and the codes of the warnings.
-pub(crate) async fn ask(app: &Arc<App>, project: &str, query: &str) -> (String, bool, Vec<String>) {
+/// Searches. Returns the file of the first hit, whether vectors were compared, and the codes of the warnings.
+pub(crate) async fn search(app: &Arc<App>, project: &str, query: &str) -> (String, bool, Vec<String>) {
     let answer = call(app, "search", json!({ "query": query, "project_id": project })).await;
     let warnings = answer["_meta"]["warnings"].as_array().cloned().unwrap_or_default();
     let codes = warnings.iter().map(|warning| warning["code"].as_str().unwrap().to_owned()).collect();
@@ -119,10 +119,10 @@ pub(crate) async fn status(app: &Arc<App>, project: &str) -> Value {
     result(app, "index_status", json!({ "project_id": project })).await
 }
 
-pub(crate) async fn wait_for(what: &str, mut reached: impl AsyncFnMut() -> bool) {
-    let give_up = Instant::now() + Duration::from_secs(60);
+pub(crate) async fn wait_for(condition: &str, mut reached: impl AsyncFnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
     while !reached().await {
-        assert!(Instant::now() < give_up, "waited in vain for: {what}");
+        assert!(Instant::now() < deadline, "timed out waiting for: {condition}");
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }

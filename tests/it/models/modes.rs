@@ -1,13 +1,13 @@
-//! A run of one mode looks at files of that mode and leaves the others as they are.
+//! A run of one mode reads files of that mode and leaves the others as they are.
 
 use std::sync::atomic::Ordering;
 
 use serde_json::json;
 
-use super::{Toy, arguments, build, build_error, status, wait_for};
+use super::{ToyEmbedder, arguments, build, build_error, status, wait_for};
 use crate::harness::{Repository, app, app_with_embedder, project, result};
 
-fn mixed() -> Repository {
+fn repository_of_all_modes() -> Repository {
     Repository::new(&[
         (
             "lib.py",
@@ -20,8 +20,8 @@ fn mixed() -> Repository {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn only_files_of_the_mode_are_read_changed_and_removed() {
-    let (app, id, repository) = (app(), project("modes"), mixed());
+async fn a_run_reads_changes_and_removes_only_files_of_its_mode() {
+    let (app, id, repository) = (app(), project("modes"), repository_of_all_modes());
     let found = async |word: &str| {
         let query = json!({ "query": format!("\"{word}\""), "mode": "all", "project_id": id });
         result(&app, "search", query).await["total"].as_u64().unwrap() > 0
@@ -33,8 +33,12 @@ async fn only_files_of_the_mode_are_read_changed_and_removed() {
     assert!(found("first_code").await && !found("first_prose").await && !found("first_record").await);
     assert_eq!(run("prose").await["filesChanged"], 1);
     assert!(found("first_code").await && found("first_prose").await && !found("first_finding").await);
-    assert_eq!(run("records").await["filesChanged"], 2, "the log, and the document that says it is a record");
-    assert_eq!(run("all").await["filesChanged"], 0, "the three make up all");
+    assert_eq!(
+        run("records").await["filesChanged"],
+        2,
+        "the log, and the document whose front matter makes it a record"
+    );
+    assert_eq!(run("all").await["filesChanged"], 0, "the three modes together cover all files");
 
     for (path, from, to) in
         [("lib.py", "first_code", "second_code"), ("notes.md", "first_prose", "second_prose")]
@@ -44,14 +48,14 @@ async fn only_files_of_the_mode_are_read_changed_and_removed() {
     }
     assert_eq!(run("prose").await["filesChanged"], 1);
     assert!(found("first_code").await && found("second_prose").await && !found("first_prose").await);
-    // Comments are stored with the code that they stand in.
+    // Comments are stored with the code around them.
     assert_eq!(run("extracted-prose").await["filesChanged"], 1);
     assert!(found("second_code").await && !found("first_code").await);
 
     repository.remove("notes.md");
     repository.remove("build.log");
     assert_eq!(run("code").await["filesRemoved"], 0);
-    assert!(found("second_prose").await && found("first_record").await, "they are of other modes");
+    assert!(found("second_prose").await && found("first_record").await, "files of other modes stay");
     assert_eq!(run("prose").await["filesRemoved"], 1);
     assert!(!found("second_prose").await && found("first_record").await);
     assert_eq!(run("all").await["filesRemoved"], 1);
@@ -73,9 +77,10 @@ async fn a_repository_without_files_of_the_mode_is_refused_only_while_it_is_new(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_that_joined_a_smaller_run_gets_what_it_asked_for() {
-    let toy = Toy::new("slow", 16, false);
-    let (app, id, repository) = (app_with_embedder(toy.clone()), project("joined"), mixed());
+async fn a_call_that_joined_a_smaller_run_gets_its_own_result() {
+    let toy = ToyEmbedder::new("slow", 16, false);
+    let (app, id, repository) =
+        (app_with_embedder(toy.clone()), project("joined"), repository_of_all_modes());
     let smaller = arguments(&repository, &id, json!({ "mode": "code", "wait": false }));
     result(&app, "build_index", smaller).await;
     wait_for("the smaller run to embed", async || {

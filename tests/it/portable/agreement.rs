@@ -1,22 +1,22 @@
-//! The bound within which a file agrees with Postgres: the same hits in the same order, scores alike to four digits; and how
-//! far FTS5 does.
+//! A portable file agrees with Postgres: the same hits in the same order, with scores equal to four digits. FTS5 agrees only
+//! in part.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::{export, exported_shop};
+use super::{build_index_file, shop_with_index_file};
 use crate::filters::corpus::{corpus, word};
-use crate::filters::shop::{Shop, shown};
-use crate::filters::{effect, risk};
+use crate::filters::shop::{IndexedProject, hit_files};
+use crate::filters::{fields, risk};
 use crate::harness::{Dice, Repository, app, project, result};
 
 /// Scores are rounded to four digits; the last of them may differ.
 const SCORE_ERROR_MAX: f64 = 0.000_11;
-/// Share of the ten best that FTS5 has in common with Postgres' words, on average over [`QUESTIONS`].
+/// Minimum share of the ten best lexical hits of Postgres that FTS5 finds as well, on average over [`QUERIES`].
 const FTS_OVERLAP_MIN: f64 = 0.5;
 
-/// Everything but scores, which are compared apart.
+/// The hits without their scores, which are compared separately.
 fn without_scores(hits: &Value) -> Value {
     let mut hits = hits.clone();
     for hit in hits.as_array_mut().unwrap() {
@@ -34,7 +34,7 @@ fn scores(answer: &Value) -> Vec<f64> {
 /// What differs between the two answers, if anything.
 fn difference(postgres: &Value, file: &Value) -> Option<String> {
     if file["backend"] != "sqlite" || postgres["backend"] != "postgres" {
-        return Some(format!("answered by {} and {}", postgres["backend"], file["backend"]));
+        return Some(format!("backends {} and {}", postgres["backend"], file["backend"]));
     }
     for field in ["query", "total", "nextOffset", "vectors"] {
         if postgres[field] != file[field] {
@@ -45,25 +45,34 @@ fn difference(postgres: &Value, file: &Value) -> Option<String> {
     if without_scores(&postgres["hits"]) == without_scores(&file["hits"]) && close {
         return None;
     }
-    Some(format!("{:?} {:?} and {:?} {:?}", shown(postgres), scores(postgres), shown(file), scores(file)))
+    Some(format!(
+        "{:?} {:?} and {:?} {:?}",
+        hit_files(postgres),
+        scores(postgres),
+        hit_files(file),
+        scores(file)
+    ))
 }
 
-async fn both(shop: &Shop, query: &str, mut arguments: Value) -> (Value, Value) {
-    let postgres = shop.ask(query, arguments.clone()).await;
+/// The answers of Postgres and of the portable file to the same search.
+async fn search_both(indexed: &IndexedProject, query: &str, mut arguments: Value) -> (Value, Value) {
+    let postgres = indexed.search(query, arguments.clone()).await;
     arguments["backend"] = json!("sqlite");
-    (postgres, shop.ask(query, arguments).await)
+    (postgres, indexed.search(query, arguments).await)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_filter_of_the_table_passes_the_same_chunks() {
-    let (shop, _) = exported_shop(app(), "agree-filters").await;
-    let mut wrong = Vec::new();
-    for (name, value, files) in effect::rows() {
+async fn every_filter_selects_the_same_chunks() {
+    let (shop, _) = shop_with_index_file(app(), "agree-filters").await;
+    let mut differences = Vec::new();
+    for (name, value, files) in fields::rows() {
         for ann in [true, false] {
-            let (postgres, file) = both(&shop, "order", json!({ name: value, "ann": ann })).await;
-            // Without vectors a word must be said, too.
-            assert!(!files.is_empty() && (!ann || !shown(&postgres).is_empty()), "{name}");
-            wrong.extend(difference(&postgres, &file).map(|why| format!("{name} {value}: {why}")));
+            let (postgres, file) = search_both(&shop, "order", json!({ name: value, "ann": ann })).await;
+            // Without vectors a hit must contain a query word, so there may be none.
+            assert!(!files.is_empty() && (!ann || !hit_files(&postgres).is_empty()), "{name}");
+            differences.extend(
+                difference(&postgres, &file).map(|difference| format!("{name} {value}: {difference}")),
+            );
         }
     }
     for query in [
@@ -80,38 +89,43 @@ async fn every_filter_of_the_table_passes_the_same_chunks() {
         "order lint:false",
     ] {
         for arguments in [json!({}), json!({ "case": true }), json!({ "caseTokens": true, "ann": false })] {
-            let (postgres, file) = both(&shop, query, arguments.clone()).await;
-            wrong.extend(difference(&postgres, &file).map(|why| format!("{query} {arguments}: {why}")));
+            let (postgres, file) = search_both(&shop, query, arguments.clone()).await;
+            differences.extend(
+                difference(&postgres, &file).map(|difference| format!("{query} {arguments}: {difference}")),
+            );
         }
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(differences.is_empty(), "{differences:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn risk_across_files_passes_the_same_chunks() {
-    let (project, repository, _) = risk::indexed(risk::FILES, risk::OWN_RULE).await;
-    let shop = Shop::of(app(), project, repository);
-    export(&shop.app, &shop.project, json!({})).await;
-    let mut wrong = Vec::new();
+async fn risk_filters_select_the_same_chunks() {
+    let (project, repository, _) = risk::indexed(risk::FILES, risk::CUSTOM_RULE).await;
+    let indexed = IndexedProject::new(app(), project, repository);
+    build_index_file(&indexed.app, &indexed.project, json!({})).await;
+    let mut differences = Vec::new();
     for (name, value, _) in risk::ROWS {
-        let (postgres, file) = both(&shop, "order", json!({ *name: value, "output": "full" })).await;
-        assert!(!shown(&postgres).is_empty(), "{name}");
-        wrong.extend(difference(&postgres, &file).map(|why| format!("{name} {value}: {why}")));
+        let (postgres, file) =
+            search_both(&indexed, "order", json!({ *name: value, "output": "full" })).await;
+        assert!(!hit_files(&postgres).is_empty(), "{name}");
+        differences
+            .extend(difference(&postgres, &file).map(|difference| format!("{name} {value}: {difference}")));
     }
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(differences.is_empty(), "{differences:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn modes_outputs_pages_and_repositories_are_the_same() {
-    let (shop, _) = exported_shop(app(), "agree-shapes").await;
-    let mut wrong = Vec::new();
+async fn modes_outputs_pages_and_repositories_agree() {
+    let (shop, _) = shop_with_index_file(app(), "agree-shapes").await;
+    let mut differences = Vec::new();
     for mode in ["code", "prose", "extracted-prose", "records", "both", "all"] {
         for query in ["order", "where is an order charged", "Shelf", "NOT lang:elixir"] {
             for output in ["compact", "full", "json"] {
                 let arguments = json!({ "mode": mode, "output": output, "context": 2, "explain": true });
-                let (postgres, file) = both(&shop, query, arguments).await;
-                wrong.extend(
-                    difference(&postgres, &file).map(|why| format!("{mode} {query} {output}: {why}")),
+                let (postgres, file) = search_both(&shop, query, arguments).await;
+                differences.extend(
+                    difference(&postgres, &file)
+                        .map(|difference| format!("{mode} {query} {output}: {difference}")),
                 );
                 assert_eq!(postgres["explain"]["terms"], file["explain"]["terms"]);
             }
@@ -119,25 +133,26 @@ async fn modes_outputs_pages_and_repositories_are_the_same() {
     }
     for arguments in [
         json!({ "top": 2, "offset": 3 }),
-        json!({ "repoPath": shop.main.root() }),
+        json!({ "repoPath": shop.repository.root() }),
         json!({ "top": 1, "ann": false }),
     ] {
-        let (postgres, file) = both(&shop, "order", arguments.clone()).await;
-        assert!(!shown(&postgres).is_empty());
-        wrong.extend(difference(&postgres, &file).map(|why| format!("{arguments}: {why}")));
+        let (postgres, file) = search_both(&shop, "order", arguments.clone()).await;
+        assert!(!hit_files(&postgres).is_empty());
+        differences
+            .extend(difference(&postgres, &file).map(|difference| format!("{arguments}: {difference}")));
     }
-    let first = shop.ask("order", json!({ "top": 1 })).await["hits"][0]["id"].clone();
-    let (postgres, file) = both(&shop, &format!("chunk:{first}"), json!({})).await;
-    wrong.extend(difference(&postgres, &file).map(|why| format!("likeness: {why}")));
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    let first = shop.search("order", json!({ "top": 1 })).await["hits"][0]["id"].clone();
+    let (postgres, file) = search_both(&shop, &format!("chunk:{first}"), json!({})).await;
+    differences.extend(difference(&postgres, &file).map(|difference| format!("chunk query: {difference}")));
+    assert!(differences.is_empty(), "{differences:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_ten_best_of_thousands_are_the_same() {
-    let shop = corpus(app()).await;
-    export(&shop.app, &shop.project, json!({})).await;
+async fn the_ten_best_hits_of_a_large_corpus_agree() {
+    let indexed = corpus(app()).await;
+    build_index_file(&indexed.app, &indexed.project, json!({})).await;
     let mut dice = Dice(99);
-    let mut wrong = Vec::new();
+    let mut differences = Vec::new();
     for round in 0..40 {
         let words: Vec<String> = (0..=round % 5).map(|_| word(&mut dice)).collect();
         let query = words.join(" ");
@@ -147,21 +162,28 @@ async fn the_ten_best_of_thousands_are_the_same() {
             json!({ "top": 10, "path": format!("part_{}", round % 7) }),
             json!({ "top": 10, "async": true }),
         ] {
-            let (postgres, file) = both(&shop, &query, arguments.clone()).await;
-            // Beyond the first page, Postgres may have stopped looking.
+            let (postgres, file) = search_both(&indexed, &query, arguments.clone()).await;
+            // Postgres may stop counting after the first page.
             let (mut postgres, mut file) = (postgres, file);
             for answer in [&mut postgres, &mut file] {
                 answer["total"] = json!(0);
                 answer["nextOffset"] = json!(0);
             }
-            wrong.extend(difference(&postgres, &file).map(|why| format!("{query} {arguments}: {why}")));
+            differences.extend(
+                difference(&postgres, &file).map(|difference| format!("{query} {arguments}: {difference}")),
+            );
         }
     }
-    assert!(wrong.is_empty(), "{} differ: {:#?}", wrong.len(), &wrong[..wrong.len().min(4)]);
+    assert!(
+        differences.is_empty(),
+        "{} differ: {:#?}",
+        differences.len(),
+        &differences[..differences.len().min(4)]
+    );
 }
 
-/// Questions about this program's own sources.
-const QUESTIONS: &[&str] = &[
+/// Queries about this program's own source code.
+const QUERIES: &[&str] = &[
     "where are secrets redacted",
     "how is a file split into chunks",
     "bm25 weights of terms",
@@ -189,34 +211,34 @@ const QUESTIONS: &[&str] = &[
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn fts5_finds_much_of_what_our_words_find() {
+async fn fts5_finds_half_of_the_ten_best_lexical_hits() {
     let app = app();
     let (repository, project) = (Repository::new(&[]), project("agree-fts"));
     let sources = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("crates");
     let copied = copy_sources(&sources, &sources, &repository);
     assert!(copied > 100);
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
-    let shop = Shop::of(app, project, repository);
-    export(&shop.app, &shop.project, json!({})).await;
+    let indexed = IndexedProject::new(app, project, repository);
+    build_index_file(&indexed.app, &indexed.project, json!({})).await;
     let mut overlap = 0.0;
-    for question in QUESTIONS {
+    for query in QUERIES {
         let ids = async |backend: &str| -> HashSet<i64> {
             let mut arguments = json!({ "top": 10, "backend": backend });
             if backend != "sqlite-fts" {
                 arguments["ann"] = json!(false);
             }
-            let answer = shop.ask(question, arguments).await;
+            let answer = indexed.search(query, arguments).await;
             assert_eq!((&answer["backend"], &answer["vectors"]), (&json!(backend), &json!("none")));
             answer["hits"].as_array().unwrap().iter().map(|hit| hit["id"].as_i64().unwrap()).collect()
         };
         let (postgres, exact, fts) = (ids("postgres").await, ids("sqlite").await, ids("sqlite-fts").await);
-        assert_eq!(postgres, exact, "{question}");
-        assert!(!postgres.is_empty(), "{question}");
+        assert_eq!(postgres, exact, "{query}");
+        assert!(!postgres.is_empty(), "{query}");
         overlap += f64::from(u32::try_from(postgres.intersection(&fts).count()).unwrap())
             / f64::from(u32::try_from(postgres.len()).unwrap());
     }
-    let overlap = overlap / f64::from(u32::try_from(QUESTIONS.len()).unwrap());
-    println!("overlap of sqlite-fts with words at 10: {overlap:.3}");
+    let overlap = overlap / f64::from(u32::try_from(QUERIES.len()).unwrap());
+    println!("overlap@10 of sqlite-fts with the lexical hits of Postgres: {overlap:.3}");
     assert!(overlap >= FTS_OVERLAP_MIN, "{overlap}");
 }
 

@@ -1,25 +1,26 @@
-//! Files that a build leaves behind: `build_index` refreshes the project's, and takes vectors from those of others.
+//! Portable files as build artifacts: `build_index` refreshes the project's own file and takes vectors from files of others.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{export, file_of};
-use crate::filters::shop::shown;
+use super::{build_index_file, index_file};
+use crate::filters::shop::hit_files;
 use crate::harness::{Repository, app, app_with_model, error, project, result};
 
-const A: &str = "def refresh_session(token):\n    return renew(token)\n";
-const B: &str = "def paint_wall(colour):\n    return brush(colour)\n";
-const C: &str = "def count_coins(drawer):\n    return sum(drawer)\n";
+const SESSION: &str = "def refresh_session(token):\n    return renew(token)\n";
+const WALL: &str = "def paint_wall(colour):\n    return brush(colour)\n";
+const COINS: &str = "def count_coins(drawer):\n    return sum(drawer)\n";
 
-/// A repository with a file of another project's vectors among its artefacts.
-async fn with_artifact(folder: &str) -> Repository {
-    let (theirs, repository) = (project("artifact-source"), Repository::new(&[("a.py", A), ("b.py", B)]));
+/// A repository with a portable file of another project in its folder `folder`.
+async fn repository_with_artifact(folder: &str) -> Repository {
+    let (theirs, repository) =
+        (project("artifact-source"), Repository::new(&[("a.py", SESSION), ("b.py", WALL)]));
     let index = json!({ "repoPath": repository.root(), "project_id": theirs });
     result(&app(), "build_index", index).await;
-    export(&app(), &theirs, json!({})).await;
+    build_index_file(&app(), &theirs, json!({})).await;
     std::fs::create_dir_all(repository.path().join(folder)).unwrap();
-    std::fs::copy(file_of(&theirs), repository.path().join(folder).join("index.sqlite")).unwrap();
+    std::fs::copy(index_file(&theirs), repository.path().join(folder).join("index.sqlite")).unwrap();
     repository
 }
 
@@ -31,8 +32,8 @@ async fn build(repository: &Repository, project: &str, arguments: Value) -> Valu
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_embeds_only_what_no_artifact_has() {
-    let repository = with_artifact("ci-artifacts").await;
-    repository.write("c.py", C);
+    let repository = repository_with_artifact("ci-artifacts").await;
+    repository.write("c.py", COINS);
     let (ours, plain) = (project("artifact"), project("artifact-plain"));
     let restored = build(&repository, &ours, json!({ "useArtifacts": true })).await;
     assert_eq!(restored["restoredArtifacts"], json!({ "files": 1, "vectors": 2 }), "{restored:#}");
@@ -43,11 +44,11 @@ async fn a_run_embeds_only_what_no_artifact_has() {
         (&json!(3), &Value::Null),
         "{whole:#}"
     );
-    let ask = async |project: &str| {
+    let search = async |project: &str| {
         result(&app(), "search", json!({ "query": "keep a login alive", "project_id": project })).await
     };
-    let (with, without) = (ask(&ours).await, ask(&plain).await);
-    assert_eq!(shown(&with), shown(&without));
+    let (with, without) = (search(&ours).await, search(&plain).await);
+    assert_eq!(hit_files(&with), hit_files(&without));
     let scores = |answer: &Value| -> Vec<Value> {
         answer["hits"].as_array().unwrap().iter().map(|hit| hit["score"].clone()).collect()
     };
@@ -57,26 +58,26 @@ async fn a_run_embeds_only_what_no_artifact_has() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn artifacts_lie_where_they_are_named() {
-    let repository = with_artifact("built/vectors").await;
+async fn artifacts_are_read_from_the_named_folder() {
+    let repository = repository_with_artifact("built/vectors").await;
     let none = build(&repository, &project("artifact-dir"), json!({ "useArtifacts": true })).await;
     assert_eq!((&none["restoredArtifacts"]["files"], &none["vectorsEmbedded"]), (&json!(0), &json!(2)));
     assert!(none["notes"][0].as_str().unwrap().starts_with("No portable index file"), "{none:#}");
-    let own = json!({ "useArtifacts": true, "artifactsDir": "built/vectors" });
-    let found = build(&repository, &project("artifact-dir"), own).await;
+    let relative = json!({ "useArtifacts": true, "artifactsDir": "built/vectors" });
+    let found = build(&repository, &project("artifact-dir"), relative).await;
     assert_eq!((&found["restoredArtifacts"]["vectors"], &found["vectorsEmbedded"]), (&json!(2), &json!(0)));
-    let whole = repository.path().join("built/vectors");
-    let absolute = json!({ "useArtifacts": true, "artifactsDir": whole.to_str() });
+    let folder = repository.path().join("built/vectors");
+    let absolute = json!({ "useArtifacts": true, "artifactsDir": folder.to_str() });
     let found = build(&repository, &project("artifact-dir"), absolute).await;
     assert_eq!(found["restoredArtifacts"]["vectors"], 2);
-    let alone =
+    let without_use =
         json!({ "repoPath": repository.root(), "project_id": project("artifact-dir"), "artifactsDir": "x" });
-    assert_eq!(error(&app(), "build_index", alone).await["code"], "INVALID_REQUEST");
+    assert_eq!(error(&app(), "build_index", without_use).await["code"], "INVALID_REQUEST");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn damaged_foreign_and_linked_artifacts_are_notes() {
-    let repository = with_artifact("ci-artifacts").await;
+async fn damaged_foreign_and_linked_artifacts_are_ignored() {
+    let repository = repository_with_artifact("ci-artifacts").await;
     let folder = repository.path().join("ci-artifacts");
     let good = std::fs::read(folder.join("index.sqlite")).unwrap();
     std::fs::write(folder.join("index.sqlite"), &good[..good.len() / 2]).unwrap();
@@ -91,13 +92,16 @@ async fn damaged_foreign_and_linked_artifacts_are_notes() {
         (&json!(2), 1),
         "{report:#}"
     );
-    assert!(report["notes"][0].as_str().unwrap().contains("index.sqlite was left out"), "{report:#}");
+    assert!(report["notes"][0].as_str().unwrap().contains("index.sqlite was skipped"), "{report:#}");
 
-    // Vectors of no length, of another length and of no number are not taken.
+    // Vectors that are zero, of another length or not numbers are not taken.
     std::fs::write(folder.join("index.sqlite"), &good).unwrap();
     for blob in ["zeroblob(length(embedding))", "x'0000'", "x'0000c07f' || substr(embedding, 5)"] {
         std::fs::write(folder.join("index.sqlite"), &good).unwrap();
-        alter(&folder.join("index.sqlite"), &format!("UPDATE vectors SET embedding = {blob}"));
+        execute_on_sqlite_file(
+            &folder.join("index.sqlite"),
+            &format!("UPDATE vectors SET embedding = {blob}"),
+        );
         let report = build(&repository, &project("artifact-bad"), json!({ "useArtifacts": true })).await;
         assert_eq!(
             (&report["restoredArtifacts"]["vectors"], &report["vectorsEmbedded"]),
@@ -112,7 +116,7 @@ async fn damaged_foreign_and_linked_artifacts_are_notes() {
     assert!(report["notes"][0].as_str().unwrap().contains("another model"), "{report:#}");
 }
 
-fn alter(file: &Path, statement: &str) {
+fn execute_on_sqlite_file(file: &Path, statement: &str) {
     let script = "import sqlite3, sys; f = sqlite3.connect(sys.argv[1]); f.execute(sys.argv[2]); f.commit()";
     let python =
         std::process::Command::new("python3").args(["-c", script]).arg(file).arg(statement).output().unwrap();
@@ -120,32 +124,36 @@ fn alter(file: &Path, statement: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_refreshes_the_file_when_it_is_asked_to() {
-    let (repository, project) = (Repository::new(&[("a.py", A), ("b.py", B)]), project("refresh"));
+async fn a_run_refreshes_the_file_on_request() {
+    let (repository, project) = (Repository::new(&[("a.py", SESSION), ("b.py", WALL)]), project("refresh"));
     let plain = build(&repository, &project, json!({})).await;
-    assert!(plain["sqlite"].is_null() && !file_of(&project).exists(), "{plain:#}");
+    assert!(plain["sqlite"].is_null() && !index_file(&project).exists(), "{plain:#}");
     let first = build(&repository, &project, json!({ "sqlite": true })).await;
     assert_eq!(
         (&first["sqlite"]["name"], &first["sqlite"]["incremental"]),
         (&json!("index.sqlite"), &json!(false))
     );
-    assert_eq!(first["sqlite"]["bytes"], std::fs::metadata(file_of(&project)).unwrap().len(), "{first:#}");
-    for at in 0..20 {
-        repository.write(&format!("m{at}.py"), &A.replace("session", &format!("session_{at}")));
+    assert_eq!(first["sqlite"]["bytes"], std::fs::metadata(index_file(&project)).unwrap().len(), "{first:#}");
+    for n in 0..20 {
+        repository.write(&format!("m{n}.py"), &SESSION.replace("session", &format!("session_{n}")));
     }
     build(&repository, &project, json!({ "sqlite": true })).await;
-    repository.write("c.py", C);
+    repository.write("c.py", COINS);
     let second = build(&repository, &project, json!({ "sqlite": true })).await;
     assert_eq!(second["sqlite"]["incremental"], true, "{second:#}");
-    let ask = json!({ "query": "count_coins", "backend": "sqlite", "project_id": project });
-    assert_eq!(shown(&result(&app(), "search", ask).await)[0], "c.py");
-    // Without waiting, the job does it.
-    repository.write("d.py", &C.replace("coins", "notes"));
+    let arguments = json!({ "query": "count_coins", "backend": "sqlite", "project_id": project });
+    assert_eq!(hit_files(&result(&app(), "search", arguments).await)[0], "c.py");
+    // A job that nobody waits for refreshes it as well.
+    repository.write("d.py", &COINS.replace("coins", "notes"));
     let job = json!({ "repoPath": repository.root(), "project_id": project, "sqlite": true, "wait": false });
     result(&app(), "build_index", job).await;
-    let ask = json!({ "query": "count_notes", "backend": "sqlite", "ann": false, "project_id": project });
+    let arguments =
+        json!({ "query": "count_notes", "backend": "sqlite", "ann": false, "project_id": project });
     for _ in 0..600 {
-        if shown(&result(&app(), "search", ask.clone()).await).first().is_some_and(|first| first == "d.py") {
+        if hit_files(&result(&app(), "search", arguments.clone()).await)
+            .first()
+            .is_some_and(|first| first == "d.py")
+        {
             return;
         }
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;

@@ -1,4 +1,5 @@
-//! Making, refreshing and shrinking files: the effect of each field, and that one project's calls touch one project.
+//! Building, updating and compacting portable files: each argument takes effect, and calls for one project leave other
+//! projects alone.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,11 +7,11 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::{beside, export, exported_shop, file_of};
-use crate::filters::shop::{Shop, shown};
+use super::{build_index_file, files_beside, index_file, shop_with_index_file};
+use crate::filters::shop::{IndexedProject, hit_files};
 use crate::harness::{app, app_with, error, project, result};
 
-/// Rows that a statement gives, as Python's own SQLite reads them.
+/// The rows of a query, as Python's SQLite module reads and prints them.
 fn rows(file: &Path, statement: &str) -> Vec<String> {
     let script = "import sqlite3, sys\n\
                   file = sqlite3.connect(f'file:{sys.argv[1]}?mode=ro', uri=True)\n\
@@ -24,7 +25,7 @@ fn number(file: &Path, statement: &str) -> i64 {
     rows(file, statement)[0].trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
 }
 
-/// Every table, without when it was made and without vectors that no chunk needs.
+/// The rows of every table, without the build time and without vectors that no chunk needs.
 fn content(file: &Path) -> Vec<(String, Vec<String>)> {
     let tables = [
         "SELECT * FROM meta WHERE key <> 'builtAt' ORDER BY key",
@@ -53,8 +54,8 @@ fn modes(file: &Path) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_field_of_the_build_does_what_it_says() {
-    let (shop, file) = exported_shop(app(), "fields").await;
+async fn each_argument_of_a_build_takes_effect() {
+    let (shop, file) = shop_with_index_file(app(), "fields").await;
     let folder = file.parent().unwrap();
     assert_eq!(modes(&file).len(), 3);
     for (mode, kept, files) in [
@@ -63,35 +64,39 @@ async fn each_field_of_the_build_does_what_it_says() {
         ("extracted-prose", "('code',)", 7),
         ("records", "('records',)", 1),
     ] {
-        let made = export(&shop.app, &shop.project, json!({ "mode": mode })).await;
+        let report = build_index_file(&shop.app, &shop.project, json!({ "mode": mode })).await;
         let own = folder.join(format!("index-{mode}.sqlite"));
-        assert_eq!((&made["mode"], &made["files"][0]["files"]), (&json!(mode), &json!(files)), "{made:#}");
+        assert_eq!(
+            (&report["mode"], &report["files"][0]["files"]),
+            (&json!(mode), &json!(files)),
+            "{report:#}"
+        );
         assert_eq!(modes(&own).into_iter().collect::<Vec<_>>(), [kept]);
     }
-    let name = shop.main.path().file_name().unwrap().to_string_lossy().into_owned();
-    let made = export(&shop.app, &shop.project, json!({ "repoPath": shop.main.root() })).await;
-    assert_eq!(made["files"][0]["chunks"], 11, "{made:#}");
+    let name = shop.repository.path().file_name().unwrap().to_string_lossy().into_owned();
+    let report =
+        build_index_file(&shop.app, &shop.project, json!({ "repoPath": shop.repository.root() })).await;
+    assert_eq!(report["files"][0]["chunks"], 11, "{report:#}");
     let own = folder.join(format!("index-{name}.sqlite"));
     assert_eq!(rows(&own, "SELECT name FROM repositories"), [format!("('{name}',)")]);
     assert!(
         rows(&own, "SELECT name FROM names WHERE name = 'try_order'").is_empty(),
-        "nothing of another repository"
+        "it holds nothing of another repository"
     );
 
-    let made = export(&shop.app, &shop.project, json!({ "out": "other.sqlite" })).await;
-    assert_eq!(made["outPath"], folder.join("other.sqlite").to_str().unwrap(), "{made:#}");
+    let report = build_index_file(&shop.app, &shop.project, json!({ "out": "other.sqlite" })).await;
+    assert_eq!(report["outPath"], folder.join("other.sqlite").to_str().unwrap(), "{report:#}");
     let elsewhere = tempfile::tempdir().unwrap();
     let (code, prose) = (elsewhere.path().join("c"), elsewhere.path().join("p"));
     let arguments = json!({ "codeDir": code.to_str(), "proseDir": prose.to_str() });
-    let made = export(&shop.app, &shop.project, arguments).await;
-    assert_eq!(made["files"].as_array().unwrap().len(), 2, "{made:#}");
+    let report = build_index_file(&shop.app, &shop.project, arguments).await;
+    assert_eq!(report["files"].as_array().unwrap().len(), 2, "{report:#}");
     assert_eq!(modes(&code.join("index-code.sqlite")).into_iter().collect::<Vec<_>>(), ["('code',)"]);
     assert_eq!(modes(&prose.join("index-prose.sqlite")).into_iter().collect::<Vec<_>>(), ["('prose',)"]);
     let bytes = std::fs::read(&file).unwrap();
-    let hash = <sha2::Sha256 as sha2::Digest>::digest(&bytes);
-    let whole = export(&shop.app, &shop.project, json!({ "out": "index.sqlite" })).await;
+    let whole = build_index_file(&shop.app, &shop.project, json!({ "out": "index.sqlite" })).await;
     assert_eq!(whole["files"][0]["bytes"], bytes.len());
-    assert_eq!(whole["files"][0]["sha256"].as_str().unwrap().len(), 2 * hash.len());
+    assert_eq!(whole["files"][0]["sha256"].as_str().unwrap().len(), 64);
 
     for (wrong, code) in [
         (json!({ "codeDir": "x", "out": "y" }), "INVALID_REQUEST"),
@@ -104,7 +109,7 @@ async fn each_field_of_the_build_does_what_it_says() {
         arguments.as_object_mut().unwrap().extend(wrong.as_object().unwrap().clone());
         assert_eq!(error(&shop.app, "build_sqlite_index", arguments).await["code"], code, "{wrong}");
     }
-    // What is not ours is not overwritten.
+    // A file of another kind is not overwritten.
     let letter = elsewhere.path().join("letter.txt");
     std::fs::write(&letter, "Dear reader").unwrap();
     let arguments = json!({ "project_id": shop.project, "out": letter.to_str() });
@@ -113,71 +118,76 @@ async fn each_field_of_the_build_does_what_it_says() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_update_leaves_what_a_full_build_makes() {
-    let (shop, file) = exported_shop(app(), "update").await;
+async fn an_update_equals_a_full_build() {
+    let (shop, file) = shop_with_index_file(app(), "update").await;
     let update = json!({ "incremental": true });
-    let none = export(&shop.app, &shop.project, update.clone()).await;
+    let none = build_index_file(&shop.app, &shop.project, update.clone()).await;
     let written = &none["files"][0];
     assert_eq!((&written["incremental"], &written["filesWritten"]), (&json!(true), &json!(0)), "{none:#}");
     assert_eq!(written["fallback"], Value::Null);
 
-    shop.main.write("src/stock/walk.rs", "/// Fetches every ware of an order, by the shortest way.\npub fn fetch_wares(shelf: Shelf) {\n    hurry(shelf);\n}\n");
-    shop.main.write(
+    shop.repository.write("src/stock/walk.rs", "/// Fetches every ware of an order, by the shortest way.\npub fn fetch_wares(shelf: Shelf) {\n    hurry(shelf);\n}\n");
+    shop.repository.write(
         "src/stock/new.rs",
         "/// A new order of wares.\npub fn newcomer(order: Order) {\n    fetch_wares(order);\n}\n",
     );
-    shop.main.remove("web/money.ts");
-    let index = json!({ "repoPath": shop.main.root(), "project_id": shop.project });
+    shop.repository.remove("web/money.ts");
+    let index = json!({ "repoPath": shop.repository.root(), "project_id": shop.project });
     result(&shop.app, "build_index", index.clone()).await;
-    let made = export(&shop.app, &shop.project, update.clone()).await;
+    let report = build_index_file(&shop.app, &shop.project, update.clone()).await;
     assert_eq!(
-        (&made["files"][0]["incremental"], &made["files"][0]["filesWritten"]),
+        (&report["files"][0]["incremental"], &report["files"][0]["filesWritten"]),
         (&json!(true), &json!(2)),
-        "{made:#}"
+        "{report:#}"
     );
-    let full = export(&shop.app, &shop.project, json!({ "out": "full.sqlite" })).await;
+    let full = build_index_file(&shop.app, &shop.project, json!({ "out": "full.sqlite" })).await;
     let full = Path::new(full["outPath"].as_str().unwrap()).to_owned();
-    for (updated, made) in content(&file).into_iter().zip(content(&full)) {
-        assert_eq!(updated, made);
+    for (updated, rebuilt) in content(&file).into_iter().zip(content(&full)) {
+        assert_eq!(updated, rebuilt);
     }
     assert_eq!(rows(&file, "PRAGMA integrity_check"), ["('ok',)"]);
     assert_eq!(
-        shown(&shop.ask("newcomer", json!({ "backend": "sqlite", "ann": false })).await)[0],
+        hit_files(&shop.search("newcomer", json!({ "backend": "sqlite", "ann": false })).await)[0],
         "src/stock/new.rs"
     );
-    assert_eq!(shown(&shop.ask("newcomer", json!({ "backend": "sqlite-fts" })).await), ["src/stock/new.rs"]);
+    assert_eq!(
+        hit_files(&shop.search("newcomer", json!({ "backend": "sqlite-fts" })).await),
+        ["src/stock/new.rs"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn compact_leaves_no_gaps() {
-    let shop = Shop::open(app_with(|config| config.portable.changed_percent_max = 1000), "gaps").await;
-    let file = file_of(&shop.project);
-    let index = json!({ "repoPath": shop.main.root(), "project_id": shop.project });
+async fn compact_leaves_no_free_pages() {
+    let shop =
+        IndexedProject::shop(app_with(|config| config.portable.changed_percent_max = 1000), "gaps").await;
+    let file = index_file(&shop.project);
+    let index = json!({ "repoPath": shop.repository.root(), "project_id": shop.project });
     let functions = (0..200).map(|n| {
         format!("/// Number {n}.\nfn f{n}(order: u64) -> u64 {{\n    order * {n} + g{n}(order)\n}}\n")
     });
-    shop.main.write("large.rs", &functions.collect::<String>());
+    shop.repository.write("large.rs", &functions.collect::<String>());
     result(&shop.app, "build_index", index.clone()).await;
-    export(&shop.app, &shop.project, json!({})).await;
-    shop.main.remove("large.rs");
+    build_index_file(&shop.app, &shop.project, json!({})).await;
+    shop.repository.remove("large.rs");
     result(&shop.app, "build_index", index).await;
-    export(&shop.app, &shop.project, json!({ "incremental": true })).await;
-    assert!(number(&file, "PRAGMA freelist_count") > 0, "an update leaves gaps");
+    build_index_file(&shop.app, &shop.project, json!({ "incremental": true })).await;
+    assert!(number(&file, "PRAGMA freelist_count") > 0, "an update leaves free pages");
     let before = content(&file);
-    let made = export(&shop.app, &shop.project, json!({ "incremental": true, "compact": true })).await;
-    assert_eq!(number(&file, "PRAGMA freelist_count"), 0, "{made:#}");
-    assert_eq!(made["files"][0]["bytes"], std::fs::metadata(&file).unwrap().len(), "{made:#}");
+    let report =
+        build_index_file(&shop.app, &shop.project, json!({ "incremental": true, "compact": true })).await;
+    assert_eq!(number(&file, "PRAGMA freelist_count"), 0, "{report:#}");
+    assert_eq!(report["files"][0]["bytes"], std::fs::metadata(&file).unwrap().len(), "{report:#}");
     assert_eq!(content(&file), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_update_that_cannot_be_is_a_full_build_and_says_why() {
-    let shop = Shop::open(app(), "fallback").await;
-    let file = file_of(&shop.project);
-    let update = async |shop: &Shop| {
-        let made = export(&shop.app, &shop.project, json!({ "incremental": true })).await;
-        assert_eq!(made["files"][0]["incremental"], made["files"][0]["fallback"].is_null(), "{made:#}");
-        made["files"][0]["fallback"].as_str().unwrap_or_default().to_owned()
+async fn an_impossible_update_becomes_a_full_build_with_a_reason() {
+    let shop = IndexedProject::shop(app(), "fallback").await;
+    let file = index_file(&shop.project);
+    let update = async |shop: &IndexedProject| {
+        let report = build_index_file(&shop.app, &shop.project, json!({ "incremental": true })).await;
+        assert_eq!(report["files"][0]["incremental"], report["files"][0]["fallback"].is_null(), "{report:#}");
+        report["files"][0]["fallback"].as_str().unwrap_or_default().to_owned()
     };
     assert_eq!(update(&shop).await, "there was no file");
     assert_eq!(update(&shop).await, "");
@@ -185,32 +195,34 @@ async fn an_update_that_cannot_be_is_a_full_build_and_says_why() {
     std::fs::write(&file, &good[..good.len() / 2]).unwrap();
     assert_eq!(update(&shop).await, "the file is damaged or of another format");
     assert_eq!(update(&shop).await, "");
-    export(&shop.app, &shop.project, json!({ "out": "index.sqlite", "mode": "code" })).await;
+    build_index_file(&shop.app, &shop.project, json!({ "out": "index.sqlite", "mode": "code" })).await;
     assert_eq!(update(&shop).await, "the file holds something else");
-    let index = json!({ "repoPath": shop.main.root(), "project_id": shop.project, "incremental": false });
+    let index =
+        json!({ "repoPath": shop.repository.root(), "project_id": shop.project, "incremental": false });
     result(&shop.app, "build_index", index).await;
     assert_eq!(update(&shop).await, "more than 35 % changed");
-    let patient = app_with(|config| config.portable.changed_percent_max = 100);
-    let index = json!({ "repoPath": shop.main.root(), "project_id": shop.project, "incremental": false });
-    result(&patient, "build_index", index).await;
-    let made = export(&patient, &shop.project, json!({ "incremental": true })).await;
-    assert_eq!(made["files"][0]["incremental"], true, "{made:#}");
+    let with_higher_limit = app_with(|config| config.portable.changed_percent_max = 100);
+    let index =
+        json!({ "repoPath": shop.repository.root(), "project_id": shop.project, "incremental": false });
+    result(&with_higher_limit, "build_index", index).await;
+    let report = build_index_file(&with_higher_limit, &shop.project, json!({ "incremental": true })).await;
+    assert_eq!(report["files"][0]["incremental"], true, "{report:#}");
     let meta = "import sqlite3, sys; f = sqlite3.connect(sys.argv[1]); f.execute(\"UPDATE meta SET value = 'aa' WHERE key = 'modelHash'\"); f.commit()";
     assert!(Command::new("python3").args(["-c", meta]).arg(&file).status().unwrap().success());
     assert_eq!(update(&shop).await, "the file has vectors of another model");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn compaction_frees_what_its_dry_run_said() {
-    let (shop, file) = exported_shop(app(), "compact").await;
-    // A text that is gone leaves its vector behind, and a gap.
-    shop.main.write(
+async fn compaction_frees_what_its_dry_run_announced() {
+    let (shop, file) = shop_with_index_file(app(), "compact").await;
+    // A removed text leaves an unused vector and free pages behind.
+    shop.repository.write(
         "src/billing/refund.rs",
         "/// Pays back.\nfn refund_order(order: &Order) {\n    pay(order);\n}\n",
     );
-    let index = json!({ "repoPath": shop.main.root(), "project_id": shop.project });
+    let index = json!({ "repoPath": shop.repository.root(), "project_id": shop.project });
     result(&shop.app, "build_index", index).await;
-    export(&shop.app, &shop.project, json!({ "incremental": true })).await;
+    build_index_file(&shop.app, &shop.project, json!({ "incremental": true })).await;
     let before = std::fs::read(&file).unwrap();
     let compact = async |arguments: Value| {
         let mut all = json!({ "project_id": shop.project });
@@ -221,9 +233,9 @@ async fn compaction_frees_what_its_dry_run_said() {
     assert_eq!(dry["vectorsRemoved"], 1, "{dry:#}");
     assert!(dry["freedBytes"].as_u64().unwrap() > 0 && dry["backup"].is_null(), "{dry:#}");
     assert_eq!(std::fs::read(&file).unwrap(), before, "a dry run changes nothing");
-    assert!(!beside(&file).contains(&"index.sqlite.bak".to_owned()));
+    assert!(!files_beside(&file).contains(&"index.sqlite.bak".to_owned()));
 
-    let answer = shop.ask("order", json!({ "backend": "sqlite", "output": "full" })).await;
+    let answer = shop.search("order", json!({ "backend": "sqlite", "output": "full" })).await;
     let done = compact(json!({ "keepBackup": true })).await;
     assert_eq!(
         (&done["freedBytes"], &done["bytesAfter"]),
@@ -232,14 +244,14 @@ async fn compaction_frees_what_its_dry_run_said() {
     );
     assert_eq!(std::fs::metadata(&file).unwrap().len(), done["bytesAfter"].as_u64().unwrap());
     assert_eq!(std::fs::read(file.with_file_name("index.sqlite.bak")).unwrap(), before);
-    let again = shop.ask("order", json!({ "backend": "sqlite", "output": "full" })).await;
+    let again = shop.search("order", json!({ "backend": "sqlite", "output": "full" })).await;
     assert_eq!(again["hits"], answer["hits"]);
     let nothing = compact(json!({})).await;
     assert_eq!((&nothing["freedBytes"], &nothing["vectorsRemoved"]), (&json!(0), &json!(0)), "{nothing:#}");
 
-    for arguments in [json!({ "mode": "code" }), json!({ "repoPath": shop.main.root() })] {
-        let made = export(&shop.app, &shop.project, arguments.clone()).await;
-        assert_eq!(compact(arguments).await["path"], made["outPath"]);
+    for arguments in [json!({ "mode": "code" }), json!({ "repoPath": shop.repository.root() })] {
+        let report = build_index_file(&shop.app, &shop.project, arguments.clone()).await;
+        assert_eq!(compact(arguments).await["path"], report["outPath"]);
     }
     assert_eq!(
         compact(json!({ "path": "index-code.sqlite" })).await["path"],
@@ -252,28 +264,31 @@ async fn compaction_frees_what_its_dry_run_said() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn one_projects_calls_touch_one_project() {
-    let (ours, our_file) = exported_shop(app(), "touch-ours").await;
-    let (theirs, their_file) = exported_shop(app(), "touch-theirs").await;
-    let theirs_before = (std::fs::read(&their_file).unwrap(), beside(&their_file));
-    export(&ours.app, &ours.project, json!({ "incremental": true, "compact": true })).await;
-    export(&ours.app, &ours.project, json!({ "mode": "code" })).await;
+async fn calls_for_one_project_leave_other_projects_alone() {
+    let (ours, our_file) = shop_with_index_file(app(), "touch-ours").await;
+    let (theirs, their_file) = shop_with_index_file(app(), "touch-theirs").await;
+    let theirs_before = (std::fs::read(&their_file).unwrap(), files_beside(&their_file));
+    build_index_file(&ours.app, &ours.project, json!({ "incremental": true, "compact": true })).await;
+    build_index_file(&ours.app, &ours.project, json!({ "mode": "code" })).await;
     result(&ours.app, "compact_sqlite_index", json!({ "project_id": ours.project, "keepBackup": true }))
         .await;
-    assert_eq!((std::fs::read(&their_file).unwrap(), beside(&their_file)), theirs_before);
-    assert_eq!(theirs.ask("order", json!({ "backend": "sqlite" })).await["total"], 12);
+    assert_eq!((std::fs::read(&their_file).unwrap(), files_beside(&their_file)), theirs_before);
+    assert_eq!(theirs.search("order", json!({ "backend": "sqlite" })).await["total"], 12);
     let text = String::from_utf8_lossy(&std::fs::read(&our_file).unwrap()).into_owned();
     assert!(!text.contains(&theirs.project));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_partial_file_says_what_it_cannot_find() {
-    let (shop, _) = exported_shop(app(), "partial").await;
-    export(&shop.app, &shop.project, json!({ "out": "index.sqlite", "mode": "code" })).await;
+async fn a_search_outside_a_partial_file_gives_a_warning() {
+    let (shop, _) = shop_with_index_file(app(), "partial").await;
+    build_index_file(&shop.app, &shop.project, json!({ "out": "index.sqlite", "mode": "code" })).await;
     let codes = async |mode: &str| -> Vec<String> {
-        let warnings =
-            crate::filters::shop::warnings(&shop, "order", json!({ "backend": "sqlite", "mode": mode }))
-                .await;
+        let warnings = crate::filters::shop::search_warnings(
+            &shop,
+            "order",
+            json!({ "backend": "sqlite", "mode": mode }),
+        )
+        .await;
         warnings.iter().map(|warning| warning["code"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(codes("both").await, ["file_partial"]);
@@ -281,25 +296,25 @@ async fn a_partial_file_says_what_it_cannot_find() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_repositorys_own_file_answers_where_there_is_no_other() {
-    let shop = Shop::open(app(), "own-file").await;
-    export(&shop.app, &shop.project, json!({ "repoPath": shop.main.root() })).await;
-    let own = json!({ "backend": "sqlite", "repoPath": shop.main.root() });
-    assert_eq!(shop.ask("order", own).await["total"], 11);
+async fn a_repositorys_file_answers_searches_of_that_repository_only() {
+    let shop = IndexedProject::shop(app(), "own-file").await;
+    build_index_file(&shop.app, &shop.project, json!({ "repoPath": shop.repository.root() })).await;
+    let own = json!({ "backend": "sqlite", "repoPath": shop.repository.root() });
+    assert_eq!(shop.search("order", own).await["total"], 11);
     let missing = shop.arguments("order", json!({ "backend": "sqlite" }));
     assert_eq!(error(&shop.app, "search", missing).await["code"], "NO_INDEX");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_build_is_cancelled_without_a_trace_and_reports_its_progress() {
+async fn a_cancelled_build_reports_progress_and_leaves_no_file() {
     use pairofcleats::tools::{self, Caller, Progress, Request, Surface};
     use std::sync::{Arc, Mutex};
 
-    let shop = crate::filters::corpus::corpus(app_with(|config| config.portable.page_chunks = 100)).await;
+    let indexed = crate::filters::corpus::corpus(app_with(|config| config.portable.page_chunks = 100)).await;
     let seen: Arc<Mutex<Vec<f64>>> = Arc::default();
     let mut request = Request::new(
         "build_sqlite_index",
-        json!({ "project_id": shop.project, "out": "cancelled.sqlite" }),
+        json!({ "project_id": indexed.project, "out": "cancelled.sqlite" }),
         Caller::local(Surface::Cli),
     );
     let (sink, cancel) = (Arc::clone(&seen), request.cancel.clone());
@@ -310,27 +325,27 @@ async fn a_build_is_cancelled_without_a_trace_and_reports_its_progress() {
             cancel.cancel();
         }
     });
-    let envelope = serde_json::to_value(tools::call(&shop.app, request).await.unwrap()).unwrap();
+    let envelope = serde_json::to_value(tools::call(&indexed.app, request).await.unwrap()).unwrap();
     assert_eq!(envelope["error"]["code"], "CANCELLED", "{envelope:#}");
     let seen = seen.lock().unwrap().clone();
     assert!(seen.len() >= 5 && seen.is_sorted(), "{seen:?}");
-    // The work is put down in a task of its own.
-    let gone = async || {
-        let names = beside(&file_of(&shop.project));
+    // A separate task cleans up after the cancellation.
+    let is_gone = async || {
+        let names = files_beside(&index_file(&indexed.project));
         !names.iter().any(|name| name.contains("cancelled") && !name.ends_with(".lock"))
     };
     for _ in 0..100 {
-        if gone().await {
+        if is_gone().await {
             break;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    assert!(gone().await, "{:?}", beside(&file_of(&shop.project)));
+    assert!(is_gone().await, "{:?}", files_beside(&index_file(&indexed.project)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_builds_of_one_file_do_not_mix() {
-    let (shop, file) = exported_shop(app(), "twice").await;
+async fn concurrent_builds_of_one_file_leave_a_sound_file() {
+    let (shop, file) = shop_with_index_file(app(), "twice").await;
     let build =
         || crate::harness::call(&shop.app, "build_sqlite_index", json!({ "project_id": shop.project }));
     let answers = futures::future::join_all((0..6).map(|_| build())).await;

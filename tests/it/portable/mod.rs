@@ -1,4 +1,4 @@
-//! Portable index files: made from real rows, read by our own search and by stock SQLite, with and without Postgres.
+//! Portable index files: built from real rows, read by our own search and by stock SQLite, with and without Postgres.
 
 mod agreement;
 mod artifacts;
@@ -14,32 +14,32 @@ use std::sync::Arc;
 use pairofcleats::app::App;
 use serde_json::{Value, json};
 
-use crate::filters::shop::Shop;
+use crate::filters::shop::IndexedProject;
 use crate::harness::{home, result};
 
-/// The project's own file.
-fn file_of(project: &str) -> PathBuf {
+/// The path of the project's portable file.
+fn index_file(project: &str) -> PathBuf {
     home().join("projects").join(project).join("index.sqlite")
 }
 
-/// Makes the project's file.
-async fn export(app: &Arc<App>, project: &str, arguments: Value) -> Value {
+/// Builds the project's portable file; the result of the tool.
+async fn build_index_file(app: &Arc<App>, project: &str, arguments: Value) -> Value {
     let mut all = json!({ "project_id": project });
     all.as_object_mut().unwrap().extend(arguments.as_object().unwrap().clone());
     result(app, "build_sqlite_index", all).await
 }
 
-/// The shop with its file.
-async fn exported_shop(app: Arc<App>, name: &str) -> (Shop, PathBuf) {
-    let shop = Shop::open(app, name).await;
-    export(&shop.app, &shop.project, json!({})).await;
-    let file = file_of(&shop.project);
+/// The indexed shop and its portable file.
+async fn shop_with_index_file(app: Arc<App>, name: &str) -> (IndexedProject, PathBuf) {
+    let shop = IndexedProject::shop(app, name).await;
+    build_index_file(&shop.app, &shop.project, json!({})).await;
+    let file = index_file(&shop.project);
     assert!(file.is_file());
     (shop, file)
 }
 
-/// Names of what lies beside a file.
-fn beside(file: &Path) -> Vec<String> {
+/// The sorted names of all files in the folder of `file`.
+fn files_beside(file: &Path) -> Vec<String> {
     let folder = std::fs::read_dir(file.parent().unwrap()).unwrap();
     let mut names: Vec<String> =
         folder.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();

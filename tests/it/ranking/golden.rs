@@ -1,4 +1,4 @@
-//! The golden files: compared with what came out, or written anew with `UPDATE_RANKING=1`.
+//! The golden files: compared with the current answers, or rewritten with `UPDATE_RANKING=1`.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -7,10 +7,10 @@ use std::path::PathBuf;
 
 use imara_diff::{Algorithm, BasicLineDiffPrinter, Diff, InternedInput, UnifiedDiffConfig};
 
-/// Files that a failure shows whole diffs of; `git diff` shows all, after an update.
+/// How many diffs a failure shows. After an update, `git diff` shows all.
 const SHOWN_MAX: usize = 12;
 
-/// A folder of golden files, and what was found wrong with them.
+/// A folder of golden files, and the differences found so far.
 pub(super) struct Golden {
     folder: PathBuf,
     updating: bool,
@@ -27,7 +27,7 @@ pub(super) fn updating() -> bool {
 }
 
 impl Golden {
-    /// With `updating`, what differs is written and not told.
+    /// With `updating`, files that differ are rewritten instead of reported.
     pub(super) fn open(folder: PathBuf, updating: bool) -> Self {
         Self { folder, updating, checked: BTreeSet::new(), diffs: Vec::new() }
     }
@@ -55,20 +55,20 @@ impl Golden {
         self.checked.insert(path);
     }
 
-    /// Looks for files that no question has, and fails with everything that differs, the summary first.
+    /// Reports files that belong to no query, and panics if anything differs, with the summary first.
     pub(super) fn finish(mut self) {
         for path in self.files().difference(&self.checked) {
             if self.updating {
                 fs::remove_file(path).unwrap();
             } else {
                 let name = path.strip_prefix(&self.folder).unwrap().display().to_string();
-                self.diffs.push((name, "belongs to no question\n".to_owned()));
+                self.diffs.push((name, "belongs to no query\n".to_owned()));
             }
         }
-        assert!(self.diffs.is_empty(), "{}", self.complaint());
+        assert!(self.diffs.is_empty(), "{}", self.failure_message());
     }
 
-    /// All golden files there are.
+    /// All golden files.
     fn files(&self) -> BTreeSet<PathBuf> {
         let mut found = BTreeSet::new();
         let mut open = vec![self.folder.clone()];
@@ -85,7 +85,7 @@ impl Golden {
         found
     }
 
-    fn complaint(&mut self) -> String {
+    fn failure_message(&mut self) -> String {
         self.diffs.sort_by_key(|(name, _)| (name.contains('/'), name.clone()));
         let mut text = format!("\nThe ranking changed: {} golden files differ.\n", self.diffs.len());
         for (name, diff) in self.diffs.iter().take(SHOWN_MAX) {
@@ -95,7 +95,7 @@ impl Golden {
         if !hidden.is_empty() {
             write!(text, "\n… and {}: {}\n", hidden.len(), hidden.join(", ")).unwrap();
         }
-        text + "\nIf the change is meant, run UPDATE_RANKING=1 cargo test --test it ranking and commit the diff.\n"
+        text + "\nIf the change is intended, run UPDATE_RANKING=1 cargo test --test it ranking and commit the diff.\n"
     }
 }
 
@@ -125,39 +125,39 @@ mod tests {
     }
 
     #[test]
-    fn a_moved_hit_reads_as_a_small_diff_below_the_summary() {
+    fn a_moved_hit_is_a_small_diff_below_the_summary() {
         let (_folder, mut golden) =
-            golden(&[("words/q.txt", "  a\n  b\n  c\n  d\n"), ("summary.txt", "0.9\n")]);
-        golden.check("words/q.txt", "  a\n  c\n  b\n  d\n".to_owned());
+            golden(&[("lexical/q.txt", "  a\n  b\n  c\n  d\n"), ("summary.txt", "0.9\n")]);
+        golden.check("lexical/q.txt", "  a\n  c\n  b\n  d\n".to_owned());
         golden.check("summary.txt", "0.8\n".to_owned());
-        let complaint = golden.complaint();
+        let failure_message = golden.failure_message();
         let (summary, moved) =
-            (complaint.find("-0.9\n+0.8").unwrap(), complaint.find("words/q.txt").unwrap());
-        assert!(summary < moved, "{complaint}");
-        assert_eq!(complaint[moved..].matches("\n-  ").count(), 1, "{complaint}");
-        assert!(complaint.contains("UPDATE_RANKING=1"), "{complaint}");
+            (failure_message.find("-0.9\n+0.8").unwrap(), failure_message.find("lexical/q.txt").unwrap());
+        assert!(summary < moved, "{failure_message}");
+        assert_eq!(failure_message[moved..].matches("\n-  ").count(), 1, "{failure_message}");
+        assert!(failure_message.contains("UPDATE_RANKING=1"), "{failure_message}");
     }
 
     #[test]
-    fn an_update_writes_what_differs_and_removes_what_no_question_has() {
-        let (folder, golden) = golden(&[("summary.txt", "a\n"), ("words/old.txt", "b\n")]);
+    fn an_update_rewrites_changed_files_and_removes_files_without_a_query() {
+        let (folder, golden) = golden(&[("summary.txt", "a\n"), ("lexical/old.txt", "b\n")]);
         let mut golden = Golden { updating: true, ..golden };
         golden.check("summary.txt", "c\n".to_owned());
-        golden.check("words/new.txt", "d\n".to_owned());
+        golden.check("lexical/new.txt", "d\n".to_owned());
         golden.finish();
         let golden = Golden::open(folder.path().to_owned(), false);
         assert_eq!(
             golden.files(),
-            ["summary.txt", "words/new.txt"].map(|name| folder.path().join(name)).into()
+            ["summary.txt", "lexical/new.txt"].map(|name| folder.path().join(name)).into()
         );
         assert_eq!(golden.committed("summary.txt").unwrap(), "c\n");
     }
 
     #[test]
-    #[should_panic(expected = "belongs to no question")]
-    fn a_file_that_no_question_has_is_told() {
-        let (_folder, mut golden) = golden(&[("words/q.txt", "a\n"), ("words/old.txt", "b\n")]);
-        golden.check("words/q.txt", "a\n".to_owned());
+    #[should_panic(expected = "belongs to no query")]
+    fn a_file_without_a_query_is_reported() {
+        let (_folder, mut golden) = golden(&[("lexical/q.txt", "a\n"), ("lexical/old.txt", "b\n")]);
+        golden.check("lexical/q.txt", "a\n".to_owned());
         golden.finish();
     }
 }

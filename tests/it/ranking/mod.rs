@@ -1,11 +1,11 @@
-//! Ranking is tested like code: a corpus of its own, questions with targets, and golden files that pin every answer.
+//! Ranking tests: a corpus of their own, queries with targets, and golden files with the expected answers.
 //!
-//! `docs/ranking-tests.md` says how to read a failure and when to write the golden files anew.
+//! `docs/ranking-tests.md` explains how to read a failure and when to rewrite the golden files.
 
-mod figures;
 mod golden;
 mod page;
-mod questions;
+mod queries;
+mod summary;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,67 +13,67 @@ use std::sync::Arc;
 use contract::config::Variant;
 use pairofcleats::app::App;
 use serde_json::json;
-use upkeep::assets::{Wanted, install_for_tests};
+use upkeep::install::{AssetSelection, install_for_tests};
 
-use self::figures::Figures;
 use self::golden::Golden;
 use self::page::{Page, in_golden_order};
-use self::questions::Question;
+use self::queries::Query;
+use self::summary::Summary;
 use crate::harness::{Repository, app_with_model_and, project, result};
 
-/// Hits that are looked at to tell a near tie from a change: those that may trade places with the ten shown.
-const WIDE: usize = 50;
+/// How many hits are compared to tell a near tie from a change. Only these can trade places with the ten on the page.
+const COMPARED_HITS: usize = 50;
 
-/// How the questions are asked.
+/// How the queries are searched.
 struct Setting {
-    /// Folder of its golden files.
+    /// The folder of its golden files.
     name: &'static str,
-    /// Argument `ann` of `search`.
+    /// The argument `ann` of `search`.
     ann: bool,
-    /// What `vectors` of the answer must say; a degraded answer would pin the wrong ranking.
+    /// The required value of `vectors` in the answer: a degraded answer must not become a golden file.
     vectors: &'static str,
 }
 
 const SETTINGS: &[Setting] = &[
     Setting { name: "hybrid", ann: true, vectors: "exact" },
-    Setting { name: "words", ann: false, vectors: "none" },
+    Setting { name: "lexical", ann: false, vectors: "none" },
 ];
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_question_is_answered_as_pinned() {
-    let app = app_with_exact_model();
+async fn every_query_has_the_answer_of_its_golden_file() {
+    let app = app_with_int8_model();
     let project = indexed_corpus(&app).await;
-    let questions = questions::all();
+    let queries = queries::all();
     let mut golden = Golden::open(folder("golden"), golden::updating());
-    let mut figures = Figures::default();
+    let mut summary = Summary::default();
     for setting in SETTINGS {
-        for question in &questions {
-            let name = format!("{}/{}.txt", setting.name, question.id());
-            let mut page = ask(&app, &project, setting, question, None).await;
-            if golden.differs(&name, &question.report(&page)) {
-                let wide = ask(&app, &project, setting, question, Some(WIDE)).await;
-                let pinned = golden.committed(&name).and_then(|text| in_golden_order(&text, &wide));
+        for query in &queries {
+            let name = format!("{}/{}.txt", setting.name, query.id());
+            let mut page = search(&app, &project, setting, query, None).await;
+            if golden.differs(&name, &query.report(&page)) {
+                let larger_page = search(&app, &project, setting, query, Some(COMPARED_HITS)).await;
+                let pinned = golden.committed(&name).and_then(|text| in_golden_order(&text, &larger_page));
                 page = pinned.unwrap_or(page);
             }
-            figures.add(setting.name, question, &page);
-            golden.check(&name, question.report(&page));
+            summary.add(setting.name, query, &page);
+            golden.check(&name, query.report(&page));
         }
     }
-    golden.check("summary.txt", figures.table());
+    golden.check("summary.txt", summary.table());
     golden.finish();
 }
 
-/// The quantised graph that ships, on every machine: a CPU without VNNI computes it exactly, only slower.
-fn app_with_exact_model() -> Arc<App> {
-    install_for_tests(Wanted { postgres: false, embedding: true }, Variant::Int8).unwrap();
+/// An application with the int8 model on every machine. A CPU without VNNI computes it exactly too, only more slowly.
+fn app_with_int8_model() -> Arc<App> {
+    install_for_tests(AssetSelection { postgres: false, embedding: true }, Variant::Int8).unwrap();
     app_with_model_and(|config| {
         config.assets.variant = Variant::Int8;
-        // Other tests keep this machine busy, and a late vector would mean an answer from words alone.
+        // Other tests keep this machine busy, and a query vector that comes too late would make the answer lexical only.
         config.search.embed_wait_ms = 60_000;
     })
 }
 
-/// A project that holds a copy of the corpus: below this repository's root, its history would be that of this repository.
+/// A project with a copy of the corpus. In its own place the corpus would have the git history of this repository.
 async fn indexed_corpus(app: &Arc<App>) -> String {
     let (corpus, repository, project) = (folder("corpus"), Repository::new(&[]), project("ranking"));
     let mut open = vec![corpus.clone()];
@@ -94,18 +94,12 @@ async fn indexed_corpus(app: &Arc<App>) -> String {
     project
 }
 
-/// Asks through the tool, as a client does; `top` is the default where it is not given.
-async fn ask(
-    app: &Arc<App>,
-    project: &str,
-    setting: &Setting,
-    question: &Question,
-    top: Option<usize>,
-) -> Page {
-    let arguments = json!({ "query": question.ask(), "project_id": project, "ann": setting.ann, "top": top });
+/// Searches through the tool, as a client does; without `top`, the default number of hits.
+async fn search(app: &Arc<App>, project: &str, setting: &Setting, query: &Query, top: Option<usize>) -> Page {
+    let arguments = json!({ "query": query.text(), "project_id": project, "ann": setting.ann, "top": top });
     let answer = result(app, "search", arguments).await;
-    assert_eq!(answer["vectors"], setting.vectors, "{}: {answer:#}", question.id());
-    Page::of(&answer)
+    assert_eq!(answer["vectors"], setting.vectors, "{}: {answer:#}", query.id());
+    Page::parse(&answer)
 }
 
 fn folder(name: &str) -> PathBuf {

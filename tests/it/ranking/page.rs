@@ -1,20 +1,20 @@
-//! A page of hits as the golden files know it: places and names in their order, and how near two of them are.
+//! A page of hits as it is written to golden files, and the comparison of a page with a golden file that allows for ties.
 
 use serde_json::Value;
 
-/// Scores nearer to one another than this share of the best one are tied as far as golden files are concerned: CPUs differ in
-/// the last bits of a vector, and quantisation can make a thousandth of that.
+/// Scores that differ by less than this share of the best score count as tied: CPUs differ in the last bits of a vector, and
+/// quantisation can amplify that to a thousandth.
 const TIE: f64 = 0.001;
-/// Scores are answered with four digits.
+/// Answers round scores to four digits.
 const ROUNDING: f64 = 0.000_1;
-/// What stands before a golden line that answers a target, and before all others.
+/// The beginning of a line whose hit matches a target, and of all other lines.
 const MARKS: [&str; 2] = ["* ", "  "];
 
 /// Hits, best first.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Page(pub(super) Vec<Hit>);
 
-/// A hit without what the ranking does not decide.
+/// The parts of a hit that ranking tests compare.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Hit {
     pub(super) file: String,
@@ -26,8 +26,8 @@ pub(super) struct Hit {
 }
 
 impl Page {
-    /// The hits of an answer of `search`.
-    pub(super) fn of(answer: &Value) -> Self {
+    /// Reads the hits from an answer of `search`.
+    pub(super) fn parse(answer: &Value) -> Self {
         let hit = |hit: &Value| Hit {
             file: hit["file"].as_str().unwrap().to_owned(),
             lines: (hit["startLine"].as_u64().unwrap(), hit["endLine"].as_u64().unwrap()),
@@ -37,10 +37,10 @@ impl Page {
         Self(answer["hits"].as_array().unwrap().iter().map(hit).collect())
     }
 
-    /// Ten lines at most, those that `marks` says yes to with a star. Without numbers, so that a hit that moves is one line
-    /// of a diff and not all below it.
-    pub(super) fn lines(&self, marks: impl Fn(&Hit) -> bool) -> String {
-        self.0.iter().map(|hit| format!("{}{}\n", MARKS[usize::from(!marks(hit))], hit.line())).collect()
+    /// One line per hit; a star marks those for which `is_target` is true. The lines have no numbers, so that a hit that moves
+    /// changes one line of the diff instead of all lines below it.
+    pub(super) fn lines(&self, is_target: impl Fn(&Hit) -> bool) -> String {
+        self.0.iter().map(|hit| format!("{}{}\n", MARKS[usize::from(!is_target(hit))], hit.line())).collect()
     }
 }
 
@@ -50,17 +50,17 @@ impl Hit {
     }
 }
 
-/// The hits of a golden file in its order, if `wide` could as well have come in that order: every hit that it shows
-/// scores no less, but for a tie, than all that it shows below or not at all.
-pub(super) fn in_golden_order(golden: &str, wide: &Page) -> Option<Page> {
-    let lines = golden.lines().skip_while(|line| *line != super::questions::RANKED).skip(1);
+/// The hits of a golden file in its order, if that order is as good as the one of `page`: except for ties, every hit scores at
+/// least as much as all hits below it and all hits that the file omits.
+pub(super) fn in_golden_order(golden: &str, page: &Page) -> Option<Page> {
+    let lines = golden.lines().skip_while(|line| *line != super::queries::RANKED).skip(1);
     let find = |line: &str| {
-        let place = MARKS.iter().find_map(|mark| line.strip_prefix(mark))?;
-        wide.0.iter().find(|hit| hit.line() == place).cloned()
+        let line_without_mark = MARKS.iter().find_map(|mark| line.strip_prefix(mark))?;
+        page.0.iter().find(|hit| hit.line() == line_without_mark).cloned()
     };
     let pinned: Vec<Hit> = lines.map(find).collect::<Option<_>>()?;
-    let tie = wide.0.first()?.score.abs() * TIE + ROUNDING;
-    let left_out = wide.0.iter().filter(|hit| !pinned.contains(hit));
+    let tie = page.0.first()?.score.abs() * TIE + ROUNDING;
+    let left_out = page.0.iter().filter(|hit| !pinned.contains(hit));
     let mut best_below = left_out.map(|hit| hit.score).fold(f64::NEG_INFINITY, f64::max);
     for hit in pinned.iter().rev() {
         if hit.score + tie < best_below {
@@ -73,7 +73,7 @@ pub(super) fn in_golden_order(golden: &str, wide: &Page) -> Option<Page> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::questions::RANKED;
+    use super::super::queries::RANKED;
     use super::*;
 
     fn page(hits: &[(&str, f64)]) -> Page {
@@ -87,23 +87,23 @@ mod tests {
     }
 
     fn golden(files: &[&str]) -> String {
-        files.iter().fold(format!("question: f\n{RANKED}\n"), |text, file| text + "  " + file + ":1-9 f\n")
+        files.iter().fold(format!("query: f\n{RANKED}\n"), |text, file| text + "  " + file + ":1-9 f\n")
     }
 
     #[test]
     fn near_ties_may_trade_places() {
-        let wide = page(&[("a", 2.0), ("b", 1.0005), ("c", 1.0), ("d", 0.5)]);
-        assert_eq!(in_golden_order(&golden(&["a", "c", "b"]), &wide).unwrap().0[1].file, "c");
-        // … also at the end of the page.
-        assert!(in_golden_order(&golden(&["a", "c"]), &wide).is_some());
+        let larger_page = page(&[("a", 2.0), ("b", 1.0005), ("c", 1.0), ("d", 0.5)]);
+        assert_eq!(in_golden_order(&golden(&["a", "c", "b"]), &larger_page).unwrap().0[1].file, "c");
+        // Also with a hit beyond the end of the page.
+        assert!(in_golden_order(&golden(&["a", "c"]), &larger_page).is_some());
     }
 
     #[test]
-    fn what_is_no_tie_is_a_change() {
-        let wide = page(&[("a", 2.0), ("b", 1.1), ("c", 1.0), ("d", 0.5)]);
-        assert!(in_golden_order(&golden(&["a", "b", "c"]), &wide).is_some());
+    fn a_hit_that_is_not_tied_may_not_move() {
+        let larger_page = page(&[("a", 2.0), ("b", 1.1), ("c", 1.0), ("d", 0.5)]);
+        assert!(in_golden_order(&golden(&["a", "b", "c"]), &larger_page).is_some());
         for changed in [&["a", "c", "b"][..], &["a", "c"], &["b", "a"], &["a", "gone"]] {
-            assert_eq!(in_golden_order(&golden(changed), &wide), None, "{changed:?}");
+            assert_eq!(in_golden_order(&golden(changed), &larger_page), None, "{changed:?}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Slow, broken, greedy and leaving clients: each gets its answer, and nobody else notices.
+//! Slow, broken and disconnecting clients: each is handled within bounds, and other clients are not affected.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use tenancy::Principal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::fixtures::{tools, until, waiting};
-use super::{Served, answer};
+use super::fixtures::{tools, wait_until, waiting};
+use super::{TestServer, send_json};
 use crate::harness::http;
 
-/// Short patience, so that the tests need little of it.
-async fn impatient() -> Served {
-    Served::start(|config| {
+/// A server with short timeouts, so that the tests are fast.
+async fn server_with_short_timeouts() -> TestServer {
+    TestServer::start(|config| {
         config.server.first_byte_ms = 200;
         config.server.header_ms = 300;
         config.server.body_chunk_ms = 300;
@@ -23,22 +23,22 @@ async fn impatient() -> Served {
     .await
 }
 
-/// What the server writes until it closes.
-async fn rest(mut stream: TcpStream) -> String {
+/// Reads until the server closes the connection.
+async fn read_until_closed(mut stream: TcpStream) -> String {
     let mut text = Vec::new();
-    // A reset is an end, too.
+    // A reset also ends the connection.
     let ended = tokio::time::timeout(Duration::from_secs(60), stream.read_to_end(&mut text)).await;
     assert!(ended.is_ok(), "the connection stays open");
     String::from_utf8_lossy(&text).into_owned()
 }
 
-/// Writes `part` every `pause` until the server has had enough; what it said.
-async fn trickle(served: &Served, begin: &str, part: &str, pause: u64) -> String {
-    let stream = TcpStream::connect(served.address()).await.unwrap();
+/// Writes `part` every `pause` milliseconds until the server closes the connection. Returns what the server sent.
+async fn write_slowly(server: &TestServer, begin: &str, part: &str, pause: u64) -> String {
+    let stream = TcpStream::connect(server.address()).await.unwrap();
     let (mut reader, mut writer) = stream.into_split();
     writer.write_all(begin.as_bytes()).await.unwrap();
-    let mut said = Vec::new();
-    let talk = async {
+    let mut received = Vec::new();
+    let write = async {
         for _ in 0..2000 {
             if writer.write_all(part.as_bytes()).await.is_err() {
                 break;
@@ -47,126 +47,128 @@ async fn trickle(served: &Served, begin: &str, part: &str, pause: u64) -> String
         }
     };
     tokio::select! {
-        _ = reader.read_to_end(&mut said) => {}
-        () = talk => panic!("the server listened for as long as anybody talked"),
+        _ = reader.read_to_end(&mut received) => {}
+        () = write => panic!("the server never closed the connection"),
     }
-    String::from_utf8_lossy(&said).into_owned()
+    String::from_utf8_lossy(&received).into_owned()
 }
 
-async fn is_well(served: &Served) {
-    assert_eq!(http().get(served.at("/health")).send().await.unwrap().status(), 200);
+async fn assert_healthy(server: &TestServer) {
+    assert_eq!(http().get(server.url_of("/health")).send().await.unwrap().status(), 200);
 }
 
 const POST: &str =
     "POST /tools/check_status HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn slow_clients_are_not_waited_for() {
-    let served = impatient().await;
-    let silent = TcpStream::connect(served.address()).await.unwrap();
-    assert_eq!(rest(silent).await, "", "a connection that says nothing is closed");
-    let header = trickle(&served, "GET /health HTTP/1.1\r\nHost: localhost\r\n", "X: y\r\n", 40).await;
+async fn slow_clients_are_disconnected() {
+    let server = server_with_short_timeouts().await;
+    let silent = TcpStream::connect(server.address()).await.unwrap();
+    assert_eq!(read_until_closed(silent).await, "", "a silent connection is closed");
+    let header = write_slowly(&server, "GET /health HTTP/1.1\r\nHost: localhost\r\n", "X: y\r\n", 40).await;
     assert!(!header.contains("200 OK"), "a header that does not end: {header}");
-    let body = trickle(&served, &format!("{POST}Content-Length: 100000\r\n\r\n{{"), " ", 40).await;
+    let body = write_slowly(&server, &format!("{POST}Content-Length: 100000\r\n\r\n{{"), " ", 40).await;
     assert!(
         body.starts_with("HTTP/1.1 408") && body.contains("INVALID_REQUEST"),
         "a body that takes too long in all: {body}"
     );
-    let mut stopped = TcpStream::connect(served.address()).await.unwrap();
+    let mut stopped = TcpStream::connect(server.address()).await.unwrap();
     stopped.write_all(format!("{POST}Content-Length: 10\r\n\r\n{{").as_bytes()).await.unwrap();
-    let answer = rest(stopped).await;
+    let answer = read_until_closed(stopped).await;
     assert!(answer.starts_with("HTTP/1.1 408"), "a body that stops: {answer}");
-    let mut half = TcpStream::connect(served.address()).await.unwrap();
+    let mut half = TcpStream::connect(server.address()).await.unwrap();
     half.write_all(format!("{POST}Content-Length: 10\r\n\r\n{{").as_bytes()).await.unwrap();
     half.shutdown().await.unwrap();
-    let answer = rest(half).await;
+    let answer = read_until_closed(half).await;
     assert!(!answer.contains("200 OK"), "a client that closed its side: {answer}");
-    is_well(&served).await;
-    served.stop().await;
+    assert_healthy(&server).await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_idle_connection_may_be_used_again() {
-    let served = impatient().await;
-    let mut stream = TcpStream::connect(served.address()).await.unwrap();
+async fn an_idle_connection_can_be_reused() {
+    let server = server_with_short_timeouts().await;
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
     for _ in 0..3 {
         stream.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n").await.unwrap();
         let mut answer = vec![0; 4096];
         let read = stream.read(&mut answer).await.unwrap();
         assert!(answer[..read].starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer[..read]));
-        // Longer than a header may take: that time runs only from its first byte.
+        // Longer than the header timeout, which only starts with the first byte of a request.
         tokio::time::sleep(Duration::from_millis(600)).await;
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_too_large_is_refused_unread() {
-    let served = Served::start(|_| {}).await;
-    let mut declared = TcpStream::connect(served.address()).await.unwrap();
+async fn oversized_requests_are_refused_unread() {
+    let server = TestServer::start(|_| {}).await;
+    let mut declared = TcpStream::connect(server.address()).await.unwrap();
     declared.write_all(format!("{POST}Content-Length: 1000000000\r\n\r\n").as_bytes()).await.unwrap();
     let mut answer = vec![0; 4096];
     let read = declared.read(&mut answer).await.unwrap();
     let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
     assert!(answer.starts_with("HTTP/1.1 413") && answer.contains("INVALID_REQUEST"), "{answer}");
-    let mut headers = TcpStream::connect(served.address()).await.unwrap();
+    let mut headers = TcpStream::connect(server.address()).await.unwrap();
     let flood =
         format!("GET /health HTTP/1.1\r\nHost: localhost\r\nX-Flood: {}\r\n\r\n", "x".repeat(1 << 20));
     let _ = headers.write_all(flood.as_bytes()).await;
-    let answer = rest(headers).await;
+    let answer = read_until_closed(headers).await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 431"), "{answer}");
-    let garbage = TcpStream::connect(served.address()).await.unwrap();
+    let garbage = TcpStream::connect(server.address()).await.unwrap();
     let (reader, mut writer) = garbage.into_split();
-    writer.write_all(b"\x16\x03\x01\x02\x00 this is no HTTP\r\n\r\n").await.unwrap();
-    let answer = rest(reader.reunite(writer).unwrap()).await;
+    writer.write_all(b"\x16\x03\x01\x02\x00 this is not HTTP\r\n\r\n").await.unwrap();
+    let answer = read_until_closed(reader.reunite(writer).unwrap()).await;
     assert!(answer.is_empty() || answer.starts_with("HTTP/1.1 400"), "{answer}");
-    is_well(&served).await;
-    served.stop().await;
+    assert_healthy(&server).await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_thousand_connections_are_refused_in_order() {
-    let served = Served::start(|config| {
+async fn connections_over_the_limit_get_503_and_open_ones_are_served() {
+    let server = TestServer::start(|config| {
         config.server.connections_max = 100;
         config.server.connections_per_address_max = 50;
     })
     .await;
     let mut open = Vec::new();
     for _ in 0..1000 {
-        open.push(TcpStream::connect(served.address()).await.unwrap());
+        open.push(TcpStream::connect(server.address()).await.unwrap());
     }
     let mut refused = 0;
     for stream in open.drain(50..) {
-        let said = rest(stream).await;
-        // Beyond the refusals at a time, a connection is just closed.
-        if !said.is_empty() {
-            let (head, body) = said.split_once("\r\n\r\n").unwrap();
+        let received = read_until_closed(stream).await;
+        // Only some refusals are written at a time; other connections are just closed.
+        if !received.is_empty() {
+            let (head, body) = received.split_once("\r\n\r\n").unwrap();
             assert!(head.starts_with("HTTP/1.1 503") && head.contains("Retry-After: 1"), "{head}");
             let body: Value = serde_json::from_str(body).unwrap();
             assert_eq!(body["error"]["code"], "QUEUE_OVERLOADED");
             refused += 1;
         }
     }
-    assert!(refused > 0, "some read why");
+    assert!(refused > 0, "at least one refusal was written");
     let mut first = open.swap_remove(0);
     first.write_all(b"GET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").await.unwrap();
-    assert!(rest(first).await.starts_with("HTTP/1.1 200"), "who was let in is served");
+    assert!(read_until_closed(first).await.starts_with("HTTP/1.1 200"), "an accepted connection is served");
     drop(open);
-    until("the places to be free", || served.app.connections.load(std::sync::atomic::Ordering::Relaxed) == 0)
-        .await;
-    is_well(&served).await;
-    served.stop().await;
+    wait_until("the connection slots to be free", || {
+        server.app.connections.load(std::sync::atomic::Ordering::Relaxed) == 0
+    })
+    .await;
+    assert_healthy(&server).await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_queue_is_503_and_probes_still_answer() {
-    let served = Served::start(|config| {
+    let server = TestServer::start(|config| {
         config.queue.search_running = 1;
         config.queue.search_waiting_max = 0;
     })
     .await;
-    let held = served.app.queues.admit(Bulkhead::Search, &Principal::local()).await.unwrap();
-    let request = http().post(served.at("/search")).json(&json!({ "query": "x" }));
+    let permit = server.app.queues.admit(Bulkhead::Search, &Principal::local()).await.unwrap();
+    let request = http().post(server.url_of("/search")).json(&json!({ "query": "x" }));
     let response = request.send().await.unwrap();
     assert_eq!((response.status().as_u16(), response.headers()["retry-after"].to_str().unwrap()), (503, "1"));
     let body: Value = response.json().await.unwrap();
@@ -175,18 +177,18 @@ async fn a_full_queue_is_503_and_probes_still_answer() {
         (&json!("QUEUE_OVERLOADED"), &json!(true))
     );
     assert_eq!(body["error"]["details"]["queue"], json!({ "max": 1, "size": 1 }));
-    is_well(&served).await;
-    assert_eq!(served.call(None, "check_status", json!({})).await.0, 200, "it takes no place");
-    drop(held);
-    let (_, body) = answer(http().post(served.at("/search")).json(&json!({ "query": "x" }))).await;
+    assert_healthy(&server).await;
+    assert_eq!(server.call(None, "check_status", json!({})).await.0, 200, "it needs no place in the queue");
+    drop(permit);
+    let (_, body) = send_json(http().post(server.url_of("/search")).json(&json!({ "query": "x" }))).await;
     assert_ne!(body["error"]["code"], "QUEUE_OVERLOADED");
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_lets_calls_end_and_then_ends_them() {
-    let served = Served::with_tools(tools(), |config| config.server.drain_ms = 3000).await;
-    let session = served.open("/mcp", None).await;
+async fn a_stop_waits_for_calls_then_aborts_them() {
+    let server = TestServer::with_tools(tools(), |config| config.server.drain_ms = 3000).await;
+    let session = server.open("/mcp", None).await;
     let short = {
         let session = session.clone();
         tokio::spawn(async move { session.call(1, "waits", json!({ "tag": "short", "ms": 600 })).await })
@@ -195,17 +197,17 @@ async fn a_stop_lets_calls_end_and_then_ends_them() {
         let session = session.clone();
         tokio::spawn(async move { session.call(2, "waits", json!({ "tag": "long" })).await })
     };
-    until("both to run", || waiting("short") + waiting("long") == 2).await;
-    let app = std::sync::Arc::clone(&served.app);
-    served.stop().await;
+    wait_until("both to run", || waiting("short") + waiting("long") == 2).await;
+    let app = std::sync::Arc::clone(&server.app);
+    server.stop().await;
     let short = short.await.unwrap();
     assert_eq!(
         short["result"]["structuredContent"]["result"],
         json!({ "waited": true }),
-        "a call may end: {short:#}"
+        "the short call ends normally: {short:#}"
     );
     assert_eq!(waiting("short"), 0);
-    assert!(app.shutdown.is_cancelled(), "the stop ended, although a call runs for ten minutes");
+    assert!(app.shutdown.is_cancelled(), "the stop did not wait for the ten-minute call");
     drop(long.await);
-    until("the work to be put down", || waiting("long") == 0).await;
+    wait_until("the long call to be aborted", || waiting("long") == 0).await;
 }

@@ -1,4 +1,4 @@
-//! Tools that the product does not have: slow ones, broken ones, ones that tell a lot.
+//! Tools for tests: slow ones, one that panics, and ones that report much progress.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, OnceLock};
@@ -11,22 +11,22 @@ use pairofcleats::tools::{Call, Effects, ProgressUpdate, TimeoutClass, ToolSpec,
 use serde_json::{Map, Value, json};
 use tenancy::Scope;
 
-/// Calls of [`WAITS`] that run now, by the `tag` of their arguments.
+/// Running calls of [`WAITS`], by the `tag` argument.
 static WAITING: Mutex<Option<HashMap<String, usize>>> = Mutex::new(None);
 
-/// How many calls of the tool `waits` run with this tag.
+/// How many calls of the tool `waits` with this tag run.
 pub(crate) fn waiting(tag: &str) -> usize {
     WAITING.lock().unwrap().as_ref().and_then(|running| running.get(tag)).copied().unwrap_or(0)
 }
 
-fn count(tag: &str, change: fn(&mut usize)) {
+fn change_count(tag: &str, change: fn(&mut usize)) {
     change(WAITING.lock().unwrap().get_or_insert_default().entry(tag.to_owned()).or_default());
 }
 
-/// The product's tools and these.
+/// The product's tools and these ones.
 pub(crate) fn tools() -> &'static Toolbox {
     static TOOLS: OnceLock<Toolbox> = OnceLock::new();
-    TOOLS.get_or_init(|| Toolbox::with(&[&ECHOES, &WAITS, &PANICS, &TELLS, &MUTTERS]))
+    TOOLS.get_or_init(|| Toolbox::with(&[&ECHOES, &WAITS, &PANICS, &REPORTS, &IGNORES_CANCEL]))
 }
 
 const fn tool(
@@ -42,6 +42,8 @@ const fn tool(
         scope: Scope::Search,
         bulkhead: Bulkhead::Search,
         timeout: TimeoutClass::Search,
+        method: None,
+        aliases: &[],
         input: any_object,
         output: any_object,
         run,
@@ -52,42 +54,43 @@ fn any_object() -> Map<String, Value> {
     Map::from_iter([("type".to_owned(), json!("object"))])
 }
 
-/// Answers at once.
+/// Returns its arguments.
 static ECHOES: ToolSpec = tool("echoes", |_, arguments| Box::pin(async move { Ok(arguments) }));
 
-/// Runs until it is cancelled, or `ms` are over.
+/// Runs until it is cancelled or `ms` have passed.
 static WAITS: ToolSpec = tool("waits", |call, arguments| Box::pin(waits(call, arguments)));
 
 /// Panics.
-static PANICS: ToolSpec = tool("panics", |_, _| Box::pin(async { panic!("a defect of the test's own") }));
+static PANICS: ToolSpec = tool("panics", |_, _| Box::pin(async { panic!("a defect on purpose") }));
 
-/// Reports `steps` steps of progress, as fast as it can, then waits `ms`.
-static TELLS: ToolSpec = tool("tells", |call, arguments| Box::pin(tells(call, arguments)));
+/// Reports `steps` steps of progress as fast as it can, then waits `ms`.
+static REPORTS: ToolSpec = tool("reports", |call, arguments| Box::pin(reports(call, arguments)));
 
-/// Reports a step every 10 ms for `ms`, also after it was cancelled.
-static MUTTERS: ToolSpec = tool("mutters", |call, arguments| Box::pin(mutters(call, arguments)));
+/// Reports a step every 10 ms for `ms`, even after it was cancelled.
+static IGNORES_CANCEL: ToolSpec =
+    tool("ignores_cancel", |call, arguments| Box::pin(ignores_cancel(call, arguments)));
 
-/// Steps that calls of [`MUTTERS`] reported, by tag, and the step at which each had seen its cancel.
-static MUTTERED: Mutex<Option<HashMap<String, Muttered>>> = Mutex::new(None);
+/// Steps that calls of [`IGNORES_CANCEL`] reported, by tag.
+static REPORTED_STEPS: Mutex<Option<HashMap<String, ReportedSteps>>> = Mutex::new(None);
 
-/// Steps reported, and the step at which the cancel was seen.
-pub(crate) type Muttered = (u64, Option<u64>);
+/// Number of steps reported, and the step at which the cancellation was noticed.
+pub(crate) type ReportedSteps = (u64, Option<u64>);
 
-/// How many steps the tool `mutters` reported with this tag, and at which it saw that it was cancelled.
-pub(crate) fn muttered(tag: &str) -> Muttered {
-    MUTTERED.lock().unwrap().as_ref().and_then(|calls| calls.get(tag)).copied().unwrap_or_default()
+/// Steps that the tool `ignores_cancel` reported with this tag.
+pub(crate) fn reported_steps(tag: &str) -> ReportedSteps {
+    REPORTED_STEPS.lock().unwrap().as_ref().and_then(|calls| calls.get(tag)).copied().unwrap_or_default()
 }
 
-async fn mutters(call: Call, arguments: Value) -> Result<Value, Fault> {
+async fn ignores_cancel(call: Call, arguments: Value) -> Result<Value, Fault> {
     let tag = arguments["tag"].as_str().unwrap_or_default().to_owned();
     for step in 1..=arguments["ms"].as_u64().unwrap_or(0) / 10 {
         let cancelled = call.cancel.is_cancelled();
         {
-            let mut calls = MUTTERED.lock().unwrap();
-            let seen = calls.get_or_insert_default().entry(tag.clone()).or_default();
-            seen.0 = step;
-            if cancelled && seen.1.is_none() {
-                seen.1 = Some(step);
+            let mut calls = REPORTED_STEPS.lock().unwrap();
+            let steps = calls.get_or_insert_default().entry(tag.clone()).or_default();
+            steps.0 = step;
+            if cancelled && steps.1.is_none() {
+                steps.1 = Some(step);
             }
         }
         call.progress.report(ProgressUpdate {
@@ -102,19 +105,19 @@ async fn mutters(call: Call, arguments: Value) -> Result<Value, Fault> {
     Ok(json!({}))
 }
 
-/// One call of [`WAITS`], counted for as long as it runs.
-struct Waiting(String);
+/// A call of [`WAITS`]; counted until dropped.
+struct RunningCall(String);
 
-impl Drop for Waiting {
+impl Drop for RunningCall {
     fn drop(&mut self) {
-        count(&self.0, |running| *running -= 1);
+        change_count(&self.0, |running| *running -= 1);
     }
 }
 
 async fn waits(call: Call, arguments: Value) -> Result<Value, Fault> {
     let tag = arguments["tag"].as_str().unwrap_or_default().to_owned();
-    count(&tag, |running| *running += 1);
-    let _waiting = Waiting(tag);
+    change_count(&tag, |running| *running += 1);
+    let _running = RunningCall(tag);
     let limit = Duration::from_millis(arguments["ms"].as_u64().unwrap_or(600_000));
     tokio::select! {
         () = call.cancel.cancelled() => Ok(json!({ "cancelled": true })),
@@ -122,7 +125,7 @@ async fn waits(call: Call, arguments: Value) -> Result<Value, Fault> {
     }
 }
 
-async fn tells(call: Call, arguments: Value) -> Result<Value, Fault> {
+async fn reports(call: Call, arguments: Value) -> Result<Value, Fault> {
     let steps = arguments["steps"].as_u64().unwrap_or(0);
     for step in 0..steps {
         call.progress.report(ProgressUpdate {
@@ -135,16 +138,16 @@ async fn tells(call: Call, arguments: Value) -> Result<Value, Fault> {
         tokio::task::yield_now().await;
     }
     tokio::time::sleep(Duration::from_millis(arguments["ms"].as_u64().unwrap_or(0))).await;
-    Ok(json!({ "told": steps }))
+    Ok(json!({ "reported": steps }))
 }
 
-/// Waits until `reached`; a test that waits in vain fails.
-pub(crate) async fn until(what: &str, mut reached: impl FnMut() -> bool) {
+/// Waits for a condition, for at most a minute.
+pub(crate) async fn wait_until(condition: &str, mut reached: impl FnMut() -> bool) {
     for _ in 0..1200 {
         if reached() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("waited in vain for {what}");
+    panic!("timed out waiting for {condition}");
 }

@@ -1,11 +1,11 @@
-//! A request that another reader could take for a different one is refused on every route.
+//! Ambiguous requests, which a proxy could read differently (request smuggling), are refused on every route.
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::Served;
+use super::TestServer;
 
-/// Every kind of route, with a method that it answers.
+/// Every kind of route, with a method that it accepts.
 const ROUTES: [(&str, &str); 14] = [
     ("GET", "/health"),
     ("GET", "/health/ready"),
@@ -23,9 +23,9 @@ const ROUTES: [(&str, &str); 14] = [
     ("GET", "/no-such-route"),
 ];
 
-/// The status that raw bytes are answered with.
-async fn status(served: &Served, request: &str) -> u16 {
-    let mut stream = TcpStream::connect(served.address()).await.unwrap();
+/// Sends raw bytes and returns the status of the answer.
+async fn status(server: &TestServer, request: &str) -> u16 {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut line = [0; 12];
     stream.read_exact(&mut line).await.unwrap_or_else(|error| panic!("{error}: {request}"));
@@ -33,12 +33,12 @@ async fn status(served: &Served, request: &str) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_can_be_read_in_two_ways_is_refused_on_every_route() {
-    let served = Served::start(|_| {}).await;
-    let port = served.address().rsplit(':').next().unwrap().to_owned();
+async fn ambiguous_requests_are_refused_on_every_route() {
+    let server = TestServer::start(|_| {}).await;
+    let port = server.address().rsplit(':').next().unwrap().to_owned();
     let json = "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n";
     for (method, path) in ROUTES {
-        let with = |lines: &str| format!("{method} {path} HTTP/1.1\r\n{json}{lines}\r\n");
+        let request = |lines: &str| format!("{method} {path} HTTP/1.1\r\n{json}{lines}\r\n");
         for lines in [
             "Host: localhost\r\nHost: evil.example\r\n",
             "Host: localhost\r\nHost: localhost\r\n",
@@ -53,7 +53,7 @@ async fn what_can_be_read_in_two_ways_is_refused_on_every_route() {
             "Host: localhost\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n",
             "Host: localhost\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n",
         ] {
-            assert_eq!(status(&served, &with(lines)).await, 400, "{method} {path}\n{lines}");
+            assert_eq!(status(&server, &request(lines)).await, 400, "{method} {path}\n{lines}");
         }
         for (target, host) in [
             ("http://localhost", "evil.example"),
@@ -61,29 +61,29 @@ async fn what_can_be_read_in_two_ways_is_refused_on_every_route() {
             ("http://localhost:1", "localhost:2"),
         ] {
             let absolute = format!("{method} {target}{path} HTTP/1.1\r\nHost: {host}\r\n{json}\r\n");
-            assert_eq!(status(&served, &absolute).await, 400, "{method} {path}: {target}, {host}");
+            assert_eq!(status(&server, &absolute).await, 400, "{method} {path}: {target}, {host}");
         }
     }
     let target = format!("http://LocalHost:{port}/health");
     let absolute = format!("GET {target} HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n");
-    assert_eq!(status(&served, &absolute).await, 200, "an absolute target that agrees");
+    assert_eq!(status(&server, &absolute).await, 200, "an absolute target that matches the host");
     let twice = "GET /health HTTP/1.1\r\nHost: localhost\r\nAccept: a/b\r\nAccept: c/d\r\n\r\n";
-    assert_eq!(status(&served, twice).await, 200, "lists may come in parts");
-    served.stop().await;
+    assert_eq!(status(&server, twice).await, 200, "list headers may be repeated");
+    server.stop().await;
 }
 
-/// All that comes back for raw bytes, until the server closes.
-async fn answers(served: &Served, requests: &str) -> String {
-    let mut stream = TcpStream::connect(served.address()).await.unwrap();
+/// Sends raw bytes and returns everything received until the server closes.
+async fn send_raw(server: &TestServer, requests: &str) -> String {
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
     stream.write_all(requests.as_bytes()).await.unwrap();
-    let mut said = String::new();
-    stream.read_to_string(&mut said).await.unwrap();
-    said
+    let mut received = String::new();
+    stream.read_to_string(&mut received).await.unwrap();
+    received
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_length_in_two_ways_is_refused_also_behind_another_request() {
-    let served = Served::start(|_| {}).await;
+async fn a_request_with_two_lengths_is_refused_also_after_another_request() {
+    let server = TestServer::start(|_| {}).await;
     let get = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
     let post = |lengths: &str| {
         format!(
@@ -91,21 +91,22 @@ async fn a_length_in_two_ways_is_refused_also_behind_another_request() {
         )
     };
     let both = post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n");
-    let said = answers(&served, &format!("{get}{both}{get}")).await;
-    let statuses: Vec<&str> = said.match_indices("HTTP/1.1 ").map(|(at, _)| &said[at + 9..at + 12]).collect();
-    assert_eq!(statuses, ["200", "400"], "and the connection ends: {said}");
+    let received = send_raw(&server, &format!("{get}{both}{get}")).await;
+    let statuses: Vec<&str> =
+        received.match_indices("HTTP/1.1 ").map(|(at, _)| &received[at + 9..at + 12]).collect();
+    assert_eq!(statuses, ["200", "400"], "the connection is closed after the refusal: {received}");
 
-    // One after the other, chunks are as good as ever.
-    let mut stream = TcpStream::connect(served.address()).await.unwrap();
+    // Several chunked requests on one connection work.
+    let mut stream = TcpStream::connect(server.address()).await.unwrap();
     for _ in 0..3 {
         stream.write_all(post("Transfer-Encoding: chunked\r\n").as_bytes()).await.unwrap();
-        let (mut said, mut piece) = (String::new(), [0; 1024]);
-        while !said.contains("\"ok\":true") || !said.ends_with('}') {
+        let (mut received, mut piece) = (String::new(), [0; 1024]);
+        while !received.contains("\"ok\":true") || !received.ends_with('}') {
             let read = stream.read(&mut piece).await.unwrap();
-            assert!(read > 0, "{said}");
-            said.push_str(std::str::from_utf8(&piece[..read]).unwrap());
+            assert!(read > 0, "{received}");
+            received.push_str(std::str::from_utf8(&piece[..read]).unwrap());
         }
-        assert!(said.starts_with("HTTP/1.1 200 "), "{said}");
+        assert!(received.starts_with("HTTP/1.1 200 "), "{received}");
     }
-    served.stop().await;
+    server.stop().await;
 }

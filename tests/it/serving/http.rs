@@ -1,4 +1,4 @@
-//! The HTTP API apart from its tools: probes, event streams, and clients that leave.
+//! The HTTP API apart from its tools: health probes, event streams, and clients that disconnect.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,12 +16,12 @@ use sqlx::{Connection, PgConnection};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::{Served, answer};
+use super::{TestServer, send_json};
 use crate::harness::{PROGRAM, Repository, home, http, project, server};
 use crate::storage::database::{number, run};
 
-/// An application over the shared home, without an embedder, so that the first use loads the real model.
-fn bare(change: impl FnOnce(&mut Config)) -> App {
+/// An application over the shared home without an embedder, so that the first use loads the real model.
+fn app_without_embedder(change: impl FnOnce(&mut Config)) -> App {
     let overrides = Overrides { home: Some(home().to_owned()), ..Overrides::default() };
     let (mut config, layout) = load(&overrides).unwrap();
     config.server.port = 0;
@@ -29,12 +29,12 @@ fn bare(change: impl FnOnce(&mut Config)) -> App {
     App::new(config, layout, Arc::new(SystemClock), PROGRAM.into())
 }
 
-/// A project with one small repository.
-async fn indexed(served: &Served) -> (String, Repository) {
+/// Indexes one small repository in a new project. Returns the project's id.
+async fn index_small_repository(http_server: &TestServer) -> (String, Repository) {
     let repository = Repository::new(&[("cash.py", "def drawer():\n    return 'notes and coins'\n")]);
     let project = project("http");
     let arguments = json!({ "repoPath": repository.root(), "project_id": project });
-    let (status, body) = served.call(None, "build_index", arguments).await;
+    let (status, body) = http_server.call(None, "build_index", arguments).await;
     assert_eq!(status, 200, "{body:#}");
     (project, repository)
 }
@@ -49,15 +49,19 @@ async fn send(request: RequestBuilder) -> Response {
 
 // --- probes
 
-/// Names of the checks that fail, with the status.
-async fn readiness(served: &Served) -> (StatusCode, Vec<String>) {
-    let (status, body) = answer(http().get(served.at("/health/ready"))).await;
+/// The status of the readiness probe, and the names of the failing checks.
+async fn readiness(http_server: &TestServer) -> (StatusCode, Vec<String>) {
+    let (status, body) = send_json(http().get(http_server.url_of("/health/ready"))).await;
     assert_eq!(body["ok"], true, "{body:#}");
     let checks = body["result"]["checks"].as_array().unwrap();
     let names: Vec<&str> = checks.iter().map(|check| check["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["serving", "database", "model", "disk"]);
     for check in checks {
-        assert_eq!(check["ok"] == false, check["message"].is_string(), "what is missing is told: {check}");
+        assert_eq!(
+            check["ok"] == false,
+            check["message"].is_string(),
+            "a failing check has a message: {check}"
+        );
     }
     let failing: Vec<String> = checks
         .iter()
@@ -69,56 +73,60 @@ async fn readiness(served: &Served) -> (StatusCode, Vec<String>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn alive_is_not_ready() {
-    let served = Served::over(Arc::new(bare(|_| {})), Toolbox::standard()).await;
-    let alive = async || answer(http().get(served.at("/health"))).await.0;
+async fn a_server_is_alive_before_it_is_ready() {
+    let http_server = TestServer::over(Arc::new(app_without_embedder(|_| {})), Toolbox::standard()).await;
+    let alive = async || send_json(http().get(http_server.url_of("/health"))).await.0;
     assert_eq!(alive().await, 200);
     assert_eq!(
-        readiness(&served).await,
+        readiness(&http_server).await,
         (StatusCode::SERVICE_UNAVAILABLE, vec!["database".into(), "model".into()])
     );
-    served.app.store().await.unwrap();
-    assert_eq!(readiness(&served).await, (StatusCode::SERVICE_UNAVAILABLE, vec!["model".into()]));
-    served.app.embedder().await.unwrap();
-    assert_eq!(readiness(&served).await, (StatusCode::OK, vec![]));
-    served.stop().await;
+    http_server.app.store().await.unwrap();
+    assert_eq!(readiness(&http_server).await, (StatusCode::SERVICE_UNAVAILABLE, vec!["model".into()]));
+    http_server.app.embedder().await.unwrap();
+    assert_eq!(readiness(&http_server).await, (StatusCode::OK, vec![]));
+    http_server.stop().await;
 
-    let full = Served::start(|config| config.server.disk_free_bytes_min = u64::MAX).await;
-    assert_eq!(readiness(&full).await.1, ["database", "disk"]);
-    full.stop().await;
+    let full_disk = TestServer::start(|config| config.server.disk_free_bytes_min = u64::MAX).await;
+    assert_eq!(readiness(&full_disk).await.1, ["database", "disk"]);
+    full_disk.stop().await;
     let unreachable = |config: &mut Config| {
         config.database.url = Some("postgres://nobody@127.0.0.1:1/none".into());
         config.database.acquire_timeout_ms = 200;
     };
-    let lost = Served::start(unreachable).await;
-    assert!(lost.app.store().await.is_err());
-    assert_eq!(readiness(&lost).await.1, ["database"]);
-    assert_eq!(answer(http().get(lost.at("/health"))).await.0, 200, "alive all the same");
-    lost.stop().await;
+    let without_database = TestServer::start(unreachable).await;
+    assert!(without_database.app.store().await.is_err());
+    assert_eq!(readiness(&without_database).await.1, ["database"]);
+    assert_eq!(send_json(http().get(without_database.url_of("/health"))).await.0, 200, "still alive");
+    without_database.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_stops_is_not_ready() {
-    // A stopping server takes no connections; a request that had begun is still answered. Whether it had begun
-    // when the stop came cannot be seen from here, so the pause before the stop grows until it had.
+async fn a_stopping_server_is_not_ready() {
+    // A stopping server accepts no connections but answers requests that it has started to read. Whether it had started
+    // before the stop is not observable here, so the pause before the stop grows until it had.
     for pause in [20, 100, 500, 2500] {
-        let served = Served::start(|_| {}).await;
-        let mut stream = TcpStream::connect(served.address()).await.unwrap();
+        let http_server = TestServer::start(|_| {}).await;
+        let mut stream = TcpStream::connect(http_server.address()).await.unwrap();
         stream.write_all(b"GET /health/ready HTTP/1.1\r\nHost: localhost\r\n").await.unwrap();
         tokio::time::sleep(Duration::from_millis(pause)).await;
-        served.app.shutdown.cancel();
-        // The server may have closed the connection.
+        http_server.app.shutdown.cancel();
+        // The server may have closed the connection already.
         let _ = stream.write_all(b"\r\n").await;
         let mut text = String::new();
         let _ = stream.read_to_string(&mut text).await;
-        served.stop().await;
+        http_server.stop().await;
         if text.is_empty() {
             continue;
         }
         assert!(text.starts_with("HTTP/1.1 503 "), "{text}");
         let body: Value = serde_json::from_str(text.split_once("\r\n\r\n").unwrap().1).unwrap();
-        let serving = &body["result"]["checks"][0];
-        assert_eq!((&serving["name"], &serving["ok"]), (&json!("serving"), &json!(false)), "{body:#}");
+        let serving_check = &body["result"]["checks"][0];
+        assert_eq!(
+            (&serving_check["name"], &serving_check["ok"]),
+            (&json!("serving"), &json!(false)),
+            "{body:#}"
+        );
         return;
     }
     panic!("no request was answered while the server stopped");
@@ -126,12 +134,12 @@ async fn a_server_that_stops_is_not_ready() {
 
 // --- event streams
 
-/// Names and envelopes of an event stream, to its end.
+/// Names and envelopes of all events of a stream.
 async fn events(request: RequestBuilder) -> Vec<(String, Value)> {
     let response = send(request.header("x-request-id", "e-1").header("accept-encoding", "gzip")).await;
     assert_eq!(response.status(), 200);
     assert_eq!(header(&response, "content-type"), Some("text/event-stream"));
-    assert_eq!(header(&response, "content-encoding"), None, "events are not held back to be compressed");
+    assert_eq!(header(&response, "content-encoding"), None, "compression would delay events");
     let text = response.text().await.unwrap();
     let blocks = text.split("\n\n").filter(|block| !block.is_empty() && !block.starts_with(':'));
     let events: Vec<(String, Value)> = blocks
@@ -148,8 +156,8 @@ async fn events(request: RequestBuilder) -> Vec<(String, Value)> {
     events
 }
 
-/// Checks the frame around what the call came to, and gives that.
-fn told(events: &[(String, Value)], start: &Value) -> (String, Value) {
+/// Checks the sequence `start`, `progress`…, `result` or `error`, `done`. Returns the result or error event.
+fn outcome_event(events: &[(String, Value)], start: &Value) -> (String, Value) {
     let names: Vec<&str> = events.iter().map(|(name, _)| name.as_str()).collect();
     let [first, between @ .., outcome, last] = names.as_slice() else { panic!("{names:?}") };
     assert_eq!((*first, *last), ("start", "done"), "{names:?}");
@@ -160,11 +168,12 @@ fn told(events: &[(String, Value)], start: &Value) -> (String, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn streams_tell_start_outcome_and_done() {
-    let served = Served::start(|_| {}).await;
-    let (ours, _repository) = indexed(&served).await;
-    let search = |arguments: Value| http().post(served.at("/search/stream")).json(&arguments);
-    let found = told(&events(search(json!({ "query": "drawer", "project_id": ours }))).await, &json!({}));
+async fn streams_send_start_outcome_and_done() {
+    let http_server = TestServer::start(|_| {}).await;
+    let (ours, _repository) = index_small_repository(&http_server).await;
+    let search = |arguments: Value| http().post(http_server.url_of("/search/stream")).json(&arguments);
+    let found =
+        outcome_event(&events(search(json!({ "query": "drawer", "project_id": ours }))).await, &json!({}));
     assert_eq!((found.0.as_str(), &found.1["result"]["repo"]), ("result", &Value::Null));
     assert_eq!(found.1["result"]["search"]["hits"][0]["file"], "cash.py", "{:#}", found.1);
     for (arguments, code) in [
@@ -173,7 +182,7 @@ async fn streams_tell_start_outcome_and_done() {
         (json!({ "query": 5 }), "INVALID_REQUEST"),
         (json!([]), "INVALID_REQUEST"),
     ] {
-        let failed = told(&events(search(arguments.clone())).await, &json!({}));
+        let failed = outcome_event(&events(search(arguments.clone())).await, &json!({}));
         assert_eq!(
             (failed.0.as_str(), failed.1["error"]["code"].as_str()),
             ("error", Some(code)),
@@ -181,29 +190,31 @@ async fn streams_tell_start_outcome_and_done() {
             failed.1
         );
     }
-    // What is no JSON never becomes a stream.
-    let broken =
-        http().post(served.at("/search/stream")).header("content-type", "application/json").body("{");
-    let (status, body) = answer(broken).await;
+    // An invalid JSON body is refused before the stream starts.
+    let broken = http()
+        .post(http_server.url_of("/search/stream"))
+        .header("content-type", "application/json")
+        .body("{");
+    let (status, body) = send_json(broken).await;
     assert_eq!((status.as_u16(), body["error"]["code"].as_str()), (400, Some("INVALID_REQUEST")));
 
-    let status = |query: &str| http().get(served.at(&format!("/status/stream{query}")));
+    let status = |query: &str| http().get(http_server.url_of(&format!("/status/stream{query}")));
     let start = json!({ "repo": null });
-    let well = told(&events(status(&format!("?project_id={ours}"))).await, &start);
-    assert_eq!((well.0.as_str(), &well.1["result"]["status"]["index"]["files"]), ("result", &json!(1)));
+    let result = outcome_event(&events(status(&format!("?project_id={ours}"))).await, &start);
+    assert_eq!((result.0.as_str(), &result.1["result"]["status"]["index"]["files"]), ("result", &json!(1)));
     for (query, code) in [("?project_id=A", "VALIDATION_ERROR"), ("?nonsense=1", "INVALID_REQUEST")] {
-        let failed = told(&events(status(query)).await, &start);
+        let failed = outcome_event(&events(status(query)).await, &start);
         assert_eq!((failed.0.as_str(), failed.1["error"]["code"].as_str()), ("error", Some(code)), "{query}");
     }
-    served.stop().await;
+    http_server.stop().await;
 }
 
-// --- clients that leave
+// --- clients that disconnect
 
-/// The stub, whose passages take until they are cancelled.
-struct Stuck(StubEmbedder);
+/// A stub embedder whose passages block until they are cancelled.
+struct BlockedEmbedder(StubEmbedder);
 
-impl Embedder for Stuck {
+impl Embedder for BlockedEmbedder {
     fn model(&self) -> &ModelIdentity {
         self.0.model()
     }
@@ -220,87 +231,88 @@ impl Embedder for Stuck {
     }
 }
 
-/// Waits until a line stands in the metrics.
-async fn counted(served: &Served, line: &str) {
-    let stands = || served.app.metrics_text().lines().any(|have| have == line);
-    super::fixtures::until(line, stands).await;
+/// Waits until the metrics contain a line.
+async fn wait_for_metric(http_server: &TestServer, line: &str) {
+    let is_there = || http_server.app.metrics_text().lines().any(|metric| metric == line);
+    super::fixtures::wait_until(line, is_there).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_index_run_ends_with_the_client_that_waits_for_it() {
-    let app = bare(|_| {}).with_embedder(Arc::new(Stuck(StubEmbedder::default())));
-    let served = Served::over(Arc::new(app), Toolbox::standard()).await;
+async fn an_index_run_is_cancelled_when_its_client_disconnects() {
+    let app = app_without_embedder(|_| {}).with_embedder(Arc::new(BlockedEmbedder(StubEmbedder::default())));
+    let http_server = TestServer::over(Arc::new(app), Toolbox::standard()).await;
     let repository = Repository::new(&[("cash.py", "def drawer():\n    return 'notes and coins'\n")]);
     let project = project("leaves");
     let arguments = json!({ "repoPath": repository.root(), "project_id": project });
     let state = async || {
-        let (_, body) = served.call(None, "index_status", json!({ "project_id": project })).await;
+        let (_, body) = http_server.call(None, "index_status", json!({ "project_id": project })).await;
         let job = &body["result"]["jobs"][0];
         (job["state"].clone(), job["progress"]["phase"].clone(), body)
     };
-    let asked = http().post(served.at("/tools/build_index")).json(&arguments);
-    let client = tokio::spawn(async move { asked.send().await.map(|response| response.status()) });
-    wait("the run to embed", async || state().await.1 == "embed").await;
+    let request = http().post(http_server.url_of("/tools/build_index")).json(&arguments);
+    let client = tokio::spawn(async move { request.send().await.map(|response| response.status()) });
+    wait_for("the run to embed", async || state().await.1 == "embed").await;
     client.abort();
-    assert!(client.await.unwrap_err().is_cancelled(), "it had no answer yet");
-    wait("the run to be given up", async || state().await.0 == "cancelled").await;
-    counted(
-        &served,
+    assert!(client.await.unwrap_err().is_cancelled(), "the client had no answer yet");
+    wait_for("the run to be cancelled", async || state().await.0 == "cancelled").await;
+    wait_for_metric(
+        &http_server,
         "pairofcleats_tool_calls_total{tool=\"build_index\",surface=\"http\",outcome=\"CANCELLED\"} 1",
     )
     .await;
-    counted(&served, "pairofcleats_index_running 0").await;
+    wait_for_metric(&http_server, "pairofcleats_index_running 0").await;
     let body = state().await.2;
-    assert_eq!(body["result"]["files"], 1, "what was committed stays: {body:#}");
-    served.stop().await;
+    assert_eq!(body["result"]["files"], 1, "committed files stay: {body:#}");
+    http_server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_search_ends_in_the_database_when_the_client_leaves() {
-    // Nothing but the client's leaving ends a statement here.
-    let served = Served::start(|config| {
+async fn a_search_statement_is_cancelled_when_the_client_disconnects() {
+    // Timeouts are long, so that only the disconnect ends the statement.
+    let http_server = TestServer::start(|config| {
         config.timeouts.search_ms = 600_000;
         config.database.search_statement_timeout_ms = 600_000;
         config.database.lock_timeout_ms = 600_000;
     })
     .await;
     for (count, path) in ["/search", "/search/stream", "/tools/search"].into_iter().enumerate() {
-        let (ours, _repository) = indexed(&served).await;
+        let (ours, _repository) = index_small_repository(&http_server).await;
         let schema = ProjectId::parse(&ours).unwrap().schema_name();
-        let mut raw = PgConnection::connect_with(&server().connect_options()).await.unwrap();
-        run(&mut raw, "BEGIN").await;
-        run(&mut raw, &format!("LOCK TABLE {schema}.chunks IN ACCESS EXCLUSIVE MODE")).await;
-        let mut looking = PgConnection::connect_with(&server().connect_options()).await.unwrap();
+        let mut connection = PgConnection::connect_with(&server().connect_options()).await.unwrap();
+        run(&mut connection, "BEGIN").await;
+        run(&mut connection, &format!("LOCK TABLE {schema}.chunks IN ACCESS EXCLUSIVE MODE")).await;
+        let mut observer = PgConnection::connect_with(&server().connect_options()).await.unwrap();
         let waiting = format!(
             "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = '{schema}.chunks'::regclass"
         );
-        let asked = http().post(served.at(path)).json(&json!({ "query": "drawer", "project_id": ours }));
-        let client = tokio::spawn(async move { asked.send().await?.bytes().await });
-        while number(&mut looking, &waiting).await == 0 {
+        let request =
+            http().post(http_server.url_of(path)).json(&json!({ "query": "drawer", "project_id": ours }));
+        let client = tokio::spawn(async move { request.send().await?.bytes().await });
+        while number(&mut observer, &waiting).await == 0 {
             assert!(!client.is_finished(), "{path}: {:?}", client.await);
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         client.abort();
-        wait(&format!("the database to stop working for {path}"), async || {
-            let mut looking = PgConnection::connect_with(&server().connect_options()).await.unwrap();
-            number(&mut looking, &waiting).await == 0
+        wait_for(&format!("the database to stop working for {path}"), async || {
+            let mut observer = PgConnection::connect_with(&server().connect_options()).await.unwrap();
+            number(&mut observer, &waiting).await == 0
         })
         .await;
         let line = "pairofcleats_tool_calls_total{tool=\"search\",surface=\"http\",outcome=\"CANCELLED\"}";
-        counted(&served, &format!("{line} {}", count + 1)).await;
-        run(&mut raw, "ROLLBACK").await;
+        wait_for_metric(&http_server, &format!("{line} {}", count + 1)).await;
+        run(&mut connection, "ROLLBACK").await;
     }
-    counted(&served, "pairofcleats_search_running 0").await;
-    served.stop().await;
+    wait_for_metric(&http_server, "pairofcleats_search_running 0").await;
+    http_server.stop().await;
 }
 
-/// Waits until `reached`; a test that waits in vain fails.
-async fn wait(what: &str, reached: impl AsyncFn() -> bool) {
+/// Waits for a condition, for at most a minute.
+async fn wait_for(condition: &str, reached: impl AsyncFn() -> bool) {
     for _ in 0..1200 {
         if reached().await {
             return;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    panic!("waited in vain for {what}");
+    panic!("timed out waiting for {condition}");
 }

@@ -1,4 +1,4 @@
-//! What is no message of the protocol, or comes at the wrong time: each transport answers it alike, and the session goes on.
+//! Invalid messages and messages at the wrong time: every transport answers them alike, and the session continues.
 
 use std::process::Stdio;
 
@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::{Served, hello};
+use super::{TestServer, initialize_request};
 use crate::harness::{PROGRAM, http};
 
-/// Bytes of a message, for the sessions of this file.
+/// Maximum size of a message in these tests, in bytes.
 const MESSAGE_BYTES_MAX: usize = 20_000;
 
-/// A session on one of the transports, over which anything can be sent.
-enum Client {
-    Pipes(Pipes),
+/// A session on one of the transports, which can send any text.
+enum McpClient {
+    Stdio(StdioClient),
     Streamable { url: String, session: Option<String>, answers: Vec<Value> },
-    Older(Older),
+    Sse(SseClient),
 }
 
-struct Pipes {
+struct StdioClient {
     framed: bool,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
@@ -28,34 +28,34 @@ struct Pipes {
     _home: tempfile::TempDir,
 }
 
-struct Older {
+struct SseClient {
     endpoint: String,
     stream: Response,
     unread: String,
 }
 
-impl Client {
-    /// One on each transport; none has said hello.
-    async fn all(served: &Served) -> Vec<(&'static str, Self)> {
-        let stream = http().get(served.at("/sse")).send().await.unwrap();
-        let mut older = Older { endpoint: String::new(), stream, unread: String::new() };
-        older.endpoint = served.at(&older.data().await);
+impl McpClient {
+    /// A client on each transport, not yet initialized.
+    async fn all(server: &TestServer) -> Vec<(&'static str, Self)> {
+        let stream = http().get(server.url_of("/sse")).send().await.unwrap();
+        let mut sse = SseClient { endpoint: String::new(), stream, unread: String::new() };
+        sse.endpoint = server.url_of(&sse.next_data().await);
         vec![
-            ("stdio", Self::Pipes(Pipes::open(false))),
-            ("stdio, Content-Length", Self::Pipes(Pipes::open(true))),
+            ("stdio", Self::Stdio(StdioClient::open(false))),
+            ("stdio, Content-Length", Self::Stdio(StdioClient::open(true))),
             (
                 "Streamable HTTP",
-                Self::Streamable { url: served.at("/mcp"), session: None, answers: Vec::new() },
+                Self::Streamable { url: server.url_of("/mcp"), session: None, answers: Vec::new() },
             ),
-            ("HTTP+SSE", Self::Older(older)),
+            ("HTTP+SSE", Self::Sse(sse)),
         ]
     }
 
     async fn send(&mut self, text: &str) {
         match self {
-            Self::Pipes(pipes) => pipes.send(text).await,
-            Self::Older(older) => {
-                let post = http().post(&older.endpoint).header("content-type", "application/json");
+            Self::Stdio(stdio) => stdio.send(text).await,
+            Self::Sse(sse) => {
+                let post = http().post(&sse.endpoint).header("content-type", "application/json");
                 post.body(text.to_owned()).send().await.unwrap();
             }
             Self::Streamable { url, session, answers } => {
@@ -82,8 +82,8 @@ impl Client {
     async fn next(&mut self) -> Value {
         let read = async {
             match self {
-                Self::Pipes(pipes) => pipes.next().await,
-                Self::Older(older) => serde_json::from_str(&older.data().await).unwrap(),
+                Self::Stdio(stdio) => stdio.next().await,
+                Self::Sse(sse) => serde_json::from_str(&sse.next_data().await).unwrap(),
                 Self::Streamable { answers, .. } if answers.is_empty() => Value::Null,
                 Self::Streamable { answers, .. } => answers.remove(0),
             }
@@ -91,13 +91,13 @@ impl Client {
         tokio::time::timeout(std::time::Duration::from_secs(20), read).await.unwrap_or_default()
     }
 
-    async fn ask(&mut self, message: Value) -> Value {
+    async fn request(&mut self, message: Value) -> Value {
         self.send(&message.to_string()).await;
         self.next().await
     }
 }
 
-impl Pipes {
+impl StdioClient {
     fn open(framed: bool) -> Self {
         let home = tempfile::tempdir().unwrap();
         let mut command = Command::new(PROGRAM);
@@ -139,9 +139,9 @@ impl Pipes {
     }
 }
 
-impl Older {
+impl SseClient {
     /// The data of the next event.
-    async fn data(&mut self) -> String {
+    async fn next_data(&mut self) -> String {
         loop {
             if let Some((event, rest)) = self.unread.split_once("\n\n") {
                 let data = event
@@ -160,46 +160,52 @@ impl Older {
     }
 }
 
-async fn served() -> Served {
-    Served::start(|config| config.server.body_bytes_max = MESSAGE_BYTES_MAX).await
+async fn start_server() -> TestServer {
+    TestServer::start(|config| config.server.body_bytes_max = MESSAGE_BYTES_MAX).await
 }
 
-/// That `answer` is a JSON-RPC error with this number and id and a code of the contract.
-fn assert_refused(answer: &Value, number: i64, id: &Value, what: &str) {
+/// Checks that `answer` is a JSON-RPC error with this number and id and a code of the contract.
+fn assert_refused(answer: &Value, number: i64, id: &Value, label: &str) {
     assert_eq!(
         (&answer["jsonrpc"], &answer["error"]["code"], answer.get("id")),
         (&json!("2.0"), &json!(number), Some(id)),
-        "{what}: {answer:#}"
+        "{label}: {answer:#}"
     );
     let code = answer["error"]["data"]["code"].as_str().unwrap_or_default();
     let known = contract::ErrorCode::ALL.iter().any(|known| known.as_str() == code);
-    assert!(known, "{what}: {answer:#}");
-    assert!(answer["error"]["data"]["hint"].is_string(), "{what}: {answer:#}");
+    assert!(known, "{label}: {answer:#}");
+    assert!(answer["error"]["data"]["hint"].is_string(), "{label}: {answer:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn each_error_of_the_protocol_carries_the_contracts_code() {
-    let served = served().await;
-    for (transport, mut client) in Client::all(&served).await {
-        // Before the session is open. A notification then is nothing, and ends nothing.
+async fn every_protocol_error_carries_a_contract_code() {
+    let server = start_server().await;
+    for (transport, mut client) in McpClient::all(&server).await {
+        // Before the session is initialized. A notification is ignored then and does not end the session.
         client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}"#).await;
-        if let Client::Streamable { answers, .. } = &mut client {
+        if let McpClient::Streamable { answers, .. } = &mut client {
             answers.clear();
         }
-        let early = client.ask(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
+        let early = client.request(json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" })).await;
         assert_refused(&early, -32600, &json!(1), transport);
-        let said = early["error"]["message"].as_str().unwrap();
-        assert!(said.contains("`tools/list`") && said.contains("`initialize`"), "{transport}: {said}");
-        assert!(!early.to_string().contains("_meta"), "{transport}: another revision's words: {early}");
-        let probe = client.ask(json!({ "jsonrpc": "2.0", "id": "p", "method": "server/discover" })).await;
+        let message = early["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("`tools/list`") && message.contains("`initialize`"),
+            "{transport}: {message}"
+        );
+        assert!(
+            !early.to_string().contains("_meta"),
+            "{transport}: mentions a field of another revision: {early}"
+        );
+        let probe = client.request(json!({ "jsonrpc": "2.0", "id": "p", "method": "server/discover" })).await;
         assert_refused(&probe, -32601, &json!("p"), transport);
         let wrong =
             json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": { "protocolVersion": 5 } });
-        let wrong = client.ask(wrong).await;
+        let wrong = client.request(wrong).await;
         assert_refused(&wrong, -32602, &json!(2), transport);
         assert!(!wrong.to_string().contains("_meta"), "{transport}: {wrong}");
 
-        let opened = client.ask(hello()).await;
+        let opened = client.request(initialize_request()).await;
         assert!(opened["result"]["protocolVersion"].is_string(), "{transport}: {opened:#}");
         client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
         let table = [
@@ -220,25 +226,26 @@ async fn each_error_of_the_protocol_carries_the_contracts_code() {
                 -32602,
             ),
         ];
-        for (at, (method, params, number)) in table.into_iter().enumerate() {
-            let id = 10 + at;
-            let answer =
-                client.ask(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })).await;
+        for (index, (method, params, number)) in table.into_iter().enumerate() {
+            let id = 10 + index;
+            let answer = client
+                .request(json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
+                .await;
             assert_refused(&answer, number, &json!(id), &format!("{transport} {method}"));
         }
-        let ping = client.ask(json!({ "jsonrpc": "2.0", "id": 99, "method": "ping" })).await;
+        let ping = client.request(json!({ "jsonrpc": "2.0", "id": 99, "method": "ping" })).await;
         assert!(ping["result"].is_object(), "{transport}: {ping:#}");
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_no_message_is_answered_and_the_session_goes_on() {
-    let served = served().await;
+async fn invalid_messages_are_answered_and_the_session_continues() {
+    let server = start_server().await;
     let long = json!({ "jsonrpc": "2.0", "id": 3, "method": "ping", "x": "y".repeat(3 * MESSAGE_BYTES_MAX) })
         .to_string();
     let table = [
-        ("no JSON", "this is not JSON", -32700, Value::Null),
+        ("not JSON", "this is not JSON", -32700, Value::Null),
         ("half a message", r#"{"jsonrpc":"2.0","id":1,"#, -32700, Value::Null),
         ("a batch", "[]", -32600, Value::Null),
         ("a number", "5", -32600, Value::Null),
@@ -247,40 +254,40 @@ async fn what_is_no_message_is_answered_and_the_session_goes_on() {
         ("a broken id", r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600, Value::Null),
         ("too long", long.as_str(), -32600, Value::Null),
     ];
-    for (transport, mut client) in Client::all(&served).await {
+    for (transport, mut client) in McpClient::all(&server).await {
         for open in [false, true] {
             if open {
-                let opened = client.ask(hello()).await;
+                let opened = client.request(initialize_request()).await;
                 assert!(opened["result"].is_object(), "{transport}: {opened:#}");
                 client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
             }
-            for (what, text, number, id) in &table {
+            for (label, text, number, id) in &table {
                 client.send(text).await;
                 assert_refused(
                     &client.next().await,
                     *number,
                     id,
-                    &format!("{transport}, {what}, open: {open}"),
+                    &format!("{transport}, {label}, open: {open}"),
                 );
             }
         }
-        let ping = client.ask(json!({ "jsonrpc": "2.0", "id": 99, "method": "ping" })).await;
+        let ping = client.request(json!({ "jsonrpc": "2.0", "id": 99, "method": "ping" })).await;
         assert_eq!((&ping["id"], ping["result"].is_object()), (&json!(99), true), "{transport}: {ping:#}");
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn input_without_frames_is_answered_and_the_next_frame_is_read() {
-    let mut pipes = Pipes::open(true);
+async fn unframed_input_is_answered_and_the_next_frame_is_read() {
+    let mut stdio = StdioClient::open(true);
     for broken in [
         "nonsense\r\n\r\n",
         "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n",
         "Content-Length: x\r\n\r\n{}",
     ] {
-        pipes.input.write_all(broken.as_bytes()).await.unwrap();
-        pipes.send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" }).to_string()).await;
-        let answers = async { (pipes.next().await, pipes.next().await) };
+        stdio.input.write_all(broken.as_bytes()).await.unwrap();
+        stdio.send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "ping" }).to_string()).await;
+        let answers = async { (stdio.next().await, stdio.next().await) };
         let (mut refused, mut ping) =
             tokio::time::timeout(std::time::Duration::from_secs(20), answers).await.unwrap();
         if refused.get("result").is_some() {

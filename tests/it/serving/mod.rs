@@ -1,55 +1,62 @@
-//! The server under all that reaches it: keys, sessions, older transports, load, slow and broken clients.
+//! The server and its clients: keys, sessions, older transports, load, slow and broken clients.
 //!
-//! Servers run in this process, over real sockets and the shared cluster, so that a test can mount tools of its own
-//! and look behind the answers; only [`parity`] starts processes, as `surfaces.rs` and `processes.rs` do.
+//! Servers run in this process, with real sockets and the shared cluster, so that a test can add tools and inspect the
+//! application. Only [`parity`] starts processes, like `surfaces.rs` and `processes.rs`.
 
 mod access;
-mod echoes;
+mod fair_queues;
 mod faults;
 mod fixtures;
-mod greedy;
+mod greedy_clients;
 mod headers;
 mod http;
 mod malformed;
 mod messages;
+mod methods;
 mod openapi;
 mod oversized;
 mod parity;
 mod progress;
 mod protocol;
+mod quoted_values;
 mod requests;
 mod roots;
 mod sessions;
-mod shares;
 mod tls;
-mod turns;
+mod waiting_calls;
 
 use std::sync::Arc;
 
 use contract::config::Config;
 use pairofcleats::app::App;
 use pairofcleats::surfaces::http::{listen, router_with};
-use pairofcleats::tools::Toolbox;
+use pairofcleats::tools::{LIST, Toolbox};
 use reqwest::{RequestBuilder, Response, StatusCode};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::harness::{app_with, http};
 
+/// Names of the tools that are listed when the client names no toolset, in order.
+pub(crate) fn listed_by_default() -> Vec<&'static str> {
+    let listed = LIST.iter().filter(|tool| tool.toolset.listed_by_default());
+    listed.map(|tool| tool.name).collect()
+}
+
 /// A server in this process.
-pub(crate) struct Served {
+pub(crate) struct TestServer {
     pub(crate) app: Arc<App>,
     pub(crate) url: String,
     serving: JoinHandle<()>,
 }
 
-impl Served {
-    /// The product's tools, over the shared cluster, with settings of the test's own.
+impl TestServer {
+    /// Starts a server with the product's tools, over the shared cluster, with changed settings.
     pub(crate) async fn start(change: impl FnOnce(&mut Config)) -> Self {
         Self::with_tools(Toolbox::standard(), change).await
     }
 
-    /// The same with more tools on the MCP routes.
+    /// The same with other tools on the MCP routes.
     pub(crate) async fn with_tools(tools: &'static Toolbox, change: impl FnOnce(&mut Config)) -> Self {
         let app = app_with(|config| {
             config.server.port = 0;
@@ -59,17 +66,17 @@ impl Served {
         Self::over(app, tools).await
     }
 
-    /// A server over an application.
+    /// Starts a server over an application.
     pub(crate) async fn over(app: Arc<App>, tools: &'static Toolbox) -> Self {
         let listening = listen(&app).await.unwrap();
         let scheme = if listening.is_encrypted() { "https" } else { "http" };
         let url = format!("{scheme}://127.0.0.1:{}", listening.address().port());
-        let (serving, router) = (Arc::clone(&app), router_with(&app, tools));
-        let serving = tokio::spawn(async move { listening.serve_router(&serving, router).await });
+        let (served_app, router) = (Arc::clone(&app), router_with(&app, tools));
+        let serving = tokio::spawn(async move { listening.serve_router(&served_app, router).await });
         Self { app, url, serving }
     }
 
-    pub(crate) fn at(&self, path: &str) -> String {
+    pub(crate) fn url_of(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
 
@@ -78,27 +85,29 @@ impl Served {
         self.url.split_once("://").unwrap().1
     }
 
-    /// Stops as a signal would, and waits until it is over.
+    /// Stops as on a signal, and waits until everything has stopped.
     pub(crate) async fn stop(self) {
         self.app.shutdown.cancel();
         self.serving.await.unwrap();
-        self.app.stopped().await;
+        self.app.wait_stopped().await;
     }
 
     /// Calls a tool over `POST /tools/{name}`.
     pub(crate) async fn call(&self, key: Option<&str>, tool: &str, arguments: Value) -> (StatusCode, Value) {
-        answer(keyed(http().post(self.at(&format!("/tools/{tool}"))), key).json(&arguments)).await
+        send_json(with_key(http().post(self.url_of(&format!("/tools/{tool}"))), key).json(&arguments)).await
     }
 
-    /// Opens an MCP session over `/mcp` (or a path below).
+    /// Opens and initializes an MCP session over `/mcp` or a path below it.
     pub(crate) async fn open(&self, path: &str, key: Option<&str>) -> Session {
         let client = http();
-        let request = keyed(client.post(self.at(path)), key).header("accept", ACCEPT).json(&hello());
+        let request = with_key(client.post(self.url_of(path)), key)
+            .header("accept", ACCEPT)
+            .json(&initialize_request());
         let response = request.send().await.unwrap();
         assert_eq!(response.status(), 200, "initialize");
         let id = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
-        message(response).await;
-        let session = Session { url: self.at(path), key: key.map(str::to_owned), id };
+        last_message(response).await;
+        let session = Session { url: self.url_of(path), key: key.map(str::to_owned), id };
         assert_eq!(
             session.post(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await.status(),
             202
@@ -109,32 +118,32 @@ impl Served {
 
 const ACCEPT: &str = "application/json, text/event-stream";
 
-/// What a client says first.
-pub(crate) fn hello() -> Value {
+/// The first message of an MCP session.
+pub(crate) fn initialize_request() -> Value {
     json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } })
 }
 
-/// The request with a key, if there is one.
-pub(crate) fn keyed(request: RequestBuilder, key: Option<&str>) -> RequestBuilder {
+/// Adds a key, if there is one, to a request.
+pub(crate) fn with_key(request: RequestBuilder, key: Option<&str>) -> RequestBuilder {
     match key {
         Some(key) => request.bearer_auth(key),
         None => request,
     }
 }
 
-/// Status and envelope of a JSON answer.
-pub(crate) async fn answer(request: RequestBuilder) -> (StatusCode, Value) {
+/// Sends a request. Returns the status and the JSON body.
+pub(crate) async fn send_json(request: RequestBuilder) -> (StatusCode, Value) {
     let response = request.send().await.unwrap();
     (response.status(), response.json().await.unwrap())
 }
 
-/// The answer in an event stream: its last message.
-pub(crate) async fn message(response: Response) -> Value {
+/// The last message of an event stream, which is the answer.
+pub(crate) async fn last_message(response: Response) -> Value {
     messages(response).await.pop().unwrap_or_default()
 }
 
-/// All messages of an event stream, to its end.
+/// All messages of an event stream.
 pub(crate) async fn messages(response: Response) -> Vec<Value> {
     let text = response.text().await.unwrap();
     text.lines()
@@ -144,7 +153,7 @@ pub(crate) async fn messages(response: Response) -> Vec<Value> {
         .collect()
 }
 
-/// An MCP session over Streamable HTTP, as a client without an SDK would hold it.
+/// An MCP session over Streamable HTTP, without an SDK.
 #[derive(Clone)]
 pub(crate) struct Session {
     pub(crate) url: String,
@@ -155,7 +164,7 @@ pub(crate) struct Session {
 impl Session {
     /// Sends one message.
     pub(crate) async fn post(&self, message: Value) -> Response {
-        let request = keyed(http().post(&self.url), self.key.as_deref());
+        let request = with_key(http().post(&self.url), self.key.as_deref());
         request
             .header("accept", ACCEPT)
             .header("mcp-session-id", &self.id)
@@ -165,20 +174,20 @@ impl Session {
             .unwrap()
     }
 
-    /// Asks and gives the answer.
-    pub(crate) async fn ask(&self, id: impl Into<Value>, method: &str, params: Value) -> Value {
+    /// Sends a request and returns the answer.
+    pub(crate) async fn request(&self, id: impl Into<Value>, method: &str, params: Value) -> Value {
         let request = json!({ "jsonrpc": "2.0", "id": id.into(), "method": method, "params": params });
-        message(self.post(request).await).await
+        last_message(self.post(request).await).await
     }
 
-    /// Calls a tool and gives the whole answer.
+    /// Calls a tool and returns the whole answer.
     pub(crate) async fn call(&self, id: impl Into<Value>, tool: &str, arguments: Value) -> Value {
-        self.ask(id, "tools/call", json!({ "name": tool, "arguments": arguments })).await
+        self.request(id, "tools/call", json!({ "name": tool, "arguments": arguments })).await
     }
 
-    /// The names of the tools it sees.
+    /// Names of the tools that are listed in this session.
     pub(crate) async fn tools(&self) -> Vec<String> {
-        let list = self.ask(1, "tools/list", json!({})).await;
+        let list = self.request(1, "tools/list", json!({})).await;
         let tools = list["result"]["tools"].as_array().unwrap_or_else(|| panic!("{list:#}"));
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
     }

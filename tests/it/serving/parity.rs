@@ -1,7 +1,7 @@
-//! One table of calls through every surface: the same envelope, but for when it was made and how long it took.
+//! Makes the same calls over every surface: the envelopes are equal, except for times and durations.
 //!
-//! Real processes with the real model: a server for the HTTP transports, one stdio server a framing, and the
-//! command line, all in an empty directory, so that no directory decides anything.
+//! Real processes with the real model: a server for the HTTP transports, a stdio server for each framing, and the command
+//! line. All run in an empty directory, so that no directory determines the project.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,89 +14,89 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::{Session, answer, hello, message};
+use super::{Session, initialize_request, last_message, send_json};
 use crate::contracts::check_answer;
 use crate::harness::{PROGRAM, Repository, home, http, project};
 
-/// The id of every call: JSON-RPC's, the header's and the flag's.
+/// The id of every call: in JSON-RPC, in the header and in the flag.
 const ID: i64 = 7;
 
-/// What may differ, because it measures or counts.
-const MASKED: &[&str] = &[
-    "/_meta/ts",         // when the answer was made
-    "/_meta/durationMs", // how long the call took
-    "/_meta/next",       // a client on standard input works in a directory, one over HTTP in none
-    // How long the work took.
+/// JSON pointers to values that may differ between two calls.
+const VARYING_VALUES: &[&str] = &[
+    "/_meta/ts",         // time of the answer
+    "/_meta/durationMs", // duration of the call
+    "/_meta/next",       // a stdio client has a working directory, an HTTP client has none
+    // Durations.
     "/result/latency_ms",
     "/result/stats",
     "/result/duration_seconds",
     "/result/report/seconds",
     "/result/report/lexicalSeconds",
-    "/result/jobId",          // each surface's run is a job of its own
-    "/result/uptimeMs",       // of the process that answers
-    "/result/files/0/sha256", // of a file that says when it was made
-    // Other tests work beside this one.
+    "/result/jobId",          // each run is a separate job
+    "/result/uptimeMs",       // differs by process
+    "/result/files/0/sha256", // the file contains its creation time
+    // Other tests use the machine at the same time.
     "/result/machine",
-    "/result/config", // each process has settings of its own
-    // Each decision is a record of its own, and each pack is of its moment.
+    "/result/config", // each process has its own settings
+    // Each decision is a separate record, and each pack has its time.
     "/result/recordId",
     "/result/path",
     "/result/pack/generatedAt",
 ];
 
-/// What a call comes to.
+/// How a call must end.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    Good,
-    /// It ran and failed.
+enum Outcome {
+    Success,
+    /// The call ran and failed with this code.
     Failed(&'static str),
-    /// It was not run.
+    /// The call was refused with this code before it ran.
     Refused(&'static str),
 }
 
-use End::{Failed, Good, Refused};
+use Outcome::{Failed, Refused, Success};
 
-/// One call, and what it must come to everywhere.
+/// One call, and the outcome that it must have on every surface.
 struct Case {
     tool: &'static str,
     arguments: Value,
-    end: End,
-    /// Asked where only tools that change nothing are offered.
+    outcome: Outcome,
+    /// Whether the call is made where only read-only tools are offered.
     read_only: bool,
 }
 
-/// A folder for dictionaries that holds none.
-fn words_folder() -> String {
-    format!("{}/parity-words-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
+/// A folder for dictionaries that does not exist.
+fn dictionary_folder() -> String {
+    format!("{}/parity-dictionaries-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
 }
 
-/// Those about models.
-fn of_models(root: &str, ours: &str, absent: &str) -> Vec<(&'static str, Value, End)> {
-    let index = |more: (&str, Value)| json!({ "repoPath": root, "project_id": ours, more.0: more.1 });
+/// The calls of the tools that use models.
+fn model_calls(root: &str, ours: &str, absent: &str) -> Vec<(&'static str, Value, Outcome)> {
+    let index = |extra: (&str, Value)| json!({ "repoPath": root, "project_id": ours, extra.0: extra.1 });
     vec![
-        ("download_models", json!({ "project_id": ours }), Good),
+        ("download_models", json!({ "project_id": ours }), Success),
         ("download_models", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("download_models", json!({ "model": "no-such" }), Failed("INVALID_REQUEST")),
         ("download_models", json!({ "variant": "fp16" }), Refused("INVALID_REQUEST")),
-        ("build_index", index(("mode", "prose".into())), Good),
+        ("build_index", index(("mode", "prose".into())), Success),
         ("build_index", index(("mode", "tests".into())), Refused("INVALID_REQUEST")),
         ("build_index", index(("stubEmbeddings", true.into())), Failed("ILLEGAL_STATE")),
     ]
 }
 
-/// The calls, for a project that holds `root` and a finding, and one that does not exist.
+/// All calls, for a project `ours` with `root` and a finding, and a project `absent` that does not exist.
 #[expect(clippy::too_many_lines, reason = "one table of cases")]
 fn table(root: &str, ours: &str, absent: &str, finding: &str) -> Vec<Case> {
-    let everywhere: Vec<(&'static str, Value, End)> = vec![
-        ("search", json!({ "query": "where are coins counted", "project_id": ours }), Good),
+    let calls: Vec<(&'static str, Value, Outcome)> = vec![
+        ("search", json!({ "query": "where are coins counted", "project_id": ours }), Success),
         (
             "search",
             json!({ "query": "open -shop lang:python", "output": "full", "context": 1, "explain": true, "project_id": ours }),
-            Good,
+            Success,
         ),
-        ("search", json!({ "query": "hours", "repoPath": root, "project_id": ours }), Good),
-        ("search", json!({ "query": "drawer", "output": "json", "ann": false, "project_id": ours }), Good),
-        ("search", json!({ "query": "nothing", "top": null, "ext": "rs", "project_id": ours }), Good),
+        ("search", json!({ "query": "hours", "repoPath": root, "project_id": ours }), Success),
+        ("search", json!({ "query": "drawer", "output": "json", "ann": false, "project_id": ours }), Success),
+        ("search", json!({ "query": "nothing", "top": null, "ext": "rs", "project_id": ours }), Success),
         ("search", json!({ "query": "x", "project_id": absent }), Failed("NO_INDEX")),
         ("search", json!({ "query": "x", "project_id": "Client_A" }), Failed("VALIDATION_ERROR")),
         ("search", json!({ "query": "  ", "project_id": ours }), Failed("INVALID_REQUEST")),
@@ -105,92 +105,98 @@ fn table(root: &str, ours: &str, absent: &str, finding: &str) -> Vec<Case> {
         ("search", json!({ "query": "x", "repoPath": "/no/such", "project_id": ours }), Failed("NOT_FOUND")),
         ("search", json!({}), Refused("INVALID_REQUEST")),
         ("search", json!({ "query": 5, "top": 101, "repo_path": "/x" }), Refused("INVALID_REQUEST")),
-        ("search_code", json!({ "query": "count the coins", "limit": 3, "project_id": ours }), Good),
+        ("search_code", json!({ "query": "count the coins", "limit": 3, "project_id": ours }), Success),
         ("search_code", json!({ "query": "x", "project_id": absent }), Failed("NO_INDEX")),
         ("search_code", json!({ "query": "x", "project_id": "a--b" }), Failed("VALIDATION_ERROR")),
         ("search_code", json!({ "query": "x", "limit": 51 }), Refused("INVALID_REQUEST")),
-        ("show_file", json!({ "path": "cash.py", "endLine": 2, "project_id": ours }), Good),
+        ("show_file", json!({ "path": "cash.py", "endLine": 2, "project_id": ours }), Success),
         ("show_file", json!({ "path": "none.py", "project_id": ours }), Failed("NOT_FOUND")),
         ("show_file", json!({ "path": "../cash.py", "project_id": ours }), Failed("INVALID_REQUEST")),
         ("show_file", json!({ "path": "cash.py", "startLine": 0 }), Refused("INVALID_REQUEST")),
-        ("index_repository", json!({ "repo_path": root, "project_id": ours }), Good),
+        ("index_repository", json!({ "repo_path": root, "project_id": ours }), Success),
         ("index_repository", json!({ "repo_path": "x", "project_id": absent }), Failed("INVALID_REQUEST")),
         ("index_repository", json!({ "repo_path": root, "project_id": "-" }), Failed("VALIDATION_ERROR")),
         ("index_repository", json!({ "repoPath": root }), Refused("INVALID_REQUEST")),
-        ("build_index", json!({ "repoPath": root, "incremental": false, "project_id": ours }), Good),
+        ("build_index", json!({ "repoPath": root, "incremental": false, "project_id": ours }), Success),
         ("build_index", json!({ "repoPath": "/no/such", "project_id": absent }), Failed("NOT_FOUND")),
         ("build_index", json!({ "repoPath": root, "wait": "no" }), Refused("INVALID_REQUEST")),
-        ("index_build", json!({ "repoPath": root, "project_id": ours }), Good),
+        ("index_build", json!({ "repoPath": root, "project_id": ours }), Success),
         ("index_build", json!({ "repoPath": root, "project_id": "A" }), Failed("VALIDATION_ERROR")),
         ("index_build", json!({ "full": true }), Refused("INVALID_REQUEST")),
-        ("index_status", json!({ "project_id": ours }), Good),
-        ("index_status", json!({ "repoPath": root, "project_id": ours }), Good),
+        ("index_status", json!({ "project_id": ours }), Success),
+        ("index_status", json!({ "repoPath": root, "project_id": ours }), Success),
         ("index_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("index_status", json!({ "repoPath": 1 }), Refused("INVALID_REQUEST")),
-        ("build_sqlite_index", json!({ "project_id": ours, "mode": "code" }), Good),
+        ("build_sqlite_index", json!({ "project_id": ours, "mode": "code" }), Success),
         ("build_sqlite_index", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("build_sqlite_index", json!({ "project_id": ours, "dryRun": true }), Refused("INVALID_REQUEST")),
-        ("compact_sqlite_index", json!({ "project_id": ours, "mode": "code", "dryRun": true }), Good),
+        ("compact_sqlite_index", json!({ "project_id": ours, "mode": "code", "dryRun": true }), Success),
         ("compact_sqlite_index", json!({ "project_id": ours }), Failed("NO_INDEX")),
         ("compact_sqlite_index", json!({ "keepBackup": 1 }), Refused("INVALID_REQUEST")),
-        ("check_status", json!({ "project_id": ours }), Good),
-        ("check_status", json!({ "project_id": absent }), Good),
+        ("check_status", json!({ "project_id": ours }), Success),
+        ("check_status", json!({ "project_id": absent }), Success),
         ("check_status", json!({ "project_id": "A" }), Failed("VALIDATION_ERROR")),
         ("check_status", json!({ "projectId": ours }), Refused("INVALID_REQUEST")),
-        ("workspace_status", json!({ "project_id": ours }), Good),
+        ("workspace_status", json!({ "project_id": ours }), Success),
         ("workspace_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("workspace_status", json!({ "nonsense": 1 }), Refused("INVALID_REQUEST")),
-        ("report_artifacts", json!({ "project_id": ours, "repoPath": root }), Good),
+        ("report_artifacts", json!({ "project_id": ours, "repoPath": root }), Success),
         ("report_artifacts", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("report_artifacts", json!({ "all": 1 }), Refused("INVALID_REQUEST")),
-        ("config_status", json!({ "project_id": ours }), Good),
+        ("config_status", json!({ "project_id": ours }), Success),
         ("config_status", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("config_status", json!({ "repoPath": 1 }), Refused("INVALID_REQUEST")),
-        ("cache_gc", json!({ "project_id": ours, "dryRun": true }), Good),
+        ("cache_gc", json!({ "project_id": ours, "dryRun": true }), Success),
         ("cache_gc", json!({ "project_id": absent }), Failed("NO_INDEX")),
         ("cache_gc", json!({ "maxAgeDays": -1 }), Refused("INVALID_REQUEST")),
-        ("clean_artifacts", json!({ "project_id": ours, "all": true, "dryRun": true }), Good),
+        ("clean_artifacts", json!({ "project_id": ours, "all": true, "dryRun": true }), Success),
         ("clean_artifacts", json!({ "project_id": ours }), Failed("INVALID_REQUEST")),
         ("clean_artifacts", json!({ "all": "yes" }), Refused("INVALID_REQUEST")),
-        ("download_dictionaries", json!({ "lang": "", "dir": words_folder(), "project_id": ours }), Good),
+        (
+            "download_dictionaries",
+            json!({ "lang": "", "dir": dictionary_folder(), "project_id": ours }),
+            Success,
+        ),
         ("download_dictionaries", json!({ "lang": "xx" }), Failed("INVALID_REQUEST")),
         ("download_dictionaries", json!({ "languages": "en" }), Refused("INVALID_REQUEST")),
-        ("download_extensions", json!({ "provider": "pgvector" }), Good),
+        ("download_extensions", json!({ "provider": "pgvector" }), Success),
         ("download_extensions", json!({ "provider": "pgvector", "force": true }), Failed("INVALID_REQUEST")),
         ("download_extensions", json!({ "provider": "mysql" }), Refused("INVALID_REQUEST")),
-        ("verify_extensions", json!({ "provider": "pgvector" }), Good),
+        ("verify_extensions", json!({ "provider": "pgvector" }), Success),
         ("verify_extensions", json!({ "table": "a b" }), Failed("INVALID_REQUEST")),
         ("verify_extensions", json!({ "load": "no" }), Refused("INVALID_REQUEST")),
         (
             "bootstrap",
             json!({ "project_id": ours, "skipInstall": true, "skipDicts": true, "skipTooling": true, "skipArtifacts": true, "skipIndex": true }),
-            Good,
+            Success,
         ),
         ("bootstrap", json!({ "project_id": "A" }), Failed("VALIDATION_ERROR")),
         ("bootstrap", json!({ "install": true }), Refused("INVALID_REQUEST")),
         ("serch", json!({ "query": "x" }), Refused("UNKNOWN_TOOL")),
         ("no-such-tool", json!({}), Refused("UNKNOWN_TOOL")),
     ];
-    let read_only: Vec<(&'static str, Value, End)> = vec![
-        ("search", json!({ "query": "coins", "project_id": ours }), Good),
+    let read_only: Vec<(&'static str, Value, Outcome)> = vec![
+        ("search", json!({ "query": "coins", "project_id": ours }), Success),
         ("build_index", json!({ "repoPath": root, "project_id": ours }), Refused("MUTATION_DISABLED")),
         ("index_repository", json!({}), Refused("MUTATION_DISABLED")),
         ("build_indx", json!({}), Refused("UNKNOWN_TOOL")),
     ];
-    let everywhere =
-        everywhere.into_iter().chain(of_models(root, ours, absent)).chain(triage(ours, absent, finding));
-    let cases = everywhere.map(|case| (case, false));
+    let calls =
+        calls.into_iter().chain(model_calls(root, ours, absent)).chain(triage_calls(ours, absent, finding));
+    let cases = calls.map(|case| (case, false));
     let cases = cases.chain(read_only.into_iter().map(|case| (case, true)));
-    cases.map(|((tool, arguments, end), read_only)| Case { tool, arguments, end, read_only }).collect()
+    cases
+        .map(|((tool, arguments, outcome), read_only)| Case { tool, arguments, outcome, read_only })
+        .collect()
 }
 
-/// The calls of the tools for findings.
-fn triage(ours: &str, absent: &str, finding: &str) -> Vec<(&'static str, Value, End)> {
+/// The calls of the triage tools.
+fn triage_calls(ours: &str, absent: &str, finding: &str) -> Vec<(&'static str, Value, Outcome)> {
     vec![
-        ("triage_ingest", json!({ "source": "manual", "payload": [], "project_id": ours }), Good),
+        ("triage_ingest", json!({ "source": "manual", "payload": [], "project_id": ours }), Success),
         ("triage_ingest", json!({ "source": "manual", "project_id": ours }), Failed("INVALID_REQUEST")),
         ("triage_ingest", json!({ "source": "snyk" }), Refused("INVALID_REQUEST")),
-        ("triage_decision", json!({ "finding": finding, "status": "fix", "project_id": ours }), Good),
+        ("triage_decision", json!({ "finding": finding, "status": "fix", "project_id": ours }), Success),
         (
             "triage_decision",
             json!({ "finding": "0".repeat(40), "status": "fix", "project_id": ours }),
@@ -202,197 +208,210 @@ fn triage(ours: &str, absent: &str, finding: &str) -> Vec<(&'static str, Value, 
             Failed("NO_INDEX"),
         ),
         ("triage_decision", json!({ "finding": finding, "status": "maybe" }), Refused("INVALID_REQUEST")),
-        ("triage_context_pack", json!({ "recordId": finding, "project_id": ours }), Good),
+        ("triage_context_pack", json!({ "recordId": finding, "project_id": ours }), Success),
         ("triage_context_pack", json!({ "recordId": "x", "project_id": ours }), Failed("INVALID_REQUEST")),
         ("triage_context_pack", json!({ "id": finding }), Refused("INVALID_REQUEST")),
     ]
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_same_call_is_the_same_envelope_on_every_surface() {
+async fn the_same_call_returns_the_same_envelope_on_every_surface() {
     let repository = Repository::new(&[
         ("cash.py", "def drawer(coins):\n    \"\"\"Counts the coins.\"\"\"\n    return sum(coins)\n"),
         ("shop.py", "from cash import drawer\n\ndef open_shop():\n    return drawer([1, 2, 5])\n"),
         ("notes.md", "# Opening hours\n\nThe shop opens at nine.\n"),
     ]);
     let (ours, absent, directory) = (project("parity"), project("absent"), tempfile::tempdir().unwrap());
-    let server = Server::start(directory.path()).await;
+    let server = ParityServer::start(directory.path()).await;
     let root = repository.root();
-    let begun = server.post("/tools/build_index", &json!({ "repoPath": root, "project_id": ours }), false);
-    let (status, body) = answer(begun).await;
+    let build = server.post("/tools/build_index", &json!({ "repoPath": root, "project_id": ours }), false);
+    let (status, body) = send_json(build).await;
     assert_eq!(status, 200, "{body:#}");
 
     let mut clients = [server.clients(false).await, server.clients(true).await];
     let report = json!({ "source": "manual", "payload": [{ "title": "coins" }], "project_id": ours });
-    let (_, ingested) = answer(server.post("/tools/triage_ingest", &report, false)).await;
+    let (_, ingested) = send_json(server.post("/tools/triage_ingest", &report, false)).await;
     let finding = ingested["result"]["recordIds"][0].as_str().unwrap();
     let cases = table(&root, &ours, &absent, finding);
     for tool in LIST.iter().map(|tool| tool.name) {
-        let ends: Vec<End> = cases.iter().filter(|case| case.tool == tool).map(|case| case.end).collect();
-        assert!(ends.contains(&Good) && ends.iter().any(|end| *end != Good), "{tool} is not in the table");
+        let outcomes: Vec<Outcome> =
+            cases.iter().filter(|case| case.tool == tool).map(|case| case.outcome).collect();
+        assert!(
+            outcomes.contains(&Success) && outcomes.iter().any(|outcome| *outcome != Success),
+            "{tool} is not in the table"
+        );
     }
-    let (mut complaints, mut heard) = (Vec::new(), BTreeSet::new());
+    let (mut differences, mut surfaces_called) = (Vec::new(), BTreeSet::new());
     for case in &cases {
-        for (surface, outcome) in everywhere(&server, case, &mut clients[usize::from(case.read_only)]).await {
-            heard.insert(surface);
-            if let Err(complaint) = outcome {
-                complaints.push(format!("{surface}: {} {}: {complaint}", case.tool, case.arguments));
+        for (surface, outcome) in
+            compare_surfaces(&server, case, &mut clients[usize::from(case.read_only)]).await
+        {
+            surfaces_called.insert(surface);
+            if let Err(difference) = outcome {
+                differences.push(format!("{surface}: {} {}: {difference}", case.tool, case.arguments));
             }
         }
     }
-    assert_eq!(heard.len(), 8, "every surface was asked: {heard:?}");
-    assert!(complaints.is_empty(), "{} differ\n{}", complaints.len(), complaints.join("\n\n"));
+    assert_eq!(surfaces_called.len(), 8, "every surface was called: {surfaces_called:?}");
+    assert!(differences.is_empty(), "{} differ\n{}", differences.len(), differences.join("\n\n"));
 }
 
-type Compared = Vec<(&'static str, Result<(), String>)>;
+type Comparisons = Vec<(&'static str, Result<(), String>)>;
 
-/// Asks every surface and compares with what `POST /tools/{name}` says.
-async fn everywhere(server: &Server<'_>, case: &Case, clients: &mut [(&'static str, Client)]) -> Compared {
-    let Case { tool, arguments, end, read_only } = case;
-    let (status, reference) = answer(server.post(&format!("/tools/{tool}"), arguments, *read_only)).await;
-    let mut compared = vec![("http", as_expected(case, status, &reference))];
+/// Makes the call on every surface and compares each answer with that of `POST /tools/{name}`.
+async fn compare_surfaces(
+    server: &ParityServer<'_>,
+    case: &Case,
+    clients: &mut [(&'static str, McpClient)],
+) -> Comparisons {
+    let Case { tool, arguments, outcome, read_only } = case;
+    let (status, reference) = send_json(server.post(&format!("/tools/{tool}"), arguments, *read_only)).await;
+    let mut comparisons = vec![("http", check_reference(case, status, &reference))];
     for (name, client) in clients {
-        let said = client.call(tool, arguments).await;
-        compared.push((*name, same_over_mcp(*end, &reference, &said)));
+        let answer_body = client.call(tool, arguments).await;
+        comparisons.push((*name, compare_over_mcp(*outcome, &reference, &answer_body)));
     }
-    let (exit, said) = server.command_line(case).await;
-    let code = match end {
-        Good => 0,
+    let (exit, answer_body) = server.command_line(case).await;
+    let code = match outcome {
+        Success => 0,
         Failed(_) => 1,
         Refused(_) => 2,
     };
-    compared.push(("cli", expect("exit code", &code, &exit).and_then(|()| same(&reference, &said))));
+    comparisons.push((
+        "cli",
+        expect_equal("exit code", &code, &exit).and_then(|()| compare(&reference, &answer_body)),
+    ));
     if *tool == "search" {
-        let (_, said) = answer(server.post("/search", arguments, *read_only)).await;
-        compared.push(("http /search", same_inside("search", &reference, said)));
+        let (_, answer_body) = send_json(server.post("/search", arguments, *read_only)).await;
+        comparisons.push(("http /search", compare_nested("search", &reference, answer_body)));
     }
     if *tool == "check_status" {
         let fields = arguments.as_object().unwrap().iter();
         let query: Vec<String> =
             fields.map(|(name, value)| format!("{name}={}", value.as_str().unwrap())).collect();
-        let asked = http().get(server.at(&format!("/status?{}", query.join("&"))));
-        let asked = asked.header("x-request-id", ID);
-        let (_, said) = answer(asked).await;
-        compared.push(("http /status", same_inside("status", &reference, said)));
+        let request = http().get(server.url_of(&format!("/status?{}", query.join("&"))));
+        let request = request.header("x-request-id", ID);
+        let (_, answer_body) = send_json(request).await;
+        comparisons.push(("http /status", compare_nested("status", &reference, answer_body)));
     }
-    compared
+    comparisons
 }
 
 // --- comparing
 
-fn expect<T: PartialEq + std::fmt::Debug>(what: &str, wanted: &T, got: &T) -> Result<(), String> {
-    if wanted == got { Ok(()) } else { Err(format!("{what}: {got:?} instead of {wanted:?}")) }
+fn expect_equal<T: PartialEq + std::fmt::Debug>(label: &str, expected: &T, got: &T) -> Result<(), String> {
+    if expected == got { Ok(()) } else { Err(format!("{label}: {got:?} instead of {expected:?}")) }
 }
 
 fn info(code: &str) -> ErrorInfo {
     ErrorCode::ALL.iter().find(|known| known.as_str() == code).unwrap().info()
 }
 
-/// The reference itself: its code, its status, its schema.
-fn as_expected(case: &Case, status: StatusCode, envelope: &Value) -> Result<(), String> {
-    let code = match case.end {
-        Good => None,
+/// Checks the reference itself: its code, status and schema.
+fn check_reference(case: &Case, status: StatusCode, envelope: &Value) -> Result<(), String> {
+    let code = match case.outcome {
+        Success => None,
         Failed(code) | Refused(code) => Some(code),
     };
-    let wanted = code.map_or(200, |code| info(code).http);
+    let expected = code.map_or(200, |code| info(code).http);
     if let Some(tool) = LIST.iter().find(|tool| tool.name == case.tool) {
         check_answer(tool.name, envelope);
     }
-    expect("status", &wanted, &status.as_u16())
-        .and_then(|()| expect("code", &code, &envelope["error"]["code"].as_str()))
-        .and_then(|()| expect("request id", &Some("7"), &envelope["_meta"]["requestId"].as_str()))
-        .map_err(|complaint| format!("{complaint}\n{envelope:#}"))
+    expect_equal("status", &expected, &status.as_u16())
+        .and_then(|()| expect_equal("code", &code, &envelope["error"]["code"].as_str()))
+        .and_then(|()| expect_equal("request id", &Some("7"), &envelope["_meta"]["requestId"].as_str()))
+        .map_err(|difference| format!("{difference}\n{envelope:#}"))
 }
 
-/// Equal to the last character, order of fields included, but for what is masked.
-fn same(reference: &Value, said: &Value) -> Result<(), String> {
-    let masked = |envelope: &Value| {
+/// Compares the text of two envelopes, including the order of fields, except for the varying values.
+fn compare(reference: &Value, answer_body: &Value) -> Result<(), String> {
+    let without_varying_values = |envelope: &Value| {
         let mut envelope = envelope.clone();
-        for place in MASKED {
-            if let Some(value) = envelope.pointer_mut(place) {
+        for pointer in VARYING_VALUES {
+            if let Some(value) = envelope.pointer_mut(pointer) {
                 *value = "…".into();
             }
         }
         format!("{envelope:#}")
     };
-    let (wanted, got) = (masked(reference), masked(said));
-    if wanted == got { Ok(()) } else { Err(format!("{got}\ninstead of\n{wanted}")) }
+    let (expected, got) = (without_varying_values(reference), without_varying_values(answer_body));
+    if expected == got { Ok(()) } else { Err(format!("{got}\ninstead of\n{expected}")) }
 }
 
-/// The same on a route that puts the result into a field beside the repository.
-fn same_inside(field: &str, reference: &Value, mut said: Value) -> Result<(), String> {
-    if said["ok"] == true {
-        let fields: Vec<_> = said["result"].as_object().unwrap().keys().cloned().collect();
-        expect("fields", &vec!["repo".to_owned(), field.to_owned()], &fields)?;
-        expect("repo", &reference["_meta"]["repo"], &said["result"]["repo"])?;
-        said["result"] = said["result"][field].take();
+/// Compares an answer of a route that puts the result into a field beside `repo`.
+fn compare_nested(field: &str, reference: &Value, mut answer_body: Value) -> Result<(), String> {
+    if answer_body["ok"] == true {
+        let fields: Vec<_> = answer_body["result"].as_object().unwrap().keys().cloned().collect();
+        expect_equal("fields", &vec!["repo".to_owned(), field.to_owned()], &fields)?;
+        expect_equal("repo", &reference["_meta"]["repo"], &answer_body["result"]["repo"])?;
+        answer_body["result"] = answer_body["result"][field].take();
     }
-    same(reference, &said)
+    compare(reference, &answer_body)
 }
 
-/// A call that ran is a result with the envelope twice; one that was not run is a JSON-RPC error.
-fn same_over_mcp(end: End, reference: &Value, said: &Value) -> Result<(), String> {
-    expect("id", &json!(ID), &said["id"])?;
-    let Refused(code) = end else {
-        let result = &said["result"];
+/// Compares an MCP answer. A call that ran returns the envelope twice, as text and structured; a refused one is a JSON-RPC error.
+fn compare_over_mcp(outcome: Outcome, reference: &Value, answer_body: &Value) -> Result<(), String> {
+    expect_equal("id", &json!(ID), &answer_body["id"])?;
+    let Refused(code) = outcome else {
+        let result = &answer_body["result"];
         let structured = &result["structuredContent"];
-        expect("isError", &json!(end != Good), &result["isError"])?;
-        expect("contents", &Some(1), &result["content"].as_array().map(Vec::len))?;
-        expect("text", &Some(structured.to_string().as_str()), &result["content"][0]["text"].as_str())?;
-        return same(reference, structured);
+        expect_equal("isError", &json!(outcome != Success), &result["isError"])?;
+        expect_equal("contents", &Some(1), &result["content"].as_array().map(Vec::len))?;
+        expect_equal("text", &Some(structured.to_string().as_str()), &result["content"][0]["text"].as_str())?;
+        return compare(reference, structured);
     };
-    let (error, mut wanted) = (&said["error"], reference["error"].clone());
-    wanted.as_object_mut().unwrap().shift_remove("retryable");
-    expect("number", &info(code).json_rpc.map(i64::from), &error["code"].as_i64())?;
-    expect("message", &wanted["message"], &error["message"])?;
-    // What was sent stands in the answer once, so the second message may lack it.
+    let (error, mut expected) = (&answer_body["error"], reference["error"].clone());
+    expected.as_object_mut().unwrap().shift_remove("retryable");
+    expect_equal("number", &info(code).json_rpc.map(i64::from), &error["code"].as_i64())?;
+    expect_equal("message", &expected["message"], &error["message"])?;
+    // The answer quotes a sent value only once, so the second message may lack it.
     let mut data = error["data"].clone();
     let again = data.as_object_mut().and_then(|data| data.shift_remove("message"));
-    expect(
+    expect_equal(
         "a second message",
         &true,
         &again.is_some_and(|again| again.as_str().is_some_and(|text| !text.is_empty())),
     )?;
-    wanted.as_object_mut().unwrap().shift_remove("message");
-    expect("data", &wanted, &data)
+    expected.as_object_mut().unwrap().shift_remove("message");
+    expect_equal("data", &expected, &data)
 }
 
 // --- the surfaces
 
-/// `pairofcleats serve`.
-struct Server<'a> {
+/// A `pairofcleats serve` process.
+struct ParityServer<'a> {
     directory: &'a Path,
     url: String,
     _child: Child,
 }
 
-fn program(directory: &Path) -> Command {
+fn command(directory: &Path) -> Command {
     let mut command = Command::new(PROGRAM);
     command.env("PAIROFCLEATS_HOME", home()).env_remove("DATABASE_URL").current_dir(directory);
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
     command
 }
 
-impl<'a> Server<'a> {
+impl<'a> ParityServer<'a> {
     async fn start(directory: &'a Path) -> Self {
-        let mut child = program(directory).args(["serve", "--port", "0", "--json"]).spawn().unwrap();
+        let mut child = command(directory).args(["serve", "--port", "0", "--json"]).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).await.unwrap();
         let ready: Value = serde_json::from_str(&line).unwrap();
         Self { directory, url: ready["result"]["url"].as_str().unwrap().to_owned(), _child: child }
     }
 
-    fn at(&self, path: &str) -> String {
+    fn url_of(&self, path: &str) -> String {
         format!("{}{path}", self.url)
     }
 
     fn post(&self, path: &str, body: &Value, read_only: bool) -> RequestBuilder {
-        let request = http().post(self.at(path)).header("x-request-id", ID);
+        let request = http().post(self.url_of(path)).header("x-request-id", ID);
         request.header("x-mcp-readonly", read_only.to_string()).json(body)
     }
 
     async fn command_line(&self, case: &Case) -> (i32, Value) {
-        let mut command = program(self.directory);
+        let mut command = command(self.directory);
         command.args(["call", case.tool, "--args", &case.arguments.to_string(), "--json"]);
         command.args(["--request-id", &ID.to_string()]);
         if case.read_only {
@@ -402,80 +421,84 @@ impl<'a> Server<'a> {
         (output.status.code().unwrap(), serde_json::from_slice(&output.stdout).unwrap_or_default())
     }
 
-    /// An open session on each MCP transport.
-    async fn clients(&self, read_only: bool) -> Vec<(&'static str, Client)> {
+    /// An initialized session on each MCP transport.
+    async fn clients(&self, read_only: bool) -> Vec<(&'static str, McpClient)> {
         let path = if read_only { "/mcp/readonly" } else { "/mcp" };
         vec![
-            ("stdio", Client::Pipes(Pipes::open(self.directory, false, read_only).await)),
-            ("stdio, Content-Length", Client::Pipes(Pipes::open(self.directory, true, read_only).await)),
-            ("streamable HTTP", Client::Streamable(streamable(self.at(path)).await)),
-            ("HTTP+SSE", Client::Older(Older::open(&self.url, read_only).await)),
+            ("stdio", McpClient::Stdio(StdioClient::open(self.directory, false, read_only).await)),
+            (
+                "stdio, Content-Length",
+                McpClient::Stdio(StdioClient::open(self.directory, true, read_only).await),
+            ),
+            ("streamable HTTP", McpClient::Streamable(open_streamable(self.url_of(path)).await)),
+            ("HTTP+SSE", McpClient::Sse(SseClient::open(&self.url, read_only).await)),
         ]
     }
 }
 
-/// A session of Streamable HTTP at `url`, begun.
-async fn streamable(url: String) -> Session {
-    let begin = http().post(&url).header("accept", "application/json, text/event-stream").json(&hello());
+/// Initializes a Streamable HTTP session at `url`.
+async fn open_streamable(url: String) -> Session {
+    let begin =
+        http().post(&url).header("accept", "application/json, text/event-stream").json(&initialize_request());
     let response = begin.send().await.unwrap();
     let id = response.headers()["mcp-session-id"].to_str().unwrap().to_owned();
-    message(response).await;
+    last_message(response).await;
     let session = Session { url, key: None, id };
-    assert_eq!(session.post(initialized()).await.status(), 202);
+    assert_eq!(session.post(initialized_notification()).await.status(), 202);
     session
 }
 
-fn initialized() -> Value {
+fn initialized_notification() -> Value {
     json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })
 }
 
 /// An MCP session on one of the transports.
-enum Client {
-    Pipes(Pipes),
+enum McpClient {
+    Stdio(StdioClient),
     Streamable(Session),
-    Older(Older),
+    Sse(SseClient),
 }
 
-impl Client {
+impl McpClient {
     async fn call(&mut self, tool: &str, arguments: &Value) -> Value {
         let request = json!({ "jsonrpc": "2.0", "id": ID, "method": "tools/call",
             "params": { "name": tool, "arguments": arguments } });
         match self {
-            Self::Pipes(pipes) => {
-                pipes.send(&request).await;
-                pipes.next().await
+            Self::Stdio(stdio) => {
+                stdio.send(&request).await;
+                stdio.next().await
             }
-            Self::Streamable(session) => message(session.post(request).await).await,
-            Self::Older(older) => {
-                older.send(&request).await;
-                older.next().await
+            Self::Streamable(session) => last_message(session.post(request).await).await,
+            Self::Sse(sse) => {
+                sse.send(&request).await;
+                sse.next().await
             }
         }
     }
 }
 
-/// stdin and stdout of `pairofcleats mcp`, by lines or by frames.
-struct Pipes {
+/// A client of `pairofcleats mcp` over its stdin and stdout, by lines or with `Content-Length` frames.
+struct StdioClient {
     framed: bool,
     input: ChildStdin,
     output: BufReader<ChildStdout>,
     _child: Child,
 }
 
-impl Pipes {
+impl StdioClient {
     async fn open(directory: &Path, framed: bool, read_only: bool) -> Self {
-        let mut command = program(directory);
+        let mut command = command(directory);
         command.arg("mcp").args(read_only.then_some("--read-only")).stdin(Stdio::piped());
         if framed {
             command.env("PAIROFCLEATS_MCP_TRANSPORT", "legacy");
         }
         let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
-        let mut pipes = Self { framed, input, output, _child: child };
-        pipes.send(&hello()).await;
-        assert!(pipes.next().await["result"].is_object());
-        pipes.send(&initialized()).await;
-        pipes
+        let mut stdio = Self { framed, input, output, _child: child };
+        stdio.send(&initialize_request()).await;
+        assert!(stdio.next().await["result"].is_object());
+        stdio.send(&initialized_notification()).await;
+        stdio
     }
 
     async fn send(&mut self, message: &Value) {
@@ -492,7 +515,7 @@ impl Pipes {
         let mut line = String::new();
         self.output.read_line(&mut line).await.unwrap();
         let Some(length) = line.strip_prefix("Content-Length: ") else {
-            assert!(!self.framed, "no frame: {line}");
+            assert!(!self.framed, "not a frame: {line}");
             return serde_json::from_str(&line).unwrap();
         };
         let mut body = vec![0; 2 + length.trim().parse::<usize>().unwrap()];
@@ -501,25 +524,25 @@ impl Pipes {
     }
 }
 
-/// The transport of before 2025-03-26: answers come over a stream that was opened first.
-struct Older {
+/// A client of the HTTP+SSE transport from before 2025-03-26: answers arrive on a stream that is opened first.
+struct SseClient {
     endpoint: String,
     read_only: bool,
     stream: Response,
     unread: String,
 }
 
-impl Older {
+impl SseClient {
     async fn open(url: &str, read_only: bool) -> Self {
         let stream = http().get(format!("{url}/sse")).send().await.unwrap();
-        let mut older = Self { endpoint: String::new(), read_only, stream, unread: String::new() };
-        let (name, path) = older.event().await;
+        let mut sse = Self { endpoint: String::new(), read_only, stream, unread: String::new() };
+        let (name, path) = sse.event().await;
         assert_eq!(name, "endpoint");
-        older.endpoint = format!("{url}{path}");
-        older.send(&hello()).await;
-        assert!(older.next().await["result"].is_object());
-        older.send(&initialized()).await;
-        older
+        sse.endpoint = format!("{url}{path}");
+        sse.send(&initialize_request()).await;
+        assert!(sse.next().await["result"].is_object());
+        sse.send(&initialized_notification()).await;
+        sse
     }
 
     async fn send(&self, message: &Value) {

@@ -1,4 +1,4 @@
-//! MCP as clients meet it under way: which tools they see, progress, cancellation, time limits, overload, older transports.
+//! MCP sessions: which tools are listed, progress, cancellation, timeouts, overload, and older transports.
 
 use std::time::{Duration, Instant};
 
@@ -6,159 +6,173 @@ use futures::future::join_all;
 use reqwest::Response;
 use serde_json::{Value, json};
 
-use super::fixtures::{tools, until, waiting};
-use super::{Served, Session, answer, keyed, message, messages};
+use super::fixtures::{tools, wait_until, waiting};
+use super::{Session, TestServer, last_message, messages, send_json, with_key};
 use crate::harness::http;
 use crate::surfaces::REVISIONS;
 
-async fn with_fixtures() -> Served {
-    Served::with_tools(tools(), |_| {}).await
+async fn server_with_fixtures() -> TestServer {
+    TestServer::with_tools(tools(), |_| {}).await
 }
 
-// --- which tools
+// --- listed tools
 
 #[tokio::test(flavor = "multi_thread")]
-async fn headers_and_paths_narrow_the_tools() {
-    let served = Served::start(|_| {}).await;
-    let seen = async |path: &str, headers: &[(&str, &str)]| {
-        let session = served.open("/mcp", None).await;
+async fn headers_and_paths_narrow_the_listed_tools() {
+    let server = TestServer::start(|_| {}).await;
+    let listed = async |path: &str, headers: &[(&str, &str)]| {
+        let session = server.open("/mcp", None).await;
         let mut request =
-            http().post(served.at(path)).header("accept", "application/json, text/event-stream");
+            http().post(server.url_of(path)).header("accept", "application/json, text/event-stream");
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
         let list = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
         let answer =
-            message(request.header("mcp-session-id", session.id).json(&list).send().await.unwrap()).await;
+            last_message(request.header("mcp-session-id", session.id).json(&list).send().await.unwrap())
+                .await;
         let tools = answer["result"]["tools"].as_array().unwrap();
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let all = seen("/mcp", &[]).await;
-    let reading: Vec<_> = pairofcleats::tools::LIST.iter().filter(|tool| tool.effects.read_only).collect();
-    let reading: Vec<String> = reading.iter().map(|tool| tool.name.to_owned()).collect();
-    assert!(all.len() > reading.len());
-    assert_eq!(seen("/mcp/readonly", &[]).await, reading);
-    assert_eq!(seen("/mcp", &[("X-MCP-Readonly", "true")]).await, reading);
-    let searching = seen("/mcp/x/search", &[]).await;
-    assert!(searching.contains(&"search".to_owned()) && !searching.contains(&"build_index".to_owned()));
-    assert_eq!(seen("/mcp", &[("X-MCP-Toolsets", "search")]).await, searching);
-    assert_eq!(seen("/mcp/x/search,index,artifacts,triage,admin", &[]).await, all);
-    let usual = seen("/mcp/x/search,index", &[]).await;
-    assert!(usual.contains(&"build_index".to_owned()) && !usual.contains(&"triage_ingest".to_owned()));
-    assert_eq!(
-        seen("/mcp/x/index", &[("X-MCP-Toolsets", "search")]).await,
-        Vec::<String>::new(),
-        "both narrow"
+    let all = listed("/mcp", &[]).await;
+    let read_only: Vec<_> = pairofcleats::tools::LIST
+        .iter()
+        .filter(|tool| tool.effects.read_only && tool.toolset.listed_by_default())
+        .collect();
+    let read_only: Vec<String> = read_only.iter().map(|tool| tool.name.to_owned()).collect();
+    assert!(all.len() > read_only.len());
+    assert_eq!(listed("/mcp/readonly", &[]).await, read_only);
+    assert_eq!(listed("/mcp", &[("X-MCP-Readonly", "true")]).await, read_only);
+    let search_tools = listed("/mcp/x/search", &[]).await;
+    assert!(search_tools.contains(&"search".to_owned()) && !search_tools.contains(&"build_index".to_owned()));
+    assert_eq!(listed("/mcp", &[("X-MCP-Toolsets", "search")]).await, search_tools);
+    assert_eq!(listed("/mcp/x/search,index,artifacts,triage,admin", &[]).await, all);
+    let search_and_index_tools = listed("/mcp/x/search,index", &[]).await;
+    assert!(
+        search_and_index_tools.contains(&"build_index".to_owned())
+            && !search_and_index_tools.contains(&"triage_ingest".to_owned())
     );
-    let index_reading = seen("/mcp/x/index/readonly", &[]).await;
-    assert_eq!(index_reading, ["index_status"]);
+    assert_eq!(
+        listed("/mcp/x/index", &[("X-MCP-Toolsets", "search")]).await,
+        Vec::<String>::new(),
+        "path and header both narrow the list"
+    );
+    let read_only_index_tools = listed("/mcp/x/index/readonly", &[]).await;
+    assert_eq!(read_only_index_tools, ["index_status"]);
 
-    let session = Session { url: served.at("/mcp/readonly"), ..served.open("/mcp", None).await };
+    let session = Session { url: server.url_of("/mcp/readonly"), ..server.open("/mcp", None).await };
     let refused = session.call(3, "build_index", json!({})).await;
     assert_eq!(refused["error"]["data"]["code"], "MUTATION_DISABLED", "{refused:#}");
-    let unknown = answer(http().post(served.at("/mcp/x/serch")).json(&super::hello())).await;
+    let unknown =
+        send_json(http().post(server.url_of("/mcp/x/serch")).json(&super::initialize_request())).await;
     assert_eq!((unknown.0.as_u16(), unknown.1["error"]["code"].as_str()), (404, Some("INVALID_REQUEST")));
-    let unknown = answer(http().get(served.at("/tools")).header("X-MCP-Toolsets", "serch")).await;
+    let unknown = send_json(http().get(server.url_of("/tools")).header("X-MCP-Toolsets", "serch")).await;
     assert_eq!(unknown.0, 400);
     assert!(unknown.1["error"]["hint"].as_str().unwrap().contains("search, index"));
-    served.stop().await;
+    server.stop().await;
 
-    let bounded = Served::start(|config| config.tools.read_only = true).await;
-    let relaxed = answer(http().get(bounded.at("/tools")).header("X-MCP-Readonly", "false")).await;
+    let read_only_server = TestServer::start(|config| config.tools.read_only = true).await;
+    let relaxed =
+        send_json(http().get(read_only_server.url_of("/tools")).header("X-MCP-Readonly", "false")).await;
     assert_eq!(
         relaxed.1["result"]["tools"].as_array().unwrap().len(),
-        reading.len(),
+        read_only.len(),
         "a header cannot relax the operator's choice"
     );
-    let (status, body) = bounded.call(None, "build_index", json!({})).await;
+    let (status, body) = read_only_server.call(None, "build_index", json!({})).await;
     assert_eq!((status.as_u16(), body["error"]["code"].as_str()), (403, Some("MUTATION_DISABLED")));
-    bounded.stop().await;
+    read_only_server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_header_names_the_sessions_project() {
-    let served = Served::start(|_| {}).await;
+    let server = TestServer::start(|_| {}).await;
     let call = |project: Option<&str>| {
         let request =
-            http().post(served.at("/tools/search")).json(&json!({ "query": "x", "project_id": project }));
+            http().post(server.url_of("/tools/search")).json(&json!({ "query": "x", "project_id": project }));
         request.header("X-PairOfCleats-Project", "of-the-session")
     };
-    let (_, body) = answer(call(None)).await;
+    let (_, body) = send_json(call(None)).await;
     assert_eq!(
         (&body["_meta"]["project_id"], &body["_meta"]["project_decided_by"]),
         (&json!("of-the-session"), &json!("session"))
     );
-    let (_, body) = answer(call(Some("of-the-call"))).await;
+    let (_, body) = send_json(call(Some("of-the-call"))).await;
     assert_eq!(
         (&body["_meta"]["project_id"], &body["_meta"]["project_decided_by"]),
         (&json!("of-the-call"), &json!("argument"))
     );
     let bad = http()
-        .post(served.at("/tools/search"))
+        .post(server.url_of("/tools/search"))
         .json(&json!({ "query": "x" }))
         .header("X-PairOfCleats-Project", "Not_One");
-    let (status, body) = answer(bad).await;
+    let (status, body) = send_json(bad).await;
     assert_eq!((status.as_u16(), body["error"]["code"].as_str()), (400, Some("VALIDATION_ERROR")));
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_refused_below_the_protocol_stands_in_the_envelope() {
-    let served = Served::start(|config| config.server.body_bytes_max = 10_000).await;
-    let post = || http().post(served.at("/mcp")).header("accept", "application/json, text/event-stream");
+async fn requests_refused_by_the_transport_return_envelopes() {
+    let server = TestServer::start(|config| config.server.body_bytes_max = 10_000).await;
+    let post = || http().post(server.url_of("/mcp")).header("accept", "application/json, text/event-stream");
     let unknown = post()
-        .header("mcp-session-id", "nobody-s")
+        .header("mcp-session-id", "unknown-session")
         .json(&json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" }));
     let large = post().json(&json!({ "x": "y".repeat(20_000) }));
     let table = [
         ("an unknown session", unknown, 404, "NOT_FOUND"),
-        ("no JSON", post().header("content-type", "text/plain").body("{}"), 415, "INVALID_REQUEST"),
-        ("nothing accepted", http().post(served.at("/mcp")).json(&super::hello()), 406, "INVALID_REQUEST"),
-        ("no method of it", http().put(served.at("/mcp")).body("{}"), 405, "INVALID_REQUEST"),
+        ("not JSON", post().header("content-type", "text/plain").body("{}"), 415, "INVALID_REQUEST"),
+        (
+            "nothing accepted",
+            http().post(server.url_of("/mcp")).json(&super::initialize_request()),
+            406,
+            "INVALID_REQUEST",
+        ),
+        ("an unsupported method", http().put(server.url_of("/mcp")).body("{}"), 405, "INVALID_REQUEST"),
     ];
-    for (what, request, status, code) in table {
-        let (got, body) = answer(request).await;
-        assert_eq!((got.as_u16(), body["error"]["code"].as_str()), (status, Some(code)), "{what}: {body}");
+    for (label, request, status, code) in table {
+        let (got, body) = send_json(request).await;
+        assert_eq!((got.as_u16(), body["error"]["code"].as_str()), (status, Some(code)), "{label}: {body}");
         assert!(
             body["error"]["hint"].is_string() && body["_meta"]["requestId"].is_string(),
-            "{what}: {body}"
+            "{label}: {body}"
         );
     }
-    // What is no message is answered as a message: `malformed.rs` has more of them.
+    // Invalid messages are answered as JSON-RPC errors; `malformed.rs` tests more of them.
     let broken = post().header("content-type", "application/json").body("{");
-    for (what, request, status, number) in
+    for (label, request, status, number) in
         [("broken JSON", broken, 400, -32700), ("too large", large, 413, -32600)]
     {
-        let (got, body) = answer(request).await;
+        let (got, body) = send_json(request).await;
         let error = &body["error"];
         assert_eq!(
             (got.as_u16(), &error["code"], body.get("id")),
             (status, &json!(number), Some(&Value::Null)),
-            "{what}"
+            "{label}"
         );
-        assert_eq!(error["data"]["code"], "INVALID_REQUEST", "{what}: {body}");
+        assert_eq!(error["data"]["code"], "INVALID_REQUEST", "{label}: {body}");
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 // --- progress
 
 #[tokio::test(flavor = "multi_thread")]
-async fn progress_is_throttled_rises_and_ends_with_the_answer() {
-    let served = with_fixtures().await;
-    let session = served.open("/mcp", None).await;
+async fn progress_is_throttled_increases_and_ends_before_the_answer() {
+    let server = server_with_fixtures().await;
+    let session = server.open("/mcp", None).await;
     let call = |meta: Value| {
         json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/call",
-            "params": { "name": "tells", "arguments": { "steps": 50_000, "ms": 400 }, "_meta": meta } })
+            "params": { "name": "reports", "arguments": { "steps": 50_000, "ms": 400 }, "_meta": meta } })
     };
-    let begun = Instant::now();
-    let told = messages(session.post(call(json!({ "progressToken": "t-1" }))).await).await;
-    let seconds = begun.elapsed().as_secs_f64();
-    let (last, steps) = told.split_last().unwrap();
+    let started = Instant::now();
+    let sent = messages(session.post(call(json!({ "progressToken": "t-1" }))).await).await;
+    let seconds = started.elapsed().as_secs_f64();
+    let (last, steps) = sent.split_last().unwrap();
     assert_eq!((&last["id"], &last["result"]["isError"]), (&json!(4), &json!(false)), "{last:#}");
-    let most = 4.0 * seconds + 2.0;
+    let max = 4.0 * seconds + 2.0;
     assert!(
-        !steps.is_empty() && f64::from(u32::try_from(steps.len()).unwrap()) <= most,
+        !steps.is_empty() && f64::from(u32::try_from(steps.len()).unwrap()) <= max,
         "{} in {seconds} s",
         steps.len()
     );
@@ -172,31 +186,34 @@ async fn progress_is_throttled_rises_and_ends_with_the_answer() {
             "{params:?}"
         );
         assert_eq!(params["progressToken"], "t-1");
-        assert!(params["message"].as_str().unwrap().starts_with("[tells][phase=count] step "), "{params:?}");
+        assert!(
+            params["message"].as_str().unwrap().starts_with("[reports][phase=count] step "),
+            "{params:?}"
+        );
     }
     let progress: Vec<f64> = steps.iter().map(|step| step["params"]["progress"].as_f64().unwrap()).collect();
     assert!(progress.windows(2).all(|pair| pair[0] < pair[1]), "{progress:?}");
     let silent = messages(session.post(call(json!({}))).await).await;
-    assert_eq!(silent.len(), 1, "only with a token: {silent:?}");
-    served.stop().await;
+    assert_eq!(silent.len(), 1, "no progress without a token: {silent:?}");
+    server.stop().await;
 }
 
 // --- cancellation, time limits, panics
 
-/// A call of `waits` that runs.
-async fn running(session: &Session, id: Value, tag: &str) -> Response {
+/// Starts a call of `waits` and waits until it runs.
+async fn start_waiting_call(session: &Session, id: Value, tag: &str) -> Response {
     let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call",
         "params": { "name": "waits", "arguments": { "tag": tag } } });
     let response = session.post(call).await;
-    until("the call to run", || waiting(tag) == 1).await;
+    wait_until("the call to run", || waiting(tag) == 1).await;
     response
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cancelled_call_ends_without_an_answer_whatever_the_type_of_its_id() {
-    let served = with_fixtures().await;
-    let session = served.open("/mcp", None).await;
-    for (at, (id, named)) in [
+    let server = server_with_fixtures().await;
+    let session = server.open("/mcp", None).await;
+    for (number, (id, cancelled_id)) in [
         (json!(7), json!(7)),
         (json!("a"), json!("a")),
         (json!(8), json!("8")),
@@ -206,43 +223,43 @@ async fn a_cancelled_call_ends_without_an_answer_whatever_the_type_of_its_id() {
     .into_iter()
     .enumerate()
     {
-        let tag = format!("cancel-{at}");
-        let response = running(&session, id.clone(), &tag).await;
+        let tag = format!("cancel-{number}");
+        let response = start_waiting_call(&session, id.clone(), &tag).await;
         let cancel = |id: &Value| json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id } });
-        assert_eq!(session.post(cancel(&json!("of no call"))).await.status(), 202, "unknown ids are ignored");
+        assert_eq!(session.post(cancel(&json!("unknown"))).await.status(), 202, "unknown ids are ignored");
         assert_eq!(waiting(&tag), 1);
-        assert_eq!(session.post(cancel(&named)).await.status(), 202);
-        assert_eq!(messages(response).await, Vec::<Value>::new(), "{id} cancelled as {named}");
-        until("the call to end", || waiting(&tag) == 0).await;
+        assert_eq!(session.post(cancel(&cancelled_id)).await.status(), 202);
+        assert_eq!(messages(response).await, Vec::<Value>::new(), "{id} cancelled as {cancelled_id}");
+        wait_until("the call to end", || waiting(&tag) == 0).await;
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_older_cancel_request_gets_exactly_one_answer() {
-    let served = with_fixtures().await;
-    let session = served.open("/mcp", None).await;
-    let response = running(&session, json!(12), "older-cancel").await;
+async fn a_call_cancelled_by_the_older_request_gets_one_answer() {
+    let server = server_with_fixtures().await;
+    let session = server.open("/mcp", None).await;
+    let response = start_waiting_call(&session, json!(12), "older-cancel").await;
     for _ in 0..2 {
         session
             .post(json!({ "jsonrpc": "2.0", "method": "$/cancelRequest", "params": { "id": "12" } }))
             .await;
     }
-    let told = messages(response).await;
-    assert_eq!(told.len(), 1, "{told:?}");
-    let envelope = &told[0]["result"]["structuredContent"];
+    let sent = messages(response).await;
+    assert_eq!(sent.len(), 1, "{sent:?}");
+    let envelope = &sent[0]["result"]["structuredContent"];
     assert_eq!(
-        (&told[0]["result"]["isError"], &envelope["error"]["code"]),
+        (&sent[0]["result"]["isError"], &envelope["error"]["code"]),
         (&json!(true), &json!("CANCELLED"))
     );
-    until("the call to end", || waiting("older-cancel") == 0).await;
-    served.stop().await;
+    wait_until("the call to end", || waiting("older-cancel") == 0).await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_takes_too_long_or_panics_is_an_answer() {
-    let served = Served::with_tools(tools(), |config| config.timeouts.search_ms = 300).await;
-    let session = served.open("/mcp", None).await;
+async fn a_timeout_or_panic_of_a_tool_is_answered_as_an_error() {
+    let server = TestServer::with_tools(tools(), |config| config.timeouts.search_ms = 300).await;
+    let session = server.open("/mcp", None).await;
     let late = session.call(1, "waits", json!({ "tag": "late" })).await;
     let error = &late["result"]["structuredContent"]["error"];
     assert_eq!(
@@ -250,27 +267,27 @@ async fn a_tool_that_takes_too_long_or_panics_is_an_answer() {
         (&json!(true), &json!("TOOL_TIMEOUT"), &json!(300))
     );
     assert_eq!(error["retryable"], true);
-    until("the work to be aborted", || waiting("late") == 0).await;
+    wait_until("the call to be aborted", || waiting("late") == 0).await;
     let broken = session.call(2, "panics", json!({})).await;
     let error = &broken["result"]["structuredContent"]["error"];
     assert_eq!((&broken["result"]["isError"], &error["code"]), (&json!(true), &json!("INTERNAL")));
     assert_eq!(error["details"]["cause_class"], "panic");
-    assert!(!broken.to_string().contains("a defect of the test's own"), "{broken}");
+    assert!(!broken.to_string().contains("a defect on purpose"), "{broken}");
     assert_eq!(
         session.call(3, "echoes", json!({ "a": 1 })).await["result"]["structuredContent"]["result"],
         json!({ "a": 1 })
     );
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn over_the_limit_twelve_calls_are_told_at_once() {
-    let served = Served::with_tools(tools(), |config| {
+async fn calls_over_the_queue_limit_are_refused_at_once() {
+    let server = TestServer::with_tools(tools(), |config| {
         config.queue.search_running = 3;
         config.queue.search_waiting_max = 0;
     })
     .await;
-    let session = served.open("/mcp", None).await;
+    let session = server.open("/mcp", None).await;
     let calls = (0..12).map(|id| {
         let session = session.clone();
         async move { session.call(id, "waits", json!({ "tag": "crowd", "ms": 1500 })).await }
@@ -289,26 +306,26 @@ async fn over_the_limit_twelve_calls_are_told_at_once() {
         assert_eq!(error["data"]["details"]["queue"]["max"], 3);
         assert!(error["message"].is_string() && error["data"]["hint"].is_string());
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 // --- the older HTTP transport
 
-/// An open stream of `/sse`.
-struct Stream {
+/// An open `/sse` stream.
+pub(super) struct SseStream {
     response: Response,
     unread: String,
     endpoint: String,
 }
 
-impl Stream {
-    async fn open(served: &Served, key: Option<&str>) -> Self {
-        let response = keyed(http().get(served.at("/sse")), key).send().await.unwrap();
+impl SseStream {
+    pub(super) async fn open(server: &TestServer, key: Option<&str>) -> Self {
+        let response = with_key(http().get(server.url_of("/sse")), key).send().await.unwrap();
         assert_eq!(response.status(), 200);
         let mut stream = Self { response, unread: String::new(), endpoint: String::new() };
         let (event, data) = stream.event().await;
         assert_eq!(event, "endpoint");
-        stream.endpoint = served.at(&data);
+        stream.endpoint = server.url_of(&data);
         stream
     }
 
@@ -326,16 +343,16 @@ impl Stream {
                 }
                 continue;
             }
-            let chunk = self.response.chunk().await.unwrap().expect("the stream goes on");
+            let chunk = self.response.chunk().await.unwrap().expect("the stream is open");
             self.unread.push_str(std::str::from_utf8(&chunk).unwrap());
         }
     }
 
-    async fn send(&self, key: Option<&str>, message: &Value) -> u16 {
-        keyed(http().post(&self.endpoint), key).json(message).send().await.unwrap().status().as_u16()
+    pub(super) async fn send(&self, key: Option<&str>, message: &Value) -> u16 {
+        with_key(http().post(&self.endpoint), key).json(message).send().await.unwrap().status().as_u16()
     }
 
-    async fn ask(&mut self, message: Value) -> Value {
+    pub(super) async fn request(&mut self, message: Value) -> Value {
         assert_eq!(self.send(None, &message).await, 202);
         let (event, data) = self.event().await;
         assert_eq!(event, "message");
@@ -343,62 +360,65 @@ impl Stream {
     }
 }
 
-fn older_hello(version: &str) -> Value {
-    let mut hello = super::hello();
+fn initialize_request_in(version: &str) -> Value {
+    let mut hello = super::initialize_request();
     hello["params"]["protocolVersion"] = version.into();
     hello
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn older_clients_work_over_sse_in_their_own_version() {
-    let served = with_fixtures().await;
+    let server = server_with_fixtures().await;
     for (offered, answered) in REVISIONS {
-        let mut stream = Stream::open(&served, None).await;
-        let hello = stream.ask(older_hello(offered)).await;
+        let mut stream = SseStream::open(&server, None).await;
+        let hello = stream.request(initialize_request_in(offered)).await;
         assert_eq!(hello["result"]["protocolVersion"], answered);
         assert_eq!(
             stream.send(None, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await,
             202
         );
-        let echoed = stream.ask(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "echoes", "arguments": { "b": 2 } } })).await;
+        let echoed = stream.request(json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "echoes", "arguments": { "b": 2 } } })).await;
         assert_eq!(echoed["result"]["structuredContent"]["result"], json!({ "b": 2 }));
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn clients_of_every_revision_work_over_streamable_http() {
-    let served = with_fixtures().await;
+    let server = server_with_fixtures().await;
     for (offered, answered) in REVISIONS {
         let post = |body: &Value| {
-            http().post(served.at("/mcp")).header("accept", "application/json, text/event-stream").json(body)
+            http()
+                .post(server.url_of("/mcp"))
+                .header("accept", "application/json, text/event-stream")
+                .json(body)
         };
-        let opened = post(&older_hello(offered)).send().await.unwrap();
+        let opened = post(&initialize_request_in(offered)).send().await.unwrap();
         let session = opened.headers()["mcp-session-id"].to_str().unwrap().to_owned();
-        let hello = message(opened).await;
+        let hello = last_message(opened).await;
         assert_eq!(hello["result"]["protocolVersion"], answered, "offered {offered}");
         let send = |body: Value| {
             let request = post(&body).header("mcp-session-id", &session);
-            // The first revision knows no such header.
+            // The first revision does not define this header.
             if answered == "2024-11-05" { request } else { request.header("mcp-protocol-version", answered) }
         };
         let ready = send(json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         assert_eq!(ready.send().await.unwrap().status(), 202, "{offered}");
         let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "echoes", "arguments": { "b": 2 } } });
-        let echoed = message(send(call).send().await.unwrap()).await;
+        let echoed = last_message(send(call).send().await.unwrap()).await;
         assert_eq!(echoed["result"]["structuredContent"]["result"], json!({ "b": 2 }), "{offered}");
         let unknown = json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/list" });
         let refused = post(&unknown).header("mcp-session-id", &session);
         let refused = refused.header("mcp-protocol-version", "2099-01-01").send().await.unwrap();
-        assert_eq!(refused.status(), 400, "a revision that there is not");
+        assert_eq!(refused.status(), 400, "an unknown revision");
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_sse_session_is_its_owners_and_ends_with_its_stream() {
-    use tenancy::{NewKey, Projects, Scope, issue};
-    let served = Served::with_tools(tools(), |config| config.server.sessions_max = 2).await;
+async fn an_sse_session_belongs_to_one_principal_and_ends_with_its_stream() {
+    use tenancy::{NewKey, Projects, Scope, issue_key};
+    let server = TestServer::with_tools(tools(), |config| config.server.sessions_max = 2).await;
     let new = NewKey {
         name: "sse".into(),
         projects: Projects::All,
@@ -407,40 +427,40 @@ async fn an_sse_session_is_its_owners_and_ends_with_its_stream() {
         roots: None,
         expires_ms: None,
     };
-    let key = issue(served.app.store().await.unwrap(), new, 0).await.unwrap().secret;
-    let mut stream = Stream::open(&served, None).await;
+    let key = issue_key(server.app.store().await.unwrap(), new, 0).await.unwrap().secret;
+    let mut stream = SseStream::open(&server, None).await;
     let ping = json!({ "jsonrpc": "2.0", "id": 5, "method": "ping" });
-    assert_eq!(stream.send(Some(&key), &ping).await, 404, "another principal's");
+    assert_eq!(stream.send(Some(&key), &ping).await, 404, "a stream of another principal");
     assert_eq!(stream.send(None, &json!({ "not": "a message" })).await, 400);
     assert_eq!(http().post(&stream.endpoint).body("{}").send().await.unwrap().status(), 415);
-    stream.ask(older_hello("2024-11-05")).await;
+    stream.request(initialize_request_in("2024-11-05")).await;
     stream.send(None, &json!({ "jsonrpc": "2.0", "method": "notifications/initialized" })).await;
-    let second = Stream::open(&served, None).await;
-    let refused = http().get(served.at("/sse")).send().await.unwrap();
-    assert_eq!(refused.status(), 429, "a principal has a limit of streams");
+    let second = SseStream::open(&server, None).await;
+    let refused = http().get(server.url_of("/sse")).send().await.unwrap();
+    assert_eq!(refused.status(), 429, "the number of streams per principal is limited");
     drop(second);
 
     let call = json!({ "jsonrpc": "2.0", "id": 6, "method": "tools/call", "params": { "name": "waits", "arguments": { "tag": "sse" } } });
     assert_eq!(stream.send(None, &call).await, 202);
-    until("the call to run", || waiting("sse") == 1).await;
+    wait_until("the call to run", || waiting("sse") == 1).await;
     let endpoint = stream.endpoint.clone();
     drop(stream);
-    until("the call to end with its stream", || waiting("sse") == 0).await;
-    let mut gone = 202;
+    wait_until("the call to end with its stream", || waiting("sse") == 0).await;
+    let mut status = 202;
     for _ in 0..600 {
-        gone = http().post(&endpoint).json(&ping).send().await.unwrap().status().as_u16();
-        if gone == 404 {
+        status = http().post(&endpoint).json(&ping).send().await.unwrap().status().as_u16();
+        if status == 404 {
             break;
         }
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
-    assert_eq!(gone, 404);
-    served.stop().await;
+    assert_eq!(status, 404);
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_older_transport_can_be_switched_off() {
-    let served = Served::start(|config| config.server.sse = false).await;
-    assert_eq!(http().get(served.at("/sse")).send().await.unwrap().status(), 404);
-    served.stop().await;
+async fn the_sse_transport_can_be_disabled() {
+    let server = TestServer::start(|config| config.server.sse = false).await;
+    assert_eq!(http().get(server.url_of("/sse")).send().await.unwrap().status(), 404);
+    server.stop().await;
 }

@@ -1,4 +1,4 @@
-//! Whose directories: a key has indexed only what belongs to its project, and learns of nothing else.
+//! Indexing roots: a key may index only directories of its project, and learns nothing about others.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -7,11 +7,11 @@ use contract::ProjectId;
 use serde_json::{Value, json};
 use tenancy::{self, NewKey, Projects, Scope};
 
-use super::Served;
+use super::TestServer;
 use crate::harness::{Repository, project};
 
-/// A key for one project that may search and index.
-async fn key(served: &Served, id: &str, roots: Option<Vec<PathBuf>>) -> String {
+/// Issues a key for one project that may search and index. Returns the secret.
+async fn issue_key(server: &TestServer, id: &str, roots: Option<Vec<PathBuf>>) -> String {
     let new = NewKey {
         name: "test".into(),
         projects: Projects::These(BTreeSet::from([ProjectId::parse(id).unwrap()])),
@@ -20,23 +20,23 @@ async fn key(served: &Served, id: &str, roots: Option<Vec<PathBuf>>) -> String {
         roots,
         expires_ms: None,
     };
-    let app = &served.app;
+    let app = &server.app;
     let store = app.store().await.unwrap();
-    tenancy::issue(store, new, app.clock.now().as_millisecond()).await.unwrap().secret
+    tenancy::issue_key(store, new, app.clock.now().as_millisecond()).await.unwrap().secret
 }
 
 fn canonical(repository: &Repository) -> PathBuf {
     repository.path().canonicalize().unwrap()
 }
 
-/// What indexing `path` comes to: `ok`, or the code and the message without the path.
-async fn index(served: &Served, key: &str, id: &str, path: &str) -> String {
+/// Indexes `path`. Returns `ok`, or the error without the path.
+async fn index(server: &TestServer, key: &str, id: &str, path: &str) -> String {
     let arguments = json!({ "repoPath": path, "project_id": id });
-    let (_, body) = served.call(Some(key), "build_index", arguments).await;
-    told(&body, path)
+    let (_, body) = server.call(Some(key), "build_index", arguments).await;
+    outcome_without_path(&body, path)
 }
 
-fn told(body: &Value, path: &str) -> String {
+fn outcome_without_path(body: &Value, path: &str) -> String {
     if body["ok"] == true {
         return "ok".to_owned();
     }
@@ -45,67 +45,71 @@ fn told(body: &Value, path: &str) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_indexes_what_belongs_to_its_project_alone() {
+async fn a_key_indexes_only_directories_of_its_project() {
     let (ours, theirs) = (project("ours"), project("theirs"));
     let shop = Repository::new(&[("cash.py", "def drawer():\n    return 'notes and coins'\n")]);
     let bank = Repository::new(&[("vault.py", "def vault():\n    return 'gold of somebody else'\n")]);
-    let roots = [(&ours, &shop), (&theirs, &bank)].map(|(id, one)| (id.clone(), vec![canonical(one)]));
-    let served = Served::start(|config| {
+    let roots =
+        [(&ours, &shop), (&theirs, &bank)].map(|(id, repository)| (id.clone(), vec![canonical(repository)]));
+    let server = TestServer::start(|config| {
         config.access.required = contract::config::Required::Always;
         config.indexing.roots = vec![canonical(&shop), canonical(&bank)];
         config.indexing.project_roots = roots.into();
     })
     .await;
-    let (our_key, their_key) = (key(&served, &ours, None).await, key(&served, &theirs, None).await);
-    assert_eq!(index(&served, &our_key, &ours, &shop.root()).await, "ok");
-    assert_eq!(index(&served, &their_key, &theirs, &bank.root()).await, "ok");
+    let (our_key, their_key) =
+        (issue_key(&server, &ours, None).await, issue_key(&server, &theirs, None).await);
+    assert_eq!(index(&server, &our_key, &ours, &shop.root()).await, "ok");
+    assert_eq!(index(&server, &their_key, &theirs, &bank.root()).await, "ok");
 
-    // A link in a repository of one's own leads no further than a path does, and says no more.
+    // A link in the own repository gives no more access than a path, and the refusal reveals no more.
     std::os::unix::fs::symlink(bank.path(), shop.path().join("link")).unwrap();
     let absent = format!("{}-absent", bank.root());
-    let refused = index(&served, &our_key, &ours, &absent).await;
+    let refused = index(&server, &our_key, &ours, &absent).await;
     assert!(refused.contains("FORBIDDEN") && refused.contains("project_roots"), "{refused}");
-    let around = format!("{}/../{}", shop.root(), canonical(&bank).file_name().unwrap().to_string_lossy());
-    let beneath = format!("{}/deeper", bank.root());
+    let through_parent =
+        format!("{}/../{}", shop.root(), canonical(&bank).file_name().unwrap().to_string_lossy());
+    let inside = format!("{}/deeper", bank.root());
     for path in [
         bank.root(),
-        beneath,
-        around,
+        inside,
+        through_parent,
         format!("{}/link", shop.root()),
         format!("{}/link/deeper", shop.root()),
     ] {
-        assert_eq!(index(&served, &our_key, &ours, &path).await, refused, "{path}");
+        assert_eq!(index(&server, &our_key, &ours, &path).await, refused, "{path}");
     }
     let (_, found) =
-        served.call(Some(&our_key), "search", json!({ "query": "gold vault", "project_id": ours })).await;
+        server.call(Some(&our_key), "search", json!({ "query": "gold vault", "project_id": ours })).await;
     assert!(!found.to_string().contains("vault.py"), "{found:#}");
 }
 
-/// Where keys name several projects and these have no lists of their own, `indexing.roots` are nobody's.
+/// When keys name several projects without roots of their own, only the operator may index below `indexing.roots`.
 #[tokio::test(flavor = "multi_thread")]
 async fn common_roots_are_for_the_operator_once_keys_name_several_projects() {
     let (ours, theirs) = (project("ours"), project("theirs"));
     let shop = Repository::new(&[("cash.py", "def drawer():\n    return 'notes and coins'\n")]);
     let root = canonical(&shop);
-    let served = Served::start(|config| {
+    let server = TestServer::start(|config| {
         config.access.required = contract::config::Required::Always;
         config.indexing.roots = vec![root.clone()];
     })
     .await;
     // Other tests issue keys in the same cluster, so several projects are named already.
-    let (our_key, _their_key) = (key(&served, &ours, None).await, key(&served, &theirs, None).await);
-    let refused = index(&served, &our_key, &ours, &shop.root()).await;
+    let (our_key, _their_key) =
+        (issue_key(&server, &ours, None).await, issue_key(&server, &theirs, None).await);
+    let refused = index(&server, &our_key, &ours, &shop.root()).await;
     assert!(refused.contains("FORBIDDEN") && refused.contains("project_roots"), "{refused}");
     let arguments = json!({ "repoPath": shop.root(), "project_id": ours });
-    let (_, built) = served.call(Some(&operator(&served).await), "build_index", arguments).await;
+    let (_, built) = server.call(Some(&issue_operator_key(&server).await), "build_index", arguments).await;
     assert_eq!(built["ok"], true, "{built:#}");
-    // What the operator had indexed for it is the key's to read.
-    let shown = json!({ "path": "cash.py", "project_id": ours });
-    let (_, shown) = served.call(Some(&our_key), "show_file", shown).await;
-    assert!(shown["result"]["text"].as_str().unwrap().contains("notes and coins"), "{shown:#}");
+    // The key may read what the operator indexed.
+    let arguments = json!({ "path": "cash.py", "project_id": ours });
+    let (_, file) = server.call(Some(&our_key), "show_file", arguments).await;
+    assert!(file["result"]["text"].as_str().unwrap().contains("notes and coins"), "{file:#}");
 }
 
-async fn operator(served: &Served) -> String {
+async fn issue_operator_key(server: &TestServer) -> String {
     let new = NewKey {
         name: "operator".into(),
         projects: Projects::All,
@@ -114,40 +118,44 @@ async fn operator(served: &Served) -> String {
         roots: None,
         expires_ms: None,
     };
-    let app = &served.app;
+    let app = &server.app;
     let store = app.store().await.unwrap();
-    tenancy::issue(store, new, app.clock.now().as_millisecond()).await.unwrap().secret
+    tenancy::issue_key(store, new, app.clock.now().as_millisecond()).await.unwrap().secret
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_may_be_narrowed_further_and_a_list_made_shorter_counts_at_once() {
+async fn a_key_may_have_narrower_roots_and_shortened_roots_apply_at_once() {
     let ours = project("ours");
     let (shop, bank) = (
         Repository::new(&[("cash.py", "def drawer():\n    return 'notes and coins'\n")]),
         Repository::new(&[("vault.py", "def vault():\n    return 'gold'\n")]),
     );
     let both = vec![canonical(&shop), canonical(&bank)];
-    let with = |list: Vec<PathBuf>| {
+    let with_roots = |list: Vec<PathBuf>| {
         let (id, list) = (ours.clone(), list);
         move |config: &mut contract::config::Config| {
             config.access.required = contract::config::Required::Always;
             config.indexing.project_roots = [(id, list)].into();
         }
     };
-    let wide = Served::start(with(both)).await;
-    let (whole, narrow) =
-        (key(&wide, &ours, None).await, key(&wide, &ours, Some(vec![canonical(&shop)])).await);
-    assert_eq!(index(&wide, &narrow, &ours, &shop.root()).await, "ok");
-    let refused = index(&wide, &narrow, &ours, &bank.root()).await;
+    let server_with_both = TestServer::start(with_roots(both)).await;
+    let (project_key, narrow_key) = (
+        issue_key(&server_with_both, &ours, None).await,
+        issue_key(&server_with_both, &ours, Some(vec![canonical(&shop)])).await,
+    );
+    assert_eq!(index(&server_with_both, &narrow_key, &ours, &shop.root()).await, "ok");
+    let refused = index(&server_with_both, &narrow_key, &ours, &bank.root()).await;
     assert!(refused.contains("FORBIDDEN"), "{refused}");
-    assert_eq!(index(&wide, &whole, &ours, &bank.root()).await, "ok");
-    wide.stop().await;
+    assert_eq!(index(&server_with_both, &project_key, &ours, &bank.root()).await, "ok");
+    server_with_both.stop().await;
 
-    let shorter = Served::start(with(vec![canonical(&shop)])).await;
-    let (_, shown) =
-        shorter.call(Some(&whole), "show_file", json!({ "path": "vault.py", "project_id": ours })).await;
-    assert_eq!(shown["error"]["code"], "FORBIDDEN", "{shown:#}");
-    let (_, shown) =
-        shorter.call(Some(&whole), "show_file", json!({ "path": "cash.py", "project_id": ours })).await;
-    assert_eq!(shown["ok"], true, "{shown:#}");
+    let server_with_one = TestServer::start(with_roots(vec![canonical(&shop)])).await;
+    let (_, file) = server_with_one
+        .call(Some(&project_key), "show_file", json!({ "path": "vault.py", "project_id": ours }))
+        .await;
+    assert_eq!(file["error"]["code"], "FORBIDDEN", "{file:#}");
+    let (_, file) = server_with_one
+        .call(Some(&project_key), "show_file", json!({ "path": "cash.py", "project_id": ours }))
+        .await;
+    assert_eq!(file["ok"], true, "{file:#}");
 }

@@ -1,4 +1,4 @@
-//! MCP sessions over HTTP: whose they are, how long they live, what a restart does to them.
+//! MCP sessions over HTTP: ownership, lifetime, and restarts of the server.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use pairofcleats::tools::Toolbox;
 use serde_json::{Value, json};
 use tenancy::{self, NewKey, Projects, Scope};
 
-use super::{Served, Session, keyed};
+use super::{Session, TestServer, with_key};
 use crate::harness::{app_with, http};
 
-async fn key(served: &Served) -> String {
+async fn issue_key(server: &TestServer) -> String {
     let new = NewKey {
         name: "session".into(),
         projects: Projects::All,
@@ -18,7 +18,7 @@ async fn key(served: &Served) -> String {
         roots: None,
         expires_ms: None,
     };
-    tenancy::issue(served.app.store().await.unwrap(), new, 0).await.unwrap().secret
+    tenancy::issue_key(server.app.store().await.unwrap(), new, 0).await.unwrap().secret
 }
 
 fn ping() -> Value {
@@ -26,94 +26,95 @@ fn ping() -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_is_its_owners_alone() {
-    let served = Served::start(|_| {}).await;
-    let (one, two) = (key(&served).await, key(&served).await);
-    let session = served.open("/mcp", Some(&one)).await;
-    let theirs = Session { key: Some(two.clone()), ..session.clone() };
-    let nobodys = Session { key: None, ..session.clone() };
-    for other in [&theirs, &nobodys] {
-        assert_eq!(other.post(ping()).await.status(), 404, "POST");
+async fn a_session_belongs_to_one_principal() {
+    let server = TestServer::start(|_| {}).await;
+    let (key, other_key) = (issue_key(&server).await, issue_key(&server).await);
+    let session = server.open("/mcp", Some(&key)).await;
+    let theirs = Session { key: Some(other_key.clone()), ..session.clone() };
+    let without_key = Session { key: None, ..session.clone() };
+    for stolen in [&theirs, &without_key] {
+        assert_eq!(stolen.post(ping()).await.status(), 404, "POST");
         let stream =
-            keyed(http().get(&other.url), other.key.as_deref()).header("accept", "text/event-stream");
-        assert_eq!(stream.header("mcp-session-id", &other.id).send().await.unwrap().status(), 404, "GET");
-        let end = keyed(http().delete(&other.url), other.key.as_deref()).header("mcp-session-id", &other.id);
+            with_key(http().get(&stolen.url), stolen.key.as_deref()).header("accept", "text/event-stream");
+        assert_eq!(stream.header("mcp-session-id", &stolen.id).send().await.unwrap().status(), 404, "GET");
+        let end =
+            with_key(http().delete(&stolen.url), stolen.key.as_deref()).header("mcp-session-id", &stolen.id);
         assert_eq!(end.send().await.unwrap().status(), 404, "DELETE");
     }
-    assert_eq!(session.post(ping()).await.status(), 200, "it lives on");
-    let end = keyed(http().delete(&session.url), Some(&one)).header("mcp-session-id", &session.id);
+    assert_eq!(session.post(ping()).await.status(), 200, "the session still works");
+    let end = with_key(http().delete(&session.url), Some(&key)).header("mcp-session-id", &session.id);
     assert_eq!(end.send().await.unwrap().status(), 204);
     assert_eq!(session.post(ping()).await.status(), 404);
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_session_survives_a_restart_and_stays_its_owners() {
-    let served = Served::start(|_| {}).await;
-    let (one, two) = (key(&served).await, key(&served).await);
-    let session = served.open("/mcp", Some(&one)).await;
-    let ended = served.open("/mcp", Some(&one)).await;
-    kept(&served, &session.id).await;
-    kept(&served, &ended.id).await;
-    let end = keyed(http().delete(&ended.url), Some(&one)).header("mcp-session-id", &ended.id);
+async fn a_session_survives_a_restart_and_keeps_its_owner() {
+    let server = TestServer::start(|_| {}).await;
+    let (key, other_key) = (issue_key(&server).await, issue_key(&server).await);
+    let session = server.open("/mcp", Some(&key)).await;
+    let ended = server.open("/mcp", Some(&key)).await;
+    wait_until_stored(&server, &session.id).await;
+    wait_until_stored(&server, &ended.id).await;
+    let end = with_key(http().delete(&ended.url), Some(&key)).header("mcp-session-id", &ended.id);
     assert_eq!(end.send().await.unwrap().status(), 204);
-    served.stop().await;
+    server.stop().await;
 
-    let again = Served::start(|_| {}).await;
-    let session = Session { url: again.at("/mcp"), ..session };
-    let theirs = Session { key: Some(two), ..session.clone() };
-    assert_eq!(theirs.post(ping()).await.status(), 404, "before its owner came back");
-    assert!(session.tools().await.contains(&"search".to_owned()), "without another initialize");
+    let restarted = TestServer::start(|_| {}).await;
+    let session = Session { url: restarted.url_of("/mcp"), ..session };
+    let theirs = Session { key: Some(other_key), ..session.clone() };
+    assert_eq!(theirs.post(ping()).await.status(), 404, "before its owner uses it");
+    assert!(session.tools().await.contains(&"search".to_owned()), "no second initialize is needed");
     assert_eq!(theirs.post(ping()).await.status(), 404, "after");
-    let ended = Session { url: again.at("/mcp"), ..ended };
-    assert_eq!(ended.post(ping()).await.status(), 404, "what was ended stays ended");
-    again.stop().await;
+    let ended = Session { url: restarted.url_of("/mcp"), ..ended };
+    assert_eq!(ended.post(ping()).await.status(), 404, "an ended session stays ended");
+    restarted.stop().await;
 
-    let strict = Served::start(|config| config.server.session_idle_ms = 1).await;
-    let session = Session { url: strict.at("/mcp"), ..session };
+    let strict = TestServer::start(|config| config.server.session_idle_ms = 1).await;
+    let session = Session { url: strict.url_of("/mcp"), ..session };
     assert_eq!(session.post(ping()).await.status(), 404, "idle for too long");
     strict.stop().await;
 }
 
-/// Sessions are kept behind the answer to `initialize`; waits until that is done.
-async fn kept(served: &Served, id: &str) {
+/// Waits until a session is stored, which happens after the answer to `initialize`.
+async fn wait_until_stored(server: &TestServer, id: &str) {
     for _ in 0..600 {
-        let mut door = served.app.store().await.unwrap().control().await.unwrap();
-        let owner = store::mcp_sessions::owner(&mut door, id).await.unwrap();
-        door.commit().await.unwrap();
+        let mut transaction = server.app.store().await.unwrap().control().await.unwrap();
+        let owner = store::mcp_sessions::owner(&mut transaction, id).await.unwrap();
+        transaction.commit().await.unwrap();
         if owner.is_some() {
             return;
         }
         tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     }
-    panic!("the session was not kept");
+    panic!("the session was not stored");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_session_unused_longest_makes_place() {
-    let served = Served::start(|config| config.server.sessions_max = 2).await;
-    let (one, two) = (key(&served).await, key(&served).await);
-    let theirs = served.open("/mcp", Some(&two)).await;
-    let (first, second) = (served.open("/mcp", Some(&one)).await, served.open("/mcp", Some(&one)).await);
-    assert_eq!(first.post(ping()).await.status(), 200, "now the second was unused longer");
-    let third = served.open("/mcp", Some(&one)).await;
+async fn the_least_recently_used_session_is_evicted() {
+    let server = TestServer::start(|config| config.server.sessions_max = 2).await;
+    let (key, other_key) = (issue_key(&server).await, issue_key(&server).await);
+    let theirs = server.open("/mcp", Some(&other_key)).await;
+    let (first, second) = (server.open("/mcp", Some(&key)).await, server.open("/mcp", Some(&key)).await);
+    assert_eq!(first.post(ping()).await.status(), 200, "now the second one is the least recently used");
+    let third = server.open("/mcp", Some(&key)).await;
     assert_eq!(second.post(ping()).await.status(), 404);
-    for (what, session) in [("first", first), ("third", third), ("another principal's", theirs)] {
-        assert_eq!(session.post(ping()).await.status(), 200, "{what}");
+    for (label, session) in [("first", first), ("third", third), ("another principal", theirs)] {
+        assert_eq!(session.post(ping()).await.status(), 200, "{label}");
     }
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_a_call_may_do_comes_from_its_own_request() {
-    let served = Served::start(|_| {}).await;
-    let all = key(&served).await;
-    let session = served.open("/mcp", Some(&all)).await;
-    // The same session, its owner's key by now revoked in the server's eyes.
-    let store = served.app.store().await.unwrap();
-    let id = all.split('_').nth(1).unwrap();
-    tenancy::revoke(store, id, 0).await.unwrap();
-    let strict = Served::over(
+async fn each_request_is_authorized_by_its_own_key() {
+    let server = TestServer::start(|_| {}).await;
+    let key = issue_key(&server).await;
+    let session = server.open("/mcp", Some(&key)).await;
+    // The same session at a server that sees the revoked key at once.
+    let store = server.app.store().await.unwrap();
+    let id = key.split('_').nth(1).unwrap();
+    tenancy::revoke_key(store, id, 0).await.unwrap();
+    let strict = TestServer::over(
         app_with(|config| {
             config.server.port = 0;
             config.access.key_cache_ms = 0;
@@ -121,16 +122,16 @@ async fn what_a_call_may_do_comes_from_its_own_request() {
         Toolbox::standard(),
     )
     .await;
-    let session = Session { url: strict.at("/mcp"), ..session };
+    let session = Session { url: strict.url_of("/mcp"), ..session };
     assert_eq!(session.post(ping()).await.status(), 401);
     strict.stop().await;
-    served.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_stop_ends_open_streams() {
-    let served = Served::start(|_| {}).await;
-    let session = served.open("/mcp", None).await;
+async fn a_stop_closes_open_streams() {
+    let server = TestServer::start(|_| {}).await;
+    let session = server.open("/mcp", None).await;
     let mut stream = http()
         .get(&session.url)
         .header("accept", "text/event-stream")
@@ -139,8 +140,8 @@ async fn a_stop_ends_open_streams() {
         .await
         .unwrap();
     assert_eq!(stream.status(), 200);
-    let app = Arc::clone(&served.app);
-    served.stop().await;
+    let app = Arc::clone(&server.app);
+    server.stop().await;
     assert!(app.shutdown.is_cancelled());
     while let Ok(Some(_)) = stream.chunk().await {}
 }

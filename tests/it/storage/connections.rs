@@ -1,4 +1,4 @@
-//! Connections that are abandoned, silenced or outdated never spoil the pool.
+//! Connections that are abandoned, unresponsive or outdated do not break the pool.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use tokio::net::UnixStream;
 
 use crate::storage::database::{Fresh, settings};
 
-fn narrow() -> config::Database {
+fn small_pools() -> config::Database {
     config::Database { search_connections: 2, write_connections: 1, acquire_timeout_ms: 3_000, ..settings() }
 }
 
-async fn answer(database: &Database, pool: Pool) -> Result<i32, Fault> {
+async fn select_42(database: &Database, pool: Pool) -> Result<i32, Fault> {
     let mut tx = database.begin(pool).await?;
     let number = tx.one(sql("SELECT 42")).await?.try_get(0)?;
     tx.commit().await?;
@@ -26,8 +26,8 @@ async fn answer(database: &Database, pool: Pool) -> Result<i32, Fault> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_query_dropped_midway_costs_the_pool_nothing() {
-    let fresh = Fresh::with(&narrow()).await;
+async fn a_query_dropped_midway_frees_its_permit() {
+    let fresh = Fresh::with(&small_pools()).await;
     let database = fresh.store.database();
     for _ in 0..5 {
         let slow = || async {
@@ -37,24 +37,24 @@ async fn a_query_dropped_midway_costs_the_pool_nothing() {
         let both = async { tokio::join!(slow(), slow()) };
         assert!(tokio::time::timeout(Duration::from_millis(50), both).await.is_err());
     }
-    // Both permits are back, and nobody waits for an abandoned answer.
-    let (a, b) = tokio::join!(answer(database, Pool::Search), answer(database, Pool::Search));
+    // Both permits are free again, and no query waits for the abandoned ones.
+    let (a, b) = tokio::join!(select_42(database, Pool::Search), select_42(database, Pool::Search));
     assert_eq!((a.unwrap(), b.unwrap()), (42, 42));
     fresh.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn connections_that_died_while_idle_are_replaced_unseen() {
-    let fresh = Fresh::with(&narrow()).await;
+async fn connections_that_died_while_idle_are_replaced_transparently() {
+    let fresh = Fresh::with(&small_pools()).await;
     let database = fresh.store.database();
     let mut raw = fresh.raw().await;
     let kill = "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity \
                 WHERE application_name = 'pairofcleats search' AND datname = current_database()";
     for _ in 0..3 {
-        let both = tokio::join!(answer(database, Pool::Search), answer(database, Pool::Search));
+        let both = tokio::join!(select_42(database, Pool::Search), select_42(database, Pool::Search));
         assert_eq!((both.0.unwrap(), both.1.unwrap()), (42, 42));
         assert!(crate::storage::database::number(&mut raw, kill).await > 0);
-        assert_eq!(answer(database, Pool::Search).await.unwrap(), 42, "a transaction");
+        assert_eq!(select_42(database, Pool::Search).await.unwrap(), 42, "a transaction");
         crate::storage::database::number(&mut raw, kill).await;
         database.ping().await.unwrap();
     }
@@ -63,8 +63,8 @@ async fn connections_that_died_while_idle_are_replaced_unseen() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_unfinished_transaction_is_rolled_back_and_not_inherited() {
-    let fresh = Fresh::with(&narrow()).await;
+async fn an_unfinished_transaction_is_rolled_back_before_its_connection_is_reused() {
+    let fresh = Fresh::with(&small_pools()).await;
     let database = fresh.store.database();
     let mut tx = database.begin(Pool::Write).await.unwrap();
     let insert = "INSERT INTO pairofcleats.migrations (module, version, applied_at) VALUES ('x', 1, now())";
@@ -80,22 +80,22 @@ async fn an_unfinished_transaction_is_rolled_back_and_not_inherited() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_statement_leaves_no_poisoned_connection() {
-    let fresh = Fresh::with(&narrow()).await;
+async fn a_failed_statement_leaves_the_pool_usable() {
+    let fresh = Fresh::with(&small_pools()).await;
     let database = fresh.store.database();
     for _ in 0..5 {
         let mut tx = database.begin(Pool::Write).await.unwrap();
         assert_eq!(tx.execute(sql("SELECT 1 / 0")).await.unwrap_err().code, ErrorCode::Internal);
     }
-    assert_eq!(answer(database, Pool::Write).await.unwrap(), 42);
+    assert_eq!(select_42(database, Pool::Write).await.unwrap(), 42);
     fresh.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_connection_knows_its_limits() {
+async fn every_connection_has_the_settings_of_its_pool() {
     let fresh = Fresh::new().await;
     let database = fresh.store.database();
-    for (pool, timeout, name) in [
+    for (pool, timeout, application_name) in [
         (Pool::Search, "20s", "pairofcleats search"),
         (Pool::Write, "30s", "pairofcleats write"),
         (Pool::Ddl, "30s", "pairofcleats ddl"),
@@ -107,7 +107,7 @@ async fn every_connection_knows_its_limits() {
             ("jit", "off"),
             ("lock_timeout", "10s"),
             ("statement_timeout", timeout),
-            ("application_name", name),
+            ("application_name", application_name),
         ] {
             let row = tx.one(sql("SELECT current_setting($1)").bind(setting)).await.unwrap();
             assert_eq!(row.try_get::<String>(0).unwrap(), value, "{pool:?} {setting}");
@@ -123,7 +123,7 @@ async fn every_connection_knows_its_limits() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stale_plan_is_dropped_with_its_connection() {
-    let fresh = Fresh::with(&narrow()).await;
+    let fresh = Fresh::with(&small_pools()).await;
     let database = fresh.store.database();
     let mut raw = fresh.raw().await;
     crate::storage::database::run(&mut raw, "CREATE TABLE public.t AS SELECT 1 AS a").await;
@@ -135,7 +135,7 @@ async fn a_stale_plan_is_dropped_with_its_connection() {
     };
     assert_eq!(read().await.unwrap(), "INT4");
     crate::storage::database::run(&mut raw, "ALTER TABLE public.t ALTER a TYPE text").await;
-    assert!(read().await.is_err(), "without the retry it fails once, and the connection is gone");
+    assert!(read().await.is_err(), "without a retry it fails once, and the connection is closed");
     assert_eq!(read().await.unwrap(), "TEXT");
     crate::storage::database::run(&mut raw, "ALTER TABLE public.t ALTER a TYPE int4 USING a::int4").await;
     assert_eq!(retry_stale_plan(read).await.unwrap(), "INT4");
@@ -144,7 +144,7 @@ async fn a_stale_plan_is_dropped_with_its_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn timeouts_and_unreachable_servers_have_their_codes() {
+async fn timeouts_and_unreachable_servers_have_their_own_error_codes() {
     let fresh = Fresh::new().await;
     let mut tx = fresh.store.database().begin(Pool::Search).await.unwrap();
     tx.limit_statements(Duration::from_millis(20)).await.unwrap();
@@ -159,8 +159,8 @@ async fn timeouts_and_unreachable_servers_have_their_codes() {
             .err()
             .map(|fault| (fault.code, fault.retryable))
     };
-    let nobody = connect("postgres://u@127.0.0.1:1/x").await;
-    assert_eq!(nobody, Some((ErrorCode::StorageUnavailable, true)));
+    let refused = connect("postgres://u@127.0.0.1:1/x").await;
+    assert_eq!(refused, Some((ErrorCode::StorageUnavailable, true)));
     let missing = fresh.options.clone().database("no_such_database");
     let fault = Database::connect(missing, &settings(), true).await.err().unwrap();
     assert_eq!((fault.code, fault.retryable), (ErrorCode::StorageUnavailable, false));
@@ -168,10 +168,10 @@ async fn timeouts_and_unreachable_servers_have_their_codes() {
     fresh.remove().await;
 }
 
-/// Forwards to the server, or swallows everything: what a dead network looks like.
+/// Forwards bytes to and from the server, or drops them all, as a dead network does.
 struct Proxy {
     directory: tempfile::TempDir,
-    /// Connections accepted up to this number are silent.
+    /// Connections with a number up to this one forward nothing.
     silent_up_to: Arc<AtomicU64>,
     accepted: Arc<AtomicU64>,
 }
@@ -188,20 +188,20 @@ impl Proxy {
                 let Ok(server) = UnixStream::connect(&server).await else { return };
                 let ((client_read, client_write), (server_read, server_write)) =
                     (client.into_split(), server.into_split());
-                tokio::spawn(pump(client_read, server_write, number, Arc::clone(&silent)));
-                tokio::spawn(pump(server_read, client_write, number, Arc::clone(&silent)));
+                tokio::spawn(forward(client_read, server_write, number, Arc::clone(&silent)));
+                tokio::spawn(forward(server_read, client_write, number, Arc::clone(&silent)));
             }
         });
         Self { directory, silent_up_to, accepted }
     }
 
-    /// Every connection that is open now goes silent for good; new ones work.
+    /// Stops forwarding for every connection that is open now; new connections work.
     fn silence(&self) {
         self.silent_up_to.store(self.accepted.load(Ordering::SeqCst), Ordering::SeqCst);
     }
 }
 
-async fn pump(
+async fn forward(
     mut from: tokio::net::unix::OwnedReadHalf,
     mut to: tokio::net::unix::OwnedWriteHalf,
     number: u64,
@@ -216,12 +216,12 @@ async fn pump(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_silent_peer_costs_its_connections_only() {
-    let fresh = Fresh::with(&narrow()).await;
+async fn a_network_that_goes_silent_costs_only_the_open_connections() {
+    let fresh = Fresh::with(&small_pools()).await;
     let socket = fresh.options.get_socket().cloned().unwrap_or_else(|| fresh.options.get_host().into());
     let proxy = Proxy::new(socket.join(format!(".s.PGSQL.{}", fresh.options.get_port())));
     let options = fresh.options.clone().socket(proxy.directory.path()).port(5432);
-    let database = Database::connect(options, &narrow(), true).await.unwrap();
+    let database = Database::connect(options, &small_pools(), true).await.unwrap();
     let slow = || async {
         let mut tx = database.begin(Pool::Search).await?;
         tx.execute(sql("SELECT pg_sleep(60)")).await
@@ -239,18 +239,18 @@ async fn a_silent_peer_costs_its_connections_only() {
         .await
         .is_err()
     );
-    let (a, b) = tokio::join!(answer(&database, Pool::Search), answer(&database, Pool::Search));
+    let (a, b) = tokio::join!(select_42(&database, Pool::Search), select_42(&database, Pool::Search));
     assert_eq!((a.unwrap(), b.unwrap()), (42, 42));
     fresh.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_answer_that_got_lost_is_not_waited_for() {
+async fn an_answer_that_never_arrives_is_not_waited_for() {
     let settings = config::Database {
         statement_timeout_ms: 1_000,
         answer_grace_ms: 500,
         first_answer_ms_max: 500,
-        ..narrow()
+        ..small_pools()
     };
     let fresh = Fresh::with(&settings).await;
     let socket = fresh.options.get_socket().cloned().unwrap_or_else(|| fresh.options.get_host().into());
@@ -259,13 +259,13 @@ async fn an_answer_that_got_lost_is_not_waited_for() {
     let settings = config::Database { write_connections: 2, ..settings };
     let database = Database::connect(options, &settings, true).await.unwrap();
 
-    // One that takes long is waited for as long as the server works on it …
+    // With the timeout lifted, a long statement is waited for as long as the server works on it.
     let mut tx = database.begin(Pool::Write).await.unwrap();
     tx.lift_timeout().await.unwrap();
     tx.execute(sql("SELECT pg_sleep(5)")).await.unwrap();
     tx.commit().await.unwrap();
 
-    // … and no longer, be it one that may take long or not.
+    // An answer that never arrives is not waited for, whether or not the timeout was lifted.
     for lifted in [true, false] {
         let mut tx = database.begin(Pool::Write).await.unwrap();
         if lifted {
@@ -275,10 +275,13 @@ async fn an_answer_that_got_lost_is_not_waited_for() {
         let fault = tx.execute(sql("SELECT 1")).await.unwrap_err();
         assert_eq!((fault.code, fault.retryable), (ErrorCode::StorageUnavailable, true));
         assert!(fault.message.contains("does not answer"), "{fault}");
-        assert!(store::postgres::is_passing(&fault));
+        assert!(store::postgres::is_transient(&fault));
         let fault = tx.commit().await.unwrap_err();
-        assert!(store::postgres::is_passing(&fault), "its connection is closed, not given back: {fault}");
-        assert_eq!(answer(&database, Pool::Write).await.unwrap(), 42);
+        assert!(
+            store::postgres::is_transient(&fault),
+            "its connection is closed, not returned to the pool: {fault}"
+        );
+        assert_eq!(select_42(&database, Pool::Write).await.unwrap(), 42);
     }
     fresh.remove().await;
 }

@@ -65,6 +65,13 @@ impl Fresh {
         Store::new(Database::connect(self.options.clone(), &settings(), true).await.unwrap())
     }
 
+    /// Where a process of its own finds the database.
+    pub(crate) fn url(&self) -> String {
+        let socket =
+            self.options.get_socket().expect("a cluster on a socket").to_string_lossy().replace('/', "%2F");
+        format!("postgres:///{}?user={}&host={socket}", self.name, self.options.get_username())
+    }
+
     /// A connection of nobody's.
     pub(crate) async fn raw(&self) -> PgConnection {
         PgConnection::connect_with(&self.options).await.unwrap()
@@ -160,7 +167,7 @@ pub(crate) fn file(path: &str, texts: &[&str]) -> FileWrite {
         extension: path.rsplit_once('.').map(|(_, extension)| extension.into()),
         bytes: 10,
         modified_ns: 20,
-        content_hash: vec![1],
+        content_hash: vec![1; 32],
         lines: u32::try_from(texts.len()).unwrap(),
         skipped: None,
         chunks: texts.iter().zip(1..).map(|(text, line)| chunk(text, line)).collect(),

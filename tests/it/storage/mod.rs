@@ -3,8 +3,10 @@
 pub(crate) mod database;
 
 mod connections;
-mod finding;
 mod queue;
 mod queue_model;
+mod queue_workers;
+mod retrieval;
+mod statements;
 mod workspaces;
 mod writing;

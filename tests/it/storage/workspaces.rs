@@ -1,4 +1,4 @@
-//! Workspaces come into being once, whole, and apart from one another.
+//! Workspaces are created once, completely, and isolated from one another.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::storage::database::{
 };
 
 #[tokio::test(flavor = "multi_thread")]
-async fn first_use_storm_makes_one_workspace() {
+async fn concurrent_first_uses_create_one_workspace() {
     let fresh = Fresh::new().await;
     let mut processes = vec![fresh.store.clone()];
     for _ in 0..3 {
@@ -24,13 +24,13 @@ async fn first_use_storm_makes_one_workspace() {
             tokio::spawn(async move { provision(&store, "storm").await })
         })
         .collect();
-    let mut seen = None;
+    let mut provisioned = None;
     for task in tasks {
         let project = task.await.unwrap();
-        assert_eq!(*seen.get_or_insert_with(|| project.clone()), project);
+        assert_eq!(*provisioned.get_or_insert_with(|| project.clone()), project);
     }
     let mut raw = fresh.raw().await;
-    let role = seen.unwrap().role().unwrap().to_owned();
+    let role = provisioned.unwrap().role().unwrap().to_owned();
     for (what, text) in [
         ("schema", "SELECT count(*) FROM pg_namespace WHERE starts_with(nspname, 'project_')".to_owned()),
         ("role", format!("SELECT count(*) FROM pg_roles WHERE rolname = '{role}'")),
@@ -43,7 +43,7 @@ async fn first_use_storm_makes_one_workspace() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_workspaces_at_once_all_come_into_being() {
+async fn many_workspaces_are_created_concurrently() {
     let fresh = Fresh::new().await;
     let other = fresh.another().await;
     let tasks: Vec<_> = (0..24)
@@ -55,14 +55,14 @@ async fn many_workspaces_at_once_all_come_into_being() {
     for task in tasks {
         task.await.unwrap();
     }
-    let mut door = fresh.store.control_read().await.unwrap();
-    assert_eq!(store::projects::list(&mut door).await.unwrap().len(), 24);
-    drop(door);
+    let mut tx = fresh.store.control_read().await.unwrap();
+    assert_eq!(store::projects::list(&mut tx).await.unwrap().len(), 24);
+    drop(tx);
     fresh.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_a_crash_left_behind_converges() {
+async fn provisioning_completes_whatever_a_crash_left_behind() {
     let fresh = Fresh::new().await;
     let mut raw = fresh.raw().await;
     run(&mut raw, "CREATE SCHEMA project_bare").await;
@@ -89,7 +89,7 @@ async fn whatever_a_crash_left_behind_converges() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_abandoned_provisioning_leaves_all_or_nothing() {
+async fn an_abandoned_provisioning_leaves_a_complete_workspace_or_none() {
     let fresh = Fresh::new().await;
     let mut unfinished = 0;
     for i in 0..30 {
@@ -97,7 +97,7 @@ async fn an_abandoned_provisioning_leaves_all_or_nothing() {
         let facts = model();
         let attempt = store::provision(&store, &id, DecidedBy::Argument, &facts);
         unfinished += usize::from(tokio::time::timeout(Duration::from_millis(i), attempt).await.is_err());
-        // Whole or absent, once the server has noticed.
+        // The workspace is now complete or absent; in both cases provisioning it again works.
         let project = fresh.project(id.as_str()).await;
         repository(&fresh.store, &project).await;
     }
@@ -106,15 +106,15 @@ async fn an_abandoned_provisioning_leaves_all_or_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn looking_creates_nothing() {
+async fn opening_a_project_creates_nothing() {
     let fresh = Fresh::new().await;
     let id = ProjectId::parse("ghost").unwrap();
     assert_eq!(tenancy::open(&fresh.store, &id, DecidedBy::Argument).await.unwrap(), None);
     let schemas = "SELECT count(*) FROM pg_namespace WHERE starts_with(nspname, 'project_')";
     assert_eq!(number(&mut fresh.raw().await, schemas).await, 0);
-    let made = tenancy::provision(&fresh.store, &id, DecidedBy::Argument, &model()).await.unwrap();
-    let found = tenancy::open(&fresh.store, &id, DecidedBy::Argument).await.unwrap();
-    assert_eq!(found, Some(made));
+    let created = tenancy::provision(&fresh.store, &id, DecidedBy::Argument, &model()).await.unwrap();
+    let opened = tenancy::open(&fresh.store, &id, DecidedBy::Argument).await.unwrap();
+    assert_eq!(opened, Some(created));
     fresh.remove().await;
 }
 
@@ -123,9 +123,9 @@ async fn another_projects_schema_is_out_of_reach() {
     let fresh = Fresh::new().await;
     let (a, _b) = (fresh.project("a").await, fresh.project("b").await);
     let mut raw = fresh.raw().await;
-    let own = "SELECT count(*) FROM project_a.chunks";
+    let own_chunks = "SELECT count(*) FROM project_a.chunks";
     for (text, allowed) in [
-        (own, true),
+        (own_chunks, true),
         ("SELECT count(*) FROM project_b.chunks", false),
         ("SELECT count(*) FROM pairofcleats.projects", false),
         ("CREATE TABLE project_a.mine (id int)", false),
@@ -149,12 +149,12 @@ async fn another_projects_schema_is_out_of_reach() {
 
 /// Every operation on one project leaves the counters of another's tables at zero.
 #[tokio::test(flavor = "multi_thread")]
-async fn work_on_one_project_touches_no_other() {
+async fn work_on_one_project_accesses_no_table_of_another() {
     let fresh = Fresh::new().await;
     let (a, b) = (fresh.project("a").await, fresh.project("b").await);
     let (fence, repo) = repository(&fresh.store, &b).await;
     write(&fresh.store, &b, fence, repo, &[file("b.rs", &["only in b"])]).await;
-    // Counters reach the server when a connection ends.
+    // Postgres adds a session's counters when it ends.
     fresh.leave(&fresh.store).await;
     run(&mut fresh.raw().await, "SELECT pg_stat_reset()").await;
 
@@ -163,20 +163,20 @@ async fn work_on_one_project_touches_no_other() {
     write(&store, &a, fence, repo, &[file("a.rs", &["only in a"])]).await;
     let mut tx = searching(&store, &a).await;
     assert_eq!(store::files::manifest(&mut tx, repo).await.unwrap().len(), 1);
-    let (found, total) = store::listed(&mut tx, &store::Within::Everything, 10).await.unwrap();
-    assert_eq!((found.len(), total), (1, 1), "the other project's chunk is not here");
+    let (listed, total) = store::listed(&mut tx, &store::Within::Everything, 10).await.unwrap();
+    assert_eq!((listed.len(), total), (1, 1), "the other project's chunk is not here");
     tx.commit().await.unwrap();
     fresh.leave(&store).await;
 
-    let touched = |schema: &str| {
+    let table_accesses = |schema: &str| {
         format!(
             "SELECT coalesce(sum(seq_scan + coalesce(idx_scan, 0) + n_tup_ins + n_tup_upd + n_tup_del), 0)::int8 \
              FROM pg_stat_user_tables WHERE schemaname = '{schema}'"
         )
     };
     let mut raw = fresh.raw().await;
-    assert_eq!(number(&mut raw, &touched("project_b")).await, 0);
-    assert!(number(&mut raw, &touched("project_a")).await > 0, "the counters count");
+    assert_eq!(number(&mut raw, &table_accesses("project_b")).await, 0);
+    assert!(number(&mut raw, &table_accesses("project_a")).await > 0, "the counters work");
     drop(raw);
     fresh.remove().await;
 }
@@ -193,7 +193,7 @@ async fn a_project_keeps_its_model() {
     fresh.remove().await;
 }
 
-/// Three logins that are no superuser: without CREATE, with it, and with CREATEROLE as well.
+/// A login that is not a superuser, in three steps: without CREATE, with CREATE, and with CREATEROLE as well.
 #[tokio::test(flavor = "multi_thread")]
 async fn privileges_decide_what_a_login_can_do() {
     let fresh = Fresh::new().await;
@@ -204,7 +204,7 @@ async fn privileges_decide_what_a_login_can_do() {
     run(&mut raw, &format!("GRANT USAGE ON SCHEMA pairofcleats TO {login}")).await;
     run(&mut raw, &format!("GRANT ALL ON ALL TABLES IN SCHEMA pairofcleats TO {login}")).await;
     run(&mut raw, &format!("GRANT ALL ON ALL SEQUENCES IN SCHEMA pairofcleats TO {login}")).await;
-    // The cluster lets only its owner in; new sessions of this database then have the login's rights.
+    // The cluster admits only its owner, so new sessions of this database switch to the login's rights.
     run(&mut raw, &format!("ALTER ROLE postgres IN DATABASE {database} SET role = '{login}'")).await;
     let connect =
         || async { Store::new(Database::connect(fresh.options.clone(), &settings(), true).await.unwrap()) };
@@ -219,17 +219,17 @@ async fn privileges_decide_what_a_login_can_do() {
     assert_eq!(tenancy::open(&store, &id, DecidedBy::Argument).await.unwrap(), None);
 
     run(&mut raw, &format!("GRANT CREATE ON DATABASE {database} TO {login}")).await;
-    let plain = store::provision(&store, &id, DecidedBy::Argument, &model()).await.unwrap();
-    assert_eq!(plain.role(), None);
-    repository(&store, &plain).await;
+    let without_role = store::provision(&store, &id, DecidedBy::Argument, &model()).await.unwrap();
+    assert_eq!(without_role.role(), None);
+    repository(&store, &without_role).await;
 
     run(&mut raw, &format!("ALTER ROLE {login} CREATEROLE")).await;
     let store = connect().await;
-    let guarded = provision(&store, "client-b").await;
-    assert!(guarded.role().is_some());
-    let (fence, repo) = repository(&store, &guarded).await;
-    write(&store, &guarded, fence, repo, &[file("a.rs", &["alpha"])]).await;
-    assert!(store::lexical::ensure_terms_index(&store, &guarded, fence, 64).await.unwrap());
+    let with_role = provision(&store, "client-b").await;
+    assert!(with_role.role().is_some());
+    let (fence, repo) = repository(&store, &with_role).await;
+    write(&store, &with_role, fence, repo, &[file("a.rs", &["alpha"])]).await;
+    assert!(store::lexical::ensure_terms_index(&store, &with_role, fence, 64).await.unwrap());
 
     store.database().close().await;
     run(&mut raw, &format!("ALTER ROLE postgres IN DATABASE {database} RESET role")).await;

@@ -1,4 +1,4 @@
-//! What a file said is replaced as a whole, by the one writer who may.
+//! Writes: the rows of a file are replaced as a whole, and only by the holder of the current fence.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -10,7 +10,7 @@ use crate::harness::Dice;
 use crate::storage::database::{Fresh, VERSIONS, file, repository, run, searching, term, write, writing};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_batch_replaces_and_keeps_file_ids() {
+async fn a_batch_replaces_chunks_and_keeps_file_ids() {
     let fresh = Fresh::new().await;
     let project = fresh.project("p").await;
     let (fence, repo) = repository(&fresh.store, &project).await;
@@ -33,9 +33,9 @@ async fn a_batch_replaces_and_keeps_file_ids() {
 
     let mut tx = searching(&fresh.store, &project).await;
     let after = store::files::manifest(&mut tx, repo).await.unwrap();
-    let shape = |row: &store::FileRow| (row.path.clone(), row.chunks, row.skipped.clone());
+    let summary = |row: &store::FileRow| (row.path.clone(), row.chunks, row.skipped.clone());
     assert_eq!(
-        after.iter().map(shape).collect::<Vec<_>>(),
+        after.iter().map(summary).collect::<Vec<_>>(),
         [("a.rs".into(), 1, None), ("b.rs".into(), 1, None), ("c.bin".into(), 0, Some("binary".into()))]
     );
     assert_eq!((after[0].id, after[1].id), (before[0].id, before[1].id), "a file that stays keeps its id");
@@ -63,9 +63,9 @@ async fn a_batch_replaces_and_keeps_file_ids() {
     fresh.remove().await;
 }
 
-/// Random batches and deletions leave exactly what a map would hold, in chunks and in the lexical index.
+/// Applies random batches and deletions to the store and to a map, then compares chunks and term statistics with the map.
 #[tokio::test(flavor = "multi_thread")]
-async fn any_sequence_of_writes_equals_a_map() {
+async fn random_writes_leave_what_a_map_model_holds() {
     const WORDS: [&str; 8] = ["ant", "bee", "cat", "dog", "eel", "fox", "gnu", "hen"];
     let fresh = Fresh::new().await;
     let project = fresh.project("p").await;
@@ -83,10 +83,10 @@ async fn any_sequence_of_writes_equals_a_map() {
         expected.extend(batch);
         if dice.roll(3) == 0 {
             let mut tx = writing(&fresh.store, &project).await;
-            let gone = store::files::manifest(&mut tx, repo).await.unwrap().remove(0);
-            let removed = store::files::delete(&mut tx, fence, &[gone.id]).await.unwrap();
+            let deleted = store::files::manifest(&mut tx, repo).await.unwrap().remove(0);
+            let removed = store::files::delete(&mut tx, fence, &[deleted.id]).await.unwrap();
             tx.commit().await.unwrap();
-            assert_eq!(usize::try_from(removed).unwrap(), expected.remove(&gone.path).unwrap().len());
+            assert_eq!(usize::try_from(removed).unwrap(), expected.remove(&deleted.path).unwrap().len());
         }
     }
     let mut tx = writing(&fresh.store, &project).await;
@@ -123,7 +123,7 @@ async fn any_sequence_of_writes_equals_a_map() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn statistics_forget_what_is_gone() {
+async fn statistics_omit_terms_of_removed_chunks() {
     let fresh = Fresh::new().await;
     let project = fresh.project("p").await;
     let (fence, repo) = repository(&fresh.store, &project).await;
@@ -146,7 +146,7 @@ async fn statistics_forget_what_is_gone() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn names_that_no_chunk_has_any_more_go() {
+async fn names_without_chunks_are_removed() {
     let fresh = Fresh::new().await;
     let project = fresh.project("p").await;
     let (fence, repo) = repository(&fresh.store, &project).await;
@@ -158,20 +158,20 @@ async fn names_that_no_chunk_has_any_more_go() {
     write(&fresh.store, &project, fence, repo, &calling("crawl")).await;
     write(&fresh.store, &project, fence, repo, &calling("carry")).await;
     let mut tx = writing(&fresh.store, &project).await;
-    let named = async |tx: &mut store::ProjectTx| {
+    let find_names = async |tx: &mut store::ProjectTx| {
         store::names::find(tx, &[14], &["cra".to_owned(), "car".to_owned()], 9).await.unwrap()
     };
     let (crawl, carry) = (store::fact_id(14, "crawl"), store::fact_id(14, "carry"));
-    let before = named(&mut tx).await;
+    let before = find_names(&mut tx).await;
     assert!(before.contains(&crawl) && before.contains(&carry), "{before:?}");
     assert_eq!(store::names::remove_orphans(&mut tx, fence).await.unwrap().rows, 1);
-    assert_eq!(named(&mut tx).await, [carry]);
+    assert_eq!(find_names(&mut tx).await, [carry]);
     tx.commit().await.unwrap();
     fresh.remove().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn repositories_report_and_go_without_a_trace() {
+async fn a_repository_keeps_its_report_and_is_deleted_completely() {
     let fresh = Fresh::new().await;
     let project = fresh.project("p").await;
     let (fence, repo) = repository(&fresh.store, &project).await;
@@ -201,8 +201,8 @@ async fn repositories_report_and_go_without_a_trace() {
 
     store::repositories::delete(&mut tx, fence, repo).await.unwrap();
     assert_eq!(store::chunks::count(&mut tx).await.unwrap(), 1, "the other repository stays");
-    let gone = store::repositories::delete(&mut tx, fence, repo).await.unwrap_err();
-    assert_eq!(gone.code, ErrorCode::NotFound);
+    let fault = store::repositories::delete(&mut tx, fence, repo).await.unwrap_err();
+    assert_eq!(fault.code, ErrorCode::NotFound);
     tx.commit().await.unwrap();
     fresh.remove().await;
 }
@@ -217,9 +217,9 @@ async fn every_write_is_fenced() {
     store::index_state::acquire_fence(&mut tx, Fence(2)).await.unwrap();
     tx.commit().await.unwrap();
     let report = json!({});
-    for what in 0..10 {
+    for operation in 0..10 {
         let mut tx = writing(&fresh.store, &project).await;
-        let result = match what {
+        let result = match operation {
             0 => store::index_state::acquire_fence(&mut tx, old).await,
             1 => store::index_state::reserve_ids(&mut tx, old, 1).await.map(drop),
             2 => store::index_state::publish(&mut tx, old).await.map(drop),
@@ -237,7 +237,7 @@ async fn every_write_is_fenced() {
             8 => store::vectors::insert(&mut tx, old, &[vec![0; 32]], &[vec![0.0; 8]]).await.map(drop),
             _ => store::lexical::rebuild_statistics(&mut tx, old).await,
         };
-        assert_eq!(result.unwrap_err().code, ErrorCode::IllegalState, "operation {what}");
+        assert_eq!(result.unwrap_err().code, ErrorCode::IllegalState, "operation {operation}");
     }
     let built = store::lexical::ensure_terms_index(&fresh.store, &project, old, 64).await;
     assert_eq!(built.unwrap_err().code, ErrorCode::IllegalState);
@@ -295,7 +295,7 @@ async fn a_text_is_embedded_once_under_its_first_path() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn once_every_text_has_a_vector_only_newer_ones_are_looked_at() {
+async fn once_all_texts_are_embedded_only_newer_ones_are_scanned() {
     let fresh = Fresh::new().await;
     let project = fresh.project("p").await;
     let (fence, repo) = repository(&fresh.store, &project).await;
@@ -318,7 +318,7 @@ async fn once_every_text_has_a_vector_only_newer_ones_are_looked_at() {
     assert_eq!(
         store::vectors::pending_count(&mut tx).await.unwrap(),
         1,
-        "nobody but a writer removes vectors"
+        "only texts newer than the last embedded one are scanned"
     );
     let pending = store::vectors::pending(&mut tx, None, 10).await.unwrap();
     assert_eq!(pending.iter().map(|text| text.content.as_str()).collect::<Vec<_>>(), ["three"]);
@@ -329,7 +329,7 @@ async fn once_every_text_has_a_vector_only_newer_ones_are_looked_at() {
     assert!(store::vectors::are_more_than(&mut tx, 0).await.unwrap());
     assert!(
         !store::vectors::are_more_than(&mut tx, 1).await.unwrap(),
-        "counted, for a page has room for more"
+        "a page has room for more vectors than the one in it, so they are counted"
     );
     tx.commit().await.unwrap();
     fresh.remove().await;

@@ -1,8 +1,11 @@
-//! What `triage_ingest` makes of each format and of each of its fields.
+//! What `triage_ingest` makes of each report format and of each argument.
 
 use serde_json::{Value, json};
 
-use super::{DEPENDABOT, GENERIC, INSPECTOR, SARIF, id, ingest, ingestion, text, with_meta};
+use super::{
+    DEPENDABOT, GENERIC, INSPECTOR, SARIF, ingest, ingest_arguments, record_id, record_ids_with_meta,
+    record_text,
+};
 use crate::harness::{Repository, app, app_with, error, project, result};
 
 fn counts(ingested: &Value) -> [u64; 5] {
@@ -12,7 +15,7 @@ fn counts(ingested: &Value) -> [u64; 5] {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_format_becomes_records_that_search_finds() {
     let (app, project) = (app(), project("formats"));
-    for (source, report, written, query, says) in [
+    for (source, report, written, query, headline) in [
         (
             "dependabot",
             DEPENDABOT,
@@ -51,20 +54,35 @@ async fn every_format_becomes_records_that_search_finds() {
             result(&app, "search", json!({ "query": query, "mode": "records", "project_id": project })).await;
         let hit = &found["hits"][0];
         assert_eq!((&hit["mode"], hit["file"].as_str().unwrap().len()), (&json!("records"), 58), "{found:#}");
-        let shown = text(&app, &project, &id(&ingested, 0)).await;
-        assert!(shown.starts_with(says), "{source}: {shown}");
+        let shown = record_text(&app, &project, &record_id(&ingested, 0)).await;
+        assert!(shown.starts_with(headline), "{source}: {shown}");
     }
     let source = |name: &str| json!({ "source": name });
-    assert_eq!(with_meta(&app, &project, source("aws_inspector")).await.len(), 1, "an alias is one source");
-    assert_eq!(with_meta(&app, &project, json!("vuln.cve=CVE-2024-0001")).await.len(), 2);
-    assert_eq!(with_meta(&app, &project, json!({ "package.ecosystem": "npm" })).await.len(), 1);
-    assert_eq!(with_meta(&app, &project, json!(["asset.tags.tier=edge"])).await.len(), 1);
-    assert_eq!(with_meta(&app, &project, json!("vuln.cwe=cwe-78")).await.len(), 1, "of a rule's tag");
-    assert_eq!(with_meta(&app, &project, json!("locations.path=jobs/nightly.py")).await.len(), 1);
-    assert_eq!(with_meta(&app, &project, json!("exposure.internetExposed=false")).await.len(), 1);
-    assert_eq!(with_meta(&app, &project, json!("asset.assetId")).await.len(), 2, "a key alone");
-    assert_eq!(with_meta(&app, &project, json!({ "recordType": "finding" })).await.len(), 8);
-    assert_eq!(with_meta(&app, &project, json!({ "recordType": "decision" })).await, [] as [String; 0]);
+    assert_eq!(
+        record_ids_with_meta(&app, &project, source("aws_inspector")).await.len(),
+        1,
+        "an alias names the same source"
+    );
+    assert_eq!(record_ids_with_meta(&app, &project, json!("vuln.cve=CVE-2024-0001")).await.len(), 2);
+    assert_eq!(record_ids_with_meta(&app, &project, json!({ "package.ecosystem": "npm" })).await.len(), 1);
+    assert_eq!(record_ids_with_meta(&app, &project, json!(["asset.tags.tier=edge"])).await.len(), 1);
+    assert_eq!(
+        record_ids_with_meta(&app, &project, json!("vuln.cwe=cwe-78")).await.len(),
+        1,
+        "from a tag of the rule"
+    );
+    assert_eq!(record_ids_with_meta(&app, &project, json!("locations.path=jobs/nightly.py")).await.len(), 1);
+    assert_eq!(record_ids_with_meta(&app, &project, json!("exposure.internetExposed=false")).await.len(), 1);
+    assert_eq!(
+        record_ids_with_meta(&app, &project, json!("asset.assetId")).await.len(),
+        2,
+        "a key without a value"
+    );
+    assert_eq!(record_ids_with_meta(&app, &project, json!({ "recordType": "finding" })).await.len(), 8);
+    assert_eq!(
+        record_ids_with_meta(&app, &project, json!({ "recordType": "decision" })).await,
+        [] as [String; 0]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,8 +93,8 @@ async fn a_second_ingestion_updates_in_place() {
     assert_eq!((counts(&same), &same["recordIds"]), ([2, 0, 0, 2, 0], &first["recordIds"]));
     assert_eq!((&same["index"]["changed"], &same["index"]["unchanged"]), (&json!(0), &json!(2)));
     let dates = async || {
-        let of = json!({ "recordId": id(&first, 0), "project_id": project });
-        let packed = result(&app, "triage_context_pack", of).await;
+        let arguments = json!({ "recordId": record_id(&first, 0), "project_id": project });
+        let packed = result(&app, "triage_context_pack", arguments).await;
         ["createdAt", "updatedAt"].map(|date| packed["pack"]["finding"][date].as_str().unwrap().to_owned())
     };
     let [created, updated] = dates().await;
@@ -85,30 +103,30 @@ async fn a_second_ingestion_updates_in_place() {
     assert_eq!((counts(&third), &third["recordIds"]), ([2, 0, 1, 1, 0], &first["recordIds"]));
     let [still_created, then_updated] = dates().await;
     assert!(still_created == created && then_updated > updated, "{updated} {then_updated}");
-    let shown = text(&app, &project, &id(&first, 0)).await;
+    let shown = record_text(&app, &project, &record_id(&first, 0)).await;
     assert!(shown.contains("- Severity: low") && !shown.contains("high"), "{shown}");
-    assert_eq!(with_meta(&app, &project, json!("recordType")).await.len(), 2);
-    assert_eq!(with_meta(&app, &project, json!("vuln.severity=high")).await, [] as [String; 0]);
+    assert_eq!(record_ids_with_meta(&app, &project, json!("recordType")).await.len(), 2);
+    assert_eq!(record_ids_with_meta(&app, &project, json!("vuln.severity=high")).await, [] as [String; 0]);
     let full = json!({ "incremental": false });
     let full = ingest(&app, &project, "dependabot", &changed, full).await;
     assert_eq!((&full["index"]["changed"], counts(&full)[3]), (&json!(2), 2), "{full:#}");
-    // A report that tells of one thing twice tells of one record.
+    // Two items with the same key become one record.
     let twice = r#"[{"stableKey": "a", "title": "x"}, {"stableKey": "a", "title": "y"}]"#;
     let twice = ingest(&app, &project, "generic", twice, json!({})).await;
     assert_eq!(counts(&twice), [2, 1, 1, 0, 0], "{twice:#}");
-    assert_eq!(with_meta(&app, &project, json!("recordType")).await.len(), 3);
+    assert_eq!(record_ids_with_meta(&app, &project, json!("recordType")).await.len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_the_caller_says_of_all_items_is_filtered_by() {
-    let (app, project) = (app(), project("said"));
+async fn metadata_of_the_caller_can_be_filtered_by() {
+    let (app, project) = (app(), project("caller-meta"));
     let meta = json!({
         "service": "checkout", "env": "prod", "team": "pay", "owner": "ada", "repo": "shop", "ticket": "SEC-7",
         "exposure": { "internetExposed": true, "publicEndpoint": "/pay", "dataSensitivity": "card",
             "businessCriticality": "high", "compensatingControls": "waf; rate limit" }
     });
     let ingested = ingest(&app, &project, "generic", GENERIC, json!({ "meta": meta })).await;
-    let all = with_meta(&app, &project, json!("recordType")).await;
+    let all = record_ids_with_meta(&app, &project, json!("recordType")).await;
     for pair in [
         "service=checkout",
         "env=prod",
@@ -123,18 +141,18 @@ async fn what_the_caller_says_of_all_items_is_filtered_by() {
         "exposure.compensatingControls=rate limit",
         "exposure.businessCriticality=HIGH",
     ] {
-        assert_eq!(with_meta(&app, &project, json!(pair)).await, all, "{pair}");
+        assert_eq!(record_ids_with_meta(&app, &project, json!(pair)).await, all, "{pair}");
     }
-    let exposed = with_meta(&app, &project, json!("exposure.internetExposed=true")).await;
-    assert_eq!(exposed, [id(&ingested, 0)], "what an item says of itself is stronger");
-    let shown = text(&app, &project, &id(&ingested, 0)).await;
+    let exposed = record_ids_with_meta(&app, &project, json!("exposure.internetExposed=true")).await;
+    assert_eq!(exposed, [record_id(&ingested, 0)], "an item's own value overrides the caller's");
+    let shown = record_text(&app, &project, &record_id(&ingested, 0)).await;
     assert!(shown.contains("[checkout / prod]") && shown.contains("- ticket: SEC-7"), "{shown}");
     let joined = json!({ "metaJson": "{\"service\": \"checkout\"}", "query": "cipher", "mode": "records", "project_id": project });
     assert_eq!(result(&app, "search", joined).await["total"], 2);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn without_an_index_records_wait_for_the_next_run() {
+async fn without_build_index_records_wait_for_the_next_run() {
     let (app, project) = (app(), project("later"));
     let waiting = ingest(&app, &project, "generic", GENERIC, json!({ "buildIndex": false })).await;
     assert_eq!((counts(&waiting)[1], &waiting["index"]), (2, &Value::Null), "{waiting:#}");
@@ -143,7 +161,7 @@ async fn without_an_index_records_wait_for_the_next_run() {
     assert_eq!(nothing["code"], "NO_INDEX", "{nothing:#}");
     let next = ingest(&app, &project, "manual", r#"{"title": "Another one"}"#, json!({})).await;
     assert_eq!((&next["index"]["records"], &next["index"]["changed"]), (&json!(3), &json!(3)), "{next:#}");
-    assert_eq!(with_meta(&app, &project, json!("recordType")).await.len(), 3);
+    assert_eq!(record_ids_with_meta(&app, &project, json!("recordType")).await.len(), 3);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,7 +172,7 @@ async fn a_report_is_read_from_a_file_of_the_repository() {
     let ingested = result(&app, "triage_ingest", arguments("reports/scan.sarif")).await;
     assert_eq!(counts(&ingested)[1], 2, "{ingested:#}");
     let folder = repository.path().file_name().unwrap().to_string_lossy().into_owned();
-    let shown = text(&app, &project, &id(&ingested, 0)).await;
+    let shown = record_text(&app, &project, &record_id(&ingested, 0)).await;
     assert!(shown.contains(&format!("- Repository: {folder}\n")), "{shown}");
     let whole = json!({ "source": "sarif", "inputPath": repository.path().join("reports/scan.sarif"), "project_id": project });
     let whole = result(&app, "triage_ingest", whole).await;
@@ -175,24 +193,25 @@ async fn a_report_is_read_from_a_file_of_the_repository() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn arguments_that_cannot_be_meant_are_refused() {
+async fn missing_and_contradictory_arguments_are_refused() {
     let (app, project) = (app(), project("refused"));
-    for (more, says) in [
+    for (extra, part) in [
         (json!({ "stubEmbeddings": true }), "reserved"),
         (json!({ "inputPath": "a.json" }), "either inputPath or payload"),
         (json!({ "payload": null }), "either inputPath or payload"),
-        (json!({ "payload": null, "inputPath": "a.json" }), "No repository was named"),
+        (json!({ "payload": null, "inputPath": "a.json" }), "names no repository"),
     ] {
-        let fault = error(&app, "triage_ingest", ingestion(&project, "generic", "[]", more.clone())).await;
-        assert_eq!(fault["code"], "INVALID_REQUEST", "{more}");
-        assert!(fault["message"].as_str().unwrap().contains(says), "{fault:#}");
+        let fault =
+            error(&app, "triage_ingest", ingest_arguments(&project, "generic", "[]", extra.clone())).await;
+        assert_eq!(fault["code"], "INVALID_REQUEST", "{extra}");
+        assert!(fault["message"].as_str().unwrap().contains(part), "{fault:#}");
     }
-    let quiet = ingest(&app, &project, "generic", "[]", json!({ "stubEmbeddings": false })).await;
-    assert_eq!((counts(&quiet), &quiet["index"]), ([0; 5], &Value::Null), "nothing is made of nothing");
+    let empty = ingest(&app, &project, "generic", "[]", json!({ "stubEmbeddings": false })).await;
+    assert_eq!((counts(&empty), &empty["index"]), ([0; 5], &Value::Null), "an empty report creates nothing");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn records_stand_beside_repositories_and_outlive_their_runs() {
+async fn records_are_a_repository_of_their_own_and_survive_index_runs() {
     let (app, project) = (app(), project("beside"));
     let repository = Repository::new(&[("a.py", "def leftpad(text):\n    return text\n")]);
     let build = json!({ "repoPath": repository.root(), "project_id": project });
@@ -203,7 +222,7 @@ async fn records_stand_beside_repositories_and_outlive_their_runs() {
     let mut full = build.clone();
     full["incremental"] = false.into();
     result(&app, "build_index", full).await;
-    assert_eq!(with_meta(&app, &project, json!("recordType")).await.len(), 2);
+    assert_eq!(record_ids_with_meta(&app, &project, json!("recordType")).await.len(), 2);
     let status = result(&app, "index_status", json!({ "project_id": project })).await;
     let shown = status["repositories"]
         .as_array()
@@ -222,23 +241,23 @@ async fn records_stand_beside_repositories_and_outlive_their_runs() {
     assert!(only["hits"].as_array().unwrap().iter().all(|hit| hit["mode"] == "records"), "{only:#}");
     let none = json!({ "path": format!("triage/records/{}.md", "0".repeat(40)), "project_id": project });
     assert_eq!(error(&app, "show_file", none).await["code"], "NOT_FOUND");
-    let part = json!({ "path": format!("triage/records/{}.md", id(&ingested, 0)), "startLine": 1, "endLine": 1, "project_id": project });
+    let part = json!({ "path": format!("triage/records/{}.md", record_id(&ingested, 0)), "startLine": 1, "endLine": 1, "project_id": project });
     let part = result(&app, "show_file", part).await;
     assert_eq!((&part["repo"], &part["endLine"]), (&json!("triage:records"), &json!(1)), "{part:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn raw_payloads_are_kept_only_where_the_operator_wants_them() {
+async fn raw_payloads_are_stored_only_if_configured() {
     let token = ["ghp", "_16C7e42F292c6912E7710c838347Ae178B4a"].concat();
     let report = json!([{ "stableKey": "r", "title": "Leaked", "note": format!("found {token}"), "password": "abc", "zebra": "stripes" }]);
     let (plain, keeping) = (app(), app_with(|config| config.triage.store_raw_payload = true));
     let project = project("raw");
     let without = ingest(&plain, &project, "generic", &report.to_string(), json!({})).await;
     assert_eq!(without["secretsRedacted"], 2, "{without:#}");
-    assert!(!text(&plain, &project, &id(&without, 0)).await.contains("stripes"));
+    assert!(!record_text(&plain, &project, &record_id(&without, 0)).await.contains("stripes"));
     let with = ingest(&keeping, &project, "generic", &report.to_string(), json!({})).await;
     assert_eq!((counts(&with)[2], &with["recordIds"]), (1, &without["recordIds"]), "{with:#}");
-    let shown = text(&keeping, &project, &id(&with, 0)).await;
+    let shown = record_text(&keeping, &project, &record_id(&with, 0)).await;
     assert!(shown.contains("stripes") && shown.contains("[REDACTED:github_token]"), "{shown}");
     assert!(!shown.contains(&token) && !shown.contains("abc"), "{shown}");
 }

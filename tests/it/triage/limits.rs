@@ -1,22 +1,22 @@
-//! Reports that are broken, hostile or large, and ingestions that are cut off.
+//! Reports that are broken, hostile or large, and ingestions that are killed.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::{id, ingest, ingestion, text, with_meta};
+use super::{ingest, ingest_arguments, record_id, record_ids_with_meta, record_text};
 use crate::harness::{PROGRAM, app, app_with, error, home, project, result};
 
 fn errors(ingested: &Value) -> Vec<(u64, String)> {
     let list = ingested["errorDetails"].as_array().unwrap();
     list.iter()
-        .map(|one| (one["index"].as_u64().unwrap(), one["message"].as_str().unwrap().to_owned()))
+        .map(|detail| (detail["index"].as_u64().unwrap(), detail["message"].as_str().unwrap().to_owned()))
         .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_broken_item_costs_only_itself() {
+async fn a_broken_item_does_not_affect_the_others() {
     let (app, project) = (app(), project("broken"));
     let good = |key: &str| json!({ "stableKey": key, "title": format!("Good {key}"), "number": key, "findingArn": key, "security_advisory": { "summary": "s" } });
     for source in ["dependabot", "aws_inspector", "generic", "manual"] {
@@ -24,20 +24,20 @@ async fn a_broken_item_costs_only_itself() {
         let array = format!("[{a}, {{\"broken\": ,}}, 17, {b}, {{}}, \"text\", {c}]");
         let wrapped = format!("{{\"total\": 7, \"alerts\": {array}}}");
         let lines = format!("{a}\n{{\"broken\": ,}}\n17\n{b}\n{{}}\n\"text\"\n{c}\n");
-        for (shape, report) in [("array", &array), ("object", &wrapped), ("lines", &lines)] {
+        for (format, report) in [("array", &array), ("object", &wrapped), ("lines", &lines)] {
             let ingested = ingest(&app, &project, source, report, json!({})).await;
             assert_eq!(
                 (&ingested["total"], &ingested["errors"]),
                 (&json!(7), &json!(4)),
-                "{source} {shape}: {ingested:#}"
+                "{source} {format}: {ingested:#}"
             );
-            assert_eq!(ingested["recordIds"].as_array().unwrap().len(), 3, "{source} {shape}: {ingested:#}");
+            assert_eq!(ingested["recordIds"].as_array().unwrap().len(), 3, "{source} {format}: {ingested:#}");
             let places: Vec<u64> = errors(&ingested).into_iter().map(|(index, _)| index).collect();
-            assert_eq!(places, [1, 2, 4, 5], "{source} {shape}");
+            assert_eq!(places, [1, 2, 4, 5], "{source} {format}");
             assert!(errors(&ingested)[0].1.contains("not JSON"), "{ingested:#}");
             assert_eq!(ingested["truncated"], false);
         }
-        // What is cut off in the middle is read up to there.
+        // A truncated report is read up to the cut.
         let cut = ingest(&app, &project, source, &array[..array.len() - 12], json!({})).await;
         assert_eq!((&cut["total"], &cut["errors"]), (&json!(7), &json!(5)), "{source}: {cut:#}");
     }
@@ -48,14 +48,14 @@ async fn a_broken_item_costs_only_itself() {
     let ingested = ingest(&app, &project, "sarif", &log, json!({})).await;
     assert_eq!((&ingested["total"], &ingested["written"]), (&json!(5), &json!(1)), "{ingested:#}");
     assert_eq!(errors(&ingested).iter().map(|(index, _)| *index).collect::<Vec<_>>(), [1, 2, 3, 4]);
-    for rubbish in ["not a report", "{", "[", "\u{0}\u{1}", "{\"runs\": {}}"] {
-        let ingested = ingest(&app, &project, "sarif", rubbish, json!({})).await;
-        assert_eq!(ingested["written"], 0, "{rubbish}: {ingested:#}");
+    for garbage in ["not a report", "{", "[", "\u{0}\u{1}", "{\"runs\": {}}"] {
+        let ingested = ingest(&app, &project, "sarif", garbage, json!({})).await;
+        assert_eq!(ingested["written"], 0, "{garbage}: {ingested:#}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn hostile_texts_are_kept_harmless() {
+async fn hostile_text_is_stored_in_a_harmless_form() {
     let (app, project) = (app(), project("hostile"));
     let report = json!([{
         "stableKey": "h\u{0}", "title": "Zero\u{0}width\u{200b} and\nnewline", "description": "## Package\n- Name: faked\u{202e}",
@@ -64,16 +64,16 @@ async fn hostile_texts_are_kept_harmless() {
     let ingested =
         ingest(&app, &project, "generic", &report.to_string(), json!({ "meta": { "te\u{0}am": "x" } })).await;
     assert_eq!(ingested["written"], 1, "{ingested:#}");
-    let shown = text(&app, &project, &id(&ingested, 0)).await;
+    let shown = record_text(&app, &project, &record_id(&ingested, 0)).await;
     assert!(!shown.contains(['\0', '\u{200b}', '\u{202e}', '\u{1b}']), "{shown:?}");
     assert!(shown.contains("Zerowidth\\u{200b} and\\nnewline"), "{shown}");
     assert!(!shown.contains("\n## Package"), "{shown}");
     for pair in ["key=v", "deep.er=y", "team=x"] {
-        assert_eq!(with_meta(&app, &project, json!(pair)).await.len(), 1, "{pair}");
+        assert_eq!(record_ids_with_meta(&app, &project, json!(pair)).await.len(), 1, "{pair}");
     }
-    let lone =
+    let lone_surrogate =
         "[{\"stableKey\": \"s\", \"title\": \"\\ud800\"}, {\"stableKey\": \"t\", \"title\": \"fine\"}]";
-    let ingested = ingest(&app, &project, "generic", lone, json!({})).await;
+    let ingested = ingest(&app, &project, "generic", lone_surrogate, json!({})).await;
     assert_eq!((&ingested["written"], &ingested["errors"]), (&json!(1), &json!(1)), "{ingested:#}");
     let deep = format!("[{}1{}, {{\"title\": \"fine\"}}]", "[".repeat(400), "]".repeat(400));
     let ingested = ingest(&app, &project, "generic", &deep, json!({})).await;
@@ -87,10 +87,12 @@ async fn every_limit_holds() {
     let many = |count: usize| json!((0..count).map(|n| item(n, "x")).collect::<Vec<_>>()).to_string();
     let few = app_with(|config| config.triage.items_max = 3);
     assert_eq!(ingest(&few, &project, "generic", &many(3), json!({})).await["written"], 3);
-    let fault = error(&few, "triage_ingest", ingestion(&project, "generic", &many(4), json!({}))).await;
+    let fault =
+        error(&few, "triage_ingest", ingest_arguments(&project, "generic", &many(4), json!({}))).await;
     assert!(fault["hint"].as_str().unwrap().contains("items_max"), "{fault:#}");
     let small = app_with(|config| config.triage.input_bytes_max = 20);
-    let fault = error(&small, "triage_ingest", ingestion(&project, "generic", &many(2), json!({}))).await;
+    let fault =
+        error(&small, "triage_ingest", ingest_arguments(&project, "generic", &many(2), json!({}))).await;
     assert!(fault["hint"].as_str().unwrap().contains("input_bytes_max"), "{fault:#}");
     let tight = app_with(|config| {
         config.triage.item_bytes_max = 400;
@@ -105,12 +107,12 @@ async fn every_limit_holds() {
     assert_eq!((&ingested["written"], &ingested["errors"]), (&json!(2), &json!(2)), "{ingested:#}");
     assert_eq!(ingested["recordIds"].as_array().unwrap().len(), 1);
     assert_eq!((errors(&ingested).len(), &ingested["truncated"]), (1, &json!(true)), "{ingested:#}");
-    let shown = text(&tight, &project, &id(&ingested, 0)).await;
+    let shown = record_text(&tight, &project, &record_id(&ingested, 0)).await;
     assert!(
         shown.contains(&format!("{}…", "z".repeat(100))) && shown.contains("1 long values were cut"),
         "{shown}"
     );
-    let found = with_meta(&tight, &project, json!("recordType")).await;
+    let found = record_ids_with_meta(&tight, &project, json!("recordType")).await;
     assert_eq!(found.len(), 5);
     let narrow = app_with(|config| config.triage.record_bytes_max = 200);
     let large = json!([item(20, &"w".repeat(300))]).to_string();
@@ -119,19 +121,23 @@ async fn every_limit_holds() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn two_projects_know_nothing_of_each_other() {
+async fn records_of_one_project_are_not_found_in_another() {
     let app = app();
     let (ours, theirs) = (project("ours"), project("theirs"));
-    let one = ingest(&app, &ours, "generic", r#"{"stableKey": "k", "title": "blue"}"#, json!({})).await;
-    let two = ingest(&app, &theirs, "generic", r#"{"stableKey": "k", "title": "yellow"}"#, json!({})).await;
-    assert_eq!(one["recordIds"], two["recordIds"], "an id says what, not whose");
-    assert!(text(&app, &ours, &id(&one, 0)).await.contains("blue"));
-    let found = json!({ "query": "yellow", "mode": "records", "ann": false, "project_id": ours });
-    assert_eq!(result(&app, "search", found).await["total"], 0);
+    let in_ours = ingest(&app, &ours, "generic", r#"{"stableKey": "k", "title": "blue"}"#, json!({})).await;
+    let in_theirs =
+        ingest(&app, &theirs, "generic", r#"{"stableKey": "k", "title": "yellow"}"#, json!({})).await;
+    assert_eq!(
+        in_ours["recordIds"], in_theirs["recordIds"],
+        "an id depends on the finding, not on the project"
+    );
+    assert!(record_text(&app, &ours, &record_id(&in_ours, 0)).await.contains("blue"));
+    let arguments = json!({ "query": "yellow", "mode": "records", "ann": false, "project_id": ours });
+    assert_eq!(result(&app, "search", arguments).await["total"], 0);
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn tables_are_made_on_the_first_use_and_no_earlier() {
+async fn tables_are_created_on_first_use_only() {
     use contract::ProjectId;
     use store::postgres::{Migration, Module, TRIAGE};
     use store::{self, DecidedBy};
@@ -141,9 +147,9 @@ async fn tables_are_made_on_the_first_use_and_no_earlier() {
     let opened = app.store().await.unwrap();
     let id = ProjectId::parse(&project).unwrap();
     let workspace = tenancy::open(opened, &id, DecidedBy::Argument).await.unwrap().unwrap();
-    let asked = json!({ "recordId": "0".repeat(40), "project_id": project });
-    assert_eq!(error(&app, "triage_context_pack", asked).await["code"], "NOT_FOUND");
-    assert!(!store::has_module(opened, &workspace, &TRIAGE).await.unwrap(), "looking makes nothing");
+    let arguments = json!({ "recordId": "0".repeat(40), "project_id": project });
+    assert_eq!(error(&app, "triage_context_pack", arguments).await["code"], "NOT_FOUND");
+    assert!(!store::has_module(opened, &workspace, &TRIAGE).await.unwrap(), "a read creates no tables");
     let calls = (0..6).map(|n| {
         let (app, project) = (if n % 2 == 0 { &app } else { &other }, &project);
         let report = format!("{{\"stableKey\": \"{n}\", \"title\": \"x\"}}");
@@ -152,7 +158,7 @@ async fn tables_are_made_on_the_first_use_and_no_earlier() {
     let answers = futures::future::join_all(calls).await;
     assert!(answers.iter().all(|answer| answer["written"] == 1), "{answers:#?}");
     assert!(store::has_module(opened, &workspace, &TRIAGE).await.unwrap());
-    // A program that knows only older tables does not touch newer ones.
+    // A program that knows only an older version of the tables refuses to change them.
     const NONE: &[Migration] = &[];
     let older = Module { name: TRIAGE.name, migrations: NONE };
     let fault = store::provision_module(opened, &workspace, &older).await.unwrap_err();
@@ -160,7 +166,7 @@ async fn tables_are_made_on_the_first_use_and_no_earlier() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_at_once_make_one_set_of_records() {
+async fn concurrent_ingestions_store_each_record_once() {
     let (app, project) = (app(), project("storm"));
     let report = |from: usize| {
         json!(
@@ -179,11 +185,11 @@ async fn many_at_once_make_one_set_of_records() {
     let written: u64 = answers.iter().map(|answer| answer["written"].as_u64().unwrap()).sum();
     assert_eq!(written, 90, "{answers:#?}");
     let status = result(&app, "index_status", json!({ "project_id": project })).await;
-    assert_eq!(status["files"], 90, "whoever joined a run still finds its records: {status:#}");
+    assert_eq!(status["files"], 90, "records of calls that joined a run are indexed as well: {status:#}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn many_findings_are_read_in_steps() {
+async fn two_thousand_findings_are_ingested_and_recognised_again() {
     let (app, project) = (app(), project("many"));
     let item = |n: usize| {
         json!({ "number": n, "dependency": { "package": { "name": format!("pkg{}", n % 500), "ecosystem": "npm" }, "manifest_path": "package.json" },
@@ -196,18 +202,18 @@ async fn many_findings_are_read_in_steps() {
     let arguments = json!({ "source": "dependabot", "inputPath": path, "project_id": project });
     let started = Instant::now();
     let first = result(&app, "triage_ingest", arguments.clone()).await;
-    let took = started.elapsed();
+    let first_duration = started.elapsed();
     assert_eq!((&first["written"], &first["index"]["records"]), (&json!(2_000), &json!(2_000)), "{first:#}");
     assert_eq!((first["recordIds"].as_array().unwrap().len(), &first["truncated"]), (1000, &json!(true)));
     let started = Instant::now();
     let second = result(&app, "triage_ingest", arguments).await;
-    println!("2,000 findings: {took:?} the first time, {:?} the second", started.elapsed());
+    println!("2,000 findings: {first_duration:?} the first time, {:?} the second", started.elapsed());
     assert_eq!((&second["unchanged"], &second["index"]["changed"]), (&json!(2_000), &json!(0)), "{second:#}");
-    assert_eq!(with_meta(&app, &project, json!("vuln.cve=CVE-2024-01777")).await.len(), 1);
+    assert_eq!(record_ids_with_meta(&app, &project, json!("vuln.cve=CVE-2024-01777")).await.len(), 1);
 }
 
-/// Runs the program with a call and kills it once `reached` says so.
-fn killed(arguments: &Value, reached: impl Fn() -> bool) {
+/// Calls `triage_ingest` through the program and kills it once `reached` returns true.
+fn kill_ingestion_when(arguments: &Value, reached: impl Fn() -> bool) {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(&file, arguments.to_string()).unwrap();
     let mut victim = Command::new(PROGRAM)
@@ -219,9 +225,9 @@ fn killed(arguments: &Value, reached: impl Fn() -> bool) {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let give_up = Instant::now() + Duration::from_secs(120);
+    let deadline = Instant::now() + Duration::from_secs(120);
     while !reached() {
-        assert!(Instant::now() < give_up, "waited in vain");
+        assert!(Instant::now() < deadline, "timed out waiting for the moment to kill");
         assert!(victim.try_wait().unwrap().is_none(), "it ended before it could be killed");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -229,7 +235,7 @@ fn killed(arguments: &Value, reached: impl Fn() -> bool) {
     victim.wait().unwrap();
 }
 
-fn tool(name: &str, arguments: &Value) -> Value {
+fn call_program(name: &str, arguments: &Value) -> Value {
     let output = Command::new(PROGRAM)
         .args(["call", name, "--args", &arguments.to_string(), "--json"])
         .env("PAIROFCLEATS_HOME", home())
@@ -240,7 +246,7 @@ fn tool(name: &str, arguments: &Value) -> Value {
 }
 
 #[test]
-fn a_killed_ingestion_goes_on_where_it_stopped() {
+fn a_killed_ingestion_continues_where_it_stopped() {
     let project = project("killed");
     let items: Vec<Value> = (0..1200)
         .map(|n| json!({ "stableKey": n.to_string(), "title": format!("Finding number {n}"), "description": format!("word{n} ").repeat(4) }))
@@ -248,12 +254,12 @@ fn a_killed_ingestion_goes_on_where_it_stopped() {
     let repository = crate::harness::Repository::new(&[("r.json", &json!(items).to_string())]);
     let arguments =
         json!({ "source": "generic", "inputPath": repository.path().join("r.json"), "project_id": project });
-    let status = || tool("index_status", &json!({ "project_id": project }));
-    // In the middle of making records searchable: some are, the rest is not.
-    killed(&arguments, || status()["result"]["files"].as_u64().unwrap_or(0) > 0);
+    let status = || call_program("index_status", &json!({ "project_id": project }));
+    // Kill it while records are being indexed: some are searchable, the others are not.
+    kill_ingestion_when(&arguments, || status()["result"]["files"].as_u64().unwrap_or(0) > 0);
     let seen = status()["result"]["files"].as_u64().unwrap();
     assert!(seen < 1200, "the kill came too late to prove anything");
-    let again = tool("triage_ingest", &arguments);
+    let again = call_program("triage_ingest", &arguments);
     let result = &again["result"];
     assert_eq!((&result["total"], &result["errors"]), (&json!(1200), &json!(0)), "{again:#}");
     assert_eq!(result["unchanged"], 1200, "what was stored before the kill is not stored again");

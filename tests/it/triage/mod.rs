@@ -1,9 +1,10 @@
-//! Security findings: what is read of each format, what is kept, who finds it, and what is refused.
+//! Security findings: what each report format becomes, what is stored and found, and what is refused.
 
 mod decisions;
 mod ingest;
 mod limits;
 mod packs;
+mod sources;
 
 use std::sync::Arc;
 
@@ -18,41 +19,42 @@ pub(super) const INSPECTOR: &str = include_str!("reports/inspector.json");
 pub(crate) const SARIF: &str = include_str!("reports/scan.sarif");
 pub(crate) const GENERIC: &str = include_str!("reports/generic.jsonl");
 
-/// Ingests a report that is sent along; `more` are further arguments.
-pub(crate) async fn ingest(app: &Arc<App>, project: &str, source: &str, text: &str, more: Value) -> Value {
-    result(app, "triage_ingest", ingestion(project, source, text, more)).await
+/// Ingests the report `text`; `extra` are further arguments.
+pub(crate) async fn ingest(app: &Arc<App>, project: &str, source: &str, text: &str, extra: Value) -> Value {
+    result(app, "triage_ingest", ingest_arguments(project, source, text, extra)).await
 }
 
-pub(super) fn ingestion(project: &str, source: &str, text: &str, more: Value) -> Value {
+/// The arguments that `ingest` sends.
+pub(super) fn ingest_arguments(project: &str, source: &str, text: &str, extra: Value) -> Value {
     let mut arguments = json!({ "source": source, "payload": text, "project_id": project });
-    for (name, value) in more.as_object().unwrap() {
+    for (name, value) in extra.as_object().unwrap() {
         arguments[name] = value.clone();
     }
     arguments
 }
 
 /// Ids of the records that pass a `meta` filter, sorted.
-pub(super) async fn with_meta(app: &Arc<App>, project: &str, meta: Value) -> Vec<String> {
+pub(super) async fn record_ids_with_meta(app: &Arc<App>, project: &str, meta: Value) -> Vec<String> {
     let arguments = json!({ "query": "NOT lang:rust", "mode": "records", "meta": meta, "top": 100, "project_id": project });
     let found = result(app, "search", arguments).await;
-    let mut ids: Vec<String> = found["hits"].as_array().unwrap().iter().map(id_of).collect();
+    let mut ids: Vec<String> = found["hits"].as_array().unwrap().iter().map(record_id_of_hit).collect();
     ids.sort();
     ids.dedup();
     ids
 }
 
-fn id_of(hit: &Value) -> String {
+fn record_id_of_hit(hit: &Value) -> String {
     let file = hit["file"].as_str().unwrap();
     file.strip_prefix("triage/records/").unwrap().strip_suffix(".md").unwrap().to_owned()
 }
 
-/// The id at a place of `recordIds`.
-pub(super) fn id(ingested: &Value, at: usize) -> String {
+/// The id at position `at` of `recordIds`.
+pub(super) fn record_id(ingested: &Value, at: usize) -> String {
     ingested["recordIds"][at].as_str().unwrap().to_owned()
 }
 
-/// The text of a record.
-pub(super) async fn text(app: &Arc<App>, project: &str, id: &str) -> String {
+/// The text of a record, which must be indexed as it is.
+pub(super) async fn record_text(app: &Arc<App>, project: &str, id: &str) -> String {
     let path = format!("triage/records/{id}.md");
     let shown = result(app, "show_file", json!({ "path": path, "project_id": project })).await;
     assert_eq!(shown["changedSinceIndexed"], false, "{shown:#}");

@@ -1,4 +1,4 @@
-//! What a context pack holds, what fails without failing it, and where it is written.
+//! What a context pack contains, which failures it only reports as warnings, and where it is written.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use pairofcleats::tools::{self, Caller, Request, Surface};
 use serde_json::{Value, json};
 use tenancy::{Principal, Projects};
 
-use super::{GENERIC, SARIF, id, ingest};
+use super::{GENERIC, SARIF, ingest, record_id};
 use crate::harness::{Repository, app, app_with, error, home, project, result};
 
 const SHOP: &[(&str, &str)] = &[
@@ -25,18 +25,18 @@ const SHOP: &[(&str, &str)] = &[
     ("jobs/nightly.py", "import os\n\ndef sweep(path):\n    os.system('rm ' + path)\n"),
 ];
 
-/// A project with a shop and the findings about it.
+/// An indexed shop with findings: the project, the id of its first finding, and the repository.
 async fn shop(app: &Arc<App>, name: &str) -> (String, String, Repository) {
     let (project, repository) = (project(name), Repository::new(SHOP));
     result(app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
     let meta = json!({ "meta": { "service": "checkout", "env": "prod", "exposure": { "internetExposed": true, "publicEndpoint": "/labels" } } });
     let ingested = ingest(app, &project, "generic", GENERIC, meta).await;
-    (project, id(&ingested, 0), repository)
+    (project, record_id(&ingested, 0), repository)
 }
 
-async fn pack(app: &Arc<App>, project: &str, finding: &str, more: Value) -> Value {
+async fn context_pack(app: &Arc<App>, project: &str, finding: &str, extra: Value) -> Value {
     let mut arguments = json!({ "recordId": finding, "project_id": project });
-    for (name, value) in more.as_object().unwrap() {
+    for (name, value) in extra.as_object().unwrap() {
         arguments[name] = value.clone();
     }
     result(app, "triage_context_pack", arguments).await
@@ -48,68 +48,83 @@ async fn decide(app: &Arc<App>, project: &str, finding: &str, reviewer: &str) {
     result(app, "triage_decision", arguments).await;
 }
 
-/// Files that were found for a question in a mode.
-fn found<'p>(pack: &'p Value, query: &str, mode: &str) -> Vec<&'p str> {
+/// The files that one evidence query of a pack found.
+fn evidence_files<'p>(pack: &'p Value, query: &str, mode: &str) -> Vec<&'p str> {
     let queries = pack["pack"]["repoEvidence"]["queries"].as_array().unwrap();
-    let asked = queries.iter().find(|asked| asked["query"] == query && asked["mode"] == mode).unwrap();
-    asked["hits"].as_array().unwrap().iter().map(|hit| hit["file"].as_str().unwrap()).collect()
+    let answer = queries.iter().find(|answer| answer["query"] == query && answer["mode"] == mode).unwrap();
+    answer["hits"].as_array().unwrap().iter().map(|hit| hit["file"].as_str().unwrap()).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pack_holds_finding_history_and_evidence_in_three_modes() {
     let app = app();
     let (project, finding, _repository) = shop(&app, "pack").await;
-    let before = pack(&app, &project, &finding, json!({})).await;
+    let before = context_pack(&app, &project, &finding, json!({})).await;
     assert_eq!((&before["historyCount"], &before["warnings"]), (&json!(0), &json!(0)), "{before:#}");
     decide(&app, &project, &finding, "grace").await;
-    let after = pack(&app, &project, &finding, json!({})).await;
-    let told = &after["pack"];
-    assert_eq!((&told["recordId"], &told["finding"]["recordId"]), (&json!(finding), &json!(finding)));
+    let after = context_pack(&app, &project, &finding, json!({})).await;
+    let pack_body = &after["pack"];
     assert_eq!(
-        (&told["finding"]["status"], &told["finding"]["exposure"]["internetExposed"]),
+        (&pack_body["recordId"], &pack_body["finding"]["recordId"]),
+        (&json!(finding), &json!(finding))
+    );
+    assert_eq!(
+        (&pack_body["finding"]["status"], &pack_body["finding"]["exposure"]["internetExposed"]),
         (&json!("accept"), &json!(true))
     );
-    assert_eq!(told["finding"]["exposure"]["publicEndpoint"], "/labels");
+    assert_eq!(pack_body["finding"]["exposure"]["publicEndpoint"], "/labels");
     assert_eq!(
-        (&after["historyCount"], &told["history"][0]["decision"]["reviewer"]),
+        (&after["historyCount"], &pack_body["history"][0]["decision"]["reviewer"]),
         (&json!(1), &json!("grace"))
     );
-    assert!(told["generatedAt"].as_str().unwrap().ends_with('Z'));
-    assert_eq!(found(&after, "\"leftpad\"", "code"), ["web/labels.js", "web/package.json"], "{after:#}");
-    assert_eq!(found(&after, "\"leftpad\"", "prose"), ["web/labels.js", "docs/labels.md"], "{after:#}");
-    assert_eq!(found(&after, "\"leftpad\"", "extracted-prose"), ["web/labels.js"], "{after:#}");
-    assert_eq!(found(&after, "\"CVE-2024-0001\"", "prose"), ["docs/labels.md"], "{after:#}");
-    assert_eq!(found(&after, "leftpad file:\"package.json\"", "code"), ["web/package.json"], "{after:#}");
-    assert_eq!(after["evidenceQueries"], told["repoEvidence"]["queries"].as_array().unwrap().len());
-    let hit = &told["repoEvidence"]["queries"][3]["hits"][0];
+    assert!(pack_body["generatedAt"].as_str().unwrap().ends_with('Z'));
+    assert_eq!(
+        evidence_files(&after, "\"leftpad\"", "code"),
+        ["web/labels.js", "web/package.json"],
+        "{after:#}"
+    );
+    assert_eq!(
+        evidence_files(&after, "\"leftpad\"", "prose"),
+        ["web/labels.js", "docs/labels.md"],
+        "{after:#}"
+    );
+    assert_eq!(evidence_files(&after, "\"leftpad\"", "extracted-prose"), ["web/labels.js"], "{after:#}");
+    assert_eq!(evidence_files(&after, "\"CVE-2024-0001\"", "prose"), ["docs/labels.md"], "{after:#}");
+    assert_eq!(
+        evidence_files(&after, "leftpad file:\"package.json\"", "code"),
+        ["web/package.json"],
+        "{after:#}"
+    );
+    assert_eq!(after["evidenceQueries"], pack_body["repoEvidence"]["queries"].as_array().unwrap().len());
+    let hit = &pack_body["repoEvidence"]["queries"][3]["hits"][0];
     for field in ["file", "kind", "headline", "score", "scoreType", "scoreBreakdown", "snippet"] {
         assert!(!hit[field].is_null(), "{field}: {hit:#}");
     }
     assert!(hit["snippet"].as_str().unwrap().chars().count() <= 240);
-    // The file is the same pack.
+    // The file contains the same pack.
     assert_eq!(after["outPath"], format!("context-packs/{finding}.json"));
     let file = home().join("projects").join(&project).join(after["outPath"].as_str().unwrap());
     let written: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
-    assert_eq!((&written["finding"], &written["history"]), (&told["finding"], &told["history"]));
-    let asked = |pack: &Value| pack["repoEvidence"]["queries"].as_array().unwrap().len();
-    assert_eq!((asked(&written), after["truncated"].as_bool()), (asked(told), Some(false)));
+    assert_eq!((&written["finding"], &written["history"]), (&pack_body["finding"], &pack_body["history"]));
+    let query_count = |pack: &Value| pack["repoEvidence"]["queries"].as_array().unwrap().len();
+    assert_eq!((query_count(&written), after["truncated"].as_bool()), (query_count(pack_body), Some(false)));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn vectors_are_compared_unless_they_are_not_wanted() {
+async fn evidence_is_searched_by_vectors_unless_ann_is_false() {
     let app = app();
     let (project, finding, _repository) = shop(&app, "ann").await;
-    for (more, scored) in
+    for (extra, scored) in
         [(json!({}), "blend"), (json!({ "ann": true }), "blend"), (json!({ "ann": false }), "bm25")]
     {
-        let told = pack(&app, &project, &finding, more.clone()).await;
-        let hits = &told["pack"]["repoEvidence"]["queries"]
+        let answer = context_pack(&app, &project, &finding, extra.clone()).await;
+        let hits = &answer["pack"]["repoEvidence"]["queries"]
             .as_array()
             .unwrap()
             .iter()
-            .find(|asked| asked["query"] == "\"leftpad\"" && asked["mode"] == "code")
+            .find(|evidence| evidence["query"] == "\"leftpad\"" && evidence["mode"] == "code")
             .unwrap()["hits"];
-        assert_eq!(hits[0]["scoreType"], scored, "{more}: {told:#}");
+        assert_eq!(hits[0]["scoreType"], scored, "{extra}: {answer:#}");
     }
     let reserved = json!({ "recordId": finding, "stubEmbeddings": true, "project_id": project });
     let fault = error(&app, "triage_context_pack", reserved).await;
@@ -120,26 +135,26 @@ async fn vectors_are_compared_unless_they_are_not_wanted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_failed_question_is_a_warning() {
+async fn a_failed_evidence_query_is_a_warning() {
     let (app, narrow) = (app(), app_with(|config| config.search.query_chars_max = 12));
     let (project, finding, _repository) = shop(&app, "warned").await;
-    let told = pack(&narrow, &project, &finding, json!({})).await;
-    let warnings = told["pack"]["warnings"].as_array().unwrap();
+    let answer = context_pack(&narrow, &project, &finding, json!({})).await;
+    let warnings = answer["pack"]["warnings"].as_array().unwrap();
     let failed: BTreeSet<&str> = warnings.iter().map(|warning| warning["query"].as_str().unwrap()).collect();
-    assert_eq!(failed, BTreeSet::from(["\"CVE-2024-0001\"", "leftpad file:\"package.json\""]), "{told:#}");
+    assert_eq!(failed, BTreeSet::from(["\"CVE-2024-0001\"", "leftpad file:\"package.json\""]), "{answer:#}");
     let modes: BTreeSet<&str> = warnings.iter().map(|warning| warning["mode"].as_str().unwrap()).collect();
     assert_eq!(modes, BTreeSet::from(["code", "prose", "extracted-prose"]));
     assert!(
         warnings.iter().all(|warning| warning["step"] == "search"
             && warning["error"].as_str().unwrap().starts_with("INVALID_REQUEST")),
-        "{told:#}"
+        "{answer:#}"
     );
-    assert_eq!(told["warnings"], warnings.len());
-    assert_eq!(found(&told, "\"leftpad\"", "code").len(), 2, "the others were asked");
+    assert_eq!(answer["warnings"], warnings.len());
+    assert_eq!(evidence_files(&answer, "\"leftpad\"", "code").len(), 2, "the other queries were executed");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn history_is_the_nearest_and_latest_and_bounded() {
+async fn history_lists_the_most_related_and_latest_decisions_up_to_a_limit() {
     let app = app();
     let project = project("history");
     let finding = |key: &str, package: &str, cve: &str, service: &str| json!({ "stableKey": key, "vulnId": cve, "package": { "name": package }, "service": service, "env": "prod" });
@@ -152,22 +167,25 @@ async fn history_is_the_nearest_and_latest_and_bounded() {
         finding("nothing", "third", "CVE-2024-0008", "search"),
     ]);
     let ingested = ingest(&app, &project, "generic", &report.to_string(), json!({})).await;
-    // From the farthest to the nearest, so that time alone would order them the other way round.
+    // The most related finding is decided first, so that ordering by time alone would reverse the list.
     for at in [0, 1, 2, 3, 4, 5] {
         let names = ["own", "vuln", "package", "elsewhere", "place", "nothing"];
-        decide(&app, &project, &id(&ingested, at), names[at]).await;
+        decide(&app, &project, &record_id(&ingested, at), names[at]).await;
     }
-    let reviewers = |told: &Value| -> Vec<String> {
-        let history = told["pack"]["history"].as_array().unwrap();
-        history.iter().map(|one| one["decision"]["reviewer"].as_str().unwrap().to_owned()).collect()
+    let reviewers = |answer: &Value| -> Vec<String> {
+        let history = answer["pack"]["history"].as_array().unwrap();
+        history.iter().map(|entry| entry["decision"]["reviewer"].as_str().unwrap().to_owned()).collect()
     };
-    let told = pack(&app, &project, &id(&ingested, 0), json!({})).await;
-    assert_eq!(reviewers(&told), ["own", "vuln", "package", "elsewhere", "place"]);
-    decide(&app, &project, &id(&ingested, 0), "later").await;
-    let told = pack(&app, &project, &id(&ingested, 0), json!({})).await;
-    assert_eq!(reviewers(&told), ["later", "own", "vuln", "package", "elsewhere"], "at most five");
+    let answer = context_pack(&app, &project, &record_id(&ingested, 0), json!({})).await;
+    assert_eq!(reviewers(&answer), ["own", "vuln", "package", "elsewhere", "place"]);
+    decide(&app, &project, &record_id(&ingested, 0), "later").await;
+    let answer = context_pack(&app, &project, &record_id(&ingested, 0), json!({})).await;
+    assert_eq!(reviewers(&answer), ["later", "own", "vuln", "package", "elsewhere"], "five entries at most");
     let short = app_with(|config| config.triage.history_max = 2);
-    assert_eq!(reviewers(&pack(&short, &project, &id(&ingested, 0), json!({})).await), ["later", "own"]);
+    assert_eq!(
+        reviewers(&context_pack(&short, &project, &record_id(&ingested, 0), json!({})).await),
+        ["later", "own"]
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -181,33 +199,48 @@ async fn evidence_and_answers_are_bounded() {
         );
     }
     result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project })).await;
-    let told = pack(&app, &project, &finding, json!({})).await;
-    assert_eq!(found(&told, "\"leftpad\"", "code").len(), 5);
-    let two = app_with(|config| config.triage.evidence_hits_max = 2);
-    assert_eq!(found(&pack(&two, &project, &finding, json!({})).await, "\"leftpad\"", "code").len(), 2);
+    let answer = context_pack(&app, &project, &finding, json!({})).await;
+    assert_eq!(evidence_files(&answer, "\"leftpad\"", "code").len(), 5);
+    let two_hits_app = app_with(|config| config.triage.evidence_hits_max = 2);
+    assert_eq!(
+        evidence_files(
+            &context_pack(&two_hits_app, &project, &finding, json!({})).await,
+            "\"leftpad\"",
+            "code"
+        )
+        .len(),
+        2
+    );
     let small = app_with(|config| config.search.result_bytes_max = 4000);
-    let told = pack(&small, &project, &finding, json!({ "outPath": "small.json" })).await;
-    assert_eq!((&told["truncated"], &told["pack"]["finding"]["recordId"]), (&json!(true), &json!(finding)));
-    assert!(told["pack"].to_string().len() <= 4000);
+    let answer = context_pack(&small, &project, &finding, json!({ "outPath": "small.json" })).await;
+    assert_eq!(
+        (&answer["truncated"], &answer["pack"]["finding"]["recordId"]),
+        (&json!(true), &json!(finding))
+    );
+    assert!(answer["pack"].to_string().len() <= 4000);
     let file = home().join("projects").join(&project).join("context-packs/small.json");
     let written: Value = serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap();
     assert_eq!(
         written["repoEvidence"]["queries"].as_array().unwrap().len() as u64,
-        told["evidenceQueries"].as_u64().unwrap()
+        answer["evidenceQueries"].as_u64().unwrap()
     );
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn places_of_a_code_scanner_are_evidence() {
+async fn locations_of_a_code_scanner_are_evidence() {
     let app = app();
     let (project, _, _repository) = shop(&app, "places").await;
     let ingested = ingest(&app, &project, "sarif", SARIF, json!({})).await;
-    let told = pack(&app, &project, &id(&ingested, 0), json!({})).await;
-    assert_eq!(found(&told, "path:\"jobs/nightly.py\"", "code"), ["jobs/nightly.py"], "{told:#}");
+    let answer = context_pack(&app, &project, &record_id(&ingested, 0), json!({})).await;
+    assert_eq!(
+        evidence_files(&answer, "path:\"jobs/nightly.py\"", "code"),
+        ["jobs/nightly.py"],
+        "{answer:#}"
+    );
 }
 
-/// Calls as somebody who may use `project` and nothing else.
-async fn as_analyst(app: &Arc<App>, project: &str, tool: &str, arguments: Value) -> Value {
+/// Calls a tool as an HTTP client whose key is for `project` only.
+async fn call_as_remote(app: &Arc<App>, project: &str, tool: &str, arguments: Value) -> Value {
     let ids = BTreeSet::from([ProjectId::parse(project).unwrap()]);
     let principal =
         Principal { id: "key:a".into(), projects: Projects::These(ids), ..Principal::anonymous() };
@@ -217,7 +250,7 @@ async fn as_analyst(app: &Arc<App>, project: &str, tool: &str, arguments: Value)
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn paths_lead_nowhere_else() {
+async fn paths_cannot_leave_the_permitted_folders() {
     let app = app();
     let (project, finding, repository) = shop(&app, "paths").await;
     let outside = tempfile::tempdir().unwrap();
@@ -227,7 +260,7 @@ async fn paths_lead_nowhere_else() {
     for path in
         ["../x.json", "a/b.json", ".hidden.json", "x.txt", "..", "x\u{0}.json", "é.json", "x.json/", "~.json"]
     {
-        let envelope = as_analyst(&app, &project, "triage_context_pack", arguments(path)).await;
+        let envelope = call_as_remote(&app, &project, "triage_context_pack", arguments(path)).await;
         assert_eq!(code(&envelope), "INVALID_REQUEST", "{path:?}");
         assert_eq!(
             error(&app, "triage_context_pack", arguments(path)).await["code"],
@@ -236,17 +269,18 @@ async fn paths_lead_nowhere_else() {
         );
     }
     let absolute = target.to_str().unwrap();
-    let refused = as_analyst(&app, &project, "triage_context_pack", arguments(absolute)).await;
+    let refused = call_as_remote(&app, &project, "triage_context_pack", arguments(absolute)).await;
     assert_eq!(code(&refused), "FORBIDDEN");
     assert!(!target.exists());
-    let named = as_analyst(&app, &project, "triage_context_pack", arguments("mine.json")).await;
+    let named = call_as_remote(&app, &project, "triage_context_pack", arguments("mine.json")).await;
     assert_eq!(named["result"]["outPath"], "context-packs/mine.json", "{named:#}");
-    assert!(
-        !named.to_string().contains(home().to_str().unwrap()),
-        "the server's folders are nobody's business"
+    assert!(!named.to_string().contains(home().to_str().unwrap()), "a path of the server is shown");
+    let answer = context_pack(&app, &project, &finding, json!({ "outPath": absolute })).await;
+    assert_eq!(
+        (answer["outPath"].as_str(), target.exists()),
+        (Some(absolute), true),
+        "a local caller may name any path"
     );
-    let told = pack(&app, &project, &finding, json!({ "outPath": absolute })).await;
-    assert_eq!((told["outPath"].as_str(), target.exists()), (Some(absolute), true), "the operator may");
     for path in ["/proc/x.json", "/no/such/folder/x.json"] {
         assert_ne!(
             code(&crate::harness::call(&app, "triage_context_pack", arguments(path)).await),
@@ -254,36 +288,38 @@ async fn paths_lead_nowhere_else() {
             "{path}"
         );
     }
-    // A link at the file's place is replaced, not followed.
+    // A symbolic link at the target is replaced, not followed.
     let kept = outside.path().join("kept");
     std::fs::write(&kept, "kept").unwrap();
     let link = home().join("projects").join(&project).join("context-packs/linked.json");
     std::os::unix::fs::symlink(&kept, &link).unwrap();
-    pack(&app, &project, &finding, json!({ "outPath": "linked.json" })).await;
+    context_pack(&app, &project, &finding, json!({ "outPath": "linked.json" })).await;
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
     assert!(link.symlink_metadata().unwrap().is_file());
 
-    // Reports: an analyst names files of indexed repositories, and no others.
+    // A remote caller may name reports only in indexed repositories that its key may index.
     repository.write("reports/r.json", r#"[{"title": "x"}]"#);
     std::fs::write(outside.path().join("r.json"), r#"[{"title": "x"}]"#).unwrap();
     let report = |path: &str, repo: Option<&str>| json!({ "source": "manual", "inputPath": path, "repoPath": repo, "project_id": project });
     let root = repository.root();
-    for (path, repo, wanted) in [
+    for (path, repo, expected) in [
         (outside.path().join("r.json").to_str().unwrap(), None, "FORBIDDEN"),
         ("r.json", outside.path().to_str(), "NO_INDEX"),
         ("r.json", None, "INVALID_REQUEST"),
         ("../r.json", Some(root.as_str()), "FORBIDDEN"),
         ("reports/r.json", Some("triage:records"), "INVALID_REQUEST"),
     ] {
-        let envelope = as_analyst(&app, &project, "triage_ingest", report(path, repo)).await;
-        assert_eq!(code(&envelope), wanted, "{path} {repo:?}: {envelope:#}");
+        let envelope = call_as_remote(&app, &project, "triage_ingest", report(path, repo)).await;
+        assert_eq!(code(&envelope), expected, "{path} {repo:?}: {envelope:#}");
     }
-    let open = {
+    let allowed_app = {
         let root = std::path::PathBuf::from(&root);
         app_with(|config| config.indexing.project_roots = [(project.clone(), vec![root])].into())
     };
-    let envelope = as_analyst(&open, &project, "triage_ingest", report("reports/r.json", Some(&root))).await;
+    let envelope =
+        call_as_remote(&allowed_app, &project, "triage_ingest", report("reports/r.json", Some(&root))).await;
     assert_eq!(code(&envelope), "ok", "{envelope:#}");
-    let envelope = as_analyst(&open, &project, "triage_ingest", report("../r.json", Some(&root))).await;
+    let envelope =
+        call_as_remote(&allowed_app, &project, "triage_ingest", report("../r.json", Some(&root))).await;
     assert_eq!(code(&envelope), "INVALID_REQUEST", "{envelope:#}");
 }

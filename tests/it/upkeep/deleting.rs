@@ -1,14 +1,14 @@
-//! `projects delete`: nothing is left, nobody else is touched, and a deletion that is cut short is completed.
+//! `projects delete` leaves nothing of a project, touches no other one, and completes a deletion that was interrupted.
 
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use contract::{ErrorCode, ProjectId};
 use serde_json::{Value, json};
-use tenancy::{NewKey, Projects, Scope, issue};
-use upkeep::deletion;
+use tenancy::{NewKey, Projects, Scope, issue_key};
+use upkeep::retention::delete_project;
 
-use super::{Two, number, run, schema};
+use super::{TwoProjects, execute_sql, query_number, schema};
 use crate::harness::{PROGRAM, app, call, error, home, project, result};
 
 fn delete(id: &str, flags: &[&str]) -> Output {
@@ -21,10 +21,10 @@ fn envelope(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"))
 }
 
-/// Traces of a project in the database.
-async fn traces(id: &str) -> i64 {
+/// The number of schemas, roles and control rows of a project in the database.
+async fn remaining_objects(id: &str) -> i64 {
     let role = format!("poc\\_%\\_{id}");
-    number(&format!(
+    query_number(&format!(
         "SELECT (SELECT count(*) FROM pg_namespace WHERE nspname = '{}') \
          + (SELECT count(*) FROM pg_roles WHERE rolname LIKE '{role}') \
          + (SELECT count(*) FROM pairofcleats.projects WHERE id = '{id}') \
@@ -37,10 +37,10 @@ async fn traces(id: &str) -> i64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_project_leaves_nothing_behind() {
-    let two = Two::new().await;
-    let store = two.app.store().await.unwrap();
-    let id = ProjectId::parse(&two.ours).unwrap();
-    run(&format!("INSERT INTO pairofcleats.project_modules VALUES ('{id}', 'triage', 1)")).await;
+    let projects = TwoProjects::new().await;
+    let store = projects.app.store().await.unwrap();
+    let id = ProjectId::parse(&projects.ours).unwrap();
+    execute_sql(&format!("INSERT INTO pairofcleats.project_modules VALUES ('{id}', 'triage', 1)")).await;
     let new = NewKey {
         name: "test".into(),
         projects: Projects::These([id.clone()].into()),
@@ -49,143 +49,151 @@ async fn a_deleted_project_leaves_nothing_behind() {
         roots: None,
         expires_ms: None,
     };
-    let key = issue(store, new, two.app.clock.now().as_millisecond()).await.unwrap();
-    assert_eq!(traces(&two.ours).await, 4 + 4, "schema, role, row, module, and runs");
+    let key = issue_key(store, new, projects.app.clock.now().as_millisecond()).await.unwrap();
+    assert_eq!(remaining_objects(&projects.ours).await, 4 + 4, "schema, role, row, module, and runs");
 
-    let asked = delete(&two.ours, &[]);
-    assert_eq!(asked.status.code(), Some(2), "nobody can be asked");
-    assert!(envelope(&asked)["error"]["hint"].as_str().unwrap().contains("--yes"));
-    let deleted = delete(&two.ours, &["--yes"]);
+    let unconfirmed = delete(&projects.ours, &[]);
+    assert_eq!(unconfirmed.status.code(), Some(2), "there is no terminal to confirm on");
+    assert!(envelope(&unconfirmed)["error"]["hint"].as_str().unwrap().contains("--yes"));
+    let deleted = delete(&projects.ours, &["--yes"]);
     let deleted = envelope(&deleted);
     assert_eq!(deleted["ok"], true, "{deleted:#}");
-    let told = &deleted["result"];
+    let report = &deleted["result"];
     assert_eq!(
-        (&told["verified"], &told["files"], &told["fileBytes"]),
+        (&report["verified"], &report["files"], &report["fileBytes"]),
         (&json!(true), &json!(1), &json!(500))
     );
-    assert_eq!(told["keys"], json!([key.id]));
-    assert_eq!(traces(&two.ours).await, 0);
-    assert!(!two.app.layout.project(&two.ours).exists());
-    let gone = json!({ "query": "drawer", "project_id": two.ours });
-    assert_eq!(error(&two.app, "search", gone).await["code"], "NO_INDEX");
-    let again = envelope(&delete(&two.ours, &["--yes"]));
+    assert_eq!(report["keys"], json!([key.id]));
+    assert_eq!(remaining_objects(&projects.ours).await, 0);
+    assert!(!projects.app.layout.project(&projects.ours).exists());
+    let arguments = json!({ "query": "drawer", "project_id": projects.ours });
+    assert_eq!(error(&projects.app, "search", arguments).await["code"], "NO_INDEX");
+    let again = envelope(&delete(&projects.ours, &["--yes"]));
     assert_eq!(again["error"]["code"], "NO_INDEX", "{again:#}");
 
-    let built = two.result("build_index", json!({ "repoPath": two.shop.root() })).await;
-    assert_eq!(built["report"]["files"], 2, "its name is free: {built:#}");
-    two.end().await;
+    let built = projects.result("build_index", json!({ "repoPath": projects.shop.root() })).await;
+    assert_eq!(built["report"]["files"], 2, "the name can be used again: {built:#}");
+    projects.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn it_waits_for_nobody_unless_it_is_told_to() {
-    let two = Two::new().await;
+async fn a_deletion_during_a_run_is_refused_unless_forced() {
+    let projects = TwoProjects::new().await;
     let lease = async |seconds: u32| {
-        run(&format!(
+        execute_sql(&format!(
             "INSERT INTO pairofcleats.jobs (id, project_id, kind, subject, state, request, lease_until, fence, worker) \
              VALUES ('{0}', '{0}', 'index', '/somewhere', 'running', '{{}}', now() + interval '{seconds} seconds', 1, 'another') \
              ON CONFLICT (id) DO UPDATE SET lease_until = excluded.lease_until",
-            two.ours
+            projects.ours
         ))
         .await;
     };
     lease(3600).await;
-    let refused = envelope(&delete(&two.ours, &["--yes"]));
+    let refused = envelope(&delete(&projects.ours, &["--yes"]));
     assert_eq!(refused["error"]["code"], "ILLEGAL_STATE", "{refused:#}");
     assert!(refused["error"]["hint"].as_str().unwrap().contains("--force"));
-    two.result("search", json!({ "query": "drawer" })).await;
+    projects.result("search", json!({ "query": "drawer" })).await;
 
-    let stuck = envelope(&delete(&two.ours, &["--yes", "--force", "--set", "upkeep.delete_wait_ms=300"]));
-    assert_eq!(stuck["error"]["code"], "ILLEGAL_STATE", "{stuck:#}");
-    let asked =
-        format!("SELECT count(*) FROM pairofcleats.jobs WHERE id = '{}' AND cancel_requested", two.ours);
-    assert_eq!(number(&asked).await, 1);
-    let hidden = json!({ "query": "drawer", "project_id": two.ours });
+    let timed_out =
+        envelope(&delete(&projects.ours, &["--yes", "--force", "--set", "upkeep.delete_wait_ms=300"]));
+    assert_eq!(timed_out["error"]["code"], "ILLEGAL_STATE", "{timed_out:#}");
+    let cancelled =
+        format!("SELECT count(*) FROM pairofcleats.jobs WHERE id = '{}' AND cancel_requested", projects.ours);
+    assert_eq!(query_number(&cancelled).await, 1);
+    let hidden = json!({ "query": "drawer", "project_id": projects.ours });
     assert_eq!(
-        error(&two.app, "search", hidden).await["code"],
+        error(&projects.app, "search", hidden).await["code"],
         "NO_INDEX",
-        "it is hidden from the first step on"
+        "the first step of a deletion hides the project"
     );
-    let writing = json!({ "repoPath": two.shop.root(), "project_id": two.ours });
-    assert_eq!(error(&two.app, "build_index", writing).await["code"], "ILLEGAL_STATE");
-    let listed = result(&two.app, "workspace_status", json!({})).await;
-    assert!(!listed.to_string().contains(&two.ours));
+    let arguments = json!({ "repoPath": projects.shop.root(), "project_id": projects.ours });
+    assert_eq!(error(&projects.app, "build_index", arguments).await["code"], "ILLEGAL_STATE");
+    let listed = result(&projects.app, "workspace_status", json!({})).await;
+    assert!(!listed.to_string().contains(&projects.ours));
 
     lease(1).await;
-    let deleted = envelope(&delete(&two.ours, &["--yes", "--force"]));
+    let deleted = envelope(&delete(&projects.ours, &["--yes", "--force"]));
     assert_eq!(deleted["result"]["verified"], true, "{deleted:#}");
-    assert_eq!(traces(&two.ours).await, 0);
-    two.end().await;
+    assert_eq!(remaining_objects(&projects.ours).await, 0);
+    projects.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_real_run_is_stopped_and_its_project_goes() {
-    let two = Two::new().await;
+async fn a_forced_deletion_stops_a_running_index_run() {
+    let projects = TwoProjects::new().await;
     for file in 0..3000 {
-        two.shop.write(
+        projects.shop.write(
             &format!("m{file}.py"),
             &format!("def task_{file}(value):\n    return [value] * {file}\n"),
         );
     }
-    let (app, arguments) = (two.app.clone(), json!({ "repoPath": two.shop.root(), "project_id": two.ours }));
+    let (app, arguments) =
+        (projects.app.clone(), json!({ "repoPath": projects.shop.root(), "project_id": projects.ours }));
     let running = tokio::spawn(async move { call(&app, "build_index", arguments).await });
-    let files = format!("SELECT count(*) FROM {}.files", schema(&two.ours));
-    while number(&files).await < 10 {
+    let files = format!("SELECT count(*) FROM {}.files", schema(&projects.ours));
+    while query_number(&files).await < 10 {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let id = two.ours.clone();
+    let id = projects.ours.clone();
     let deleted = tokio::task::spawn_blocking(move || delete(&id, &["--yes", "--force"])).await.unwrap();
     let deleted = envelope(&deleted);
     assert_eq!(deleted["result"]["verified"], true, "{deleted:#}");
-    let ended = running.await.unwrap();
-    if ended["ok"] == true {
-        assert_eq!(deleted["result"]["jobsCancelled"], 0, "it was over before: {ended:#}");
+    let run_answer = running.await.unwrap();
+    if run_answer["ok"] == true {
+        assert_eq!(
+            deleted["result"]["jobsCancelled"], 0,
+            "the run ended before the deletion: {run_answer:#}"
+        );
     }
-    assert_eq!(traces(&two.ours).await, 0);
-    two.end().await;
+    assert_eq!(remaining_objects(&projects.ours).await, 0);
+    projects.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_deletion_that_is_cut_short_is_completed() {
-    let two = Two::new().await;
-    let store = two.app.store().await.unwrap().clone();
-    let settings = two.app.config.upkeep.clone();
-    let mut cut = 0;
+async fn an_interrupted_deletion_is_completed_by_the_next_one() {
+    let projects = TwoProjects::new().await;
+    let store = projects.app.store().await.unwrap().clone();
+    let settings = projects.app.config.upkeep.clone();
+    let mut interrupted = 0;
     for number in 0..12_u64 {
         let id = ProjectId::parse(&project("cut")).unwrap();
-        let arguments = json!({ "repoPath": two.shop.root(), "project_id": id.as_str() });
-        result(&two.app, "build_index", arguments).await;
-        super::leave(&two.app, id.as_str(), "exports/a.zip", 10, 0);
-        let attempt = deletion::delete(&store, &two.app.layout, &settings, &id, false);
-        cut += usize::from(tokio::time::timeout(Duration::from_millis(number * 3), attempt).await.is_err());
-        match deletion::delete(&store, &two.app.layout, &settings, &id, false).await {
+        let arguments = json!({ "repoPath": projects.shop.root(), "project_id": id.as_str() });
+        result(&projects.app, "build_index", arguments).await;
+        super::write_aged_file(&projects.app, id.as_str(), "exports/a.zip", 10, 0);
+        let attempt = delete_project(&store, &projects.app.layout, &settings, &id, false);
+        interrupted +=
+            usize::from(tokio::time::timeout(Duration::from_millis(number * 3), attempt).await.is_err());
+        match delete_project(&store, &projects.app.layout, &settings, &id, false).await {
             Ok(deleted) => assert!(deleted.verified),
             Err(fault) => assert_eq!(fault.code, ErrorCode::NoIndex, "{fault}"),
         }
-        assert_eq!(traces(id.as_str()).await, 0);
-        assert!(!two.app.layout.project(id.as_str()).exists());
+        assert_eq!(remaining_objects(id.as_str()).await, 0);
+        assert!(!projects.app.layout.project(id.as_str()).exists());
     }
-    assert!(cut > 0, "nothing was cut short: the test proves nothing");
-    two.end().await;
+    assert!(interrupted > 0, "no deletion was interrupted: the test proves nothing");
+    projects.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_process_may_be_killed_in_between() {
-    let (app, two) = (app(), Two::new().await);
+async fn a_deletion_whose_process_is_killed_is_completed_by_the_next_one() {
+    let (app, projects) = (app(), TwoProjects::new().await);
     let mut child = Command::new(PROGRAM);
-    child.args(["projects", "delete", &two.ours, "--yes"]).env("PAIROFCLEATS_HOME", home());
+    child.args(["projects", "delete", &projects.ours, "--yes"]).env("PAIROFCLEATS_HOME", home());
     let mut child = child.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let hidden =
-        format!("SELECT count(*) FROM pairofcleats.projects WHERE id = '{}' AND state = 'ready'", two.ours);
-    while number(&hidden).await > 0 {
+    let hidden = format!(
+        "SELECT count(*) FROM pairofcleats.projects WHERE id = '{}' AND state = 'ready'",
+        projects.ours
+    );
+    while query_number(&hidden).await > 0 {
         tokio::task::yield_now().await;
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let gone = json!({ "query": "drawer", "project_id": two.ours });
-    assert_eq!(error(&app, "search", gone).await["code"], "NO_INDEX");
-    let again = envelope(&delete(&two.ours, &["--yes"]));
+    let arguments = json!({ "query": "drawer", "project_id": projects.ours });
+    assert_eq!(error(&app, "search", arguments).await["code"], "NO_INDEX");
+    let again = envelope(&delete(&projects.ours, &["--yes"]));
     assert!(again["ok"] == true || again["error"]["code"] == "NO_INDEX", "{again:#}");
-    assert_eq!(traces(&two.ours).await, 0);
-    assert!(!two.app.layout.project(&two.ours).exists());
-    two.end().await;
+    assert_eq!(remaining_objects(&projects.ours).await, 0);
+    assert!(!projects.app.layout.project(&projects.ours).exists());
+    projects.finish().await;
 }

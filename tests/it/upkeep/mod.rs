@@ -1,12 +1,12 @@
-//! Upkeep: what a project takes, what goes, the end of a project, and its way to another installation.
+//! Upkeep: reports on storage, cleaning, garbage collection, deletion, and export and import of projects.
 //!
-//! Each test keeps a second project beside the one it works on, and looks that nothing of it changed.
+//! Most tests keep a second project beside the one they work on and check that nothing of it changed.
 
 mod bootstrapping;
 mod cleaning;
 mod collecting;
 mod deleting;
-mod moving;
+mod export_import;
 mod reporting;
 
 use std::collections::BTreeMap;
@@ -23,18 +23,19 @@ use tenancy::{Principal, Projects, Scope};
 
 use crate::harness::{Repository, app, project, result, server};
 
+/// A plain connection to the shared cluster, with all rights.
 pub(crate) async fn raw() -> PgConnection {
     PgConnection::connect_with(&server().connect_options()).await.unwrap()
 }
 
-pub(crate) async fn run(text: &str) {
+pub(crate) async fn execute_sql(text: &str) {
     sqlx::query(AssertSqlSafe(text))
         .execute(&mut raw().await)
         .await
         .unwrap_or_else(|e| panic!("{text}: {e}"));
 }
 
-pub(crate) async fn number(text: &str) -> i64 {
+pub(crate) async fn query_number(text: &str) -> i64 {
     let row = sqlx::query(AssertSqlSafe(text)).fetch_one(&mut raw().await).await;
     row.unwrap_or_else(|e| panic!("{text}: {e}")).get(0)
 }
@@ -44,15 +45,15 @@ pub(crate) fn schema(project: &str) -> String {
     ProjectId::parse(project).unwrap().schema_name()
 }
 
-/// What is stored of a project, table by table, and its files: equal before and after means untouched.
+/// A project's rows, as count and hash for each table, its jobs and its files. Equal values mean that nothing changed.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Footprint {
+pub(crate) struct StoredState {
     rows: BTreeMap<String, (i64, i64)>,
     jobs: (i64, i64),
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-pub(crate) async fn footprint(app: &App, project: &str) -> Footprint {
+pub(crate) async fn stored_state(app: &App, project: &str) -> StoredState {
     let mut raw = raw().await;
     let digest = async |raw: &mut PgConnection, from: String| -> (i64, i64) {
         let text = format!(
@@ -71,7 +72,7 @@ pub(crate) async fn footprint(app: &App, project: &str) -> Footprint {
         rows.insert(table, digest(&mut raw, from).await);
     }
     let jobs = digest(&mut raw, format!("pairofcleats.jobs t WHERE t.project_id = '{project}'")).await;
-    Footprint { rows, jobs, files: files(&app.layout.project(project)) }
+    StoredState { rows, jobs, files: files(&app.layout.project(project)) }
 }
 
 fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -89,8 +90,8 @@ fn files(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Writes a file below a project's folder that is so many days old.
-pub(crate) fn leave(app: &App, project: &str, path: &str, bytes: usize, days_old: u64) {
+/// Writes a file of `bytes` bytes below a project's folder whose modification time is `days_old` days ago.
+pub(crate) fn write_aged_file(app: &App, project: &str, path: &str, bytes: usize, days_old: u64) {
     let path = app.layout.project(project).join(path);
     std::fs::create_dir_all(path.parent().unwrap()).unwrap();
     std::fs::write(&path, vec![b'x'; bytes]).unwrap();
@@ -101,17 +102,17 @@ pub(crate) fn leave(app: &App, project: &str, path: &str, bytes: usize, days_old
 }
 
 /// One project to work on, with two repositories, and one to leave alone.
-pub(crate) struct Two {
+pub(crate) struct TwoProjects {
     pub(crate) app: Arc<App>,
     pub(crate) ours: String,
     pub(crate) theirs: String,
     pub(crate) shop: Repository,
     pub(crate) bank: Repository,
     pub(crate) shop_name: String,
-    before: Footprint,
+    before: StoredState,
 }
 
-impl Two {
+impl TwoProjects {
     pub(crate) async fn new() -> Self {
         Self::with(app()).await
     }
@@ -132,9 +133,9 @@ impl Two {
                 result(&app, "build_index", json!({ "repoPath": repository.root(), "project_id": project }))
                     .await;
             }
-            leave(&app, project, "exports/old.zip", 500, 90);
+            write_aged_file(&app, project, "exports/old.zip", 500, 90);
         }
-        // A word that goes leaves a vector and a count behind.
+        // A removed file leaves a vector without chunks and outdated term statistics behind.
         for project in [&ours, &theirs] {
             shop.write(
                 "gone.py",
@@ -144,27 +145,27 @@ impl Two {
             shop.remove("gone.py");
             result(&app, "build_index", json!({ "repoPath": shop.root(), "project_id": project })).await;
         }
-        let before = footprint(&app, &theirs).await;
+        let before = stored_state(&app, &theirs).await;
         let shop_name = shop.path().file_name().unwrap().to_string_lossy().into_owned();
         Self { app, ours, theirs, shop, bank, shop_name, before }
     }
 
-    /// Calls a tool about the project to work on.
+    /// Calls a tool on the project to work on, which must succeed.
     pub(crate) async fn result(&self, tool: &str, mut arguments: Value) -> Value {
         arguments["project_id"] = json!(self.ours);
         result(&self.app, tool, arguments).await
     }
 
-    /// Fails if anything of the other project changed; removes the files of both.
-    pub(crate) async fn end(self) {
-        assert_eq!(footprint(&self.app, &self.theirs).await, self.before, "the other project was touched");
+    /// Checks that nothing of the other project changed, and removes the files of both.
+    pub(crate) async fn finish(self) {
+        assert_eq!(stored_state(&self.app, &self.theirs).await, self.before, "the other project was changed");
         for project in [&self.ours, &self.theirs] {
             let _ = std::fs::remove_dir_all(self.app.layout.project(project));
         }
     }
 }
 
-/// Calls a tool as somebody from elsewhere with a key for these projects.
+/// Calls a tool as an HTTP client with a key for these projects and scopes.
 pub(crate) async fn call_as(
     app: &Arc<App>,
     projects: &[&str],

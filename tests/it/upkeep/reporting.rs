@@ -1,4 +1,4 @@
-//! `report_artifacts` and `config_status`: true figures, no secrets, nothing of others.
+//! `report_artifacts` and `config_status` show correct figures, no secrets, and nothing of other projects.
 
 use std::sync::Arc;
 
@@ -8,101 +8,106 @@ use embedding::{Embedder, StubEmbedder};
 use serde_json::json;
 use tenancy::Scope;
 
-use super::{Two, call_as, leave, number, run, schema};
+use super::{TwoProjects, call_as, execute_sql, query_number, schema, write_aged_file};
 use crate::harness::{app_with, app_with_embedder, error, project, result};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_report_tells_what_the_database_and_the_disk_say() {
-    let two = Two::new().await;
-    leave(&two.app, &two.ours, "portable/shop.sqlite", 1234, 0);
-    let report = two.result("report_artifacts", json!({})).await;
+async fn the_report_agrees_with_the_database_and_the_disk() {
+    let projects = TwoProjects::new().await;
+    write_aged_file(&projects.app, &projects.ours, "portable/shop.sqlite", 1234, 0);
+    let report = projects.result("report_artifacts", json!({})).await;
     assert_eq!(report["repositories"].as_array().unwrap().len(), 2, "{report:#}");
     let bytes: u64 = ["cash.py", "shared.py"]
         .iter()
-        .map(|file| std::fs::metadata(two.shop.path().join(file)).unwrap().len())
+        .map(|file| std::fs::metadata(projects.shop.path().join(file)).unwrap().len())
         .sum();
-    let shop =
-        report["repositories"].as_array().unwrap().iter().find(|row| row["name"] == two.shop_name.as_str());
+    let shop = report["repositories"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|row| row["name"] == projects.shop_name.as_str());
     assert_eq!(shop.unwrap()["bytes"], bytes, "{report:#}");
     assert_eq!(shop.unwrap()["files"], 2, "{report:#}");
     let files = json!([{ "kind": "exports", "count": 1, "bytes": 500 }, { "kind": "portable", "count": 1, "bytes": 1234 }]);
     assert_eq!(report["files"], files);
-    let tables = number(&format!(
+    let tables = query_number(&format!(
         "SELECT sum(pg_total_relation_size(c.oid))::int8 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace \
          WHERE n.nspname = '{}' AND c.relkind = 'r'",
-        schema(&two.ours)
+        schema(&projects.ours)
     ))
     .await;
     assert_eq!(report["totalBytes"], tables + 1734, "{report:#}");
-    let of_tables: i64 = report["tables"]
+    let listed_bytes: i64 = report["tables"]
         .as_array()
         .unwrap()
         .iter()
         .map(|table| table["bytes"].as_i64().unwrap() + table["indexBytes"].as_i64().unwrap())
         .sum();
-    assert_eq!(of_tables, tables);
-    let vectors = number(&format!("SELECT count(*) FROM {}.vectors", schema(&two.ours))).await;
+    assert_eq!(listed_bytes, tables);
+    let vectors = query_number(&format!("SELECT count(*) FROM {}.vectors", schema(&projects.ours))).await;
     assert_eq!((report["vectors"].as_i64(), report["vectorsOrphaned"].as_i64()), (Some(vectors), Some(1)));
     assert_eq!(report["issues"], json!([]), "{report:#}");
-    let database = number("SELECT pg_database_size(current_database())").await;
+    let database = query_number("SELECT pg_database_size(current_database())").await;
     assert!(report["machine"]["database"].as_i64().unwrap() > database / 2, "{report:#}");
     assert!(
         report["machine"]["models"].as_u64().unwrap() > 1_000_000,
-        "the models are behind a link: {report:#}"
+        "the models are counted although they are behind a link: {report:#}"
     );
-    two.end().await;
+    projects.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_field_of_the_report_has_an_effect() {
-    let two = Two::new().await;
-    let only = two.result("report_artifacts", json!({ "repoPath": two.shop.root() })).await;
+async fn every_argument_of_the_report_has_an_effect() {
+    let projects = TwoProjects::new().await;
+    let only = projects.result("report_artifacts", json!({ "repoPath": projects.shop.root() })).await;
     assert_eq!(only["repositories"].as_array().unwrap().len(), 1, "{only:#}");
-    assert_eq!(only["repositories"][0]["name"], two.shop_name.as_str());
+    assert_eq!(only["repositories"][0]["name"], projects.shop_name.as_str());
     assert_eq!(only["projects"], json!(null));
-    let unknown = json!({ "repoPath": "nothing-of-that-name", "project_id": two.ours });
-    assert_eq!(error(&two.app, "report_artifacts", unknown).await["code"], "NO_INDEX");
+    let unknown = json!({ "repoPath": "nothing-of-that-name", "project_id": projects.ours });
+    assert_eq!(error(&projects.app, "report_artifacts", unknown).await["code"], "NO_INDEX");
     let absent = json!({ "project_id": project("absent") });
-    assert_eq!(error(&two.app, "report_artifacts", absent).await["code"], "NO_INDEX");
+    assert_eq!(error(&projects.app, "report_artifacts", absent).await["code"], "NO_INDEX");
 
-    let all = two.result("report_artifacts", json!({ "all": true })).await;
-    let of = |answer: &serde_json::Value, id: &str| {
+    let all = projects.result("report_artifacts", json!({ "all": true })).await;
+    let bytes_of = |answer: &serde_json::Value, id: &str| {
         let projects = answer["projects"].as_array().unwrap();
         projects.iter().find(|project| project["project_id"] == id).map(|project| project["bytes"].clone())
     };
-    assert_eq!(of(&all, &two.ours), Some(all["totalBytes"].clone()), "{all:#}");
-    assert!(of(&all, &two.theirs).is_some());
-    let arguments = json!({ "project_id": two.ours, "all": true });
-    let keyed = call_as(&two.app, &[&two.ours], &[Scope::Search], "report_artifacts", arguments).await;
+    assert_eq!(bytes_of(&all, &projects.ours), Some(all["totalBytes"].clone()), "{all:#}");
+    assert!(bytes_of(&all, &projects.theirs).is_some());
+    let arguments = json!({ "project_id": projects.ours, "all": true });
+    let keyed =
+        call_as(&projects.app, &[&projects.ours], &[Scope::Search], "report_artifacts", arguments).await;
     assert_eq!(
         keyed["result"]["projects"].as_array().unwrap().len(),
         1,
-        "others are not even named: {keyed:#}"
+        "other projects are not named: {keyed:#}"
     );
-    assert_eq!(keyed["result"]["machine"], json!(null), "the machine is the operator's: {keyed:#}");
-    two.end().await;
+    assert_eq!(keyed["result"]["machine"], json!(null), "only the operator sees the machine: {keyed:#}");
+    projects.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_is_not_well_comes_with_a_command() {
-    let two = Two::new().await;
-    let schema = schema(&two.ours);
-    let root = two.shop.root();
-    run(&format!("UPDATE {schema}.repositories SET state = 'failed' WHERE root = '{root}'")).await;
-    run(&format!("DELETE FROM {schema}.vectors WHERE hash IN (SELECT content_hash FROM {schema}.chunks)"))
-        .await;
-    run(&format!("UPDATE {schema}.index_state SET terms_indexed = false, embedded_to = 0")).await;
-    let report = two.result("report_artifacts", json!({})).await;
+async fn every_issue_has_a_hint_and_a_command_for_its_project() {
+    let projects = TwoProjects::new().await;
+    let schema = schema(&projects.ours);
+    let root = projects.shop.root();
+    execute_sql(&format!("UPDATE {schema}.repositories SET state = 'failed' WHERE root = '{root}'")).await;
+    execute_sql(&format!(
+        "DELETE FROM {schema}.vectors WHERE hash IN (SELECT content_hash FROM {schema}.chunks)"
+    ))
+    .await;
+    execute_sql(&format!("UPDATE {schema}.index_state SET terms_indexed = false, embedded_to = 0")).await;
+    let report = projects.result("report_artifacts", json!({})).await;
     let issues = report["issues"].as_array().unwrap();
     assert_eq!(issues.len(), 3, "{report:#}");
-    for (issue, part) in issues.iter().zip(["its last run failed", "wait for their vector", "index on words"])
-    {
+    for (issue, part) in issues.iter().zip(["its last run failed", "have no vector yet", "lexical index"]) {
         assert!(issue["message"].as_str().unwrap().contains(part), "{issue:#}");
         let command = issue["command"].as_str().unwrap();
-        assert!(command.ends_with(&format!("--project {}", two.ours)), "{issue:#}");
+        assert!(command.ends_with(&format!("--project {}", projects.ours)), "{issue:#}");
         assert!(!issue["hint"].as_str().unwrap().is_empty());
     }
-    two.end().await;
+    projects.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -116,39 +121,44 @@ async fn the_settings_are_shown_without_secrets() {
         config.search.top_default = 7;
         config.access.insecure = true;
     });
-    let two = Two::with(app).await;
-    let status = two.result("config_status", json!({})).await;
+    let projects = TwoProjects::with(app).await;
+    let status = projects.result("config_status", json!({})).await;
     assert!(!status.to_string().contains("hunter2"), "{status:#}");
     assert_eq!(status["config"]["search"]["top_default"], 7);
     assert_eq!(status["config"]["workflow"]["url"], "http://…@127.0.0.1:1/");
     assert_eq!(status["config"]["server"]["tls_key"], "(set)");
     assert_eq!(
         status["config"]["server"]["tls_certificate"], "/etc/tls/chain.pem",
-        "local: whose files they are"
+        "a local caller sees paths of its own machine"
     );
     assert_eq!(status["model"]["id"], "stub");
     assert_eq!(status["ownRole"], true);
-    let codes: Vec<&str> =
-        status["warnings"].as_array().unwrap().iter().map(|one| one["code"].as_str().unwrap()).collect();
+    let codes: Vec<&str> = status["warnings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|warning| warning["code"].as_str().unwrap())
+        .collect();
     assert_eq!(codes, ["access_insecure", "dictionary_missing"], "{status:#}");
     assert!(status["assets"].as_array().unwrap().iter().any(|asset| asset["state"] == "sound"), "{status:#}");
 
-    let arguments = json!({ "project_id": two.ours });
-    let keyed =
-        call_as(&two.app, &[&two.ours], &[Scope::Admin], "config_status", arguments).await["result"].take();
+    let arguments = json!({ "project_id": projects.ours });
+    let keyed = call_as(&projects.app, &[&projects.ours], &[Scope::Admin], "config_status", arguments).await
+        ["result"]
+        .take();
     assert_eq!(keyed["config"]["search"]["top_default"], 7);
     for section in ["server", "workflow", "database", "access", "oauth"] {
-        assert_eq!(keyed["config"][section], json!(null), "{section} is the operator's");
+        assert_eq!(keyed["config"][section], json!(null), "only the operator sees {section}");
     }
     assert_eq!(keyed["config"]["indexing"]["roots"], json!(null));
     assert_eq!((&keyed["assets"], &keyed["warnings"]), (&json!(null), &json!([])));
-    two.end().await;
+    projects.finish().await;
 }
 
-/// Another model than the one the projects of the tests are made for.
-struct Another(StubEmbedder, ModelIdentity);
+/// A model with another identity than the one that the tests' projects are made for.
+struct OtherModel(StubEmbedder, ModelIdentity);
 
-impl Embedder for Another {
+impl Embedder for OtherModel {
     fn model(&self) -> &ModelIdentity {
         &self.1
     }
@@ -163,23 +173,24 @@ impl Embedder for Another {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn every_field_of_the_status_has_an_effect_and_a_foreign_model_is_told() {
-    let two = Two::new().await;
-    let named = two.result("config_status", json!({ "repoPath": two.shop_name })).await;
-    assert_eq!(named["repoPath"], two.shop.root());
-    assert_eq!(named["project_id"], two.ours.as_str());
-    let unknown = json!({ "repoPath": "nothing-of-that-name", "project_id": two.ours });
-    assert_eq!(error(&two.app, "config_status", unknown).await["code"], "NO_INDEX");
+async fn every_argument_of_the_status_has_an_effect_and_another_model_is_reported() {
+    let projects = TwoProjects::new().await;
+    let named = projects.result("config_status", json!({ "repoPath": projects.shop_name })).await;
+    assert_eq!(named["repoPath"], projects.shop.root());
+    assert_eq!(named["project_id"], projects.ours.as_str());
+    let unknown = json!({ "repoPath": "nothing-of-that-name", "project_id": projects.ours });
+    assert_eq!(error(&projects.app, "config_status", unknown).await["code"], "NO_INDEX");
     let absent = json!({ "project_id": project("absent") });
-    assert_eq!(error(&two.app, "config_status", absent).await["code"], "NO_INDEX");
+    assert_eq!(error(&projects.app, "config_status", absent).await["code"], "NO_INDEX");
 
     let stub = StubEmbedder::default();
     let model = ModelIdentity { id: "another".into(), hash: [9; 32], ..stub.model().clone() };
-    let other = app_with_embedder(Arc::new(Another(stub, model)));
-    let status = result(&other, "config_status", json!({ "project_id": two.ours })).await;
+    let app_with_other_model = app_with_embedder(Arc::new(OtherModel(stub, model)));
+    let status = result(&app_with_other_model, "config_status", json!({ "project_id": projects.ours })).await;
     assert_eq!(status["warnings"][0]["code"], "model_mismatch", "{status:#}");
-    run(&format!("UPDATE pairofcleats.projects SET role_name = NULL WHERE id = '{}'", two.ours)).await;
-    let status = two.result("config_status", json!({})).await;
+    execute_sql(&format!("UPDATE pairofcleats.projects SET role_name = NULL WHERE id = '{}'", projects.ours))
+        .await;
+    let status = projects.result("config_status", json!({})).await;
     assert_eq!((&status["ownRole"], &status["warnings"][0]["code"]), (&json!(false), &json!("role_missing")));
-    two.end().await;
+    projects.finish().await;
 }

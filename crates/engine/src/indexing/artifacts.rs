@@ -1,45 +1,46 @@
-//! Vectors that were made elsewhere: taken from portable files that a build left behind, so that a run embeds only what is
-//! missing. Nothing else in such a file is believed.
+//! Reuses vectors from portable files of an earlier build, so that a run embeds only missing texts. Nothing else in such a file is
+//! trusted.
 
 use std::path::Path;
 
+use super::context::RunContext;
 use super::report::RestoredArtifacts;
-use super::run::Run;
 use super::vectors;
 use contract::Fault;
-use store::portable::{Limits, Reader, VectorOut, WordsBy, is_portable};
+use platform::task::blocking;
+use store::portable::{LexicalBackend, Limits, Reader, VectorOut, is_portable};
 
-/// Files of a folder that are looked at.
+/// Maximum number of files read from a folder.
 const FILES_MAX: usize = 16;
 
-/// Gives pending texts the vectors that files in the folder hold for them. A folder without a usable file is a note, because a
-/// first build has none.
+/// Stores vectors of pending texts that the files of the folder contain. A folder without a usable file causes a note instead of an
+/// error, because a first build has none.
 ///
 /// # Errors
-/// `CANCELLED`, `ILLEGAL_STATE` when the fence is lost, storage faults.
+/// `CANCELLED`, `ILLEGAL_STATE` if the fence is lost, storage faults.
 pub(super) async fn restore(
-    run: &Run<'_>,
+    run: &RunContext<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<RestoredArtifacts>, Fault> {
     let Some(folder) = run.options.artifacts.clone() else { return Ok(None) };
     let (limits, hash, stop) =
         (Limits::from(&run.config.portable), run.project.model().hash.clone(), run.cancel.clone());
-    let (mut readers, mut left_out) = on_thread(move || {
-        let open = |path: &Path| Reader::open(path, limits, WordsBy::Postings, &stop);
-        Ok(usable(Path::new(&folder), &hash, &open))
+    let (mut readers, mut rejected) = blocking(move || {
+        let open = |path: &Path| Reader::open(path, limits, LexicalBackend::Postings, &stop);
+        Ok(open_usable(Path::new(&folder), &hash, &open))
     })
     .await?;
-    notes.append(&mut left_out);
+    notes.append(&mut rejected);
     let mut restored = RestoredArtifacts { files: readers.len() as u64, vectors: 0 };
     let mut after: Option<Vec<u8>> = None;
     while !readers.is_empty() {
-        let page = vectors::fetch(run, after.as_deref()).await?;
+        let page = vectors::pending_page(run, after.as_deref()).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.hash.clone());
         let hashes: Vec<Vec<u8>> = page.into_iter().map(|text| text.hash).collect();
         let found;
-        (readers, found) = on_thread(move || {
-            let found = held(&readers, hashes);
+        (readers, found) = blocking(move || {
+            let found = find_vectors(&readers, hashes);
             Ok((readers, found))
         })
         .await?;
@@ -51,21 +52,21 @@ pub(super) async fn restore(
     Ok(Some(restored))
 }
 
-/// The files of the folder that hold vectors of the model, and why others are left out.
-fn usable(
+/// Opens the portable files with vectors of the model; returns notes about the rejected ones.
+fn open_usable(
     folder: &Path,
     model: &[u8],
     open: &dyn Fn(&Path) -> Result<Reader, Fault>,
 ) -> (Vec<Reader>, Vec<String>) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    // Links could lead to files of others.
-    let own = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-    let mut paths: Vec<_> = own.map(|entry| entry.path()).filter(|path| is_portable(path)).collect();
+    // Skip links, which could point to files outside of the folder.
+    let regular = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+    let mut paths: Vec<_> = regular.map(|entry| entry.path()).filter(|path| is_portable(path)).collect();
     paths.sort();
     let mut notes = Vec::new();
     if paths.is_empty() {
         notes.push(
-            "No portable index file was found among the artifacts; every text was embedded here.".to_owned(),
+            "No portable index file was found among the artifacts; every text was embedded.".to_owned(),
         );
     }
     let mut readers = Vec::new();
@@ -75,32 +76,23 @@ fn usable(
             Ok(reader) if reader.model().hash == model => readers.push(reader),
             Ok(reader) => {
                 notes.push(format!(
-                    "The artifact {name} holds vectors of another model ({}).",
+                    "The artifact {name} contains vectors of another model ({}).",
                     reader.model().id
                 ));
             }
-            Err(fault) => notes.push(format!("The artifact {name} was left out. {}", fault.message)),
+            Err(fault) => notes.push(format!("The artifact {name} was skipped. {}", fault.message)),
         }
     }
     (readers, notes)
 }
 
-/// Vectors of some texts, each from the first file that has it. A file that turns out to be damaged has none.
-fn held(readers: &[Reader], mut wanted: Vec<Vec<u8>>) -> Vec<VectorOut> {
-    let mut held: Vec<VectorOut> = Vec::new();
+/// Finds vectors by text hash, each in the first file that has it. A damaged file counts as empty.
+fn find_vectors(readers: &[Reader], mut wanted: Vec<Vec<u8>>) -> Vec<VectorOut> {
+    let mut vectors: Vec<VectorOut> = Vec::new();
     for reader in readers {
         let found = reader.vectors(&wanted).unwrap_or_default();
         wanted.retain(|hash| found.iter().all(|(known, _)| known != hash));
-        held.extend(found);
+        vectors.extend(found);
     }
-    held
-}
-
-async fn on_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Fault> + Send + 'static,
-) -> Result<T, Fault> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(result) => result,
-        Err(error) => Err(Fault::internal("Reading the artifacts failed unexpectedly.", error)),
-    }
+    vectors
 }

@@ -1,4 +1,4 @@
-//! From a chunk to its rows: words, facts, comments.
+//! Converts a chunk to its rows: term weights, facts, definitions and comments.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,13 +10,12 @@ use languages::terms::{self, Document};
 use languages::{Chunk, Defined, Dictionary, Language};
 use store::{ChunkWrite, CommentWrite, DefinitionWrite, NamedFact, WordsWrite, fact_id};
 
-/// What comments of a chunk are kept as a text of their own, in bytes. Of longer ones the beginning is kept.
+/// Longest text of a chunk's comments, in bytes; longer ones are truncated.
 const COMMENTS_BYTES_MAX: usize = 8_000;
-/// Signatures of one chunk that can be searched, in bytes; those of further definitions stand with the definitions alone.
+/// Longest text of a chunk's signatures that is searchable, in bytes; further signatures are stored only with their definitions.
 const SIGNATURES_BYTES_MAX: usize = 32_000;
 
-/// The rows of one chunk of the file at `path`. Comments are a text of their own in code alone: documents are prose
-/// all through.
+/// The rows of one chunk of the file at `path`. Comments are extracted only from code; documents are prose as a whole.
 pub(super) fn chunk_write(
     path: &str,
     chunk: Chunk,
@@ -25,21 +24,21 @@ pub(super) fn chunk_write(
     dictionary: Option<&Dictionary>,
 ) -> ChunkWrite {
     let defines = &chunk.defines;
-    let words = words(
+    let words = term_weights(
         &Document { path, defines, signature: chunk.signature.as_deref(), text: &chunk.text },
         dictionary,
     );
     let comment = if is_code { comment_write(path, &chunk, dictionary) } else { None };
-    let risk = ChunkRisk::of(findings, chunk.start_line, chunk.end_line);
+    let risk = ChunkRisk::in_lines(findings, chunk.start_line, chunk.end_line);
     let risky = risk.as_ref().map(ChunkRisk::facts).unwrap_or_default();
-    let detail = Detail { risk, ..Detail::of(&chunk.facts) }.to_json();
+    let detail = Detail { risk, ..Detail::from_facts(&chunk.facts) }.to_json();
     let kinds: BTreeSet<&str> =
         chunk.definitions.iter().map(|definition| definition.kind).chain([chunk.kind]).collect();
     let mut facts: Vec<NamedFact> =
         kinds.into_iter().map(|kind| (Field::Kind as i16, kind.to_owned())).collect();
     let signatures = signatures(&chunk);
-    // Code outside of a chunk's only definition is no part of it, nor is what a field of it is.
-    let alone = match chunk.definitions.as_slice() {
+    // If the chunk consists of exactly one definition, their facts are equal and stored once.
+    let is_single_definition = match chunk.definitions.as_slice() {
         [one] => {
             chunk.name.as_ref() == Some(&one.qualified)
                 && one.start_line <= chunk.start_line
@@ -52,7 +51,8 @@ pub(super) fn chunk_write(
     let mut defined: Vec<i64> = forms.map(|form| fact_id(DEFINED, &form)).collect();
     defined.sort_unstable();
     defined.dedup();
-    let definitions = chunk.definitions.into_iter().map(|one| definition_write(one, alone)).collect();
+    let definitions =
+        chunk.definitions.into_iter().map(|one| definition_write(one, is_single_definition)).collect();
     facts.extend(chunk.facts.values.into_iter().chain(risky).map(|(field, value)| (field as i16, value)));
     ChunkWrite {
         start_line: chunk.start_line,
@@ -69,16 +69,16 @@ pub(super) fn chunk_write(
         content: chunk.text,
         words,
         facts,
-        counts: chunk.facts.counts.map(counted),
+        counts: chunk.facts.counts.map(counts_write),
         detail,
         comment,
     }
 }
 
-/// Signatures of all that a chunk defines, each on its line and once, as many as have room; none holds the end of a line.
+/// The signatures of a chunk's definitions, one per line and without repetitions, up to the size limit.
 fn signatures(chunk: &Chunk) -> Option<String> {
     let mut all: Vec<&str> = chunk.signature.as_deref().into_iter().collect();
-    // Names of one declaration share their signature and stand side by side.
+    // Names of the same declaration share their signature and are adjacent.
     all.extend(chunk.definitions.iter().filter_map(|one| one.signature.as_deref()));
     let main = chunk.signature.as_deref();
     let mut last = None;
@@ -94,8 +94,8 @@ fn signatures(chunk: &Chunk) -> Option<String> {
     (!all.is_empty()).then(|| all.join("\n"))
 }
 
-/// The row of a definition; facts that are those of its chunk are not repeated.
-fn definition_write(definition: Defined, alone: bool) -> DefinitionWrite {
+/// The row of a definition. The facts are omitted if the chunk consists of only this definition.
+fn definition_write(definition: Defined, is_single_definition: bool) -> DefinitionWrite {
     let kind = (Field::Kind as i16, definition.kind.to_owned());
     let own = definition.facts.into_iter().map(|(field, value)| (field as i16, value));
     DefinitionWrite {
@@ -108,16 +108,16 @@ fn definition_write(definition: Defined, alone: bool) -> DefinitionWrite {
         start_line: definition.start_line,
         end_line: definition.end_line,
         exported: definition.exported,
-        facts: (!alone).then(|| std::iter::once(kind).chain(own).collect()),
+        facts: (!is_single_definition).then(|| std::iter::once(kind).chain(own).collect()),
     }
 }
 
-fn words(document: &Document<'_>, dictionary: Option<&Dictionary>) -> WordsWrite {
+fn term_weights(document: &Document<'_>, dictionary: Option<&Dictionary>) -> WordsWrite {
     let row = terms::document(document, dictionary);
     WordsWrite { terms: row.terms, weights: row.weights }
 }
 
-fn counted(counts: Counts) -> [i16; 4] {
+fn counts_write(counts: Counts) -> [i16; 4] {
     [counts.branches, counts.loops, counts.breaks, counts.continues]
         .map(|count| i16::try_from(count).unwrap_or(i16::MAX))
 }
@@ -126,9 +126,9 @@ fn comment_write(path: &str, chunk: &Chunk, dictionary: Option<&Dictionary>) -> 
     let mut content = String::new();
     let mut lines: Option<(u32, u32)> = None;
     for comment in &chunk.comments {
-        let Some(said) = remarks::said(comment) else { continue };
+        let Some(text) = remarks::meaningful_text(comment) else { continue };
         let room = COMMENTS_BYTES_MAX.saturating_sub(content.len());
-        let kept = &said[..said.floor_char_boundary(room)];
+        let kept = &text[..text.floor_char_boundary(room)];
         if kept.is_empty() {
             break;
         }
@@ -140,11 +140,11 @@ fn comment_write(path: &str, chunk: &Chunk, dictionary: Option<&Dictionary>) -> 
     }
     let (start_line, end_line) = lines?;
     let document = Document { path, defines: &chunk.defines, signature: None, text: &content };
-    let words = words(&document, dictionary);
+    let words = term_weights(&document, dictionary);
     Some(CommentWrite { start_line, end_line, content, words })
 }
 
-/// What the file at `path` imports: as written, and relative paths also as paths of the repository.
+/// The import facts of the file at `path`: as written, and relative paths also resolved within the repository.
 pub(super) fn imports(path: &str, imports: &[String]) -> Vec<NamedFact> {
     let resolved = imports.iter().filter(|import| import.starts_with("./") || import.starts_with("../"));
     let resolved: Vec<String> = resolved.filter_map(|import| resolve(path, import)).collect();
@@ -164,16 +164,16 @@ fn resolve(path: &str, import: &str) -> Option<String> {
     Some(parts.join("/"))
 }
 
-/// Extensions of logs and traces: what machines wrote down.
+/// File extensions of logs and traces.
 pub(super) const RECORD_EXTENSIONS: &[&str] =
     &["log", "out", "trace", "stack", "dmp", "gcov", "lcov", "coverage", "tap"];
 
-/// The mode of a file: `records` for logs and for documents that say in their metadata that they are one, `prose`
-/// for documents, else `code`.
+/// The mode of a file: `records` for logs and for documents whose metadata contains `recordType`, `prose` for other documents, else
+/// `code`.
 pub(super) fn mode(path: &str, language: Option<&'static Language>, meta: Option<&[String]>) -> &'static str {
     let extension = Path::new(path).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
-    let says_so = meta.is_some_and(|meta| meta.iter().any(|pair| pair.starts_with("recordtype=")));
-    if says_so || RECORD_EXTENSIONS.contains(&extension.to_lowercase().as_str()) {
+    let is_record = meta.is_some_and(|meta| meta.iter().any(|pair| pair.starts_with("recordtype=")));
+    if is_record || RECORD_EXTENSIONS.contains(&extension.to_lowercase().as_str()) {
         "records"
     } else if language.is_some_and(Language::is_prose) {
         "prose"

@@ -1,27 +1,28 @@
-//! Texts that are indexed although they are no files, such as records: one pseudo repository of a project, brought up to
-//! date from whatever hands the texts out.
+//! Indexing of texts that are not files, such as records: they form a pseudo repository of the project, which a run brings up to
+//! date from a record source.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 
+use super::context::RunContext;
 use super::parser::Parser;
-use super::plan::is_to_be_retried;
-use super::prepare::{Prepared, of_document};
+use super::plan::should_retry_facts;
+use super::prepare::{Prepared, prepare_document};
 use super::report::RunReport;
-use super::run::{self, Repository, Run};
+use super::run::{self, OpenedRepository};
 use super::vectors;
-use super::versions::versions;
+use super::versions::run_versions;
 use crate::jobs::Phase;
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
-use store::{Access, FileRow, KnownNames, ModelFacts, ProjectTx, files, write_batch};
+use store::{Access, FileRow, KnownNames, ModelFacts, Project, ProjectTx, Store, files, write_batch};
 
-/// A text with what is known of it.
+/// A text to index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
-    /// Its path inside the pseudo repository, which is what pages are ordered by.
+    /// The path inside the pseudo repository; pages are ordered by it.
     pub path: String,
     /// Markdown.
     pub text: String,
@@ -34,7 +35,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Hash of everything that its rows are made of.
+    /// Hash of everything that determines its rows.
     #[must_use]
     pub fn content_hash(&self) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new();
@@ -47,7 +48,24 @@ impl Document {
     }
 }
 
-/// Hands out texts, in the order of their paths.
+/// The future of a source's answer, which comes from the database.
+pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, Fault>>;
+
+/// A source of texts that are not files: the records of one module.
+pub struct RecordSource {
+    /// The root of their pseudo repository, `module:name`.
+    pub root: &'static str,
+    /// Creates the module's tables if they are missing.
+    pub prepare: for<'a> fn(&'a Store, &'a Project) -> Answer<'a, ()>,
+    /// Whether the project has any records of this source.
+    pub has_any: for<'a> fn(&'a Store, &'a Project) -> Answer<'a, bool>,
+    /// All texts as of a time, in milliseconds since the epoch.
+    pub documents: for<'a> fn(&'a Store, &'a Project, i64) -> Box<dyn Documents + 'a>,
+    /// The text at a path of the pseudo repository as of a time, if there is one.
+    pub document: for<'a> fn(&'a Store, &'a Project, &'a str, i64) -> Answer<'a, Option<Document>>,
+}
+
+/// Pages of texts in the order of their paths.
 pub trait Documents: Send + Sync {
     /// At most `limit` documents after a path.
     fn page<'a>(&'a self, after: &'a str, limit: usize) -> BoxFuture<'a, Result<Vec<Document>, Fault>>;
@@ -56,38 +74,38 @@ pub trait Documents: Send + Sync {
 /// Brings the pseudo repository `run.root` up to date: what changed is written, what is gone is removed.
 ///
 /// # Errors
-/// As [`run::run`], but that there may be nothing to index.
-pub async fn run_documents(run: &Run<'_>, documents: &dyn Documents) -> Result<RunReport, Fault> {
+/// The faults of [`run::index_repository`], except that there may be nothing to index.
+pub async fn run_documents(run: &RunContext<'_>, documents: &dyn Documents) -> Result<RunReport, Fault> {
     let started = run.clock.instant();
     if let Some(embedder) = &run.embedder {
-        run.project.require_model(&ModelFacts::of(embedder.model()))?;
+        run.project.require_model(&ModelFacts::from(embedder.model()))?;
     }
-    let repository = run::open(run, versions(run, &None)).await?;
+    let repository = run::open_repository(run, run_versions(run, &None)).await?;
     let outcome = async {
-        let mut report = written(run, &repository, documents).await?;
+        let mut report = write_documents(run, &repository, documents).await?;
         vectors::note_words_ready(run).await?;
         report.lexical_seconds = run::seconds_since(run, started);
         let embedded = vectors::embed_pending(run).await?;
         run.progress.update(|progress| progress.phase = Phase::Finish);
-        vectors::ensure_index(run).await?;
+        vectors::ensure_hnsw_index(run).await?;
         (report.vectors_embedded, report.vectors_pending) = (embedded.embedded, embedded.pending);
         (report.files, report.chunks) = run::totals(run, repository.id).await?;
         report.facts_missing = run::facts_missing(run, repository.id).await?;
         report.seconds = run::seconds_since(run, started);
-        run::close(run, &repository, &report).await?;
+        run::store_report(run, &repository, &report).await?;
         Ok(report)
     };
     let outcome = outcome.await;
     if let Err(fault) = &outcome {
-        run::close_unfinished(run, &repository, fault).await;
+        run::record_failure(run, &repository, fault).await;
     }
     outcome
 }
 
-/// Writes page by page, a transaction each; memory holds one page and the paths.
-async fn written(
-    run: &Run<'_>,
-    repository: &Repository,
+/// Writes the documents page by page, one transaction per page. Memory holds one page and all paths.
+async fn write_documents(
+    run: &RunContext<'_>,
+    repository: &OpenedRepository,
     documents: &dyn Documents,
 ) -> Result<RunReport, Fault> {
     let mut report = RunReport {
@@ -117,14 +135,14 @@ async fn written(
             let same =
                 stored.remove(&document.path).filter(|row| row.content_hash == document.content_hash());
             let same = same.filter(|_| keeps_same);
-            let settled = same.as_ref().is_some_and(|row| !is_to_be_retried(row, timeout_ms));
+            let settled = same.as_ref().is_some_and(|row| !should_retry_facts(row, timeout_ms));
             (!settled).then(|| (document, same.map_or(0, |row| row.facts_tried_ms)))
         });
         let due: Vec<(Document, i64)> = due.collect();
         report.files_unchanged += seen - due.len() as u64;
         report.files_changed += due.len() as u64;
         let (chunks, redacted) = write_page(run, repository.id, due, &mut known, &parser).await?;
-        failpoints::reach("triage.texts_written");
+        failpoints::reach("records.texts_written");
         changed_chunks += chunks;
         report.secrets_redacted += redacted;
         run.progress.update(|progress| {
@@ -135,18 +153,18 @@ async fn written(
     }
     let vanished: Vec<i64> = stored.into_values().map(|row| row.id).collect();
     report.files_removed = vanished.len() as u64;
-    changed_chunks += run::remove(run, &vanished).await?;
+    changed_chunks += run::remove_files(run, &vanished).await?;
     run::finish_lexical(run, changed_chunks).await?;
     Ok(report)
 }
 
 fn cancelled() -> Fault {
-    Fault::new(ErrorCode::Cancelled, "The index run was cancelled; what was committed stays.")
+    Fault::new(ErrorCode::Cancelled, "The index run was cancelled; committed changes are kept.")
 }
 
-/// Writes documents, each with the milliseconds that it was given before. Returns how many chunks came and went, and how many secrets were replaced.
+/// Writes documents, each with the milliseconds of earlier failed attempts. Returns the number of changed chunks and of redacted secrets.
 async fn write_page(
-    run: &Run<'_>,
+    run: &RunContext<'_>,
     repository_id: i64,
     due: Vec<(Document, i64)>,
     known: &mut KnownNames,
@@ -161,8 +179,8 @@ async fn write_page(
         let dictionary = dictionary.as_deref();
         let mut parser = parser.lock().unwrap_or_else(PoisonError::into_inner);
         let row =
-            |(document, tried)| of_document(document, tried, &settings, dictionary, &mut parser, &stops);
-        // None of them when one was cancelled.
+            |(document, tried)| prepare_document(document, tried, &settings, dictionary, &mut parser, &stops);
+        // None as a whole if one of them was cancelled.
         let rows: Option<Result<Vec<_>, Fault>> = due.into_iter().map(row).map(Result::transpose).collect();
         rows.transpose()
     });

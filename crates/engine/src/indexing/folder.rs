@@ -1,43 +1,43 @@
-//! What a run would write of a folder, without a project to write it to.
+//! Reads a folder into the rows that a run would write, without a project.
 
 use std::path::Path;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::file::Root;
+use super::file::OpenRoot;
 use super::options::Mode;
 use super::parser::Parsing;
-use super::plan::plan;
-use super::prepare::{Prepared, ReadWith, prepare_all};
+use super::plan::plan_files;
+use super::prepare::{PrepareOptions, Prepared, prepare_all};
 use super::walk::walk;
 use contract::Fault;
 use contract::config;
 use store::FileWrite;
 
-/// Files prepared ahead of the reader.
-const AHEAD: usize = 64;
+/// Maximum number of prepared files that wait for the receiver.
+const PREPARED_FILES_MAX: usize = 64;
 
-/// The searchable files below `root` with their chunks, by path; without risk rules and dictionaries. Blocks.
+/// The searchable files below `root` with their chunks, ordered by path, without risk facts and dictionaries. Blocks.
 ///
 /// # Errors
-/// As the walk, for a root that cannot be read; as [`Parser::chunk`](super::parser::Parser::chunk).
+/// Faults of the walk if the root cannot be read; faults of [`Parser::chunk`](super::parser::Parser::chunk).
 pub fn read_folder(
     root: &Path,
     settings: &config::Indexing,
     parsing: Parsing,
 ) -> Result<Vec<FileWrite>, Fault> {
     let walked = walk(root, &settings.into(), &|| false)?;
-    let read = plan(Vec::new(), walked.entries, true, Mode::All, 0).read;
-    let root = Root::open(root)?;
-    let with = ReadWith { mode: Mode::All, parsing, rules: None, dictionary: None };
+    let read = plan_files(Vec::new(), walked.entries, true, Mode::All, 0).read;
+    let root = OpenRoot::open(root)?;
+    let options = PrepareOptions { mode: Mode::All, parsing, rules: None, dictionary: None };
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    let (sender, mut receiver) = mpsc::channel(AHEAD);
+    let (sender, mut receiver) = mpsc::channel(PREPARED_FILES_MAX);
     let mut files = Vec::new();
     std::thread::scope(|scope| {
         scope.spawn(move || {
             let cancel = CancellationToken::new();
-            prepare_all(&root, read, settings, &with, threads, &sender, &cancel);
+            prepare_all(&root, read, settings, &options, threads, &sender, &cancel);
         });
         while let Some(prepared) = receiver.blocking_recv() {
             match prepared? {

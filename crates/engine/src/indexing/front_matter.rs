@@ -1,17 +1,17 @@
-//! The metadata at the head of a document: YAML between `---` lines, TOML between `+++` lines.
+//! Front matter of documents: YAML between `---` lines, or TOML between `+++` lines.
 
 use serde_json::Value;
 
-/// Longest front matter that is read, in bytes.
-const BYTES_MAX: usize = 16 * 1024;
-/// Most pairs kept, and the length of one in bytes.
+/// Longest front matter that is parsed, in bytes.
+const FRONT_MATTER_BYTES_MAX: usize = 16 * 1024;
+/// Maximum number of pairs, and maximum length of a pair in bytes.
 const PAIRS_MAX: usize = 256;
 const PAIR_BYTES_MAX: usize = 512;
-/// Deepest nesting that is read.
+/// Maximum nesting depth that is read.
 const DEPTH_MAX: usize = 8;
 
-/// The metadata as `key=value`, lower case; nested keys have dots, each element of a list is a pair of its own,
-/// and what has parts is also there as JSON. None where there is none, or none that can be read.
+/// The metadata as `key=value` pairs in lower case. Nested keys are joined by dots, each element of a list is a separate pair, and an
+/// object is also included as JSON. None if there is no valid front matter.
 pub(super) fn front_matter(text: &str) -> Option<Vec<String>> {
     let (fence, parse): (&str, fn(&str) -> Option<Value>) =
         if text.starts_with("---\n") || text.starts_with("---\r\n") {
@@ -25,20 +25,20 @@ pub(super) fn front_matter(text: &str) -> Option<Vec<String>> {
     let mut end = start;
     for line in text[start..].split_inclusive('\n') {
         if line.trim_end() == fence {
-            let pairs = pairs(&parse(&text[start..end])?);
+            let pairs = metadata_pairs(&parse(&text[start..end])?);
             return (!pairs.is_empty()).then_some(pairs);
         }
         end += line.len();
-        if end - start > BYTES_MAX {
+        if end - start > FRONT_MATTER_BYTES_MAX {
             return None;
         }
     }
     None
 }
 
-/// What is stored as metadata of a text whose metadata is `value`, an object.
+/// Converts metadata in the object `value` to the `key=value` pairs that are stored.
 #[must_use]
-pub fn pairs(value: &Value) -> Vec<String> {
+pub fn metadata_pairs(value: &Value) -> Vec<String> {
     let mut pairs = Vec::new();
     flatten("", value, 0, &mut pairs);
     pairs
@@ -48,8 +48,8 @@ fn flatten(key: &str, value: &Value, depth: usize, pairs: &mut Vec<String>) {
     if pairs.len() >= PAIRS_MAX || depth > DEPTH_MAX {
         return;
     }
-    let mut push = |said: String| {
-        let pair = format!("{key}={said}").to_lowercase().replace(['\0', '\u{1f}'], " ");
+    let mut push = |text: String| {
+        let pair = format!("{key}={text}").to_lowercase().replace(['\0', '\u{1f}'], " ");
         if !key.is_empty() && pair.len() <= PAIR_BYTES_MAX {
             pairs.push(pair);
         }

@@ -1,29 +1,29 @@
-//! What fuzzing drives here: the files of a repository, from their bytes to the rows that they become.
+//! The fuzz targets of indexing: repository files, from their bytes to their rows.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
 
-use super::file::{Kind, ReadLimits, classify};
+use super::file::{ContentKind, ReadLimits, classify};
 use super::front_matter::front_matter;
-use super::ignored::rules;
+use super::ignored::parse_rules;
 use super::options::Mode;
 use super::parser::{self, Parsing};
-use super::prepare::{self, ReadWith, rows};
+use super::prepare::{self, PrepareOptions, file_rows};
 use super::secrets::redact_file;
 use contract::config::fuzzing::defaults;
 use languages::risk::RuleSet;
 use languages::{self, ChunkLimits};
 use store::FileWrite;
 
-/// What stays of a secret: `[REDACTED:` and the longest kind.
+/// Longest replacement of a secret: `[REDACTED:` and the longest kind.
 const MARK_BYTES_MAX: usize = 64;
 
-static WITH: LazyLock<ReadWith> = LazyLock::new(|| {
+static OPTIONS: LazyLock<PrepareOptions> = LazyLock::new(|| {
     let rules = Some(Arc::new(RuleSet::defaults().clone()));
-    ReadWith { mode: Mode::All, parsing: Parsing::Here, rules, dictionary: None }
+    PrepareOptions { mode: Mode::All, parsing: Parsing::Here, rules, dictionary: None }
 });
 
-/// Files to begin with: the path on a line of its own, then the bytes.
+/// Seeds: the path on the first line, then the bytes of the file.
 pub fn files() -> Vec<Vec<u8>> {
     let texts = [
         "src/app.js\nconst { exec } = require('child_process');\nfunction run(req) {\n  exec('ls ' + req.body.name); // dangerous\n}\nmodule.exports = { run };\n",
@@ -38,14 +38,16 @@ pub fn files() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// A file: the lines of its chunks are lines that it has, no text holds a NUL, and rows grow with the text and no faster.
+/// Checks that chunks lie within the file's lines, that no text contains NUL, and that the size of the rows is linear in the text.
 pub fn file(data: &[u8]) {
-    let (path, bytes) = of_path(data);
+    let (path, bytes) = split_path(data);
     let settings = &defaults().indexing;
     let limits = ReadLimits { bytes_max: 1 << 20, line_bytes_mean_max: settings.line_bytes_mean_max };
-    let Ok(Kind::Text { text, lines, language }) = classify(&path, bytes.to_vec(), &limits) else { return };
+    let Ok(ContentKind::Text { text, lines, language }) = classify(&path, bytes.to_vec(), &limits) else {
+        return;
+    };
     assert!(!text.contains('\0'));
-    let Ok(write) = rows(&path, &text, lines, language, settings, &WITH) else { return };
+    let Ok(write) = file_rows(&path, &text, lines, language, settings, &OPTIONS) else { return };
     let mut next = 1;
     for chunk in &write.chunks {
         assert!(next <= chunk.start_line && chunk.start_line <= chunk.end_line, "{chunk:?}");
@@ -66,20 +68,20 @@ pub fn file(data: &[u8]) {
     assert!(facts <= 32 * (text.len() + 8), "{facts} facts of {} bytes", text.len());
 }
 
-/// What [`parsed`] is about.
+/// The text that [`parsed`] uses.
 const PARSED: &str = "const { exec } = require('child_process');\n\nfunction run(req) {\n  const name = req.body.name;\n  exec(name);\n}\n";
 
-/// Answers of a parser to begin with: a true one.
+/// Seeds: a valid answer of the parser process.
 pub fn answers() -> Vec<Vec<u8>> {
     let chunked = languages::chunk(PARSED, languages::by_name("javascript"), &ChunkLimits::default());
     vec![postcard::to_stdvec(&chunked).unwrap_or_default()]
 }
 
-/// An answer of a parser that a text took over: whatever it says, lines and texts are those of the file, and nothing fails.
+/// Checks that an answer from a compromised parser process cannot falsify lines or texts, or cause a failure.
 pub fn parsed(data: &[u8]) {
-    let Some(chunked) = parser::read(data, PARSED) else { return };
+    let Some(chunked) = parser::parse_answer(data, PARSED) else { return };
     let mut write = FileWrite { path: "a.js".to_owned(), mode: "code", ..FileWrite::default() };
-    prepare::put(&mut write, PARSED, languages::by_name("javascript"), &WITH, chunked);
+    prepare::apply_chunks(&mut write, PARSED, languages::by_name("javascript"), &OPTIONS, chunked);
     let lines: Vec<&str> = PARSED.lines().collect();
     for chunk in &write.chunks {
         let (first, last) = (chunk.start_line as usize, chunk.end_line as usize);
@@ -87,7 +89,7 @@ pub fn parsed(data: &[u8]) {
     }
 }
 
-/// Secrets to begin with: the path, then the text.
+/// Seeds: the path on the first line, then a text with secrets.
 pub fn secrets() -> Vec<Vec<u8>> {
     let seeds = [
         "app.env\nDB_PASSWORD=correct-horse-battery\nexport API_TOKEN='x9f8e7d6c5b4a3928170'\n",
@@ -100,9 +102,9 @@ pub fn secrets() -> Vec<Vec<u8>> {
     seeds.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-/// Redaction: lines stay lines, a text without secrets stays as it is, and a redacted one has none.
+/// Checks that redaction keeps the number of lines, leaves text without secrets unchanged, and is idempotent.
 pub fn redaction(data: &[u8]) {
-    let (path, bytes) = of_path(data);
+    let (path, bytes) = split_path(data);
     let text = String::from_utf8_lossy(bytes);
     let clean = redact_file(&path, &text);
     let lines = |text: &str| text.bytes().filter(|byte| *byte == b'\n').count();
@@ -113,7 +115,7 @@ pub fn redaction(data: &[u8]) {
     assert_eq!(again.text, clean.text, "redacted again");
 }
 
-/// Documents to begin with.
+/// Seed documents.
 pub fn documents() -> Vec<Vec<u8>> {
     let seeds = [
         "---\ntitle: A\ntags: [x, y]\nowner: {team: core, on: true, n: 1.5}\n---\ntext\n",
@@ -123,7 +125,7 @@ pub fn documents() -> Vec<Vec<u8>> {
     seeds.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-/// Front matter: what is kept is bounded and without characters that divide pairs.
+/// Checks that pairs of front matter are bounded and contain no separator characters.
 pub fn metadata(data: &[u8]) {
     let Some(pairs) = front_matter(&String::from_utf8_lossy(data)) else { return };
     assert!(!pairs.is_empty() && pairs.len() <= 300, "{} pairs", pairs.len());
@@ -132,17 +134,17 @@ pub fn metadata(data: &[u8]) {
     }
 }
 
-/// Ignore files to begin with: a path, then rules.
+/// Seeds: a path on the first line, then the rules of an ignore file.
 pub fn ignore_files() -> Vec<Vec<u8>> {
     let seeds = ["a/b.log\n*.log\n!/a/\n**/b?[!c]/\n# no\n\\#x\\ \n", "x\n[[:alpha:]]*{a,b}\n/**/\n"];
     seeds.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-/// An ignore file: its rules are taken or not, and say something of any path.
+/// Checks that rules of an ignore file parse or are rejected, and match any path without failing.
 pub fn ignore_rules(data: &[u8]) {
-    let (path, text) = of_path(data);
-    let Ok(rules) = rules(text, Path::new("/repository")) else { return };
-    // Of paths the walk knows names only.
+    let (path, text) = split_path(data);
+    let Ok(rules) = parse_rules(text, Path::new("/repository")) else { return };
+    // The walk never produces these components.
     let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
     let below = Path::new("/repository").join(parts.join("/"));
     for is_folder in [false, true] {
@@ -151,7 +153,7 @@ pub fn ignore_rules(data: &[u8]) {
 }
 
 /// The path on the first line, and what follows.
-fn of_path(data: &[u8]) -> (String, &[u8]) {
+fn split_path(data: &[u8]) -> (String, &[u8]) {
     let end = data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len());
     (String::from_utf8_lossy(&data[..end]).replace('\0', ""), data.get(end + 1..).unwrap_or_default())
 }

@@ -1,10 +1,10 @@
-//! Git histories are read in a process of their own: whoever fills a repository can change its packs while they are read.
+//! Reads git histories in a separate process, because the repository's files are untrusted and may change while they are read.
 //!
-//! Packs, their indexes and commit-graphs are mapped into memory, and a mapped file that is cut off ends the process that
-//! touches it. Objects are opened by their path, where meanwhile a pipe may be, or a link to another repository. So this
-//! program is started once more in a hidden mode. That process finds the repository, keeps the right to read its directory
-//! of objects and nothing else ([`sandbox::enter_reading`]), and only then opens the objects; it serves one run. When it
-//! ends, or does not answer in time, that costs what was asked of it; the next run asks again. What it answers is checked.
+//! Packs, their indexes and commit-graphs are memory-mapped, and truncating a mapped file kills the process that accesses it.
+//! Objects are opened by path, which may meanwhile be a pipe or a link to another repository. So the program is started again in a
+//! hidden mode. That process finds the repository, gives up all rights except reading its object directory
+//! ([`sandbox::enter_reading`]), and only then opens the objects; it serves one run. If it dies or does not answer in time, the
+//! request fails and the next run tries again. Its answers are validated.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -22,40 +22,40 @@ use super::parser::Parsing;
 use ::history::{FileHistories, FileHistory, Found, History, Limits, LineAuthors, NoHistory, Unknown};
 use platform::process::Program;
 use platform::process::sandbox;
-use platform::process::worker::{Broken, Worker, answer_all};
+use platform::process::worker::{Worker, WorkerError, answer_all};
 
-/// Hidden mode of the program, without arguments.
+/// Name of the hidden mode, which takes no arguments.
 const MODE: &str = "historian";
-/// Memory of such a process beside the files that it maps, in bytes.
+/// Memory limit of the process besides mapped files, in bytes.
 const MEMORY_BYTES: u64 = 1 << 30;
-/// Longest request: a text, or the paths of a repository.
+/// Longest request in bytes: a text, or the paths of a repository.
 const REQUEST_BYTES_MAX: usize = 1 << 30;
-/// Longest answer about all files: some 200 bytes each, for a million.
+/// Longest answer about all files: about 200 bytes each for a million files.
 const FILES_ANSWER_BYTES_MAX: usize = 256 << 20;
-/// Longest answer about lines: of each a number, and the names.
+/// Longest answer about lines: a number for each line, and the names.
 const LINES_ANSWER_BYTES_MAX: usize = 64 << 20;
-/// Longest other answer.
+/// Longest other answer in bytes.
 const ANSWER_BYTES_MAX: usize = 64 << 10;
-/// Longest name of an author that is believed.
+/// Longest author name that is accepted.
 const NAME_BYTES_MAX: usize = 256;
-/// What a request may take beyond its own time, which ends the work at its next step.
+/// Additional time before the process is killed; within its own time limit a request stops at its next step.
 pub(super) const GRACE: Duration = Duration::from_secs(5);
 
-/// Which repository is opened: where it was found by the process that asks, which decided that it may be read.
+/// The repository to open: where the requesting process found it and decided that it may be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Opening {
+pub(super) struct HistoryLocation {
     root: PathBuf,
     own: PathBuf,
     common: PathBuf,
-    /// The commit whose history is asked for.
+    /// The commit whose history is read.
     commit: String,
 }
 
 #[derive(Serialize, Deserialize)]
-enum Request<'t> {
-    /// The first one, once.
-    Open(Opening),
-    /// Whether the commit holds one of these files.
+enum HistoryRequest<'t> {
+    /// Must be the first request.
+    Open(HistoryLocation),
+    /// Whether the commit contains one of these files.
     Holds(Vec<&'t str>),
     Files(Limits),
     Lines {
@@ -66,191 +66,208 @@ enum Request<'t> {
 }
 
 #[derive(Serialize, Deserialize)]
-enum Answer {
+enum HistoryAnswer {
     Opened(Result<(), NoHistory>),
     Holds(bool),
     Files(FileHistories),
-    Lines(Result<Lines, Unknown>),
+    Lines(Result<EncodedAuthors, Unknown>),
 }
 
-/// Authors of lines: names, and for each line the place of its author's among them, from 1; 0 for none.
+/// Authors of lines: the names, and for each line the 1-based index of its author's name; 0 for none.
 #[derive(Serialize, Deserialize)]
-struct Lines {
+struct EncodedAuthors {
     names: Vec<String>,
     lines: Vec<u32>,
 }
 
-/// Why there is no answer. The process cannot be asked again.
+/// Why there is no answer. The process is unusable afterwards.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Failed {
-    /// Nobody wants it any more.
+pub(super) enum HistorianError {
+    /// The run was cancelled.
     Cancelled,
-    /// Why, as the rest of a sentence that begins with "Its git history was not read:".
+    /// The reason, which completes the sentence "Its git history was not read:".
     Because(String),
 }
 
-/// One process that has opened a history. Dropped, it is ended.
-pub(super) struct Historian(By);
+/// A process that has opened a history; dropping it ends the process.
+pub(super) struct Historian(Backend);
 
-enum By {
+enum Backend {
     Process(Option<Worker>),
-    /// This process itself, for repositories that are one's own.
+    /// In this process, for trusted repositories.
     Here(Box<Option<History>>),
 }
 
-/// Until when an answer is waited for.
-pub(super) struct Until<'a> {
+/// The deadline of a request.
+pub(super) struct RequestDeadline<'a> {
     pub(super) deadline: Instant,
     pub(super) cancelled: &'a dyn Fn() -> bool,
 }
 
-impl Opening {
-    /// Of what was found; none without a commit.
-    pub(super) fn of(root: &Path, found: &Found) -> Option<Self> {
+impl HistoryLocation {
+    /// The location of a found history; none if HEAD has no commit.
+    pub(super) fn from_found(root: &Path, found: &Found) -> Option<Self> {
         let (own, common) = (found.place().own.clone(), found.place().common.clone());
         Some(Self { root: root.to_owned(), own, common, commit: found.head()?.commit.clone() })
     }
 
-    /// Finds it once more, where it was and nowhere else.
+    /// Finds the repository again; fails if it is no longer at the same place.
     fn find(&self) -> Result<Found, NoHistory> {
         let found = Found::find(&self.root, &|path| path == self.own || path == self.common)?;
         if (&found.place().own, &found.place().common) != (&self.own, &self.common) {
-            return Err(NoHistory::Refused("it was put elsewhere meanwhile".to_owned()));
+            return Err(NoHistory::Refused("it was moved meanwhile".to_owned()));
         }
         Ok(found.at(&self.commit))
     }
 }
 
 impl Historian {
-    /// Starts a process and has it open the history. Blocks.
+    /// Starts a process and opens the history. Blocks.
     ///
     /// # Errors
-    /// Why it is not open.
-    pub(super) fn open(opening: &Opening, parsing: &Parsing, until: &Until<'_>) -> Result<Self, Failed> {
+    /// The reason why the history could not be opened.
+    pub(super) fn open(
+        opening: &HistoryLocation,
+        parsing: &Parsing,
+        until: &RequestDeadline<'_>,
+    ) -> Result<Self, HistorianError> {
         let mut historian = Self(match parsing {
             Parsing::Apart { program, .. } => {
                 let started = Worker::start(Program::new(program).arg(MODE).env_clear());
-                By::Process(Some(started.map_err(|fault| {
-                    tracing::warn!(%fault, "the process that reads git histories does not start");
-                    Failed::Because("the process that reads it does not start".to_owned())
+                Backend::Process(Some(started.map_err(|fault| {
+                    tracing::warn!(%fault, "the process that reads git histories could not be started");
+                    HistorianError::Because("the process that reads it could not be started".to_owned())
                 })?))
             }
-            Parsing::Here => By::Here(Box::new(None)),
+            Parsing::Here => Backend::Here(Box::new(None)),
         });
-        match historian.ask(&Request::Open(opening.clone()), ANSWER_BYTES_MAX, until)? {
-            Answer::Opened(Ok(())) => Ok(historian),
-            Answer::Opened(Err(NoHistory::Refused(why))) => Err(Failed::Because(why)),
-            Answer::Opened(Err(NoHistory::Absent)) => Err(Failed::Because("it is gone".to_owned())),
+        match historian.ask(&HistoryRequest::Open(opening.clone()), ANSWER_BYTES_MAX, until)? {
+            HistoryAnswer::Opened(Ok(())) => Ok(historian),
+            HistoryAnswer::Opened(Err(NoHistory::Refused(why))) => Err(HistorianError::Because(why)),
+            HistoryAnswer::Opened(Err(NoHistory::Absent)) => {
+                Err(HistorianError::Because("it no longer exists".to_owned()))
+            }
             _ => Err(unreadable()),
         }
     }
 
-    /// Whether the commit holds one of these files.
+    /// Whether the commit contains one of these files.
     ///
     /// # Errors
-    /// Why that is not known.
-    pub(super) fn holds(&mut self, paths: Vec<&str>, until: &Until<'_>) -> Result<bool, Failed> {
-        match self.ask(&Request::Holds(paths), ANSWER_BYTES_MAX, until)? {
-            Answer::Holds(holds) => Ok(holds),
+    /// The reason why there is no answer.
+    pub(super) fn holds(
+        &mut self,
+        paths: Vec<&str>,
+        until: &RequestDeadline<'_>,
+    ) -> Result<bool, HistorianError> {
+        match self.ask(&HistoryRequest::Holds(paths), ANSWER_BYTES_MAX, until)? {
+            HistoryAnswer::Holds(holds) => Ok(holds),
             _ => Err(unreadable()),
         }
     }
 
-    /// As [`History::files`].
+    /// Calls [`History::files`] in the process.
     ///
     /// # Errors
-    /// Why there is no answer.
-    pub(super) fn files(&mut self, limits: &Limits, until: &Until<'_>) -> Result<FileHistories, Failed> {
-        match self.ask(&Request::Files(limits.clone()), FILES_ANSWER_BYTES_MAX, until)? {
-            Answer::Files(found) if found.files.values().all(is_sound) => Ok(found),
+    /// The reason why there is no answer.
+    pub(super) fn files(
+        &mut self,
+        limits: &Limits,
+        until: &RequestDeadline<'_>,
+    ) -> Result<FileHistories, HistorianError> {
+        match self.ask(&HistoryRequest::Files(limits.clone()), FILES_ANSWER_BYTES_MAX, until)? {
+            HistoryAnswer::Files(found) if found.files.values().all(is_sound) => Ok(found),
             _ => Err(unreadable()),
         }
     }
 
-    /// As [`History::line_authors`].
+    /// Calls [`History::line_authors`] in the process.
     ///
     /// # Errors
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub(super) fn line_authors(
         &mut self,
         path: &str,
         text: &str,
         limits: &Limits,
-        until: &Until<'_>,
-    ) -> Result<Result<LineAuthors, Unknown>, Failed> {
-        let request = Request::Lines { path, text, limits: limits.clone() };
+        until: &RequestDeadline<'_>,
+    ) -> Result<Result<LineAuthors, Unknown>, HistorianError> {
+        let request = HistoryRequest::Lines { path, text, limits: limits.clone() };
         match self.ask(&request, LINES_ANSWER_BYTES_MAX, until)? {
-            Answer::Lines(Ok(lines)) => lines.into_authors().map(Ok).ok_or_else(unreadable),
-            Answer::Lines(Err(unknown)) => Ok(Err(unknown)),
+            HistoryAnswer::Lines(Ok(lines)) => lines.into_authors().map(Ok).ok_or_else(unreadable),
+            HistoryAnswer::Lines(Err(unknown)) => Ok(Err(unknown)),
             _ => Err(unreadable()),
         }
     }
 
     fn ask(
         &mut self,
-        request: &Request<'_>,
+        request: &HistoryRequest<'_>,
         answer_bytes_max: usize,
-        until: &Until<'_>,
-    ) -> Result<Answer, Failed> {
-        let broken = |why: &str| Failed::Because(why.to_owned());
-        let request = postcard::to_stdvec(request).map_err(|_| broken("its path cannot be handed on"))?;
+        until: &RequestDeadline<'_>,
+    ) -> Result<HistoryAnswer, HistorianError> {
+        let broken = |why: &str| HistorianError::Because(why.to_owned());
+        let request =
+            postcard::to_stdvec(request).map_err(|_| broken("the request could not be serialised"))?;
         let worker = match &mut self.0 {
-            By::Here(history) => {
-                let answer = answer(&request, history, |_| ());
+            Backend::Here(history) => {
+                let answer = answer_request(&request, history, |_| ());
                 return postcard::from_bytes(&answer).map_err(|_| unreadable());
             }
-            By::Process(worker) => worker,
+            Backend::Process(worker) => worker,
         };
-        let Some(mut asked) = worker.take() else { return Err(unreadable()) };
-        match asked.ask(&request, answer_bytes_max, until.deadline, until.cancelled) {
+        let Some(mut running) = worker.take() else { return Err(unreadable()) };
+        match running.ask(&request, answer_bytes_max, until.deadline, until.cancelled) {
             Ok(answer) => {
-                *worker = Some(asked);
+                *worker = Some(running);
                 postcard::from_bytes(&answer).map_err(|_| unreadable())
             }
-            Err(Broken::Cancelled) => Err(Failed::Cancelled),
-            Err(Broken::TooMuch) => Err(unreadable()),
-            Err(Broken::Late) => {
-                tracing::warn!("a process that reads a git history did not come to an end");
-                Err(broken("it could not be read in its time; the next run tries again"))
+            Err(WorkerError::Cancelled) => Err(HistorianError::Cancelled),
+            Err(WorkerError::TooLarge) => Err(unreadable()),
+            Err(WorkerError::TimedOut) => {
+                tracing::warn!("a process that reads a git history did not finish in time");
+                Err(broken("it could not be read in time; the next run tries again"))
             }
-            Err(Broken::Ended) => Err(broken(why_ended(asked))),
+            Err(WorkerError::Ended) => Err(broken(why_ended(running))),
         }
     }
 }
 
-fn unreadable() -> Failed {
-    tracing::warn!("what a process says of a git history cannot be read");
-    Failed::Because("the process that reads it gives no answer; the next run tries again".to_owned())
+fn unreadable() -> HistorianError {
+    tracing::warn!("the answer of a process that reads git histories is invalid");
+    HistorianError::Because(
+        "the process that reads it returned an invalid answer; the next run tries again".to_owned(),
+    )
 }
 
-/// Whether what is said of a file can be stored.
+/// Whether the history of a file is valid and can be stored.
 fn is_sound(file: &FileHistory) -> bool {
     file.last_commit.len() == 40
         && file.last_commit.bytes().all(|byte| byte.is_ascii_hexdigit())
         && file.last_author.len() <= NAME_BYTES_MAX
 }
 
-/// What is told of a process that ended.
+/// The message for a process that ended.
 fn why_ended(worker: Worker) -> &'static str {
-    /// The status of a Rust program that panicked.
+    /// Exit status of a Rust program that panicked.
     const PANICKED: i32 = 101;
-    const ENDED: &str = "the process that reads it was ended; the next run tries again";
+    const ENDED: &str = "the process that reads it was killed; the next run tries again";
     let Some(output) = worker.end() else { return ENDED };
     let (status, said) = (output.status.to_string(), output.stderr_tail(3));
     tracing::warn!(status, said, "a process that reads a git history ended");
     let is = |signal: Signal| output.status.signal() == Some(signal.as_raw());
     if is(Signal::BUS) {
-        return "its files were cut off while they were read; the next run tries again";
+        return "its files were truncated while they were read; the next run tries again";
     }
-    // Objects that the library for them does not survive, or that take more memory than there is for them.
+    // Objects that crash the git library or exceed the memory limit.
     if output.status.code() == Some(PANICKED) || is(Signal::ABORT) || is(Signal::SEGV) {
-        return "it is damaged; `git fsck` says more";
+        return "it is damaged; run `git fsck` for details";
     }
     ENDED
 }
 
-impl Lines {
-    fn of(authors: &LineAuthors) -> Self {
+impl EncodedAuthors {
+    fn encode(authors: &LineAuthors) -> Self {
         let (mut names, mut places) = (Vec::new(), HashMap::new());
         let mut place = |author: &Arc<str>| {
             *places.entry(Arc::clone(author)).or_insert_with(|| {
@@ -275,7 +292,7 @@ impl Lines {
     }
 }
 
-/// Answers requests where the arguments are those of this mode; for `main`.
+/// Runs the hidden mode if the arguments select it; for `main`.
 #[must_use]
 pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
     if arguments != [MODE] {
@@ -283,7 +300,7 @@ pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
     }
     let mut history = None;
     let served = answer_all(REQUEST_BYTES_MAX, |request| {
-        answer(request, &mut history, |found| {
+        answer_request(request, &mut history, |found| {
             if let Err(error) = sandbox::enter_reading(found.objects(), MEMORY_BYTES) {
                 let _ = writeln!(io::stderr(), "limits are not set: {error}");
                 std::process::exit(1);
@@ -299,24 +316,26 @@ pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
     })
 }
 
-/// The answer; nothing, which cannot be read as one, to what is no request. `confine` is called before objects are opened.
-fn answer(request: &[u8], history: &mut Option<History>, confine: impl Fn(&Found)) -> Vec<u8> {
+/// Answers a request; an invalid request gets an empty answer, which the caller rejects. Calls `confine` before it opens objects.
+fn answer_request(request: &[u8], history: &mut Option<History>, confine: impl Fn(&Found)) -> Vec<u8> {
     let Ok(request) = postcard::from_bytes(request) else { return Vec::new() };
     let answer = match (request, history) {
-        (Request::Open(opening), history @ None) => {
+        (HistoryRequest::Open(opening), history @ None) => {
             let opened = opening.find().and_then(|found| {
                 confine(&found);
                 found.open()
             });
-            Answer::Opened(opened.map(|opened| *history = Some(opened)))
+            HistoryAnswer::Opened(opened.map(|opened| *history = Some(opened)))
         }
-        (Request::Holds(paths), Some(history)) => {
-            Answer::Holds(paths.into_iter().any(|path| history.holds(path)))
+        (HistoryRequest::Holds(paths), Some(history)) => {
+            HistoryAnswer::Holds(paths.into_iter().any(|path| history.holds(path)))
         }
-        (Request::Files(limits), Some(history)) => Answer::Files(history.files(&limits, &|| false)),
-        (Request::Lines { path, text, limits }, Some(history)) => {
-            Answer::Lines(history.line_authors(path, text, &limits).map(|authors| Lines::of(&authors)))
+        (HistoryRequest::Files(limits), Some(history)) => {
+            HistoryAnswer::Files(history.files(&limits, &|| false))
         }
+        (HistoryRequest::Lines { path, text, limits }, Some(history)) => HistoryAnswer::Lines(
+            history.line_authors(path, text, &limits).map(|authors| EncodedAuthors::encode(&authors)),
+        ),
         _ => return Vec::new(),
     };
     postcard::to_stdvec(&answer).unwrap_or_default()
@@ -330,15 +349,15 @@ mod tests {
     fn authors_of_lines_come_back_as_they_were() {
         let name = |name: &str| Some(Arc::from(name));
         let authors = vec![name("Ann"), None, name("Bob"), name("Ann")];
-        let lines = Lines::of(&authors);
+        let lines = EncodedAuthors::encode(&authors);
         assert_eq!((lines.names.len(), lines.lines.clone()), (2, vec![1, 0, 2, 1]));
         assert_eq!(lines.into_authors(), Some(authors));
     }
 
     #[test]
     fn what_cannot_be_is_not_believed() {
-        assert_eq!(Lines { names: vec!["Ann".into()], lines: vec![2] }.into_authors(), None);
-        assert_eq!(Lines { names: vec!["n".repeat(300)], lines: vec![1] }.into_authors(), None);
+        assert_eq!(EncodedAuthors { names: vec!["Ann".into()], lines: vec![2] }.into_authors(), None);
+        assert_eq!(EncodedAuthors { names: vec!["n".repeat(300)], lines: vec![1] }.into_authors(), None);
         let file = |commit: &str, author: &str| FileHistory {
             last_author: author.to_owned(),
             last_modified_s: 0,

@@ -1,14 +1,13 @@
-//! What git knows of the files and lines that were indexed. It follows the words and never fails a run: what
-//! cannot be found out in its time stays unknown and is looked for again by the next run. Objects are read by processes
-//! of their own ([`super::historian`]), here no more than where HEAD stands.
+//! Updates the git history of indexed files and lines. It runs after lexical indexing and never fails a run: what cannot be read in time
+//! stays unknown, and the next run tries again. Separate processes read the objects ([`super::historian`]); this process only reads HEAD.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::file::{Kind, ReadLimits, Root};
-use super::historian::{Failed, GRACE, Historian, Opening, Until};
+use super::context::RunContext;
+use super::file::{ContentKind, OpenRoot, ReadLimits};
+use super::historian::{GRACE, Historian, HistorianError, HistoryLocation, RequestDeadline};
 use super::parser::Parsing;
-use super::run::Run;
 use crate::jobs::Phase;
 use ::history::{FileHistories, Found, Head, Limits, LineAuthors, NoHistory, Unknown};
 use contract::Fault;
@@ -18,22 +17,22 @@ use platform::failpoints;
 use store::{Access, AuthorsWrite, HistoryWrite, KnownHistory, KnownNames, ProjectTx, history, repositories};
 use tenancy::AllowedRoots;
 
-/// Rows of one statement.
+/// Maximum number of rows in one statement.
 const ROWS_MAX: usize = 1000;
-/// Files whose lines are attributed in one transaction.
-const FILES_A_BATCH: usize = 200;
-/// Longest time for the lines of one file.
+/// Number of files whose lines are attributed in one transaction.
+const BATCH_FILES: usize = 200;
+/// Time limit for attributing the lines of one file.
 const FILE_TIME_MAX: Duration = Duration::from_secs(2);
-/// Processes that a run may lose over the lines of files before it leaves the rest to the next run.
-const LOST_MAX: usize = 3;
+/// Number of processes that may die while attributing lines before the rest is left to the next run.
+const LOST_PROCESSES_MAX: usize = 3;
 
-/// Brings the history of a repository's files up to date. `before` is the commit at the end of the last run. Answers why
-/// a repository's history was not read, one sentence.
+/// Updates the history of a repository's files. `before` is the commit at the end of the last run. Returns a note if the history could
+/// not be read.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` when the run lost its fence; storage faults.
-pub(super) async fn record(
-    run: &Run<'_>,
+/// `ILLEGAL_STATE` if the run lost its fence; storage faults.
+pub(super) async fn update_history(
+    run: &RunContext<'_>,
     repository_id: i64,
     before: Option<&str>,
 ) -> Result<Option<String>, Fault> {
@@ -45,85 +44,85 @@ pub(super) async fn record(
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
     let known = history::known(&mut tx, repository_id).await?;
     tx.commit().await?;
-    let (found, why_not) = match find(run).await {
+    let (found, why_not) = match find_history(run).await {
         Ok(found) => (Some(found), None),
-        Err(why) => (None, sentence(why)),
+        Err(why) => (None, history_note(why)),
     };
     let head = found.as_ref().and_then(|found| found.head().cloned());
-    let Some(opening) = found.as_ref().and_then(|found| Opening::of(run.root, found)) else {
-        forget(run, known.iter().filter(|file| file.last_commit.is_some())).await?;
-        note_head(run, repository_id, None).await?;
+    let Some(opening) = found.as_ref().and_then(|found| HistoryLocation::from_found(run.root, found)) else {
+        remove_histories(run, known.iter().filter(|file| file.last_commit.is_some())).await?;
+        store_head(run, repository_id, None).await?;
         return Ok(why_not);
     };
-    let readers = Arc::new(Readers::new(opening, run.parsing.clone()));
-    // Where HEAD stands still, only files that are new to the index can have news.
+    let readers = Arc::new(HistorianPool::new(opening, run.parsing.clone()));
+    // If HEAD has not moved, only files that are new to the index can have new history.
     let moved = head.as_ref().map(|head| head.commit.as_str()) != before
         || run.options.full
         || known.iter().all(|file| file.last_commit.is_none());
-    let known = match walk(run, Arc::clone(&readers), moved, &known).await {
-        Ok(Some(found)) => write_files(run, found, known).await?,
+    let known = match read_file_histories(run, Arc::clone(&readers), moved, &known).await {
+        Ok(Some(found)) => write_histories(run, found, known).await?,
         Ok(None) => known,
-        Err(Failed::Cancelled) => return Ok(None),
-        // HEAD stays where the last run saw it, so that the next one looks again.
-        Err(Failed::Because(why)) => return Ok(sentence(NoHistory::Refused(why))),
+        Err(HistorianError::Cancelled) => return Ok(None),
+        // Do not store HEAD, so that the next run tries again.
+        Err(HistorianError::Because(why)) => return Ok(history_note(NoHistory::Refused(why))),
     };
-    // Only now: a run that ended before would leave the next one nothing to look for.
+    // Stored only now, because otherwise the next run would skip the history of an interrupted one.
     if !run.cancel.is_cancelled() {
-        note_head(run, repository_id, head.as_ref()).await?;
+        store_head(run, repository_id, head.as_ref()).await?;
     }
     failpoints::reach("index.history_of_files");
-    write_lines(run, &readers, known).await?;
+    write_line_authors(run, &readers, known).await?;
     failpoints::reach("index.history_of_lines");
-    Ok(readers.why_not().map(|why| format!("The authors of some lines were not read: {why}.")))
+    Ok(readers.first_loss().map(|why| format!("The authors of some lines are missing: {why}.")))
 }
 
-/// What is told of a history that was not read; nothing where there is none.
-fn sentence(why: NoHistory) -> Option<String> {
+/// The note for a history that could not be read; none if there is no history.
+fn history_note(why: NoHistory) -> Option<String> {
     match why {
         NoHistory::Absent => None,
         NoHistory::Refused(why) => Some(format!("Its git history was not read: {why}.")),
     }
 }
 
-/// The processes of a run that read its history. Those that wait for work are kept.
-struct Readers {
-    opening: Opening,
+/// The historian processes of a run; idle ones are reused.
+struct HistorianPool {
+    location: HistoryLocation,
     parsing: Parsing,
     idle: Mutex<Vec<Historian>>,
-    /// Why lines were not attributed, once for each process that was lost.
+    /// The reasons for lost processes.
     lost: Mutex<Vec<String>>,
 }
 
-impl Readers {
-    fn new(opening: Opening, parsing: Parsing) -> Self {
-        Self { opening, parsing, idle: Mutex::default(), lost: Mutex::default() }
+impl HistorianPool {
+    fn new(location: HistoryLocation, parsing: Parsing) -> Self {
+        Self { location, parsing, idle: Mutex::default(), lost: Mutex::default() }
     }
 
-    /// One that waits, or a new one. Blocks.
-    fn take(&self, until: &Until<'_>) -> Result<Historian, Failed> {
+    /// An idle process or a new one. Blocks.
+    fn take(&self, until: &RequestDeadline<'_>) -> Result<Historian, HistorianError> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.map_or_else(|| Historian::open(&self.opening, &self.parsing, until), Ok)
+        idle.map_or_else(|| Historian::open(&self.location, &self.parsing, until), Ok)
     }
 
     fn give_back(&self, historian: Historian) {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(historian);
     }
 
-    fn lose(&self, why: String) {
+    fn record_loss(&self, why: String) {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).push(why);
     }
 
-    /// Whether so many were lost that the rest is left to the next run.
-    fn are_exhausted(&self) -> bool {
-        self.lost.lock().unwrap_or_else(PoisonError::into_inner).len() >= LOST_MAX
+    /// Whether too many processes were lost in this run.
+    fn is_exhausted(&self) -> bool {
+        self.lost.lock().unwrap_or_else(PoisonError::into_inner).len() >= LOST_PROCESSES_MAX
     }
 
-    fn why_not(&self) -> Option<String> {
+    fn first_loss(&self) -> Option<String> {
         self.lost.lock().unwrap_or_else(PoisonError::into_inner).first().cloned()
     }
 }
 
-async fn note_head(run: &Run<'_>, repository_id: i64, head: Option<&Head>) -> Result<(), Fault> {
+async fn store_head(run: &RunContext<'_>, repository_id: i64, head: Option<&Head>) -> Result<(), Fault> {
     let (branch, commit) =
         head.map_or((None, None), |head| (head.branch.as_deref(), Some(head.commit.as_str())));
     let mut tx = ProjectTx::begin(run.store, run.project, Access::Write).await?;
@@ -131,8 +130,8 @@ async fn note_head(run: &Run<'_>, repository_id: i64, head: Option<&Head>) -> Re
     tx.commit().await
 }
 
-/// Finds the history, unless it lies where nothing may be read.
-async fn find(run: &Run<'_>) -> Result<Found, NoHistory> {
+/// Finds the history, unless it is outside of the allowed directories.
+async fn find_history(run: &RunContext<'_>) -> Result<Found, NoHistory> {
     let root = run.root.to_owned();
     let allowed = AllowedRoots::of_project(&run.config.indexing, run.project.id());
     let finding = tokio::task::spawn_blocking(move || Found::find(&root, &|path| allowed.contains(path)));
@@ -142,26 +141,26 @@ async fn find(run: &Run<'_>) -> Result<Found, NoHistory> {
     })
 }
 
-/// What the history says of each file; nothing where that is known already: HEAD has not moved, and holds no file of which
-/// nothing is known yet.
-async fn walk(
-    run: &Run<'_>,
-    readers: Arc<Readers>,
+/// Reads the history of each file. Returns none if it is already stored: HEAD has not moved and contains no file without a stored
+/// history.
+async fn read_file_histories(
+    run: &RunContext<'_>,
+    readers: Arc<HistorianPool>,
     moved: bool,
     known: &[KnownHistory],
-) -> Result<Option<FileHistories>, Failed> {
-    let strangers: Vec<String> =
+) -> Result<Option<FileHistories>, HistorianError> {
+    let without_history: Vec<String> =
         known.iter().filter(|file| file.last_commit.is_none()).map(|file| file.path.clone()).collect();
-    if !moved && strangers.is_empty() {
+    if !moved && without_history.is_empty() {
         return Ok(None);
     }
     let (mut limits, stops) = (limits(&run.config.indexing), run.stops());
     let working = tokio::task::spawn_blocking(move || {
         let end = Instant::now() + limits.time;
-        let until = Until { deadline: end + GRACE, cancelled: &stops };
+        let until = RequestDeadline { deadline: end + GRACE, cancelled: &stops };
         let mut historian = readers.take(&until)?;
-        let strangers = strangers.iter().map(String::as_str).collect();
-        let found = if moved || historian.holds(strangers, &until)? {
+        let without_history = without_history.iter().map(String::as_str).collect();
+        let found = if moved || historian.holds(without_history, &until)? {
             limits.time = end.saturating_duration_since(Instant::now());
             Some(historian.files(&limits, &until)?)
         } else {
@@ -172,11 +171,14 @@ async fn walk(
     });
     working.await.unwrap_or_else(|error| {
         tracing::warn!(%error, "reading the git history failed");
-        Err(Failed::Because("reading it failed".to_owned()))
+        Err(HistorianError::Because("reading it failed".to_owned()))
     })
 }
 
-async fn forget(run: &Run<'_>, files: impl Iterator<Item = &KnownHistory>) -> Result<(), Fault> {
+async fn remove_histories(
+    run: &RunContext<'_>,
+    files: impl Iterator<Item = &KnownHistory>,
+) -> Result<(), Fault> {
     let ids: Vec<i64> = files.map(|file| file.file_id).collect();
     if ids.is_empty() {
         return Ok(());
@@ -186,9 +188,9 @@ async fn forget(run: &Run<'_>, files: impl Iterator<Item = &KnownHistory>) -> Re
     tx.commit().await
 }
 
-/// Writes what the history says of each file.
-async fn write_files(
-    run: &Run<'_>,
+/// Writes the histories of files.
+async fn write_histories(
+    run: &RunContext<'_>,
     found: FileHistories,
     mut known: Vec<KnownHistory>,
 ) -> Result<Vec<KnownHistory>, Fault> {
@@ -209,7 +211,7 @@ async fn write_files(
                     churn_commits: found.churn_commits.into(),
                 });
             }
-            // A walk that was cut short does not know what it did not reach.
+            // An incomplete history does not prove that a file is absent.
             None if complete && file.last_commit.take().is_some() => gone.push(file.clone()),
             None => {}
         }
@@ -219,20 +221,24 @@ async fn write_files(
         history::write(&mut tx, run.fence, rows).await?;
         tx.commit().await?;
     }
-    forget(run, gone.iter()).await?;
+    remove_histories(run, gone.iter()).await?;
     Ok(known)
 }
 
-/// Attributes the lines of files that changed since that was done, as far as the time goes.
-async fn write_lines(run: &Run<'_>, readers: &Arc<Readers>, known: Vec<KnownHistory>) -> Result<(), Fault> {
+/// Attributes the lines of files that changed since their last attribution, within the time limit.
+async fn write_line_authors(
+    run: &RunContext<'_>,
+    readers: &Arc<HistorianPool>,
+    known: Vec<KnownHistory>,
+) -> Result<(), Fault> {
     let mut due: Vec<KnownHistory> =
-        known.into_iter().filter(|file| Attributed::of(file).is_due(run.options.full)).collect();
+        known.into_iter().filter(|file| AttributionState::parse(file).is_due(run.options.full)).collect();
     let deadline = Instant::now() + Duration::from_millis(run.config.indexing.history_ms_max);
     let mut names = KnownNames::default();
-    let goes_on = || Instant::now() < deadline && !run.cancel.is_cancelled() && !readers.are_exhausted();
+    let goes_on = || Instant::now() < deadline && !run.cancel.is_cancelled() && !readers.is_exhausted();
     while !due.is_empty() && goes_on() {
-        let batch: Vec<KnownHistory> = due.drain(..due.len().min(FILES_A_BATCH)).collect();
-        let attributed = attribute(run, Arc::clone(readers), batch, deadline).await?;
+        let batch: Vec<KnownHistory> = due.drain(..due.len().min(BATCH_FILES)).collect();
+        let attributed = attribute_files(run, Arc::clone(readers), batch, deadline).await?;
         let ids: Vec<i64> = attributed.iter().map(|(file, _)| file.file_id).collect();
         let mut tx = run.begin_batch().await?;
         let spans = history::spans(&mut tx, &ids).await?;
@@ -240,7 +246,7 @@ async fn write_lines(run: &Run<'_>, readers: &Arc<Readers>, known: Vec<KnownHist
         for (file, lines) in &attributed {
             let lines = lines.as_deref().unwrap_or_default();
             for span in spans.get(&file.file_id).into_iter().flatten() {
-                let names = names_of(lines, span.first, span.last);
+                let names = distinct_authors(lines, span.first, span.last);
                 if !names.is_empty() {
                     let authors_of = names.into_iter().map(|name| (Field::Author as i16, name)).collect();
                     let (chunk_id, file_id) = (span.chunk_id, file.file_id);
@@ -250,7 +256,7 @@ async fn write_lines(run: &Run<'_>, readers: &Arc<Readers>, known: Vec<KnownHist
         }
         let files: Vec<(i64, String)> = attributed
             .iter()
-            .filter_map(|(file, lines)| Some((file.file_id, Attributed::of(file).after(lines)?)))
+            .filter_map(|(file, lines)| Some((file.file_id, AttributionState::parse(file).after(lines)?)))
             .collect();
         history::write_authors(&mut tx, run.fence, &files, &authors, &mut names).await?;
         tx.commit().await?;
@@ -258,23 +264,22 @@ async fn write_lines(run: &Run<'_>, readers: &Arc<Readers>, known: Vec<KnownHist
     Ok(())
 }
 
-/// How often the lines of a file are attributed in vain, one run after the other, before only another commit makes it worth
-/// while.
+/// Number of failed attributions of a file, in successive runs, after which only a new commit causes another attempt.
 const TRIES_MAX: usize = 5;
 
-/// What is known of a file's attribution: the commit to which its lines were attributed, or how often the time was over
-/// before they were, as `late` before that commit, once for each.
-struct Attributed<'a> {
+/// The attribution state of a file: the commit to which its lines are attributed, stored with one prefix `late ` for each attempt that
+/// timed out.
+struct AttributionState<'a> {
     last_commit: Option<&'a str>,
     to: Option<&'a str>,
-    /// Tries in vain.
+    /// Number of attempts that timed out.
     late: usize,
 }
 
-impl<'a> Attributed<'a> {
+impl<'a> AttributionState<'a> {
     const LATE: &'static str = "late ";
 
-    fn of(file: &'a KnownHistory) -> Self {
+    fn parse(file: &'a KnownHistory) -> Self {
         let (mut to, mut late) = (file.attributed_to.as_deref(), 0);
         while let Some(rest) = to.and_then(|to| to.strip_prefix(Self::LATE)) {
             (to, late) = (Some(rest), late + 1);
@@ -287,7 +292,7 @@ impl<'a> Attributed<'a> {
         self.last_commit.is_some() && (self.last_commit != self.to || to_be_tried)
     }
 
-    /// What is stored after another try.
+    /// The state to store after another attempt.
     fn after(&self, lines: &Result<LineAuthors, Unknown>) -> Option<String> {
         let commit = self.last_commit?;
         let late = match lines {
@@ -299,24 +304,24 @@ impl<'a> Attributed<'a> {
     }
 }
 
-/// A file, and who wrote its lines.
-type OfFile = (KnownHistory, Result<LineAuthors, Unknown>);
+/// A file and the authors of its lines.
+type FileAuthors = (KnownHistory, Result<LineAuthors, Unknown>);
 
-/// Who wrote the lines of each file, on all cores; files that the time does not reach are left out.
-async fn attribute(
-    run: &Run<'_>,
-    readers: Arc<Readers>,
+/// Attributes the lines of files on all cores. Files that are not reached before the deadline are omitted.
+async fn attribute_files(
+    run: &RunContext<'_>,
+    readers: Arc<HistorianPool>,
     files: Vec<KnownHistory>,
     deadline: Instant,
-) -> Result<Vec<OfFile>, Fault> {
+) -> Result<Vec<FileAuthors>, Fault> {
     let (settings, stops) = (run.config.indexing.clone(), run.stops());
-    let root = Root::open(run.root)?;
+    let root = OpenRoot::open(run.root)?;
     let working = tokio::task::spawn_blocking(move || {
         let cores = std::thread::available_parallelism().map_or(2, usize::from);
         let threads = cores.min(files.len());
         let queue = Mutex::new(files.into_iter());
         let next = || queue.lock().ok().and_then(|mut files| files.next());
-        let work = || attribute_all(&readers, &next, &root, &settings, deadline, &stops);
+        let work = || attribute_from_queue(&readers, &next, &root, &settings, deadline, &stops);
         std::thread::scope(|scope| {
             let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
             workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
@@ -325,31 +330,31 @@ async fn attribute(
     working.await.map_err(|error| Fault::internal("Attributing lines failed unexpectedly.", error))
 }
 
-/// The share of one thread, which has one process.
-fn attribute_all(
-    readers: &Readers,
+/// The work of one thread, which uses one process.
+fn attribute_from_queue(
+    readers: &HistorianPool,
     next: &dyn Fn() -> Option<KnownHistory>,
-    root: &Root,
+    root: &OpenRoot,
     settings: &config::Indexing,
     deadline: Instant,
     stops: &dyn Fn() -> bool,
-) -> Vec<OfFile> {
+) -> Vec<FileAuthors> {
     let mut done = Vec::new();
     let mut historian = None;
-    while Instant::now() < deadline && !stops() && !readers.are_exhausted() {
+    while Instant::now() < deadline && !stops() && !readers.is_exhausted() {
         let Some(file) = next() else { break };
-        let Some(text) = text_of(root, &file.path, settings) else {
+        let Some(text) = read_text(root, &file.path, settings) else {
             done.push((file, Err(Unknown::ForGood)));
             continue;
         };
         let end = deadline.min(Instant::now() + FILE_TIME_MAX);
-        let until = Until { deadline: end + GRACE, cancelled: stops };
+        let until = RequestDeadline { deadline: end + GRACE, cancelled: stops };
         let mut reader = match historian.take().map_or_else(|| readers.take(&until), Ok) {
             Ok(reader) => reader,
-            Err(Failed::Cancelled) => break,
-            Err(Failed::Because(why)) => {
-                // It is another run's.
-                readers.lose(why);
+            Err(HistorianError::Cancelled) => break,
+            Err(HistorianError::Because(why)) => {
+                // Leave the file to the next run.
+                readers.record_loss(why);
                 continue;
             }
         };
@@ -359,10 +364,10 @@ fn attribute_all(
                 done.push((file, lines));
                 historian = Some(reader);
             }
-            Err(Failed::Cancelled) => break,
-            // It may go better another time, as where the time was over.
-            Err(Failed::Because(why)) => {
-                readers.lose(why);
+            Err(HistorianError::Cancelled) => break,
+            // Treated like a timeout, because another attempt may succeed.
+            Err(HistorianError::Because(why)) => {
+                readers.record_loss(why);
                 done.push((file, Err(Unknown::OutOfTime)));
             }
         }
@@ -371,11 +376,11 @@ fn attribute_all(
     done
 }
 
-fn text_of(root: &Root, path: &str, settings: &config::Indexing) -> Option<String> {
+fn read_text(root: &OpenRoot, path: &str, settings: &config::Indexing) -> Option<String> {
     let read =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
     match root.read(path, &read).kind {
-        Kind::Text { text, .. } => Some(text),
+        ContentKind::Text { text, .. } => Some(text),
         _ => None,
     }
 }
@@ -389,8 +394,8 @@ fn limits(settings: &config::Indexing) -> Limits {
     }
 }
 
-/// The different authors of lines `first..=last`, 1-based, sorted.
-fn names_of(lines: &[Option<Arc<str>>], first: i32, last: i32) -> Vec<String> {
+/// The distinct authors of the 1-based lines `first..=last`, sorted.
+fn distinct_authors(lines: &[Option<Arc<str>>], first: i32, last: i32) -> Vec<String> {
     let at = |line: i32| usize::try_from(line).unwrap_or(0);
     let mut names: Vec<String> = lines
         .iter()
@@ -417,21 +422,21 @@ mod tests {
             attributed_to: None,
         };
         let mut tries = 0;
-        while Attributed::of(&file).is_due(false) {
+        while AttributionState::parse(&file).is_due(false) {
             tries += 1;
-            file.attributed_to = Attributed::of(&file).after(&Err(Unknown::OutOfTime));
+            file.attributed_to = AttributionState::parse(&file).after(&Err(Unknown::OutOfTime));
         }
         assert_eq!(tries, TRIES_MAX);
-        assert!(Attributed::of(&file).is_due(true), "a full run tries");
+        assert!(AttributionState::parse(&file).is_due(true), "a full run tries");
         file.last_commit = Some("c2".into());
-        assert!(Attributed::of(&file).is_due(false), "and so does the run after another commit");
-        file.attributed_to = Attributed::of(&file).after(&Err(Unknown::OutOfTime));
+        assert!(AttributionState::parse(&file).is_due(false), "and so does the run after another commit");
+        file.attributed_to = AttributionState::parse(&file).after(&Err(Unknown::OutOfTime));
         assert_eq!(file.attributed_to.as_deref(), Some("late c2"));
-        file.attributed_to = Attributed::of(&file).after(&Ok(Vec::new()));
+        file.attributed_to = AttributionState::parse(&file).after(&Ok(Vec::new()));
         assert_eq!(file.attributed_to.as_deref(), Some("c2"));
-        assert!(!Attributed::of(&file).is_due(true));
+        assert!(!AttributionState::parse(&file).is_due(true));
         file.attributed_to = None;
-        file.attributed_to = Attributed::of(&file).after(&Err(Unknown::ForGood));
-        assert!(!Attributed::of(&file).is_due(false), "nothing changes what is not there");
+        file.attributed_to = AttributionState::parse(&file).after(&Err(Unknown::ForGood));
+        assert!(!AttributionState::parse(&file).is_due(false), "nothing changes what is not there");
     }
 }

@@ -1,7 +1,7 @@
-//! The rules of ignore files, as git has them: what each directory's own file says, and those above it.
+//! The rules of ignore files, with git's semantics: those of a directory and of the directories above it.
 //!
-//! Ignore files are part of the repository, so they are read like any other file of it: beneath the root, never through a
-//! link, and within bounds, because a rule costs a hundred times its bytes once it is compiled.
+//! Ignore files belong to the untrusted repository, so they are read like its other files: beneath the root, never through a link,
+//! and with size limits, because a compiled rule needs about a hundred times its length.
 
 use std::path::{Path, PathBuf};
 
@@ -11,53 +11,53 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use history::Place;
 use platform::beneath::{Folder, Kind, Refused};
 
-/// Name of our own ignore file; its rules are those of `.gitignore`.
+/// Name of the product's own ignore file, which has the syntax of `.gitignore`.
 pub(super) const IGNORE_FILE: &str = ".pairofcleatsignore";
-/// Git's.
+/// Name of git's ignore file.
 const GIT_IGNORE_FILE: &str = ".gitignore";
-/// The clone's own, below the git directory.
+/// The clone's local ignore file, below the git directory.
 const EXCLUDE_FILE: &str = "info/exclude";
-/// Where git keeps what it knows.
-pub(super) const GIT: &str = ".git";
+/// Name of the git directory, or of the file that points to it.
+pub(super) const GIT_DIR: &str = ".git";
 
-/// Largest ignore file.
+/// Largest ignore file in bytes.
 const FILE_BYTES_MAX: u64 = 256 << 10;
-/// Most bytes of rules that hold at one place, of all files above it together.
+/// Maximum bytes of rules that apply to one directory, including those of the directories above.
 const RULES_BYTES_MAX: usize = 512 << 10;
-/// Longest rule. A longer one is passed over.
+/// Longest rule in bytes; longer ones are ignored.
 const RULE_BYTES_MAX: usize = 1024;
-/// Most files that are named as not read.
-const TOLD_MAX: usize = 20;
+/// Maximum number of rejected ignore files that are named in notes.
+const NOTES_MAX: usize = 20;
 
-/// The rules that hold in a directory and in those above it, the outermost first.
+/// The rules that apply to a directory, outermost directory first.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
-    levels: Vec<Level>,
-    /// Bytes of the rules in `levels`.
+pub(super) struct IgnoreRules {
+    levels: Vec<DirectoryRules>,
+    /// Total bytes of the rules in `levels`.
     bytes: usize,
-    /// Ignore files whose rules were not taken, one sentence each.
-    pub(super) not_taken: Vec<String>,
-    /// How many there are beyond those.
-    not_told: usize,
+    /// Notes about rejected ignore files, one sentence each.
+    pub(super) rejected: Vec<String>,
+    /// Number of further rejected files.
+    rejected_unnamed: usize,
 }
 
 /// The rules of one directory.
 #[derive(Debug, Default)]
-struct Level {
+struct DirectoryRules {
     own: Option<Gitignore>,
     git: Option<Gitignore>,
     exclude: Option<Gitignore>,
-    /// Whether a repository begins here: git's rules from above do not reach into it.
+    /// Whether a repository begins here; git rules from above do not apply to it.
     repository: bool,
     bytes: usize,
 }
 
-impl Rules {
-    /// Those that hold in a root which is a part of a larger work tree: of its directories above the root. None for a
-    /// root that is a repository of its own, or belongs to none.
-    pub(super) fn above(root: &Path) -> Self {
+impl IgnoreRules {
+    /// The rules of the directories above a root that is part of a larger work tree; empty for a root that is a repository itself or
+    /// belongs to none.
+    pub(super) fn inherited(root: &Path) -> Self {
         let mut rules = Self::default();
-        let is_repository = |directory: &Path| directory.join(GIT).symlink_metadata().is_ok();
+        let is_repository = |directory: &Path| directory.join(GIT_DIR).symlink_metadata().is_ok();
         if is_repository(root) {
             return rules;
         }
@@ -75,21 +75,22 @@ impl Rules {
         rules
     }
 
-    /// Adds those of a directory; `at` is its path, `shown` its name in messages, empty for the root.
+    /// Adds the rules of a directory; `at` is its path, `shown` its name in messages, empty for the root.
     pub(super) fn enter(&mut self, folder: &Folder, at: &Path, shown: &str) {
         let before = self.bytes;
-        let mut level = Level { repository: folder.kind(GIT).is_some(), ..Level::default() };
+        let mut level =
+            DirectoryRules { repository: folder.kind(GIT_DIR).is_some(), ..DirectoryRules::default() };
         level.own = self.read(folder, IGNORE_FILE, at, shown);
         level.git = self.read(folder, GIT_IGNORE_FILE, at, shown);
-        level.exclude = match folder.kind(GIT) {
+        level.exclude = match folder.kind(GIT_DIR) {
             Some(Kind::Folder) => {
-                let read = folder.read(&format!("{GIT}/{EXCLUDE_FILE}"), self.bytes_max());
-                self.taken(read, &format!("{GIT}/{EXCLUDE_FILE}"), at, shown)
+                let read = folder.read(&format!("{GIT_DIR}/{EXCLUDE_FILE}"), self.bytes_max());
+                self.parse_or_note(read, &format!("{GIT_DIR}/{EXCLUDE_FILE}"), at, shown)
             }
-            // A linked work tree has that of the main one.
+            // A linked work tree uses the exclude file of the main one.
             Some(Kind::File) => Place::find(at, &|_| true).ok().and_then(|place| {
                 let read = place.read_common(EXCLUDE_FILE, self.bytes_max());
-                self.taken(read, EXCLUDE_FILE, at, shown)
+                self.parse_or_note(read, EXCLUDE_FILE, at, shown)
             }),
             _ => None,
         };
@@ -97,15 +98,14 @@ impl Rules {
         self.levels.push(level);
     }
 
-    /// Takes those of the directory that was entered last away again.
+    /// Removes the rules of the directory that was entered last.
     pub(super) fn leave(&mut self) {
         self.bytes -= self.levels.pop().map_or(0, |level| level.bytes);
     }
 
-    /// Whether they leave out what is at `path`. Our own rules come before git's, and the nearest directory's before those
-    /// above it.
-    pub(super) fn leave_out(&self, path: &Path, is_folder: bool) -> bool {
-        let said =
+    /// Whether `path` is ignored. The product's own rules take precedence over git's, and nearer directories over those above.
+    pub(super) fn is_ignored(&self, path: &Path, is_folder: bool) -> bool {
+        let decision =
             |rules: &Option<Gitignore>| match rules.as_ref().map(|rules| rules.matched(path, is_folder)) {
                 Some(Match::Ignore(_)) => Some(true),
                 Some(Match::Whitelist(_)) => Some(false),
@@ -117,31 +117,32 @@ impl Rules {
             self.levels[reaches..].iter().rev()
         };
         nearest_first()
-            .find_map(|level| said(&level.own))
-            .or_else(|| of_repository().find_map(|level| said(&level.git)))
-            .or_else(|| of_repository().find_map(|level| said(&level.exclude)))
+            .find_map(|level| decision(&level.own))
+            .or_else(|| of_repository().find_map(|level| decision(&level.git)))
+            .or_else(|| of_repository().find_map(|level| decision(&level.exclude)))
             .unwrap_or(false)
     }
 
-    /// What was not taken, and of how many that is not said.
+    /// The notes about rejected ignore files, with the number of unnamed ones.
     pub(super) fn into_notes(mut self) -> Vec<String> {
-        if self.not_told > 0 {
-            self.not_taken.push(format!("The rules of {} more ignore files were not taken.", self.not_told));
+        if self.rejected_unnamed > 0 {
+            self.rejected
+                .push(format!("The rules of {} more ignore files were not applied.", self.rejected_unnamed));
         }
-        self.not_taken
+        self.rejected
     }
 
     fn read(&mut self, folder: &Folder, file: &str, at: &Path, shown: &str) -> Option<Gitignore> {
         let read = folder.read(file, self.bytes_max());
-        self.taken(read, file, at, shown)
+        self.parse_or_note(read, file, at, shown)
     }
 
     fn bytes_max(&self) -> u64 {
         FILE_BYTES_MAX.min((RULES_BYTES_MAX - self.bytes) as u64)
     }
 
-    /// The rules of a file that was read or not; why not is noted.
-    fn taken(
+    /// Parses the rules of a file; adds a note if it was rejected.
+    fn parse_or_note(
         &mut self,
         read: Result<Vec<u8>, Refused>,
         file: &str,
@@ -149,34 +150,34 @@ impl Rules {
         shown: &str,
     ) -> Option<Gitignore> {
         let why = match read {
-            Ok(text) => match rules(&text, at) {
+            Ok(text) => match parse_rules(&text, at) {
                 Ok(rules) => {
                     self.bytes += text.len();
                     return Some(rules).filter(|rules| !rules.is_empty());
                 }
-                Err(_) => "together they are too much".to_owned(),
+                Err(_) => "they exceed the size limit of compiled rules".to_owned(),
             },
             Err(Refused::Gone) => return None,
-            Err(Refused::Link) => "it is reached through a symbolic link".to_owned(),
+            Err(Refused::Link) => "it is a symbolic link or below one".to_owned(),
             Err(Refused::Folder | Refused::NotRegular) => "it is not a regular file".to_owned(),
             Err(Refused::TooLarge) if self.bytes_max() < FILE_BYTES_MAX => {
-                format!("with those of the directories above they have more than {RULES_BYTES_MAX} bytes")
+                format!("with the rules of the directories above they exceed {RULES_BYTES_MAX} bytes")
             }
-            Err(Refused::TooLarge) => format!("it has more than {FILE_BYTES_MAX} bytes"),
-            Err(Refused::Unreadable) => "it may not be read".to_owned(),
+            Err(Refused::TooLarge) => format!("it exceeds {FILE_BYTES_MAX} bytes"),
+            Err(Refused::Unreadable) => "it could not be read".to_owned(),
         };
-        if self.not_taken.len() < TOLD_MAX {
+        if self.rejected.len() < NOTES_MAX {
             let path = if shown.is_empty() { PathBuf::from(file) } else { Path::new(shown).join(file) };
-            self.not_taken.push(format!("The rules of `{}` were not taken: {why}.", path.display()));
+            self.rejected.push(format!("The rules of `{}` were not applied: {why}.", path.display()));
         } else {
-            self.not_told += 1;
+            self.rejected_unnamed += 1;
         }
         None
     }
 }
 
-/// The rules of a file in the directory `at`. As in git, a line that is no rule counts for nothing.
-pub(super) fn rules(text: &[u8], at: &Path) -> Result<Gitignore, ignore::Error> {
+/// Parses the rules of a file in the directory `at`. Like git, ignores invalid lines.
+pub(super) fn parse_rules(text: &[u8], at: &Path) -> Result<Gitignore, ignore::Error> {
     let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
     let mut builder = GitignoreBuilder::new(at);
     let lines = text.split(|byte| *byte == b'\n').filter(|line| line.len() <= RULE_BYTES_MAX);

@@ -1,10 +1,10 @@
-//! Files to rows, in one direction: walk, plan, prepare (read, redact, chunk, weigh), write, embed. [`Watch`] says
-//! when there is something to do again.
+//! Indexing in stages: walk, plan, prepare (read, redact, chunk, weight), write, embed. [`RepositoryWatch`] detects when a repository
+//! has to be indexed again.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
-mod others;
+mod skipped_directories;
 mod walk;
 
 mod file;
@@ -30,6 +30,7 @@ mod vectors;
 mod versions;
 mod write;
 
+mod context;
 mod options;
 mod report;
 mod run;
@@ -39,13 +40,14 @@ mod folder;
 mod documents;
 mod watch;
 
-pub use documents::{Document, Documents, run_documents};
-pub use file::{Kind, ReadLimits, Root, SkipReason};
+pub use context::RunContext;
+pub use documents::{Document, Documents, RecordSource, run_documents};
+pub use file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
 pub use folder::read_folder;
-pub use front_matter::pairs;
+pub use front_matter::metadata_pairs;
 pub use options::{Mode, Options};
 pub use report::{RestoredArtifacts, RunReport, SkippedFiles, SqliteFile};
-pub use run::{Run, embed, require_files, run};
+pub use run::{embed_project, index_repository, require_files};
 pub use secrets::{REDACTION_VERSION, is_secret_value, redact, redact_file};
 pub use vectors::{HEADER_SEPARATOR, passage};
-pub use watch::{Changes, Look, Watch};
+pub use watch::{Changes, RepositoryWatch, TreeScan};

@@ -1,4 +1,4 @@
-//! How a run is to be made, as it is asked for and as it stands in the queue.
+//! Options of an index run, as requested and as stored in the queue.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,33 +6,33 @@ use serde::{Deserialize, Serialize};
 use super::describe::RECORD_EXTENSIONS;
 use languages::{self, Language};
 
-/// How a run is to be made.
+/// Options of an index run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Options {
-    /// Read and chunk every file again; vectors of unchanged text are kept.
+    /// Read and chunk every file again; keeps vectors of unchanged text.
     pub full: bool,
     /// Allow a run that removes more than half of the indexed files.
     pub force: bool,
-    /// Which files are looked at.
+    /// Which files to index.
     pub mode: Mode,
-    /// Read nothing; only make the vectors that the project lacks.
+    /// Read no files; only embed pending texts.
     pub vectors_only: bool,
-    /// Refresh the project's portable file afterwards.
+    /// Update the project's portable file afterwards.
     pub sqlite: bool,
-    /// Take vectors from portable files in this folder before anything is embedded.
+    /// Reuse vectors from portable files in this folder.
     pub artifacts: Option<String>,
 }
 
 impl Options {
-    /// Whether a run with these options does all that one with `other` would.
+    /// Whether a run with these options does everything that a run with `other` would do.
     #[must_use]
-    pub fn cover(&self, other: &Self) -> bool {
-        let modes = self.mode == Mode::All || self.mode.of_files() == other.mode.of_files();
+    pub fn covers(&self, other: &Self) -> bool {
+        let modes = self.mode == Mode::All || self.mode.stored_mode() == other.mode.stored_mode();
         let reads = other.vectors_only || (!self.vectors_only && modes);
-        let beside = other.artifacts.is_none() || self.artifacts == other.artifacts;
+        let artifacts = other.artifacts.is_none() || self.artifacts == other.artifacts;
         reads
-            && beside
+            && artifacts
             && [(self.full, other.full), (self.force, other.force), (self.sqlite, other.sqlite)]
                 .into_iter()
                 .all(|(ours, theirs)| ours || !theirs)
@@ -57,9 +57,9 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// The word that a file of this mode is stored with; none: every file counts.
+    /// The mode that is stored with such files; none means any.
     #[must_use]
-    pub fn of_files(self) -> Option<&'static str> {
+    pub fn stored_mode(self) -> Option<&'static str> {
         match self {
             Self::All => None,
             Self::Code | Self::ExtractedProse => Some("code"),
@@ -68,14 +68,14 @@ impl Mode {
         }
     }
 
-    /// Whether a file could be of this mode as far as its path says; what it holds decides where this is true.
-    pub(super) fn may_be(self, path: &str) -> bool {
+    /// Whether a file could have this mode, judging by its path. The content may still decide otherwise.
+    pub(super) fn may_include(self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path).to_lowercase();
         let is_record =
             name.rsplit_once('.').is_some_and(|(_, extension)| RECORD_EXTENSIONS.contains(&extension));
         let language = languages::detect(path, &[]);
-        match self.of_files() {
-            // Metadata makes a record of any file.
+        match self.stored_mode() {
+            // Front matter can turn any document into a record.
             None | Some("records") => true,
             Some("prose") => !is_record && language.is_none_or(Language::is_prose),
             Some(_) => !is_record && !language.is_some_and(Language::is_prose),
@@ -90,24 +90,30 @@ mod tests {
     #[test]
     fn paths_say_what_a_file_cannot_be() {
         assert!(
-            Mode::Code.may_be("a.rs") && Mode::ExtractedProse.may_be("a.rs") && Mode::Code.may_be("script")
+            Mode::Code.may_include("a.rs")
+                && Mode::ExtractedProse.may_include("a.rs")
+                && Mode::Code.may_include("script")
         );
-        assert!(!Mode::Code.may_be("a.md") && !Mode::Code.may_be("x/build.log"));
-        assert!(Mode::Prose.may_be("a.md") && Mode::Prose.may_be("README") && !Mode::Prose.may_be("a.rs"));
-        assert!(Mode::Records.may_be("a.md") && Mode::All.may_be("build.log"));
+        assert!(!Mode::Code.may_include("a.md") && !Mode::Code.may_include("x/build.log"));
+        assert!(
+            Mode::Prose.may_include("a.md")
+                && Mode::Prose.may_include("README")
+                && !Mode::Prose.may_include("a.rs")
+        );
+        assert!(Mode::Records.may_include("a.md") && Mode::All.may_include("build.log"));
     }
 
     #[test]
     fn a_larger_run_does_the_work_of_a_smaller_one() {
         let of = |mode| Options { mode, ..Options::default() };
-        assert!(of(Mode::All).cover(&of(Mode::Prose)) && of(Mode::Code).cover(&of(Mode::ExtractedProse)));
-        assert!(!of(Mode::Prose).cover(&of(Mode::All)) && !of(Mode::Prose).cover(&of(Mode::Code)));
+        assert!(of(Mode::All).covers(&of(Mode::Prose)) && of(Mode::Code).covers(&of(Mode::ExtractedProse)));
+        assert!(!of(Mode::Prose).covers(&of(Mode::All)) && !of(Mode::Prose).covers(&of(Mode::Code)));
         let (full, vectors) =
             (Options { full: true, ..of(Mode::All) }, Options { vectors_only: true, ..of(Mode::All) });
-        assert!(full.cover(&of(Mode::All)) && !of(Mode::All).cover(&full));
-        assert!(of(Mode::Code).cover(&vectors) && !vectors.cover(&of(Mode::All)));
+        assert!(full.covers(&of(Mode::All)) && !of(Mode::All).covers(&full));
+        assert!(of(Mode::Code).covers(&vectors) && !vectors.covers(&of(Mode::All)));
         let beside = Options { sqlite: true, artifacts: Some("ci".to_owned()), ..of(Mode::All) };
-        assert!(beside.cover(&of(Mode::All)) && !of(Mode::All).cover(&beside));
+        assert!(beside.covers(&of(Mode::All)) && !of(Mode::All).covers(&beside));
     }
 
     #[test]

@@ -1,10 +1,9 @@
-//! Files are parsed in a process of their own: grammars are written in C, and the files are anybody's.
+//! Parses files in a separate process, because the grammars are C code and the files are untrusted.
 //!
-//! Each thread of an index run has one [`Parser`], which starts this program once more in a hidden mode. That process gives
-//! up files, network and other processes before it reads a text ([`sandbox`]), serves one run, and so sees one repository.
-//! When a text ends it, takes too much memory or never ends, that costs the syntax of this text: it is cut by lines. What
-//! comes back is not trusted either: lines are taken from the text here, and nothing else of it is more than words about
-//! them.
+//! Each thread of an index run has one [`Parser`], which starts this program again in a hidden mode. That process gives up access to
+//! files, network and other processes before it reads a text ([`sandbox`]), and serves only one run and so one repository. If a text
+//! crashes it, exceeds its memory or time, only the syntax of that text is lost: it is chunked by lines. The answer is not trusted
+//! either: chunk texts are cut from the original text here, and everything else is only metadata about them.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -20,61 +19,61 @@ use contract::{ErrorCode, Fault};
 use languages::{self, ChunkLimits, Chunked, How, Language, PARSED_BYTES_MAX, by_lines, chunk_while};
 use platform::process::Program;
 use platform::process::sandbox::{self, Memory};
-use platform::process::worker::{Broken, Worker, answer_all};
+use platform::process::worker::{Worker, WorkerError, answer_all};
 
-/// Hidden mode of the program: `parser <bytes>`.
+/// Name of the hidden mode: `parser <memory bytes>`.
 const MODE: &str = "parser";
-/// Memory for each byte of a text, above what any text may take: half of it is the address space of the stack.
+/// Additional memory for each byte of a text; half of it is address space of the stack.
 const MEMORY_PER_BYTE: u64 = 1024;
-/// Longest request: a text with its language and its limits.
+/// Longest request in bytes: a text with its language and limits.
 const REQUEST_BYTES_MAX: usize = PARSED_BYTES_MAX + 1024;
-/// Longest answer, and what is added for each byte of the text.
+/// Longest answer in bytes, and the addition for each byte of the text.
 const ANSWER_BYTES: usize = 16 * 1024 * 1024;
 const ANSWER_PER_BYTE: usize = 256;
-/// What a text may take beyond its own time, which ends the work at its next step: for the steps that cannot be
-/// interrupted, and for the way there and back.
+/// Additional time before the process is killed. Within its own time limit a text stops at the next step; this covers steps that cannot
+/// be interrupted and the transfer.
 const GRACE: Duration = Duration::from_secs(5);
-/// A process may end by chance; one that ends twice over a text ends because of it, unless somebody ended it.
+/// Attempts for each text: a process that dies twice on the same text dies because of it.
 const ATTEMPTS: usize = 2;
 
-/// Where texts are parsed.
+/// How texts are parsed.
 #[derive(Debug, Clone)]
 pub enum Parsing {
-    /// In processes of this program.
+    /// In sandboxed processes.
     Apart {
-        /// The program.
+        /// The `pairofcleats` executable.
         program: PathBuf,
-        /// Memory that any text may take, in bytes.
+        /// Base memory limit of a process, in bytes.
         memory_bytes: u64,
     },
-    /// In this process: for texts that are one's own.
+    /// In this process, for trusted texts.
     Here,
 }
 
-/// One process that parses, started when it is first needed.
+/// A parser process, started on first use.
 pub struct Parser {
     parsing: Parsing,
     worker: Option<Worker>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Request<'t> {
+struct ParseRequest<'t> {
     language: &'t str,
     limits: ChunkLimits,
     text: &'t str,
 }
 
 impl Parser {
-    /// Starts nothing yet.
+    /// Creates a parser without starting the process.
     #[must_use]
     pub fn new(parsing: Parsing) -> Self {
         Self { parsing, worker: None }
     }
 
-    /// Cuts a text into chunks, as [`languages::chunk_while`] does. Blocks.
+    /// Chunks a text like [`languages::chunk_while`]. Blocks.
     ///
     /// # Errors
-    /// When the process cannot be started. A text that ends it is cut by lines.
+    /// If the process cannot be started. A text that crashes it is chunked by lines instead.
     pub fn chunk(
         &mut self,
         text: &str,
@@ -87,12 +86,12 @@ impl Parser {
         };
         let parsed = language.filter(|language| language.is_parsed() && text.len() <= PARSED_BYTES_MAX);
         let Some(language) = parsed else {
-            // No grammar looks at it.
+            // Without a grammar no C code runs.
             return Ok(chunk_while(text, language, limits, cancelled));
         };
-        let request = Request { language: language.id, limits: *limits, text };
+        let request = ParseRequest { language: language.id, limits: *limits, text };
         let request = postcard::to_stdvec(&request)
-            .map_err(|error| Fault::internal("A text could not be handed to its parser.", error))?;
+            .map_err(|error| Fault::internal("A text could not be serialised for its parser.", error))?;
         let mut reason = "parse_failed";
         for _ in 0..ATTEMPTS {
             let mut worker = match self.worker.take() {
@@ -104,56 +103,54 @@ impl Parser {
             let deadline = Instant::now() + limits.parse_timeout + GRACE;
             let answer_max = ANSWER_BYTES + ANSWER_PER_BYTE * text.len();
             let answer = worker.ask(&request, answer_max, deadline, cancelled);
-            match answer.map(|answer| read(&answer, text)) {
+            match answer.map(|answer| parse_answer(&answer, text)) {
                 Ok(Some(chunked)) => {
                     self.worker = Some(worker);
                     return Ok(chunked);
                 }
-                Ok(None) | Err(Broken::TooMuch) => {
-                    tracing::warn!(language = language.id, "a parser's answer cannot be read");
+                Ok(None) | Err(WorkerError::TooLarge) => {
+                    tracing::warn!(language = language.id, "a parser returned an invalid answer");
                     reason = "parse_failed";
                 }
-                // Nobody reads what comes of it.
-                Err(Broken::Cancelled) => return Ok(by_lines(text, limits, "parse_timeout")),
-                Err(Broken::Late) => {
-                    tracing::warn!(language = language.id, "a parser did not come to an end");
+                // The run is cancelled, so the result is discarded.
+                Err(WorkerError::Cancelled) => return Ok(by_lines(text, limits, "parse_timeout")),
+                Err(WorkerError::TimedOut) => {
+                    tracing::warn!(language = language.id, "a parser did not finish in time");
                     return Ok(by_lines(text, limits, "parse_timeout"));
                 }
-                Err(Broken::Ended) => reason = why_ended(language, worker),
+                Err(WorkerError::Ended) => reason = why_ended(language, worker),
             }
         }
         Ok(by_lines(text, limits, reason))
     }
 }
 
-/// Whether files can be parsed on this system, and whether what parses them can only compute. Blocks.
+/// Checks that files can be parsed on this system; returns whether the parser process is sandboxed. Blocks.
 ///
 /// # Errors
-/// When a process cannot be started, or does not answer.
+/// If the process cannot be started or does not answer.
 pub fn probe(parsing: &Parsing) -> Result<bool, Fault> {
     let mut parser = Parser::new(parsing.clone());
     let limits = ChunkLimits { parse_timeout: Duration::from_secs(30), ..ChunkLimits::default() };
     let chunked = parser.chunk("{}", languages::by_name("json"), &limits, &|| false)?;
     match (chunked.how, &parser.worker) {
         (How::Syntax, Some(worker)) => Ok(sandbox::is_fenced(worker.id())),
-        _ => Err(Fault::new(ErrorCode::Internal, "The process that parses files does not answer.")
-            .with_hint(
-                "Look at the log for how it ended; limits of memory (`ulimit -v`) are a common reason.",
-            )),
+        _ => Err(Fault::new(ErrorCode::Internal, "The parser process does not answer.")
+            .with_hint("See the log for the cause; a memory limit (`ulimit -v`) is a common one.")),
     }
 }
 
-/// The chunks of an answer, with the lines of the text; none where it says what cannot be.
-pub(super) fn read(answer: &[u8], text: &str) -> Option<Chunked> {
+/// Deserialises an answer and cuts the chunk texts from `text`; none if the answer is invalid.
+pub(super) fn parse_answer(answer: &[u8], text: &str) -> Option<Chunked> {
     postcard::from_bytes::<Chunked>(answer).ok()?.with_text(text)
 }
 
-/// Why the syntax of a text is not known whose parser ended: a process that was ended from outside, by the kernel for want
-/// of memory or by a person, may come to its end another time.
+/// Why the syntax of a text is missing after its parser died. A process that was killed from outside, for example by the kernel for
+/// lack of memory, may succeed another time.
 fn why_ended(language: &Language, worker: Worker) -> &'static str {
     let Some(output) = worker.end() else { return "parse_failed" };
     let (status, said) = (output.status.to_string(), output.stderr_tail(3));
-    tracing::warn!(language = language.id, status, said, "a parser ended in the middle of a text");
+    tracing::warn!(language = language.id, status, said, "a parser process died while parsing");
     let outside = [Signal::KILL, Signal::TERM].map(Signal::as_raw);
     match output.status.signal() {
         Some(signal) if outside.contains(&signal) => "parse_timeout",
@@ -161,7 +158,7 @@ fn why_ended(language: &Language, worker: Worker) -> &'static str {
     }
 }
 
-/// Answers requests where the arguments are those of a parser; for `main`.
+/// Runs the hidden mode if the arguments select it; for `main`.
 #[must_use]
 pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
     let [mode, memory_bytes] = arguments else { return None };
@@ -180,12 +177,14 @@ pub fn hidden_mode(arguments: &[OsString]) -> Option<ExitCode> {
 
 fn serve(memory_bytes: u64) -> io::Result<()> {
     let memory = sandbox::enter(memory_bytes + MEMORY_PER_BYTE * PARSED_BYTES_MAX as u64)?;
-    answer_all(REQUEST_BYTES_MAX, |request| answer(request, memory_bytes, &memory))
+    answer_all(REQUEST_BYTES_MAX, |request| answer_request(request, memory_bytes, &memory))
 }
 
-/// The answer; nothing, which cannot be read as one, to what is no request.
-fn answer(request: &[u8], memory_bytes: u64, memory: &Memory) -> Vec<u8> {
-    let Ok(Request { language, limits, text }) = postcard::from_bytes(request) else { return Vec::new() };
+/// Answers a request; an invalid request gets an empty answer, which the caller rejects.
+fn answer_request(request: &[u8], memory_bytes: u64, memory: &Memory) -> Vec<u8> {
+    let Ok(ParseRequest { language, limits, text }) = postcard::from_bytes(request) else {
+        return Vec::new();
+    };
     memory.limit(memory_bytes + MEMORY_PER_BYTE * text.len() as u64);
     let chunked = languages::chunk(text, languages::by_name(language), &limits);
     postcard::to_stdvec(&chunked).unwrap_or_default()

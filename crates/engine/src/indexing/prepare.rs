@@ -1,4 +1,4 @@
-//! From a file on disk to the rows it becomes: read, redact, chunk, weigh. Runs on blocking threads.
+//! Converts a file on disk to its rows: reads, redacts, chunks and weights it. Runs on blocking threads.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
@@ -9,58 +9,57 @@ use tokio_util::sync::CancellationToken;
 
 use super::describe::{self, chunk_write, mode};
 use super::documents::Document;
-use super::file::{Kind, ReadLimits, Root, SkipReason};
+use super::file::{ContentKind, OpenRoot, ReadLimits, SkipReason};
 use super::front_matter::front_matter;
 use super::options::Mode;
 use super::parser::{Parser, Parsing};
-use super::plan::ToRead;
-use super::risk::{self, Rules};
+use super::plan::FileToRead;
+use super::risk::{self, RiskRules};
 use super::secrets::{self, Redacted};
-use super::walk::Entry;
+use super::walk::WalkedFile;
 use contract::Fault;
 use contract::config;
 use languages::risk::{Findings, analyse};
 use languages::{self, ChunkLimits, Chunked, Dictionary, MISSING_FACTS};
 use store::{FileWrite, files::Touched};
 
-/// What became of one file.
+/// The result of preparing a file.
 pub(super) enum Prepared {
     /// New or changed: these rows replace the old ones.
     Changed {
-        /// The rows.
         file: Box<FileWrite>,
-        /// Secrets replaced in it.
+        /// Number of redacted secrets.
         redacted: u64,
     },
-    /// It is of another mode than the run is about, and stays as it is.
-    Other,
-    /// The bytes are the stored ones, and what is to be known of them is as well; only size or time differed.
-    Same(Touched),
+    /// The file has another mode than the run and is left unchanged.
+    OtherMode,
+    /// The content and facts equal the stored ones; only size or time differed.
+    Unchanged(Touched),
 }
 
-/// Whether what is being prepared is wanted no more.
+/// Whether the run was cancelled.
 pub(super) type Cancelled<'c> = dyn Fn() -> bool + Sync + 'c;
 
-/// What a text is read with, beside the settings.
-pub(super) struct ReadWith {
-    /// Which files the run is about.
+/// Options of preparing files, besides the settings.
+pub(super) struct PrepareOptions {
+    /// The mode of the files to index.
     pub(super) mode: Mode,
-    /// Where texts are parsed.
+    /// How texts are parsed.
     pub(super) parsing: Parsing,
-    /// Tell untrusted input and dangerous operations.
-    pub(super) rules: Rules,
-    /// Splits names without marks.
+    /// The risk rules, if risk is analysed.
+    pub(super) rules: RiskRules,
+    /// Splits unsegmented identifiers.
     pub(super) dictionary: Option<Arc<Dictionary>>,
 }
 
-/// Prepares `files` on `threads` threads and sends each as it is ready, until done or cancelled.
+/// Prepares `files` on `threads` threads and sends each result, until done or cancelled.
 ///
-/// Blocks. Memory is bounded by the channel: nothing is read before the writer has room.
+/// Blocks. The bounded channel limits memory: a thread waits until the writer has capacity.
 pub(super) fn prepare_all(
-    root: &Root,
-    files: Vec<ToRead>,
+    root: &OpenRoot,
+    files: Vec<FileToRead>,
     settings: &config::Indexing,
-    with: &ReadWith,
+    options: &PrepareOptions,
     threads: usize,
     out: &Sender<Result<Prepared, Fault>>,
     cancel: &CancellationToken,
@@ -68,13 +67,13 @@ pub(super) fn prepare_all(
     let queue = Mutex::new(files.into_iter());
     let next = || queue.lock().ok().and_then(|mut files| files.next());
     let cancelled = || cancel.is_cancelled();
-    let prepared = |file: ToRead, parser: &mut Parser| {
+    let prepared = |file: FileToRead, parser: &mut Parser| {
         let (path, entry) = (file.entry.path.clone(), file.entry.clone());
-        let preparing = AssertUnwindSafe(|| prepare(root, file, settings, with, parser, &cancelled));
-        // A file that this program cannot cope with costs that file, not the run.
+        let preparing = AssertUnwindSafe(|| prepare_file(root, file, settings, options, parser, &cancelled));
+        // A panic skips this file and does not fail the run.
         std::panic::catch_unwind(preparing).unwrap_or_else(|_| {
-            tracing::error!(path, "reading the file failed unexpectedly; it is left out");
-            let mut write = unread(&entry, Vec::new());
+            tracing::error!(path, "preparing the file failed unexpectedly; it is skipped");
+            let mut write = empty_row(&entry, Vec::new());
             write.skipped = Some(SkipReason::Failed.as_str());
             Ok(Some(Prepared::Changed { file: Box::new(write), redacted: 0 }))
         })
@@ -82,7 +81,7 @@ pub(super) fn prepare_all(
     std::thread::scope(|scope| {
         for _ in 0..threads.max(1) {
             scope.spawn(|| {
-                let mut parser = Parser::new(with.parsing.clone());
+                let mut parser = Parser::new(options.parsing.clone());
                 while let Some(file) = next().filter(|_| !cancelled()) {
                     let Some(prepared) = prepared(file, &mut parser).transpose() else { return };
                     let failed = prepared.is_err();
@@ -95,8 +94,8 @@ pub(super) fn prepare_all(
     });
 }
 
-/// A file of which nothing is known yet but what the walk saw.
-fn unread(entry: &Entry, content_hash: Vec<u8>) -> FileWrite {
+/// The row of a file with only the facts from the walk.
+fn empty_row(entry: &WalkedFile, content_hash: Vec<u8>) -> FileWrite {
     FileWrite {
         extension: extension(&entry.path),
         path: entry.path.clone(),
@@ -116,65 +115,66 @@ fn unread(entry: &Entry, content_hash: Vec<u8>) -> FileWrite {
     }
 }
 
-/// None when it was cancelled meanwhile: what was made of the file by then is not whole. An error is the run's, not the file's.
-fn prepare(
-    root: &Root,
-    file: ToRead,
+/// Returns none if the run was cancelled, because the result would be incomplete. An error fails the run, not only the file.
+fn prepare_file(
+    root: &OpenRoot,
+    file: FileToRead,
     settings: &config::Indexing,
-    with: &ReadWith,
+    options: &PrepareOptions,
     parser: &mut Parser,
     cancelled: &Cancelled<'_>,
 ) -> Result<Option<Prepared>, Fault> {
-    let ToRead { entry, known } = file;
+    let FileToRead { entry, known } = file;
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
     let read = root.read(&entry.path, &limits);
     let content_hash = read.content_hash.map(Vec::from).unwrap_or_default();
     let same = known.filter(|known| !known.content_hash.is_empty() && known.content_hash == content_hash);
-    let mut write = unread(&entry, content_hash);
+    let mut write = empty_row(&entry, content_hash);
     if let Some(known) = &same
         && known.facts_missing.is_none()
     {
-        return Ok(Some(same_as(known.id, &write, 0)));
+        return Ok(Some(unchanged_row(known.id, &write, 0)));
     }
     let mut redacted = 0;
     match read.kind {
-        Kind::Skipped(reason) => write.skipped = Some(reason.as_str()),
-        Kind::Text { text, lines, language } => {
-            let text = Text { text: &text, lines, language };
-            match describe(&mut write, &text, settings, with, parser, cancelled)? {
+        ContentKind::Skipped(reason) => write.skipped = Some(reason.as_str()),
+        ContentKind::Text { text, lines, language } => {
+            let text = FileText { text: &text, lines, language };
+            match describe_text(&mut write, &text, settings, options, parser, cancelled)? {
                 Some(count) => redacted = count,
-                None => return Ok(Some(Prepared::Other)),
+                None => return Ok(Some(Prepared::OtherMode)),
             }
         }
     }
     if cancelled() {
         return Ok(None);
     }
-    let tried = tried_ms(write.facts_missing, settings);
+    let tried = failed_parse_ms(write.facts_missing, settings);
     write.facts_tried_ms = tried + same.as_ref().filter(|_| tried > 0).map_or(0, |known| known.tried_ms);
-    // Another attempt that came no further leaves the rows as they are.
+    // A retry that failed again leaves the rows unchanged.
     if let Some(known) = same
         && write.facts_missing.is_some()
         && known.facts_missing.as_deref() == write.facts_missing
     {
-        return Ok(Some(same_as(known.id, &write, tried)));
+        return Ok(Some(unchanged_row(known.id, &write, tried)));
     }
     Ok(Some(Prepared::Changed { file: Box::new(write), redacted }))
 }
 
-fn same_as(id: i64, write: &FileWrite, tried_ms: i64) -> Prepared {
-    Prepared::Same(Touched { id, bytes: write.bytes, modified_ns: write.modified_ns, tried_ms })
+fn unchanged_row(id: i64, write: &FileWrite, tried_ms: i64) -> Prepared {
+    Prepared::Unchanged(Touched { id, bytes: write.bytes, modified_ns: write.modified_ns, tried_ms })
 }
 
-/// How many milliseconds were spent in vain where facts are missing because time ran out.
-fn tried_ms(facts_missing: Option<&str>, settings: &config::Indexing) -> i64 {
+/// The milliseconds spent in this attempt if facts are missing because of a timeout, else 0.
+fn failed_parse_ms(facts_missing: Option<&str>, settings: &config::Indexing) -> i64 {
     let late = facts_missing.is_some_and(|reason| MISSING_FACTS.contains(&reason));
     if late { i64::try_from(settings.parse_timeout_ms).unwrap_or(i64::MAX) } else { 0 }
 }
 
-/// The rows of a text that is no file, and was given so many milliseconds before; none when it was cancelled meanwhile.
-pub(super) fn of_document(
+/// Converts a document that is not a file to its rows; `tried_before_ms` is the time of earlier failed attempts. Returns none if the run
+/// was cancelled.
+pub(super) fn prepare_document(
     document: Document,
     tried_before_ms: i64,
     settings: &config::Indexing,
@@ -190,12 +190,12 @@ pub(super) fn of_document(
     };
     let language = languages::by_name("markdown");
     let Chunked { chunks, facts_missing, .. } =
-        parser.chunk(&clean.text, language, &limits(settings), cancelled)?;
+        parser.chunk(&clean.text, language, &chunk_limits(settings), cancelled)?;
     if cancelled() {
         return Ok(None);
     }
     let findings = Findings::default();
-    let tried = tried_ms(facts_missing, settings);
+    let tried = failed_parse_ms(facts_missing, settings);
     let rows =
         chunks.into_iter().map(|chunk| chunk_write(&document.path, chunk, false, &findings, dictionary));
     let write = FileWrite {
@@ -216,23 +216,23 @@ pub(super) fn of_document(
     Ok(Some(Prepared::Changed { file: Box::new(write), redacted: clean.count as u64 }))
 }
 
-/// What was read of a file.
-struct Text<'a> {
+/// The text of a file.
+struct FileText<'a> {
     text: &'a str,
     lines: u32,
     language: Option<&'static languages::Language>,
 }
 
-/// Fills in what the text says, and returns how many secrets were replaced in it; none when the run is not about such files.
-fn describe(
+/// Fills in the row from the text and returns the number of redacted secrets; none if the file has another mode than the run.
+fn describe_text(
     write: &mut FileWrite,
-    read: &Text<'_>,
+    read: &FileText<'_>,
     settings: &config::Indexing,
-    with: &ReadWith,
+    options: &PrepareOptions,
     parser: &mut Parser,
     cancelled: &Cancelled<'_>,
 ) -> Result<Option<u64>, Fault> {
-    let Text { text, lines, language } = *read;
+    let FileText { text, lines, language } = *read;
     let clean = if settings.redact_secrets {
         secrets::redact_file(&write.path, text)
     } else {
@@ -242,57 +242,57 @@ fn describe(
     write.language = language.map(|language| language.id);
     write.meta = front_matter(&clean.text);
     write.mode = mode(&write.path, language, write.meta.as_deref());
-    if with.mode.of_files().is_some_and(|word| word != write.mode) {
+    if options.mode.stored_mode().is_some_and(|mode| mode != write.mode) {
         return Ok(None);
     }
-    let chunked = parser.chunk(&clean.text, language, &limits(settings), cancelled)?;
+    let chunked = parser.chunk(&clean.text, language, &chunk_limits(settings), cancelled)?;
     if !cancelled() {
-        put(write, &clean.text, language, with, chunked);
+        apply_chunks(write, &clean.text, language, options, chunked);
     }
     Ok(Some(clean.count as u64))
 }
 
-/// Fills in what was parsed, which a parser in a process of its own says and nobody vouches for.
-pub(super) fn put(
+/// Fills in the chunks from the parser process, whose answer is untrusted.
+pub(super) fn apply_chunks(
     write: &mut FileWrite,
     text: &str,
     language: Option<&'static languages::Language>,
-    with: &ReadWith,
+    options: &PrepareOptions,
     chunked: Chunked,
 ) {
     let Chunked { chunks, imports, flow, facts_missing, .. } = chunked;
     write.facts_missing = facts_missing;
-    let findings = match (with.rules.as_deref(), language) {
+    let findings = match (options.rules.as_deref(), language) {
         (Some(rules), Some(language)) => analyse(text, language.id, &flow, rules),
         _ => Findings::default(),
     };
-    write.risk_ends = risk::ends(&findings);
+    write.risk_ends = risk::encode_open_flows(&findings);
     write.imports = describe::imports(&write.path, &imports);
     let is_code = write.mode == "code";
-    let dictionary = with.dictionary.as_deref();
+    let dictionary = options.dictionary.as_deref();
     let rows =
         chunks.into_iter().map(|chunk| chunk_write(&write.path, chunk, is_code, &findings, dictionary));
     write.chunks = rows.collect();
 }
 
-/// The rows of a text that is not from a file of the disk, parsed in this process.
+/// The rows of a text in memory, parsed in this process.
 #[cfg(any(test, feature = "fuzzing"))]
-pub(super) fn rows(
+pub(super) fn file_rows(
     path: &str,
     text: &str,
     lines: u32,
     language: Option<&'static languages::Language>,
     settings: &config::Indexing,
-    with: &ReadWith,
+    options: &PrepareOptions,
 ) -> Result<FileWrite, Fault> {
-    let entry = Entry { path: path.to_owned(), bytes: text.len() as u64, modified_ns: 0 };
-    let mut write = unread(&entry, Vec::new());
-    let text = Text { text, lines, language };
-    describe(&mut write, &text, settings, with, &mut Parser::new(Parsing::Here), &|| false)?;
+    let entry = WalkedFile { path: path.to_owned(), bytes: text.len() as u64, modified_ns: 0 };
+    let mut write = empty_row(&entry, Vec::new());
+    let text = FileText { text, lines, language };
+    describe_text(&mut write, &text, settings, options, &mut Parser::new(Parsing::Here), &|| false)?;
     Ok(write)
 }
 
-fn limits(settings: &config::Indexing) -> ChunkLimits {
+fn chunk_limits(settings: &config::Indexing) -> ChunkLimits {
     ChunkLimits {
         chars_target: settings.chunk_chars_target,
         chars_max: settings.chunk_chars_max,
@@ -302,7 +302,7 @@ fn limits(settings: &config::Indexing) -> ChunkLimits {
     }
 }
 
-/// The extension in lower case, without the dot; none for `Makefile` and `.bashrc`.
+/// The extension in lower case without the dot; none for names such as `Makefile` and `.bashrc`.
 fn extension(path: &str) -> Option<String> {
     let name = path.rsplit('/').next().unwrap_or(path);
     let (stem, extension) = name.rsplit_once('.')?;

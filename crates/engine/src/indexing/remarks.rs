@@ -1,18 +1,17 @@
-//! Which comments say something: a remark of two words does, a line of dashes, code that was switched off and a licence do
-//! not.
+//! Selects meaningful comments: skips dividers, commented-out code, licences and comments of fewer than two words.
 
 use std::borrow::Cow;
 
 use languages::facts::Comment;
 
-/// Letters and words that say something; a script that writes without spaces says it in one word.
+/// Minimum letters and words of a meaningful comment; in scripts without spaces two letters suffice.
 const LETTERS_MIN: usize = 6;
 const WORDS_MIN: usize = 2;
-/// Marks in a row that draw a line.
-const RULE_CHARS_MIN: usize = 4;
-const RULE_MARKS: &[char] =
+/// Minimum length of a divider.
+const DIVIDER_CHARS_MIN: usize = 4;
+const DIVIDER_MARKS: &[char] =
     &['-', '=', '*', '#', '~', '_', '+', '/', '<', '>', '\u{2500}', '\u{2550}', '\u{2014}'];
-/// Words that code declares something with.
+/// Keywords of declarations.
 const DECLARING_WORDS: &[&str] = &[
     "let",
     "const",
@@ -29,7 +28,7 @@ const DECLARING_WORDS: &[&str] = &[
     "protected",
     "export",
 ];
-/// Licences stand at the top of files and say nothing about them.
+/// Phrases of licence notices, which say nothing about the code.
 const LICENCE_WORDS: &[&str] = &[
     "licensed under",
     "license:",
@@ -43,21 +42,22 @@ const LICENCE_WORDS: &[&str] = &[
     "mozilla public",
 ];
 
-/// What a comment says, without lines that only divide and code that was switched off; none where it says nothing.
-pub(super) fn said(comment: &Comment) -> Option<Cow<'_, str>> {
-    // Documentation shows how something is used; elsewhere code in a comment is switched off.
+/// The text of a comment without dividers and commented-out code; none if nothing meaningful is left.
+pub(super) fn meaningful_text(comment: &Comment) -> Option<Cow<'_, str>> {
+    // Code in doc comments is an example; elsewhere it is commented-out code.
     let drops = |line: &&str| is_divider(line) || (!comment.doc && is_code_line(line.trim()));
-    let said: Cow<'_, str> = if comment.text.lines().any(|line| drops(&line)) {
+    let text: Cow<'_, str> = if comment.text.lines().any(|line| drops(&line)) {
         let kept: Vec<&str> = comment.text.lines().filter(|line| !drops(line)).collect();
         Cow::Owned(kept.join("\n").trim().to_owned())
     } else {
         Cow::Borrowed(comment.text.as_str())
     };
-    let says = tells(&said) && !is_licence(&said) && (comment.doc || !is_code(&comment.text));
-    says.then_some(said)
+    let is_meaningful =
+        is_long_enough(&text) && !is_licence(&text) && (comment.doc || !is_code(&comment.text));
+    is_meaningful.then_some(text)
 }
 
-fn tells(text: &str) -> bool {
+fn is_long_enough(text: &str) -> bool {
     let letters = text.chars().filter(|c| c.is_alphabetic());
     let (mut count, mut spaceless) = (0_usize, 0_usize);
     for c in letters {
@@ -68,22 +68,22 @@ fn tells(text: &str) -> bool {
     (count >= LETTERS_MIN && words.count() >= WORDS_MIN) || spaceless >= WORDS_MIN
 }
 
-/// Chinese, Japanese and Thai letters.
+/// Whether the letter belongs to a script without spaces: Chinese, Japanese, Thai or Lao.
 fn is_spaceless(c: char) -> bool {
     matches!(c, '\u{0e00}'..='\u{0eff}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{20000}'..='\u{2ffff}')
 }
 
-/// A line that divides sections, with or without a title in it: `---- helpers ----`.
+/// Whether the line divides sections, with or without a title: `---- helpers ----`.
 fn is_divider(line: &str) -> bool {
     let mut run = 0_usize;
     let mut before = None;
     for c in line.chars() {
-        run = if RULE_MARKS.contains(&c) && (run == 0 || before == Some(c)) {
+        run = if DIVIDER_MARKS.contains(&c) && (run == 0 || before == Some(c)) {
             run + 1
         } else {
-            usize::from(RULE_MARKS.contains(&c))
+            usize::from(DIVIDER_MARKS.contains(&c))
         };
-        if run >= RULE_CHARS_MIN {
+        if run >= DIVIDER_CHARS_MIN {
             return true;
         }
         before = Some(c);
@@ -102,7 +102,7 @@ fn is_licence(text: &str) -> bool {
     claims || LICENCE_WORDS.iter().any(|word| lower.contains(word))
 }
 
-/// Whether most of the lines are code: what else stands among them belongs to it.
+/// Whether more than half of the non-empty lines are code.
 fn is_code(text: &str) -> bool {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let (mut all, mut code) = (0_usize, 0_usize);
@@ -114,7 +114,7 @@ fn is_code(text: &str) -> bool {
 }
 
 fn is_code_line(line: &str) -> bool {
-    // Statements, blocks and calls end so; sentences do not.
+    // Statements and blocks end like this; sentences do not.
     if line.ends_with([';', '{', '}']) || line.ends_with("):") || line.ends_with("=>") || line.ends_with("->")
     {
         return true;
@@ -171,13 +171,17 @@ mod tests {
             "The copyright of a text is shown below it.",
             "see RFC 7231, section 6",
         ] {
-            assert!(said(&comment(false, text)).is_some(), "{text}");
+            assert!(meaningful_text(&comment(false, text)).is_some(), "{text}");
         }
         let titled = comment(false, "==== helpers ====\nThey are used twice.");
-        assert_eq!(said(&titled).as_deref(), Some("They are used twice."));
+        assert_eq!(meaningful_text(&titled).as_deref(), Some("They are used twice."));
         let beside = comment(false, "names the host\nlet old = encode(mail);");
-        assert_eq!(said(&beside).as_deref(), Some("names the host"), "behind code, with code below it");
-        assert!(said(&comment(true, "let x = open();")).is_some(), "documentation shows code");
+        assert_eq!(
+            meaningful_text(&beside).as_deref(),
+            Some("names the host"),
+            "behind code, with code below it"
+        );
+        assert!(meaningful_text(&comment(true, "let x = open();")).is_some(), "documentation shows code");
     }
 
     #[test]
@@ -199,7 +203,7 @@ mod tests {
             "import os.path",
             "<div class=\"a\"> b </div>",
         ] {
-            assert_eq!(said(&comment(false, text)), None, "{text}");
+            assert_eq!(meaningful_text(&comment(false, text)), None, "{text}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Risk: the rules of a run, and the flows between the files of a repository.
+//! Risk analysis: the rules of a run, and data flows between the files of a repository.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -6,85 +6,85 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{Kind, ReadLimits, Root};
-use super::run::Run;
+use super::context::RunContext;
+use super::file::{ContentKind, OpenRoot, ReadLimits};
 use contract::{ErrorCode, Fault};
 use languages::risk::{Findings, Linked, ParamSink, RiskFlow, RuleSet, TaintedCall, flow_facts, link};
 use store::history::Span;
 use store::{FlowWrite, KnownNames, flows, history, repositories};
 
-/// Where a repository holds rules of its own.
+/// Path of a repository's own rules.
 pub(super) const RULES_FILE: &str = ".pairofcleats/risk.toml";
-/// Most flows between files that are kept for a chunk.
-const FLOWS_A_CHUNK_MAX: usize = 50;
+/// Maximum number of flows between files that are stored for a chunk.
+const FLOWS_PER_CHUNK_MAX: usize = 50;
 
-/// The rules of a run; none where risk is not looked for.
-pub(super) type Rules = Option<Arc<RuleSet>>;
+/// The rules of a run; none if risk is not analysed.
+pub(super) type RiskRules = Option<Arc<RuleSet>>;
 
-/// The product's rules with those of the operator and of the repository. Rules of the repository that are broken are
-/// left out, and the sentence that says so is for the report.
+/// The product's rules, extended by those of the operator and of the repository. Invalid rules of the repository are skipped and
+/// returned as a note for the report.
 ///
 /// # Errors
-/// `INVALID_REQUEST` when the operator's rules cannot be read or are broken.
-pub(super) fn rules(run: &Run<'_>) -> Result<(Rules, Option<String>), Fault> {
+/// `INVALID_REQUEST` if the operator's rules cannot be read or are invalid.
+pub(super) fn load_rules(run: &RunContext<'_>) -> Result<(RiskRules, Option<String>), Fault> {
     let settings = &run.config.indexing;
     if !(settings.risk && settings.facts) {
         return Ok((None, None));
     }
     let mut rules = RuleSet::defaults().clone();
     if let Some(path) = &settings.risk_rules {
-        let text = std::fs::read_to_string(path).map_err(|error| broken(path, &error.to_string()))?;
-        rules = rules.with(&text).map_err(|why| broken(path, &why))?;
+        let text = std::fs::read_to_string(path).map_err(|error| invalid_rules(path, &error.to_string()))?;
+        rules = rules.with(&text).map_err(|why| invalid_rules(path, &why))?;
     }
     let limits =
         ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
-    let own = Root::open(run.root)?.read(RULES_FILE, &limits).kind;
+    let own = OpenRoot::open(run.root)?.read(RULES_FILE, &limits).kind;
     let mut note = None;
-    if let Kind::Text { text, .. } = own {
+    if let ContentKind::Text { text, .. } = own {
         match rules.with(&text) {
             Ok(both) => rules = both,
-            Err(why) => note = Some(format!("{RULES_FILE} was left out: {why}.")),
+            Err(why) => note = Some(format!("{RULES_FILE} was skipped: {why}.")),
         }
     }
     Ok((Some(Arc::new(rules)), note))
 }
 
-fn broken(path: &Path, why: &str) -> Fault {
+fn invalid_rules(path: &Path, why: &str) -> Fault {
     Fault::new(
         ErrorCode::InvalidRequest,
-        format!("The risk rules of `indexing.risk_rules` are broken: {why}."),
+        format!("The risk rules of `indexing.risk_rules` are invalid: {why}."),
     )
-    .with_hint(format!("Mend {} or unset the setting.", path.file_name().unwrap_or_default().display()))
+    .with_hint(format!("Correct {} or unset the setting.", path.file_name().unwrap_or_default().display()))
 }
 
-/// The loose ends of a file: what leads out of it and what it does with what comes in.
+/// The open ends of flows in a file: tainted calls to other files, and sinks that its parameters reach.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
-struct Ends {
+struct OpenFlows {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     outgoing: Vec<TaintedCall>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     incoming: Vec<ParamSink>,
 }
 
-/// The loose ends of a file as they are stored; none where there are none.
-pub(super) fn ends(findings: &Findings) -> Option<String> {
+/// Serialises the open flows of a file for storage; none if there are none.
+pub(super) fn encode_open_flows(findings: &Findings) -> Option<String> {
     if findings.outgoing.is_empty() && findings.incoming.is_empty() {
         return None;
     }
-    let ends = Ends { outgoing: findings.outgoing.clone(), incoming: findings.incoming.clone() };
+    let ends = OpenFlows { outgoing: findings.outgoing.clone(), incoming: findings.incoming.clone() };
     serde_json::to_string(&ends).ok().map(|json| json.replace("\\u0000", ""))
 }
 
-/// Joins the loose ends of a repository's files anew.
+/// Rebuilds the flows between the files of a repository from their open flows.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` when the run lost its fence; storage faults.
-pub(super) async fn join(run: &Run<'_>, repository_id: i64) -> Result<(), Fault> {
+/// `ILLEGAL_STATE` if the run lost its fence; storage faults.
+pub(super) async fn rebuild_flows(run: &RunContext<'_>, repository_id: i64) -> Result<(), Fault> {
     let mut tx = run.begin_batch().await?;
     let (mut outgoing, mut incoming) = (Vec::new(), Vec::new());
-    for (file_id, json) in flows::ends(&mut tx, repository_id).await? {
-        let ends: Ends = serde_json::from_str(&json).unwrap_or_default();
+    for (file_id, json) in flows::risk_ends(&mut tx, repository_id).await? {
+        let ends: OpenFlows = serde_json::from_str(&json).unwrap_or_default();
         outgoing.extend(ends.outgoing.into_iter().map(|call| (file_id, call)));
         incoming.extend(ends.incoming.into_iter().map(|sink| (file_id, sink)));
     }
@@ -94,21 +94,21 @@ pub(super) async fn join(run: &Run<'_>, repository_id: i64) -> Result<(), Fault>
     files.sort_unstable();
     files.dedup();
     let spans = history::spans(&mut tx, &files).await?;
-    let rows = rows(&linked, &spans);
+    let rows = flow_rows(&linked, &spans);
     flows::replace(&mut tx, run.fence, repository_id, &rows, &mut KnownNames::default()).await?;
     repositories::clear_derived_due(&mut tx, run.fence, repository_id).await?;
     tx.commit().await
 }
 
-/// Whether two flows say the same: a call that is listed twice is one.
+/// Whether two flows are equal, for example because a call is listed twice.
 fn is_same(one: &RiskFlow, other: &RiskFlow) -> bool {
     let lines = |flow: &RiskFlow| (flow.evidence.source_line, flow.evidence.sink_line);
     let ends = |flow: &RiskFlow| [flow.source.clone(), flow.sink.clone(), flow.category.clone()];
     lines(one) == lines(other) && one.via == other.via && ends(one) == ends(other)
 }
 
-/// A row for each chunk at an end of a flow, in the order of chunks.
-fn rows(linked: &[Linked<i64>], spans: &HashMap<i64, Vec<Span>>) -> Vec<FlowWrite> {
+/// One row for each chunk at either end of a flow, ordered by chunk.
+fn flow_rows(linked: &[Linked<i64>], spans: &HashMap<i64, Vec<Span>>) -> Vec<FlowWrite> {
     let mut by_chunk: BTreeMap<i64, (i64, Vec<&RiskFlow>)> = BTreeMap::new();
     for one in linked {
         let evidence = &one.flow.evidence;
@@ -117,7 +117,7 @@ fn rows(linked: &[Linked<i64>], spans: &HashMap<i64, Vec<Span>>) -> Vec<FlowWrit
             let here = |span: &&Span| (span.first..=span.last).contains(&line);
             let Some(span) = spans.get(&file_id).and_then(|spans| spans.iter().find(here)) else { continue };
             let (_, flows) = by_chunk.entry(span.chunk_id).or_insert((file_id, Vec::new()));
-            if flows.len() < FLOWS_A_CHUNK_MAX && !flows.iter().any(|known| is_same(known, &one.flow)) {
+            if flows.len() < FLOWS_PER_CHUNK_MAX && !flows.iter().any(|known| is_same(known, &one.flow)) {
                 flows.push(&one.flow);
             }
         }

@@ -1,28 +1,28 @@
-//! What shapes rows beside a file's text: versions of this program's parts, rules, word lists, settings. What was read under
-//! others is read anew.
+//! The versions that determine rows besides a file's text: program parts, rules, dictionary and settings. Files that were indexed with
+//! other versions are read again.
 
-use super::risk::Rules;
-use super::run::Run;
+use super::context::RunContext;
+use super::risk::RiskRules;
 use super::secrets::REDACTION_VERSION;
 use contract::config;
 use languages::{CHUNKER_VERSION, facts::FACTS_VERSION, terms::TERMS_VERSION};
 use store::Versions;
 
-/// What turns text into rows in this build.
-pub(super) fn versions(run: &Run<'_>, rules: &Rules) -> Versions {
+/// The versions of this run.
+pub(super) fn run_versions(run: &RunContext<'_>, rules: &RiskRules) -> Versions {
     Versions {
         chunker: CHUNKER_VERSION,
         terms: TERMS_VERSION,
         facts: if run.config.indexing.facts { FACTS_VERSION } else { 0 },
         rules: rules.as_ref().map_or([0; 32], |rules| rules.fingerprint()),
         dictionary: run.dictionary.as_ref().map_or([0; 32], |dictionary| dictionary.fingerprint()),
-        settings: shaping(&run.config.indexing),
+        settings: settings_fingerprint(&run.config.indexing),
     }
 }
 
-/// Fingerprint of the settings that shape rows. A repository that was read under others is read anew, so that a raised limit
-/// or redaction that was turned on reaches what is stored.
-fn shaping(settings: &config::Indexing) -> [u8; 32] {
+/// Fingerprint of the settings that affect rows, so that for example a raised limit or enabled redaction also applies to files that are
+/// already stored.
+fn settings_fingerprint(settings: &config::Indexing) -> [u8; 32] {
     let redaction = if settings.redact_secrets { REDACTION_VERSION } else { 0 };
     let shaped_by = (
         (settings.file_bytes_max, settings.line_bytes_mean_max),

@@ -1,34 +1,34 @@
-//! Which files of a repository are worth reading: its own regular files, without what others wrote.
+//! Walks a repository: finds its own regular files, without ignored, vendored and generated ones.
 
 use std::io;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::file::SkipReason;
-use super::ignored::{GIT, Rules};
-use super::others::directory_of_others;
+use super::file::{SkipReason, root_fault};
+use super::ignored::{GIT_DIR, IgnoreRules};
+use super::skipped_directories::skip_reason;
 use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::beneath::{Facts, Folder, Kind, Named};
 
-/// Longest path below the root: the database indexes paths, and its index entries are bounded.
+/// Longest path below the root, in bytes: index entries in Postgres are limited to about 2,700 bytes.
 const PATH_BYTES_MAX: usize = 2_000;
 
-/// Most skipped paths that are named; all are counted.
+/// Maximum number of skipped paths that are listed; all are counted.
 const SKIPPED_NAMED_MAX: usize = 10_000;
 
-/// Most reasons why a walk did not see everything that are told.
-const INCOMPLETE_TOLD_MAX: usize = 20;
+/// Maximum number of reported reasons for an incomplete walk.
+const INCOMPLETE_REASONS_MAX: usize = 20;
 
-/// Bounds of a walk (`[indexing]` in the configuration).
+/// Limits of a walk (`[indexing]` in the configuration).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct WalkLimits {
-    /// Most files; beyond, the walk stops and is incomplete.
+    /// Maximum number of files; beyond it the walk stops and is incomplete.
     pub(super) files_max: usize,
-    /// Most directories below the root.
+    /// Maximum nesting depth below the root.
     pub(super) depth_max: usize,
-    /// Longest time; beyond, the walk stops and is incomplete.
+    /// Time limit; beyond it the walk stops and is incomplete.
     pub(super) time_max: Duration,
 }
 
@@ -44,41 +44,41 @@ impl From<&config::Indexing> for WalkLimits {
 
 /// A regular file to index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct WalkedFile {
     /// Path below the root with `/`.
     pub(super) path: String,
     /// Size in bytes.
     pub(super) bytes: u64,
-    /// Last modification in nanoseconds since 1970; a hint only.
+    /// Modification time in nanoseconds since 1970; only a hint.
     pub(super) modified_ns: i64,
 }
 
-/// A file or a whole directory (its path ends in `/`) that was left out.
+/// A skipped file, or a skipped directory if the path ends in `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Skipped {
-    /// Path below the root with `/`; lossy where the name is not UTF-8.
+pub(super) struct SkippedPath {
+    /// Path below the root with `/`; lossy if the name is not UTF-8.
     pub(super) path: String,
     /// Why.
     pub(super) reason: SkipReason,
 }
 
-/// What a walk found. Files that an ignore file names are neither entries nor skipped: the user said so.
+/// The result of a walk. Ignored files are in neither list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Walk {
+pub(super) struct WalkResult {
     /// Sorted by path.
-    pub(super) entries: Vec<Entry>,
+    pub(super) entries: Vec<WalkedFile>,
     /// Sorted by path; the first 10,000.
-    pub(super) skipped: Vec<Skipped>,
-    /// How many were skipped in all.
+    pub(super) skipped: Vec<SkippedPath>,
+    /// Total number of skipped paths.
     pub(super) skipped_count: usize,
-    /// What kept the walk from seeing everything, one sentence each. While this is not empty, a file that is
-    /// missing from `entries` may well exist, so nothing may be deleted.
+    /// Why the walk is incomplete, one sentence each. If not empty, a file that is missing from `entries` may still exist, so nothing
+    /// may be deleted.
     pub(super) incomplete: Vec<String>,
-    /// Ignore files whose rules were not taken, one sentence each.
+    /// Notes about rejected ignore files, one sentence each.
     pub(super) notes: Vec<String>,
 }
 
-impl Walk {
+impl WalkResult {
     /// Whether every directory was seen.
     #[must_use]
     pub(super) fn is_complete(&self) -> bool {
@@ -88,139 +88,135 @@ impl Walk {
     fn skip(&mut self, path: String, reason: SkipReason) {
         self.skipped_count += 1;
         if self.skipped.len() < SKIPPED_NAMED_MAX {
-            self.skipped.push(Skipped { path, reason });
+            self.skipped.push(SkippedPath { path, reason });
         }
     }
 }
 
-/// Walks a repository. `cancelled` is polled at every entry; a cancelled walk is incomplete.
+/// Walks a repository. Polls `cancelled` at every entry; a cancelled walk is incomplete.
 ///
 /// # Errors
-/// `NOT_FOUND` where the root is missing or no directory, `FORBIDDEN` where it may not be read.
-pub(super) fn walk(root: &Path, limits: &WalkLimits, cancelled: &dyn Fn() -> bool) -> Result<Walk, Fault> {
-    walk_telling(root, limits, cancelled, &mut |_| {})
-}
-
-/// The same, which also tells each directory that it looks into, the root first.
-///
-/// # Errors
-/// As [`walk`].
-pub(super) fn walk_telling(
+/// `NOT_FOUND` if the root is missing or not a directory, `FORBIDDEN` if it may not be read.
+pub(super) fn walk(
     root: &Path,
     limits: &WalkLimits,
     cancelled: &dyn Fn() -> bool,
-    looks_into: &mut dyn FnMut(&Path),
-) -> Result<Walk, Fault> {
+) -> Result<WalkResult, Fault> {
+    walk_with_directories(root, limits, cancelled, &mut |_| {})
+}
+
+/// Walks a repository and calls `on_directory` for each directory that it enters, beginning with the root.
+///
+/// # Errors
+/// The faults of [`walk`].
+pub(super) fn walk_with_directories(
+    root: &Path,
+    limits: &WalkLimits,
+    cancelled: &dyn Fn() -> bool,
+    on_directory: &mut dyn FnMut(&Path),
+) -> Result<WalkResult, Fault> {
     let folder = Folder::open(root).map_err(root_fault)?;
     if folder.is_of_the_kernel() {
-        return Err(Fault::new(
-            ErrorCode::Forbidden,
-            "The directory belongs to the kernel, it holds no files.",
-        )
-        .with_hint("Choose the directory of a repository."));
+        return Err(Fault::new(ErrorCode::Forbidden, "The directory is a pseudo file system of the kernel.")
+            .with_hint("Choose the directory of a repository."));
     }
-    let mut walking = Walking {
+    let mut walking = Walker {
         root,
         limits,
-        until: Instant::now() + limits.time_max,
+        deadline: Instant::now() + limits.time_max,
         cancelled,
-        looks_into,
-        rules: Rules::above(root),
-        walk: Walk::default(),
+        on_directory,
+        rules: IgnoreRules::inherited(root),
+        walk: WalkResult::default(),
     };
-    // Where it stopped says `incomplete`.
-    let _ = walking.look_into(&folder, "", 0)?;
-    let Walking { mut walk, rules, .. } = walking;
+    // If the walk stopped early, `incomplete` has the reason.
+    let _ = walking.walk_directory(&folder, "", 0)?;
+    let Walker { mut walk, rules, .. } = walking;
     walk.notes = rules.into_notes();
     walk.entries.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     walk.skipped.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok(walk)
 }
 
-/// The fault of a root that cannot be walked or opened.
-pub(super) fn root_fault(error: io::Error) -> Fault {
-    let fault = match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            Fault::new(ErrorCode::Forbidden, "The repository may not be read.")
-                .with_hint("Give the server's user read permission on the directory, or choose another one.")
-        }
-        io::ErrorKind::NotFound => Fault::new(ErrorCode::NotFound, "There is no such directory.")
-            .with_hint("Check the path; it must exist on the machine that the server runs on."),
-        io::ErrorKind::NotADirectory => Fault::new(ErrorCode::NotFound, "The path is not a directory.")
-            .with_hint("Name the directory of the repository, not a file in it."),
-        _ => Fault::new(ErrorCode::NotFound, "The directory cannot be read.")
-            .with_hint("Check that the path leads to a readable directory."),
-    };
-    fault.with_source(error)
-}
-
-/// A walk under way. Whether it goes on is a [`ControlFlow`]; why it stopped stands in the walk.
-struct Walking<'a> {
+/// The state of a walk. `ControlFlow::Break` stops it; the reason is in `incomplete`.
+struct Walker<'a> {
     root: &'a Path,
     limits: &'a WalkLimits,
-    until: Instant,
+    deadline: Instant,
     cancelled: &'a dyn Fn() -> bool,
-    looks_into: &'a mut dyn FnMut(&Path),
-    rules: Rules,
-    walk: Walk,
+    on_directory: &'a mut dyn FnMut(&Path),
+    rules: IgnoreRules,
+    walk: WalkResult,
 }
 
-impl Walking<'_> {
+impl Walker<'_> {
     /// Walks a directory; `path` is its path below the root, `depth` 0 for the root.
     ///
     /// # Errors
-    /// Why the root itself cannot be read.
-    fn look_into(&mut self, folder: &Folder, path: &str, depth: usize) -> Result<ControlFlow<()>, Fault> {
+    /// Only if the root itself cannot be read.
+    fn walk_directory(
+        &mut self,
+        folder: &Folder,
+        path: &str,
+        depth: usize,
+    ) -> Result<ControlFlow<()>, Fault> {
         let here = self.root.join(path);
-        (self.looks_into)(&here);
+        (self.on_directory)(&here);
         let (mut entries, all) = match folder.entries(self.entries_max()) {
             Ok(read) => read,
             Err(error) if depth == 0 => return Err(root_fault(error)),
             Err(error) => {
-                self.missed(path, &error);
+                self.record_unreadable(path, &error);
                 return Ok(ControlFlow::Continue(()));
             }
         };
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         self.rules.enter(folder, &here, path);
-        let mut flow = entries.into_iter().try_for_each(|entry| self.take(folder, path, &entry, depth + 1));
+        let mut flow =
+            entries.into_iter().try_for_each(|entry| self.visit_entry(folder, path, &entry, depth + 1));
         self.rules.leave();
         if !all && flow.is_continue() {
-            flow = self.stop(format!("`{}` has more entries than are looked at.", shown(path)));
+            flow = self.stop(format!("`{}` has too many entries.", display_path(path)));
         }
         Ok(flow)
     }
 
-    /// Most entries of one directory, so that one without end takes no memory without end.
+    /// Maximum number of entries read from one directory, to limit memory.
     fn entries_max(&self) -> usize {
         self.limits.files_max.saturating_mul(2).saturating_add(1000)
     }
 
-    fn take(&mut self, parent: &Folder, above: &str, entry: &Named, depth: usize) -> ControlFlow<()> {
+    fn visit_entry(&mut self, parent: &Folder, above: &str, entry: &Named, depth: usize) -> ControlFlow<()> {
         if (self.cancelled)() {
             return self.stop("The walk was cancelled.".to_owned());
         }
-        if Instant::now() >= self.until {
+        if Instant::now() >= self.deadline {
             let seconds = self.limits.time_max.as_secs_f64();
             return self.stop(format!("The walk took longer than {seconds} s (indexing.walk_ms_max)."));
         }
-        if entry.name == GIT {
+        if entry.name == GIT_DIR {
             return ControlFlow::Continue(());
         }
         let is_folder = entry.kind == Kind::Folder;
         let name = entry.name.to_string_lossy();
         let path = if above.is_empty() { name.to_string() } else { format!("{above}/{name}") };
-        if self.rules.leave_out(&self.root.join(above).join(&entry.name), is_folder) {
+        if self.rules.is_ignored(&self.root.join(above).join(&entry.name), is_folder) {
             return ControlFlow::Continue(());
         }
         if is_folder {
-            self.take_folder(parent, path, entry, depth)
+            self.visit_directory(parent, path, entry, depth)
         } else {
-            self.take_file(parent, path, entry)
+            self.visit_file(parent, path, entry)
         }
     }
 
-    fn take_folder(&mut self, parent: &Folder, path: String, entry: &Named, depth: usize) -> ControlFlow<()> {
+    fn visit_directory(
+        &mut self,
+        parent: &Folder,
+        path: String,
+        entry: &Named,
+        depth: usize,
+    ) -> ControlFlow<()> {
         let Some(name) = entry.name.to_str() else {
             self.walk.skip(format!("{path}/"), SkipReason::NameNotUtf8);
             return ControlFlow::Continue(());
@@ -228,21 +224,21 @@ impl Walking<'_> {
         let folder = match parent.folder(name) {
             Ok(folder) => folder,
             Err(error) => {
-                self.missed(&path, &error);
+                self.record_unreadable(&path, &error);
                 return ControlFlow::Continue(());
             }
         };
-        let reason = directory_of_others(&folder, name, depth)
+        let reason = skip_reason(&folder, name, depth)
             .or_else(|| (depth >= self.limits.depth_max).then_some(SkipReason::TooDeep));
         if let Some(reason) = reason {
             self.walk.skip(format!("{path}/"), reason);
             return ControlFlow::Continue(());
         }
-        // Only of the root a fault is answered.
-        self.look_into(&folder, &path, depth).unwrap_or(ControlFlow::Continue(()))
+        // Only a fault of the root fails the walk.
+        self.walk_directory(&folder, &path, depth).unwrap_or(ControlFlow::Continue(()))
     }
 
-    fn take_file(&mut self, parent: &Folder, path: String, entry: &Named) -> ControlFlow<()> {
+    fn visit_file(&mut self, parent: &Folder, path: String, entry: &Named) -> ControlFlow<()> {
         let reason = match entry.kind {
             Kind::Link => Some(SkipReason::Link),
             Kind::Other | Kind::Folder => Some(SkipReason::NotRegular),
@@ -255,9 +251,9 @@ impl Walking<'_> {
                 if self.walk.entries.len() >= self.limits.files_max {
                     return self.stop(format!("There are more than {} files.", self.limits.files_max));
                 }
-                self.walk.entries.push(Entry { path, bytes, modified_ns });
+                self.walk.entries.push(WalkedFile { path, bytes, modified_ns });
             }
-            (None, Err(error)) => self.missed(&path, &error),
+            (None, Err(error)) => self.record_unreadable(&path, &error),
         }
         ControlFlow::Continue(())
     }
@@ -267,17 +263,17 @@ impl Walking<'_> {
         ControlFlow::Break(())
     }
 
-    /// An entry that could not be looked at. One that vanished, or became a link, in the meantime is not missed.
-    fn missed(&mut self, path: &str, error: &io::Error) {
+    /// Records an entry that could not be read. Ignores entries that vanished or became links meanwhile.
+    fn record_unreadable(&mut self, path: &str, error: &io::Error) {
         let gone = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
-        if !gone && self.walk.incomplete.len() < INCOMPLETE_TOLD_MAX {
-            let (path, what) = (shown(path), error.kind());
+        if !gone && self.walk.incomplete.len() < INCOMPLETE_REASONS_MAX {
+            let (path, what) = (display_path(path), error.kind());
             self.walk.incomplete.push(format!("`{path}` could not be read: {what}."));
         }
     }
 }
 
-fn shown(path: &str) -> &str {
+fn display_path(path: &str) -> &str {
     if path.is_empty() { "." } else { path }
 }
 
@@ -303,15 +299,15 @@ mod tests {
         root
     }
 
-    fn walked(root: &Path) -> Walk {
+    fn walked(root: &Path) -> WalkResult {
         walk(root, &LIMITS, &|| false).unwrap()
     }
 
-    fn paths(walk: &Walk) -> Vec<&str> {
+    fn paths(walk: &WalkResult) -> Vec<&str> {
         walk.entries.iter().map(|entry| entry.path.as_str()).collect()
     }
 
-    fn skipped(walk: &Walk) -> Vec<(&str, SkipReason)> {
+    fn skipped(walk: &WalkResult) -> Vec<(&str, SkipReason)> {
         walk.skipped.iter().map(|skipped| (skipped.path.as_str(), skipped.reason)).collect()
     }
 
@@ -441,7 +437,7 @@ mod tests {
             told(root.path(), "not a regular file");
             let root = made();
             fs::write(root.path().join(file), "*.rs\n".repeat(100_000)).unwrap();
-            told(root.path(), "more than");
+            told(root.path(), "exceeds");
         }
         let root = tree(&[("a.rs", "")]);
         fs::create_dir(root.path().join(".git")).unwrap();

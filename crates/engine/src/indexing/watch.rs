@@ -1,8 +1,8 @@
-//! Notices that a repository changed: file events say when to look, the walk itself says whether anything is new.
+//! Detects changes of a repository: file events trigger a scan, and the scan decides whether anything to index has changed.
 //!
-//! Only directories that the walk looks into are watched, so that build outputs cost nothing. An event holds no more
-//! than "look again": a thousand events and one are the same, and a queue that ran over is one, too. What a look
-//! finds is compared as one hash over the files and where git stands, so that what the walk leaves out leads to nothing.
+//! Only directories that the walk enters are watched, so build outputs cost nothing. An event means only "scan again": a thousand
+//! events equal one, and so does an overflowed event queue. A scan results in one hash over the files and HEAD, so changes of skipped
+//! files have no effect.
 
 use std::collections::HashSet;
 use std::io;
@@ -14,125 +14,129 @@ use notify::event::{EventKind, ModifyKind};
 use notify::{Event, EventKindMask, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 
-use super::walk::{Walk, walk_telling};
+use super::walk::{WalkResult, walk_with_directories};
 use contract::config;
 use contract::{ErrorCode, Fault};
 use history::{Head, Place};
 use tenancy::RepositoryRoot;
 
-/// Looks in a row of which each found directories that are new to the watch.
-const ROUNDS_MAX: usize = 8;
-/// Directories of references below a git directory that are watched.
+/// Maximum number of consecutive scans that find new directories.
+const SCANS_MAX: usize = 8;
+/// Maximum number of reference directories below the git directory that are watched.
 const REFERENCE_DIRECTORIES_MAX: usize = 1000;
 
 /// Watches one repository.
-pub struct Watch {
+pub struct RepositoryWatch {
     root: RepositoryRoot,
     indexing: config::Indexing,
     directories_max: usize,
     changes: Changes,
     watcher: Option<RecommendedWatcher>,
-    /// Why it is not watched, where it is not.
+    /// Why file events are not available, if they are not.
     unwatched: Option<String>,
 }
 
-/// How a repository stands.
+/// The result of a scan.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Look {
-    /// Equal as long as there is nothing new to index.
+pub struct TreeScan {
+    /// Hash of the files and HEAD; unchanged as long as there is nothing new to index.
     pub state: [u8; 32],
-    /// Directories that hold it.
+    /// Number of directories.
     pub directories: usize,
-    /// Why no event will tell of the next change, where that is so: then one has to look now and then.
+    /// Why file events are not available, if they are not; then the caller has to poll.
     pub unwatched: Option<String>,
 }
 
-/// Tells of changes. Cheap to clone.
+/// Signals changes of a repository; clones share the signal.
 #[derive(Clone, Default)]
-pub struct Changes(Arc<Shared>);
+pub struct Changes(Arc<ChangeSignal>);
 
 #[derive(Default)]
-struct Shared {
+struct ChangeSignal {
     changed: Notify,
     events: AtomicU64,
-    /// The watches no longer fit the tree: make them anew.
-    anew: AtomicBool,
-    watched: Mutex<Watched>,
+    /// The watches no longer match the tree and must be set up again.
+    reset: AtomicBool,
+    watched: Mutex<WatchedPaths>,
 }
 
-/// What events are about.
+/// The paths whose events count.
 #[derive(Default)]
-struct Watched {
+struct WatchedPaths {
     directories: HashSet<PathBuf>,
     git: Vec<PathBuf>,
 }
 
-impl Watch {
-    /// A watch over the repository at `root`. It notices nothing before the first [`Watch::look`].
+impl RepositoryWatch {
+    /// A watch of the repository at `root`. It receives events only after the first [`RepositoryWatch::scan`].
     #[must_use]
     pub fn new(root: RepositoryRoot, indexing: config::Indexing, directories_max: usize) -> Self {
         Self { root, indexing, directories_max, changes: Changes::default(), watcher: None, unwatched: None }
     }
 
-    /// Where changes are told.
+    /// The signal of changes.
     #[must_use]
     pub fn changes(&self) -> Changes {
         self.changes.clone()
     }
 
-    /// Looks at the repository as it is now and follows its directories; what changes from here on is told. Blocks.
+    /// Scans the repository and watches its directories, so that later changes are signalled. Blocks.
     ///
     /// # Errors
-    /// `NOT_FOUND` or `FORBIDDEN` while the root cannot be read; the next look begins from scratch. `CANCELLED`.
-    pub fn look(&mut self, cancelled: &dyn Fn() -> bool) -> Result<Look, Fault> {
-        if self.changes.0.anew.swap(false, Ordering::AcqRel) {
-            self.forget();
+    /// `NOT_FOUND` or `FORBIDDEN` while the root cannot be read; the next scan starts from scratch. `CANCELLED`.
+    pub fn scan(&mut self, cancelled: &dyn Fn() -> bool) -> Result<TreeScan, Fault> {
+        if self.changes.0.reset.swap(false, Ordering::AcqRel) {
+            self.reset_watches();
         }
-        for _ in 0..ROUNDS_MAX {
+        for _ in 0..SCANS_MAX {
             let mut directories = Vec::new();
-            let walked =
-                walk_telling(self.root.path(), &(&self.indexing).into(), cancelled, &mut |directory| {
+            let walked = walk_with_directories(
+                self.root.path(),
+                &(&self.indexing).into(),
+                cancelled,
+                &mut |directory| {
                     directories.push(directory.to_owned());
-                });
-            // A root that comes back is another one.
-            let walked = walked.inspect_err(|_| self.forget())?;
+                },
+            );
+            // A root that reappears is a different directory.
+            let walked = walked.inspect_err(|_| self.reset_watches())?;
             if cancelled() {
-                return Err(Fault::new(ErrorCode::Cancelled, "The look at the repository was cancelled."));
+                return Err(Fault::new(ErrorCode::Cancelled, "The scan of the repository was cancelled."));
             }
             let place = self.place();
             let count = directories.len();
-            // What was made before its directory was watched is seen by another look, after.
-            if self.follow(directories, place.as_ref()) {
+            // Scan again to find files that were created before their directory was watched.
+            if self.update_watches(directories, place.as_ref()) {
                 continue;
             }
             let head = place.and_then(|place| place.head().ok().flatten());
-            let state = state(&walked, head.as_ref());
-            return Ok(Look { state, directories: count, unwatched: self.unwatched.clone() });
+            let state = state_hash(&walked, head.as_ref());
+            return Ok(TreeScan { state, directories: count, unwatched: self.unwatched.clone() });
         }
         Err(Fault::new(
             ErrorCode::IllegalState,
-            "The repository's directories change faster than they can be followed.",
+            "The repository's directories change faster than they can be watched.",
         )
-        .with_hint("Wait until whatever makes them is done."))
+        .with_hint("Wait until the program that creates them has finished."))
     }
 
     fn place(&self) -> Option<Place> {
         Place::find(self.root.path(), &|path| self.root.allowed().contains(path)).ok()
     }
 
-    fn forget(&mut self) {
+    fn reset_watches(&mut self) {
         self.watcher = None;
         self.unwatched = None;
-        *self.changes.0.lock() = Watched::default();
+        *self.changes.0.lock() = WatchedPaths::default();
     }
 
-    /// Watches these directories and no others; true when some are new.
-    fn follow(&mut self, directories: Vec<PathBuf>, place: Option<&Place>) -> bool {
+    /// Watches exactly these directories; true if some of them are new.
+    fn update_watches(&mut self, directories: Vec<PathBuf>, place: Option<&Place>) -> bool {
         if self.unwatched.is_some() {
             return false;
         }
         if directories.len() > self.directories_max {
-            self.give_up(format!("it has more than {} directories", self.directories_max));
+            self.disable_events(format!("it has more than {} directories", self.directories_max));
             return false;
         }
         let git: Vec<PathBuf> = place.map(git_directories).unwrap_or_default();
@@ -142,21 +146,21 @@ impl Watch {
             watched.git = git;
             let old: Vec<PathBuf> = watched.directories.difference(&wanted).cloned().collect();
             let new: Vec<PathBuf> = wanted.difference(&watched.directories).cloned().collect();
-            // Before they are watched: an event of a directory that is not known is not heard.
+            // Updated before the watches are created, because events of unknown directories are ignored.
             watched.directories = wanted;
             (new, old)
         };
         match self.watch(&new, &old) {
             Ok(()) => !new.is_empty(),
             Err(error) => {
-                self.give_up(why(&error));
+                self.disable_events(failure_reason(&error));
                 false
             }
         }
     }
 
-    fn give_up(&mut self, why: String) {
-        self.forget();
+    fn disable_events(&mut self, why: String) {
+        self.reset_watches();
         self.unwatched = Some(why);
     }
 
@@ -170,19 +174,19 @@ impl Watch {
                     | EventKindMask::MODIFY_NAME;
                 let settings = notify::Config::default().with_follow_symlinks(false).with_event_kinds(kinds);
                 let changes = self.changes.clone();
-                none.insert(RecommendedWatcher::new(move |event| changes.hear(&event), settings)?)
+                none.insert(RecommendedWatcher::new(move |event| changes.on_event(&event), settings)?)
             }
         };
         if cfg!(target_os = "linux") {
             for directory in old {
-                // One that is gone took its watch along.
+                // The watch of a removed directory is already gone.
                 let _ = watcher.unwatch(directory);
             }
             return new
                 .iter()
                 .try_for_each(|directory| watch_one(watcher, directory, RecursiveMode::NonRecursive));
         }
-        // Elsewhere the system watches whole trees; events of what the walk leaves out are not heard.
+        // Other systems watch whole trees; events of skipped directories are filtered out.
         let git = self.changes.0.lock().git.clone();
         let tops = git
             .iter()
@@ -195,13 +199,13 @@ impl Watch {
 
 fn watch_one(watcher: &mut RecommendedWatcher, directory: &Path, mode: RecursiveMode) -> notify::Result<()> {
     match watcher.watch(directory, mode) {
-        Err(error) if has_gone(&error) => Ok(()),
+        Err(error) if has_vanished(&error) => Ok(()),
         watched => watched,
     }
 }
 
-/// What vanished between the walk and here, or was locked up, is the next look's.
-fn has_gone(error: &notify::Error) -> bool {
+/// Whether the directory vanished or became unreadable after the walk; the next scan handles it.
+fn has_vanished(error: &notify::Error) -> bool {
     match &error.kind {
         notify::ErrorKind::PathNotFound => true,
         notify::ErrorKind::Io(error) => {
@@ -214,22 +218,23 @@ fn has_gone(error: &notify::Error) -> bool {
     }
 }
 
-fn why(error: &notify::Error) -> String {
+fn failure_reason(error: &notify::Error) -> String {
     match &error.kind {
         notify::ErrorKind::MaxFilesWatch => {
-            "this machine's limit of watched directories is reached (fs.inotify.max_user_watches)".to_owned()
+            "the limit of watched directories of this machine is reached (fs.inotify.max_user_watches)"
+                .to_owned()
         }
         notify::ErrorKind::Io(error)
             if error.raw_os_error() == Some(rustix::io::Errno::MFILE.raw_os_error()) =>
         {
-            "this machine's limit of watches is reached (fs.inotify.max_user_instances, or open files)"
+            "the limit of watches of this machine is reached (fs.inotify.max_user_instances, or open files)"
                 .to_owned()
         }
         _ => format!("the system cannot watch it: {error}"),
     }
 }
 
-/// Directories in which HEAD and branches are kept.
+/// The directories that contain HEAD and the branches.
 fn git_directories(place: &Place) -> Vec<PathBuf> {
     let (own, shared) = (place.own.clone(), place.common.clone());
     let mut open = vec![shared.join("refs/heads")];
@@ -249,8 +254,8 @@ fn git_directories(place: &Place) -> Vec<PathBuf> {
     found
 }
 
-/// Everything that a run goes by, as one hash.
-fn state(walked: &Walk, head: Option<&Head>) -> [u8; 32] {
+/// A hash over everything that determines the result of a run.
+fn state_hash(walked: &WalkResult, head: Option<&Head>) -> [u8; 32] {
     let mut hash = blake3::Hasher::new();
     for entry in &walked.entries {
         hash.update(entry.path.as_bytes());
@@ -267,33 +272,33 @@ fn state(walked: &Walk, head: Option<&Head>) -> [u8; 32] {
 }
 
 impl Changes {
-    /// Ends when something changed since the last time that this ended.
-    pub async fn heard(&self) {
+    /// Waits for a change since the last time that this returned.
+    pub async fn changed(&self) {
         self.0.changed.notified().await;
     }
 
-    /// How many events were heard since the last time that this was asked.
+    /// Number of events since the last call.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.events.swap(0, Ordering::Relaxed)
     }
 
-    fn hear(&self, event: &notify::Result<Event>) {
+    fn on_event(&self, event: &notify::Result<Event>) {
         let shared = &self.0;
         match event {
-            // The kernel's queue ran over, or the watch broke: nobody knows what was lost.
-            Err(_) => shared.anew.store(true, Ordering::Release),
-            Ok(event) if event.need_rescan() => shared.anew.store(true, Ordering::Release),
+            // The kernel's queue overflowed or the watch failed, so events were lost.
+            Err(_) => shared.reset.store(true, Ordering::Release),
+            Ok(event) if event.need_rescan() => shared.reset.store(true, Ordering::Release),
             Ok(event) => {
                 let watched = shared.lock();
-                if !event.paths.iter().any(|path| watched.is_about(path)) {
+                if !event.paths.iter().any(|path| watched.contains(path)) {
                     return;
                 }
                 let moves =
                     matches!(event.kind, EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_)));
-                // A watch goes with its directory, wherever that went, and not with the path.
+                // A watch follows its directory when that is moved, not the path.
                 if moves && event.paths.iter().any(|path| watched.directories.contains(path)) {
-                    shared.anew.store(true, Ordering::Release);
+                    shared.reset.store(true, Ordering::Release);
                 }
             }
         }
@@ -302,25 +307,25 @@ impl Changes {
     }
 }
 
-impl Shared {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Watched> {
+impl ChangeSignal {
+    fn lock(&self) -> std::sync::MutexGuard<'_, WatchedPaths> {
         self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Watched {
-    /// Whether a change there may be one of the repository.
-    fn is_about(&self, path: &Path) -> bool {
+impl WatchedPaths {
+    /// Whether a change of the path can affect the repository.
+    fn contains(&self, path: &Path) -> bool {
         let parent = path.parent().unwrap_or(path);
         if let Some(git) = self.git.iter().find(|git| *git == parent || *git == path) {
-            return in_git(git, path);
+            return is_git_reference(git, path);
         }
         self.directories.contains(parent) || self.directories.contains(path)
     }
 }
 
-/// Git writes a lot: only where HEAD and the branches point is of interest, once it is in its place.
-fn in_git(directory: &Path, path: &Path) -> bool {
+/// Whether the path holds HEAD or a branch. Other files of git, and lock files, change often and are irrelevant.
+fn is_git_reference(directory: &Path, path: &Path) -> bool {
     let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     let of_references = directory.components().any(|part| part.as_os_str() == "refs");
     matches!(name, "HEAD" | "packed-refs") || (of_references && !name.ends_with(".lock"))
@@ -348,34 +353,34 @@ mod tests {
         config::load(&overrides).unwrap().0.indexing
     }
 
-    fn watch(root: &Path) -> Watch {
-        Watch::new(AllowedRoots::any().check(root).unwrap(), settings(), 1000)
+    fn watch(root: &Path) -> RepositoryWatch {
+        RepositoryWatch::new(AllowedRoots::any().check(root).unwrap(), settings(), 1000)
     }
 
-    fn look(watch: &mut Watch) -> Look {
-        watch.look(&|| false).unwrap()
+    fn scan(watch: &mut RepositoryWatch) -> TreeScan {
+        watch.scan(&|| false).unwrap()
     }
 
-    async fn heard(watch: &Watch) {
-        tokio::time::timeout(std::time::Duration::from_secs(60), watch.changes().heard()).await.unwrap();
+    async fn heard(watch: &RepositoryWatch) {
+        tokio::time::timeout(std::time::Duration::from_secs(60), watch.changes().changed()).await.unwrap();
     }
 
     #[tokio::test]
     async fn the_state_is_that_of_the_files_that_are_indexed() {
         let root = tree(&[("a.rs", "fn a() {}"), (".gitignore", "*.log\n"), ("node_modules/x/i.js", "")]);
         let mut watch = watch(root.path());
-        let before = look(&mut watch);
+        let before = scan(&mut watch);
         assert_eq!((before.directories, &before.unwatched), (1, &None), "node_modules is not watched");
         std::fs::write(root.path().join("a.log"), "noise").unwrap();
         heard(&watch).await;
-        assert_eq!(look(&mut watch), before, "what is ignored is nothing new");
+        assert_eq!(scan(&mut watch), before, "what is ignored is nothing new");
         std::fs::create_dir(root.path().join("deep")).unwrap();
         std::fs::write(root.path().join("deep/b.rs"), "fn b() {}").unwrap();
         heard(&watch).await;
-        let after = look(&mut watch);
+        let after = scan(&mut watch);
         assert_ne!(after.state, before.state);
         assert_eq!(after.directories, 2);
-        while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().heard())
+        while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().changed())
             .await
             .is_ok()
         {}
@@ -386,17 +391,17 @@ mod tests {
     #[tokio::test]
     async fn a_tree_that_is_too_large_and_a_root_that_is_gone_are_told() {
         let root = tree(&[("a/x.rs", ""), ("b/x.rs", "")]);
-        let mut narrow = Watch::new(AllowedRoots::any().check(root.path()).unwrap(), settings(), 2);
-        assert!(look(&mut narrow).unwatched.unwrap().contains("more than 2 directories"));
+        let mut narrow = RepositoryWatch::new(AllowedRoots::any().check(root.path()).unwrap(), settings(), 2);
+        assert!(scan(&mut narrow).unwatched.unwrap().contains("more than 2 directories"));
         let mut watch = watch(root.path());
-        let before = look(&mut watch);
+        let before = scan(&mut watch);
         let away = root.path().with_extension("away");
         std::fs::rename(root.path(), &away).unwrap();
         heard(&watch).await;
-        assert_eq!(watch.look(&|| false).unwrap_err().code, ErrorCode::NotFound);
+        assert_eq!(watch.scan(&|| false).unwrap_err().code, ErrorCode::NotFound);
         std::fs::rename(&away, root.path()).unwrap();
-        assert_eq!(look(&mut watch), before, "the same files are nothing new");
-        while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().heard())
+        assert_eq!(scan(&mut watch), before, "the same files are nothing new");
+        while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().changed())
             .await
             .is_ok()
         {}
@@ -408,17 +413,17 @@ mod tests {
     async fn a_directory_that_was_replaced_is_watched_again() {
         let root = tree(&[("a/x.rs", "1")]);
         let mut watch = watch(root.path());
-        look(&mut watch);
+        scan(&mut watch);
         for round in 0..3 {
             std::fs::rename(root.path().join("a"), root.path().join(format!("old-{round}"))).unwrap();
             std::fs::create_dir(root.path().join("a")).unwrap();
             heard(&watch).await;
-            look(&mut watch);
-            while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().heard())
+            scan(&mut watch);
+            while tokio::time::timeout(std::time::Duration::from_millis(50), watch.changes().changed())
                 .await
                 .is_ok()
             {
-                look(&mut watch);
+                scan(&mut watch);
             }
             std::fs::write(root.path().join("a/y.rs"), "2").unwrap();
             heard(&watch).await;
@@ -427,19 +432,22 @@ mod tests {
 
     #[test]
     fn limits_of_the_machine_have_a_name() {
-        assert!(why(&notify::Error::new(notify::ErrorKind::MaxFilesWatch)).contains("max_user_watches"));
+        assert!(
+            failure_reason(&notify::Error::new(notify::ErrorKind::MaxFilesWatch))
+                .contains("max_user_watches")
+        );
         let instances = io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error());
-        assert!(why(&notify::Error::io(instances)).contains("max_user_instances"));
-        assert!(!has_gone(&notify::Error::new(notify::ErrorKind::MaxFilesWatch)));
+        assert!(failure_reason(&notify::Error::io(instances)).contains("max_user_instances"));
+        assert!(!has_vanished(&notify::Error::new(notify::ErrorKind::MaxFilesWatch)));
     }
 
     #[test]
     fn git_is_heard_where_it_points_elsewhere() {
-        let watched = Watched {
+        let watched = WatchedPaths {
             directories: ["/r", "/r/.git", "/r/.git/refs/heads"].map(PathBuf::from).into(),
             git: ["/r/.git", "/r/.git/refs/heads"].map(PathBuf::from).into(),
         };
-        let about = |path: &str| watched.is_about(Path::new(path));
+        let about = |path: &str| watched.contains(Path::new(path));
         assert!(about("/r/a.rs") && about("/r/.git/HEAD") && about("/r/.git/refs/heads/main"));
         for noise in
             ["/r/.git/index", "/r/.git/HEAD.lock", "/r/.git/refs/heads/main.lock", "/r/target/x", "/x"]

@@ -1,88 +1,94 @@
-//! Prepared files to rows, in batches bounded by files, chunks and time; one transaction a batch.
+//! Writes prepared files in batches, which are limited by files, chunks and time; one transaction per batch.
 
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::file::Root;
-use super::plan::ToRead;
-use super::prepare::{self, Prepared, ReadWith};
+use super::context::RunContext;
+use super::file::OpenRoot;
+use super::plan::FileToRead;
+use super::prepare::{self, PrepareOptions, Prepared};
 use super::report::SkipCounter;
-use super::run::Run;
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
 use store::{FileWrite, KnownNames, files, files::Touched, write_batch};
 
-/// Files prepared ahead of the writer: enough to keep it busy, few enough to bound memory.
-const AHEAD: usize = 64;
+/// Maximum number of prepared files that wait for the writer: enough to keep it busy, few enough to limit memory.
+const PREPARED_FILES_MAX: usize = 64;
 
-/// What the lexical part of a run wrote.
+/// Counts of written files.
 #[derive(Debug, Default)]
-pub(super) struct Written {
-    /// Files whose rows were replaced.
+pub(super) struct WriteCounts {
+    /// Number of files whose rows were replaced.
     pub(super) changed_files: u64,
-    /// Chunks written and chunks they replaced.
+    /// Number of chunks written plus chunks removed.
     pub(super) changed_chunks: i64,
-    /// Files whose bytes were the stored ones.
+    /// Number of files whose content was unchanged.
     pub(super) same_files: u64,
-    /// Files read in this run that are searchable.
+    /// Number of searchable files among those read.
     pub(super) searchable: u64,
-    /// Secrets replaced.
+    /// Number of redacted secrets.
     pub(super) redacted: u64,
 }
 
 #[derive(Default)]
-struct Batch {
+struct FileBatch {
     files: Vec<FileWrite>,
     chunks: usize,
     same: Vec<Touched>,
     since: Option<Instant>,
 }
 
-/// Reads, chunks and writes `to_read`; commits batch by batch.
+/// Reads, chunks and writes the files `to_read`, committing batch by batch.
 ///
 /// # Errors
-/// `CANCELLED`, `ILLEGAL_STATE` when the fence is lost, storage faults; committed batches stay.
+/// `CANCELLED`, `ILLEGAL_STATE` if the fence is lost, storage faults; committed batches are kept.
 pub(super) async fn write_files(
-    run: &Run<'_>,
+    run: &RunContext<'_>,
     repository_id: i64,
-    to_read: Vec<ToRead>,
-    with: ReadWith,
+    to_read: Vec<FileToRead>,
+    options: PrepareOptions,
     skips: &mut SkipCounter,
-) -> Result<Written, Fault> {
-    let (sender, mut receiver) = mpsc::channel(AHEAD);
-    let (root, settings, cancel) = (Root::open(run.root)?, run.config.indexing.clone(), run.cancel.clone());
+) -> Result<WriteCounts, Fault> {
+    let (sender, mut receiver) = mpsc::channel(PREPARED_FILES_MAX);
+    let (root, settings, cancel) =
+        (OpenRoot::open(run.root)?, run.config.indexing.clone(), run.cancel.clone());
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let preparing = tokio::task::spawn_blocking(move || {
-        prepare::prepare_all(&root, to_read, &settings, &with, threads, &sender, &cancel);
+        prepare::prepare_all(&root, to_read, &settings, &options, threads, &sender, &cancel);
     });
-    let mut written = Written::default();
-    let mut batch = Batch::default();
+    let mut written = WriteCounts::default();
+    let mut batch = FileBatch::default();
     let mut known = KnownNames::default();
     while let Some(prepared) = receiver.recv().await {
         run.progress.touch();
-        collect(&mut batch, &mut written, skips, prepared?);
+        add_to_batch(&mut batch, &mut written, skips, prepared?);
         if batch.is_full(run) {
-            commit(run, repository_id, &mut batch, &mut written, &mut known).await?;
+            commit_batch(run, repository_id, &mut batch, &mut written, &mut known).await?;
         }
     }
-    commit(run, repository_id, &mut batch, &mut written, &mut known).await?;
+    commit_batch(run, repository_id, &mut batch, &mut written, &mut known).await?;
     preparing.await.map_err(|error| Fault::internal("Reading the files failed unexpectedly.", error))?;
     if run.cancel.is_cancelled() {
         return Err(Fault::new(
             ErrorCode::Cancelled,
-            "The index run was cancelled; what was committed stays.",
+            "The index run was cancelled; committed changes are kept.",
         ));
     }
     Ok(written)
 }
 
-fn collect(batch: &mut Batch, written: &mut Written, skips: &mut SkipCounter, prepared: Prepared) {
+fn add_to_batch(
+    batch: &mut FileBatch,
+    written: &mut WriteCounts,
+    skips: &mut SkipCounter,
+    prepared: Prepared,
+) {
     batch.since.get_or_insert_with(Instant::now);
     match prepared {
-        Prepared::Other => {}
-        Prepared::Same(touched) => {
+        Prepared::OtherMode => {}
+        Prepared::Unchanged(touched) => {
             written.searchable += 1;
             batch.same.push(touched);
         }
@@ -98,8 +104,8 @@ fn collect(batch: &mut Batch, written: &mut Written, skips: &mut SkipCounter, pr
     }
 }
 
-impl Batch {
-    fn is_full(&self, run: &Run<'_>) -> bool {
+impl FileBatch {
+    fn is_full(&self, run: &RunContext<'_>) -> bool {
         let limits = &run.config.indexing;
         let age = self.since.map_or(Duration::ZERO, |since| since.elapsed());
         self.files.len() + self.same.len() >= limits.batch_files
@@ -108,14 +114,14 @@ impl Batch {
     }
 }
 
-async fn commit(
-    run: &Run<'_>,
+async fn commit_batch(
+    run: &RunContext<'_>,
     repository_id: i64,
-    batch: &mut Batch,
-    written: &mut Written,
+    batch: &mut FileBatch,
+    written: &mut WriteCounts,
     known: &mut KnownNames,
 ) -> Result<(), Fault> {
-    let Batch { files: changed, chunks, same, .. } = std::mem::take(batch);
+    let FileBatch { files: changed, chunks, same, .. } = std::mem::take(batch);
     if changed.is_empty() && same.is_empty() {
         return Ok(());
     }

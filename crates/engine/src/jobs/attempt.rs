@@ -1,139 +1,152 @@
-//! A claimed job in this process: tried until it is over, with a pause wherever the database is away, put down when it is to
-//! stop, given up when it stands still.
+//! Runs a claimed job in this process: waits out database outages, stops the work when the job is cancelled, and gives the job
+//! up when it makes no progress.
 
 use std::time::Duration;
 
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::lease::{ClaimedJob, Unfinished, lease_lost};
+use super::lease::{ClaimedJob, ReturnReason, lease_lost};
+use super::not_runnable_here;
 use super::progress::{Progress, ProgressSender};
-use super::run::{POLL, RunningJob, Until, WhenStopped, cancelled, fate, public};
+use super::run::{
+    OnCancel, POLL, RunControl, RunningJob, cancellation_fault, cancelled_fault, fault_to_json,
+};
 use contract::{ErrorCode, Fault};
 use platform::room::is_short;
-use store::{Heartbeat, Outcome, is_full, is_passing};
+use store::{Heartbeat, Outcome, is_full, is_transient};
 
-/// Between attempts to reach a database that is away: from the first, doubled up to the second.
+/// First and longest pause between attempts to reach a database that is unavailable; each pause is twice the previous one.
 const BACKOFF: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(2));
-/// A job that loses its database more often within one claim goes back to the queue, as one that may be the cause.
-const PAUSES_MAX: usize = 20;
-/// How long work may take to put itself down when its caller gave it up; a call is not waited for much longer.
-const PUT_DOWN: Duration = Duration::from_millis(1200);
-/// The same when the wish came from elsewhere, or this process ends.
-const PUT_DOWN_ELSEWHERE: Duration = Duration::from_secs(3);
+/// A job during which the database fails more often than this is returned to the queue, because the job may be the cause.
+const OUTAGES_MAX: usize = 20;
+/// How long work may take to stop after its caller cancelled it. Shorter than the time that the gate leaves a cancelled tool for
+/// cleanup, so that the end of the job is still written.
+const STOP_TIMEOUT_CALL: Duration = Duration::from_millis(1200);
+/// How long work may take to stop if another process requested it or this process ends.
+const STOP_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// What became of a claimed job.
-pub(super) enum Left {
-    /// It ended here, or is nothing to wait for here.
-    Over(Result<Value, Fault>),
-    /// It was lost or given up and may be anybody's: the fault says why.
-    Elsewhere(Fault),
+/// Result of running a claimed job.
+pub(super) enum ClaimResult {
+    /// The job ended, or the caller should not wait for it any longer.
+    Ended(Result<Value, Fault>),
+    /// The lease was lost or the job was given up, so another process may run it; the fault says why.
+    LeftToOthers(Fault),
 }
 
 /// How one attempt ended.
-enum Ended {
-    /// By itself.
-    With(Result<Value, Fault>),
-    /// It was asked to stop, did not, and was dropped: what it had open is rolled back.
+enum AttemptEnd {
+    /// The work returned.
+    Returned(Result<Value, Fault>),
+    /// The work did not stop in time and was dropped, which rolls back its open transaction.
     Dropped,
-    /// It made no progress for too long and was dropped.
-    Still,
+    /// The work made no progress for too long and was dropped.
+    Stalled,
 }
 
-/// The database after it was away.
-enum Back {
-    /// It answers, and the job is still ours.
-    Held,
-    /// The job is another's.
-    Lost,
-    /// It is to stop.
+/// Result of waiting for the database.
+enum DatabaseWait {
+    /// The database answers, and this process still holds the lease.
+    LeaseHeld,
+    /// Another process took the job over.
+    LeaseLost,
+    /// The job was told to stop.
     Stopped,
-    /// It stayed away for too long.
-    Away(Fault),
+    /// The database was unavailable for too long.
+    TimedOut(Fault),
 }
 
-/// Sees a claimed job through, again from what is committed wherever the database was away for a while.
-pub(super) async fn carry_out<F, R>(
+/// Runs a claimed job to its end. After a database outage it starts the work again, which resumes from what is committed.
+pub(super) async fn run_claimed<F, R>(
     claimed: ClaimedJob,
-    until: Until<'_>,
+    control: RunControl<'_>,
     on_progress: &(impl Fn(&Progress) + Send + Sync),
     execute: &F,
-) -> Left
+) -> ClaimResult
 where
     F: Fn(RunningJob) -> R + Send + Sync,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
     let mut notes: Vec<String> = claimed.job.note.clone().into_iter().collect();
-    let (mut pauses, mut away) = (0, Duration::ZERO);
+    let (mut outages, mut away) = (0, Duration::ZERO);
     loop {
-        let work = execute(running(&claimed, notes.clone()));
-        let fault = match attempt(&claimed, until, on_progress, work).await {
-            _ if claimed.is_lost() => return Left::Elsewhere(lease_lost()),
-            Ended::Still => {
+        let work = execute(running_job(&claimed, notes.clone()));
+        let fault = match attempt(&claimed, control, on_progress, work).await {
+            _ if claimed.is_lost() => return ClaimResult::LeftToOthers(lease_lost()),
+            AttemptEnd::Stalled => {
                 let (max, phase) =
                     (claimed.settings.progress_max.unwrap_or_default(), claimed.progress.snapshot().phase);
                 let note = format!(
-                    "Given up in the phase `{}` after {} s without progress; whoever takes it up goes on from what was committed.",
+                    "Given up in the phase `{}` after {} s without progress; the next process resumes from what was committed.",
                     phase.as_str(),
                     max.as_secs_f64()
                 );
-                return give_up(claimed, until, note).await;
+                return give_up_stalled(claimed, control, note).await;
             }
-            Ended::With(Err(fault)) if is_passing(&fault) && !claimed.cancel.is_cancelled() => fault,
-            Ended::With(Err(fault)) if until.stop().is_none() && !claimed.cancel.is_cancelled() => {
-                match short_of_room(&claimed, fault).await {
-                    Ok(short) => return wait_for_room(claimed, until, short).await,
-                    Err(other) => return conclude(claimed, until, Ended::With(Err(other))).await,
+            AttemptEnd::Returned(Err(fault)) if is_transient(&fault) && !claimed.cancel.is_cancelled() => {
+                fault
+            }
+            AttemptEnd::Returned(Err(fault))
+                if control.stop().is_none() && !claimed.cancel.is_cancelled() =>
+            {
+                if let Some(note) = not_runnable_here::note_of(&fault) {
+                    return return_for_other_process(claimed, control, note, fault).await;
+                }
+                match require_room_shortage(&claimed, fault).await {
+                    Ok(short) => return wait_for_room(claimed, control, short).await,
+                    Err(other) => {
+                        return write_outcome(claimed, control, AttemptEnd::Returned(Err(other))).await;
+                    }
                 }
             }
-            ended => return conclude(claimed, until, ended).await,
+            ended => return write_outcome(claimed, control, ended).await,
         };
-        tracing::warn!(job = claimed.job.id, "a run waits for the database: {fault}");
+        tracing::warn!(job = claimed.job.id, "a job waits for the database: {fault}");
         let since = Instant::now();
-        match wait(&claimed, until, fault).await {
-            Back::Held => {}
-            Back::Lost => return Left::Elsewhere(lease_lost()),
-            Back::Stopped => return conclude(claimed, until, Ended::Dropped).await,
-            Back::Away(fault) => return Left::Over(Err(fault)),
+        match wait_for_database(&claimed, control, fault).await {
+            DatabaseWait::LeaseHeld => {}
+            DatabaseWait::LeaseLost => return ClaimResult::LeftToOthers(lease_lost()),
+            DatabaseWait::Stopped => return write_outcome(claimed, control, AttemptEnd::Dropped).await,
+            DatabaseWait::TimedOut(fault) => return ClaimResult::Ended(Err(fault)),
         }
-        (pauses, away) = (pauses + 1, away + since.elapsed());
-        tracing::info!(job = claimed.job.id, "the database is back, the run goes on");
-        if pauses > PAUSES_MAX {
-            let note = format!("Given up after it lost its database {pauses} times.");
+        (outages, away) = (outages + 1, away + since.elapsed());
+        tracing::info!(job = claimed.job.id, "the database is back, the job resumes");
+        if outages > OUTAGES_MAX {
+            let note = format!("Given up after it lost the database {outages} times.");
             claimed.cancel.cancel();
-            return give_up(claimed, until, note).await;
+            return give_up_stalled(claimed, control, note).await;
         }
         notes = claimed.job.note.clone().into_iter().collect();
         notes.push(format!(
-            "The run waited for the database ({} s in all) and went on from what was committed; counts are of what came after.",
+            "The run waited for the database ({} s in total) and resumed from what was committed; the counts cover only the part after that.",
             away.as_secs_f64().ceil()
         ));
         claimed.progress.touch();
     }
 }
 
-/// Sees a claimed job through that can be tried only once.
-pub(super) async fn carry_out_once<F, R>(
+/// Runs a claimed job whose work cannot be repeated: an outage of the database makes it fail.
+pub(super) async fn run_claimed_once<F, R>(
     claimed: ClaimedJob,
-    until: Until<'_>,
+    control: RunControl<'_>,
     execute: F,
 ) -> Result<Value, Fault>
 where
     F: FnOnce(RunningJob) -> R + Send,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
-    let work = execute(running(&claimed, Vec::new()));
-    let ended = attempt(&claimed, until, &|_: &Progress| (), work).await;
+    let work = execute(running_job(&claimed, Vec::new()));
+    let ended = attempt(&claimed, control, &|_: &Progress| (), work).await;
     if claimed.is_lost() {
         return Err(lease_lost());
     }
-    match conclude(claimed, until, ended).await {
-        Left::Over(result) => result,
-        Left::Elsewhere(fault) => Err(fault),
+    match write_outcome(claimed, control, ended).await {
+        ClaimResult::Ended(result) => result,
+        ClaimResult::LeftToOthers(fault) => Err(fault),
     }
 }
 
-fn running(claimed: &ClaimedJob, notes: Vec<String>) -> RunningJob {
+fn running_job(claimed: &ClaimedJob, notes: Vec<String>) -> RunningJob {
     RunningJob {
         job: claimed.job.clone(),
         fence: claimed.fence,
@@ -143,44 +156,44 @@ fn running(claimed: &ClaimedJob, notes: Vec<String>) -> RunningJob {
     }
 }
 
-/// One attempt. Work that is to stop has a moment to put itself down and is dropped then: a statement that may take long
-/// would keep the process, or leave the job to nobody.
+/// Polls the work until it ends. Work that was told to stop is dropped after a grace period: a long statement would otherwise
+/// delay the end of the process, or let the lease expire without a note.
 async fn attempt(
     claimed: &ClaimedJob,
-    until: Until<'_>,
+    control: RunControl<'_>,
     on_progress: &(impl Fn(&Progress) + Send + Sync),
     work: impl Future<Output = Result<Value, Fault>> + Send,
-) -> Ended {
+) -> AttemptEnd {
     let mut work = std::pin::pin!(work);
     let mut seen = Progress::default();
     let mut drop_at: Option<Instant> = None;
     let ended = loop {
         tokio::select! {
-            result = &mut work => break Ended::With(result),
-            () = claimed.still.cancelled() => break Ended::Still,
+            result = &mut work => break AttemptEnd::Returned(result),
+            () = claimed.stalled.cancelled() => break AttemptEnd::Stalled,
             () = claimed.cancel.cancelled(), if drop_at.is_none() => {
-                drop_at = Some(Instant::now() + PUT_DOWN_ELSEWHERE);
+                drop_at = Some(Instant::now() + STOP_TIMEOUT);
             }
-            () = until.stopped(), if drop_at.is_none() => {
-                let patience = match until.stop() {
-                    Some(WhenStopped::Cancel) => PUT_DOWN,
-                    _ => PUT_DOWN_ELSEWHERE,
+            () = control.stopped(), if drop_at.is_none() => {
+                let timeout = match control.stop() {
+                    Some(OnCancel::Cancel) => STOP_TIMEOUT_CALL,
+                    _ => STOP_TIMEOUT,
                 };
-                drop_at = Some(Instant::now() + patience);
+                drop_at = Some(Instant::now() + timeout);
                 claimed.cancel.cancel();
             }
             () = tokio::time::sleep(POLL) => {}
         }
         if drop_at.is_some_and(|end| Instant::now() >= end) {
-            break Ended::Dropped;
+            break AttemptEnd::Dropped;
         }
-        report(&claimed.progress, &mut seen, on_progress);
+        report_progress(&claimed.progress, &mut seen, on_progress);
     };
-    report(&claimed.progress, &mut seen, on_progress);
+    report_progress(&claimed.progress, &mut seen, on_progress);
     ended
 }
 
-fn report(progress: &ProgressSender, seen: &mut Progress, on_progress: &impl Fn(&Progress)) {
+fn report_progress(progress: &ProgressSender, seen: &mut Progress, on_progress: &impl Fn(&Progress)) {
     let now = progress.snapshot();
     if now != *seen {
         on_progress(&now);
@@ -188,46 +201,46 @@ fn report(progress: &ProgressSender, seen: &mut Progress, on_progress: &impl Fn(
     }
 }
 
-/// Waits until the database answers for the job again.
-async fn wait(claimed: &ClaimedJob, until: Until<'_>, mut fault: Fault) -> Back {
+/// Waits until the database is back, and renews the lease.
+async fn wait_for_database(claimed: &ClaimedJob, control: RunControl<'_>, mut fault: Fault) -> DatabaseWait {
     let since = Instant::now();
     let (mut pause, longest) = BACKOFF;
     loop {
-        // To wait is no standstill; its bound is another one.
+        // Waiting for the database does not count as missing progress; `away_max` limits it instead.
         claimed.progress.touch();
         if since.elapsed() >= claimed.settings.away_max {
-            return Back::Away(stayed_away(claimed, fault));
+            return DatabaseWait::TimedOut(outage_fault(claimed, fault));
         }
         tokio::select! {
             () = claimed.cancel.cancelled() => {}
-            () = until.stopped() => {}
+            () = control.stopped() => {}
             () = tokio::time::sleep(pause) => {}
         }
         pause = longest.min(pause * 2);
         if claimed.is_lost() {
-            return Back::Lost;
+            return DatabaseWait::LeaseLost;
         }
-        if until.stop().is_some() || claimed.cancel.is_cancelled() {
-            return Back::Stopped;
+        if control.stop().is_some() || claimed.cancel.is_cancelled() {
+            return DatabaseWait::Stopped;
         }
         match claimed.renew().await {
-            Ok(Heartbeat::Held) => return Back::Held,
+            Ok(Heartbeat::Held) => return DatabaseWait::LeaseHeld,
             Ok(Heartbeat::CancelRequested) => {
                 claimed.cancel.cancel();
-                return Back::Stopped;
+                return DatabaseWait::Stopped;
             }
             Ok(Heartbeat::LeaseLost) => {
-                claimed.lose();
-                return Back::Lost;
+                claimed.mark_lost();
+                return DatabaseWait::LeaseLost;
             }
             Err(again) => fault = again,
         }
     }
 }
 
-/// The fault of a run that stopped for want of room on this machine; else the fault as it was. A full disk of somebody
-/// else's database cannot be looked at from here, so that nobody would know when to go on.
-async fn short_of_room(claimed: &ClaimedJob, fault: Fault) -> Result<Fault, Fault> {
+/// `Ok` with the fault of the job if it failed because the disk of this machine is full, else `Err` with the fault. The disk of
+/// an external database cannot be measured from here, so the job could not be resumed when it has space again.
+async fn require_room_shortage(claimed: &ClaimedJob, fault: Fault) -> Result<Fault, Fault> {
     if is_short(&fault) {
         return Ok(fault);
     }
@@ -239,107 +252,124 @@ async fn short_of_room(claimed: &ClaimedJob, fault: Fault) -> Result<Fault, Faul
     Err(fault)
 }
 
-/// Leaves the job to whoever looks for work once there is room: a server goes on by itself, and so does the next call that
-/// asks for the same run.
-async fn wait_for_room(mut claimed: ClaimedJob, until: Until<'_>, mut fault: Fault) -> Left {
+/// Returns the job to the queue until there is disk space: then a server, or the next call for the same job, resumes it.
+async fn wait_for_room(mut claimed: ClaimedJob, control: RunControl<'_>, mut fault: Fault) -> ClaimResult {
     let note =
-        format!("Stopped for want of room on disk; it goes on from what was committed. {}", fault.message);
+        format!("Stopped because the disk is full; it resumes from what was committed. {}", fault.message);
     tracing::warn!(job = claimed.job.id, "{note}");
-    give_back(&mut claimed, until, Unfinished::Waits(&note)).await;
-    fault.message.push_str(" The run waits in the queue and goes on from what was committed.");
-    Left::Over(Err(fault))
+    return_to_queue(&mut claimed, control, ReturnReason::Waiting(&note)).await;
+    fault.message.push_str(" The run waits in the queue and resumes from what was committed.");
+    ClaimResult::Ended(Err(fault))
 }
 
-fn stayed_away(claimed: &ClaimedJob, fault: Fault) -> Fault {
+/// Returns the job to the queue for a process that can run it.
+async fn return_for_other_process(
+    mut claimed: ClaimedJob,
+    control: RunControl<'_>,
+    note: &str,
+    mut fault: Fault,
+) -> ClaimResult {
+    tracing::info!(job = claimed.job.id, code = %fault.code, "a job is left to another process: {}", fault.message);
+    return_to_queue(&mut claimed, control, ReturnReason::NotRunnableHere(note, &fault_to_json(&fault))).await;
+    fault.message.push_str(" The run waits in the queue for a process that can run it.");
+    ClaimResult::Ended(Err(fault))
+}
+
+fn outage_fault(claimed: &ClaimedJob, fault: Fault) -> Fault {
     let message = format!(
-        "The database was away for more than {} s; the run waits in the queue and goes on from what was committed.",
+        "The database was unavailable for more than {} s; the run waits in the queue and resumes from what was committed.",
         claimed.settings.away_max.as_secs_f64()
     );
     Fault::new(ErrorCode::StorageUnavailable, message)
-        .with_hint("Start it again when the database is back; a server that runs then takes it up by itself.")
+        .with_hint("Start it again when the database is back; a running server resumes it by itself.")
         .with_source(fault)
 }
 
-/// Writes the end down. Work that succeeded although it was asked to stop did succeed.
-async fn conclude(mut claimed: ClaimedJob, until: Until<'_>, ended: Ended) -> Left {
-    let stops = until.stop() == Some(WhenStopped::GiveBack);
+/// Writes the end of the job. Work that returned a success after it was told to stop counts as succeeded.
+async fn write_outcome(mut claimed: ClaimedJob, control: RunControl<'_>, ended: AttemptEnd) -> ClaimResult {
+    let stops = control.stop() == Some(OnCancel::ReturnToQueue);
     let result = match ended {
-        Ended::With(Ok(value)) => Ok(value),
-        Ended::With(Err(fault)) if claimed.cancel.is_cancelled() && is_passing(&fault) => Err(cancelled()),
-        Ended::With(Err(fault)) => Err(fault),
-        Ended::Dropped | Ended::Still => Err(cancelled()),
+        AttemptEnd::Returned(Ok(value)) => Ok(value),
+        AttemptEnd::Returned(Err(fault)) if claimed.cancel.is_cancelled() && is_transient(&fault) => {
+            Err(cancelled_fault())
+        }
+        AttemptEnd::Returned(Err(fault)) => Err(fault),
+        AttemptEnd::Dropped | AttemptEnd::Stalled => Err(cancelled_fault()),
     };
     match result {
         Err(fault) if stops => {
-            // Once, and no longer: nobody waits.
-            match claimed.give_back(Unfinished::Stopped).await {
-                Err(unwritten) => {
-                    not_given_back(&unwritten);
-                    Left::Over(Err(fault))
+            // Only one attempt, because this process is ending.
+            match claimed.return_to_queue(ReturnReason::WorkerStops).await {
+                Err(error) => {
+                    log_unreturned(&error);
+                    ClaimResult::Ended(Err(fault))
                 }
                 Ok(()) if fault.code == ErrorCode::Cancelled => {
-                    Left::Over(Err(fate(claimed.store(), &claimed.job.id).await.unwrap_or(fault)))
+                    ClaimResult::Ended(Err(cancellation_fault(claimed.store(), &claimed.job.id)
+                        .await
+                        .unwrap_or(fault)))
                 }
-                Ok(()) => Left::Over(Err(fault)),
+                Ok(()) => ClaimResult::Ended(Err(fault)),
             }
         }
-        Ok(value) => match end(claimed, until, &Outcome::Succeeded(value.clone())).await {
-            Ok(()) => Left::Over(Ok(value)),
-            Err(lost) if lost.code == ErrorCode::IllegalState => Left::Elsewhere(lost),
-            Err(fault) => Left::Over(Err(fault)),
+        Ok(value) => match write_end(claimed, control, &Outcome::Succeeded(value.clone())).await {
+            Ok(()) => ClaimResult::Ended(Ok(value)),
+            Err(lost) if lost.code == ErrorCode::IllegalState => ClaimResult::LeftToOthers(lost),
+            Err(fault) => ClaimResult::Ended(Err(fault)),
         },
         Err(fault) => {
             let stopped = fault.code == ErrorCode::Cancelled;
-            let outcome = if stopped { Outcome::Cancelled } else { Outcome::Failed(public(&fault)) };
-            if let Err(unwritten) = end(claimed, until, &outcome).await {
-                tracing::warn!("the end of a job could not be written: {unwritten}");
+            let outcome = if stopped { Outcome::Cancelled } else { Outcome::Failed(fault_to_json(&fault)) };
+            if let Err(error) = write_end(claimed, control, &outcome).await {
+                tracing::warn!("the end of a job could not be written: {error}");
             }
-            Left::Over(Err(fault))
+            ClaimResult::Ended(Err(fault))
         }
     }
 }
 
-/// Says the end, again where the database is away.
-async fn end(mut claimed: ClaimedJob, until: Until<'_>, outcome: &Outcome) -> Result<(), Fault> {
+/// Writes the end of the job, and tries again after an outage of the database.
+async fn write_end(mut claimed: ClaimedJob, control: RunControl<'_>, outcome: &Outcome) -> Result<(), Fault> {
     loop {
-        let fault = match claimed.end(outcome).await {
-            Err(fault) if is_passing(&fault) && !claimed.is_lost() => fault,
-            said => return said,
+        let fault = match claimed.try_finish(outcome).await {
+            Err(fault) if is_transient(&fault) && !claimed.is_lost() => fault,
+            result => return result,
         };
-        match wait(&claimed, until, fault).await {
-            Back::Held => {}
-            // Its end may have been written before the answer got lost; who looks finds it.
-            Back::Lost => return Err(lease_lost()),
-            // Once more, and no longer: nobody waits.
-            Back::Stopped => return claimed.end(outcome).await,
-            Back::Away(fault) => return Err(fault),
+        match wait_for_database(&claimed, control, fault).await {
+            DatabaseWait::LeaseHeld => {}
+            // The end may have been written before the connection broke; the caller reads the job to find out.
+            DatabaseWait::LeaseLost => return Err(lease_lost()),
+            // Only one more attempt, because nobody waits for the job any longer.
+            DatabaseWait::Stopped => return claimed.try_finish(outcome).await,
+            DatabaseWait::TimedOut(fault) => return Err(fault),
         }
     }
 }
 
-async fn give_up(mut claimed: ClaimedJob, until: Until<'_>, note: String) -> Left {
+async fn give_up_stalled(mut claimed: ClaimedJob, control: RunControl<'_>, note: String) -> ClaimResult {
     tracing::warn!(job = claimed.job.id, "{note}");
-    let fault = Fault::new(ErrorCode::ToolTimeout, note.clone())
-        .with_hint("`index_status` shows who goes on; look at the server's log for what held it up.");
-    give_back(&mut claimed, until, Unfinished::StandsStill(&note)).await;
-    Left::Elsewhere(fault)
+    let fault = Fault::new(ErrorCode::ToolTimeout, note.clone()).with_hint(
+        "`index_status` shows whether another process resumes it; the server's log may show why it stalled.",
+    );
+    return_to_queue(&mut claimed, control, ReturnReason::Stalled(&note)).await;
+    ClaimResult::LeftToOthers(fault)
 }
 
-/// Gives the job back to the queue, again where the database is away.
-async fn give_back(claimed: &mut ClaimedJob, until: Until<'_>, why: Unfinished<'_>) {
-    let given = match claimed.give_back(why).await {
-        Err(away) if is_passing(&away) => match wait(claimed, until, away).await {
-            Back::Held | Back::Stopped => claimed.give_back(why).await,
-            Back::Lost => Ok(()),
-            Back::Away(fault) => Err(fault),
+/// Returns the job to the queue, and tries again after an outage of the database.
+async fn return_to_queue(claimed: &mut ClaimedJob, control: RunControl<'_>, why: ReturnReason<'_>) {
+    let returned = match claimed.return_to_queue(why).await {
+        Err(away) if is_transient(&away) => match wait_for_database(claimed, control, away).await {
+            DatabaseWait::LeaseHeld | DatabaseWait::Stopped => claimed.return_to_queue(why).await,
+            DatabaseWait::LeaseLost => Ok(()),
+            DatabaseWait::TimedOut(fault) => Err(fault),
         },
-        given => given,
+        returned => returned,
     };
-    if let Err(unwritten) = given {
-        not_given_back(&unwritten);
+    if let Err(error) = returned {
+        log_unreturned(&error);
     }
 }
 
-fn not_given_back(unwritten: &Fault) {
-    tracing::warn!("a job could not be given back, its lease runs out: {unwritten}");
+fn log_unreturned(error: &Fault) {
+    tracing::warn!("a job could not be returned to the queue; its lease will expire: {error}");
 }

@@ -1,4 +1,4 @@
-//! A claimed job: its lease is renewed in the background until it is finished, released or dropped.
+//! A claimed job, whose lease is renewed in the background until the job is finished, returned to the queue or dropped.
 
 use std::time::Duration;
 
@@ -7,24 +7,25 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::not_runnable_here;
 use super::progress::ProgressSender;
 use contract::config;
 use contract::{ErrorCode, Fault};
 use store::{self, Claim, Fence, Heartbeat, Job, NewJob, Outcome, Store};
 
-/// Longest time until a request to stop is noticed and a snapshot is visible to others.
-const BEAT_MAX: Duration = Duration::from_millis(1000);
+/// Longest time between renewals: a renewal also notices a request to cancel, and makes the progress visible to others.
+const HEARTBEAT_MAX: Duration = Duration::from_millis(1000);
 
-/// How long a worker may be silent before others take its work.
+/// Time limits of a claimed job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeaseSettings {
-    /// Length of a lease.
+    /// Duration of a lease.
     pub lease: Duration,
-    /// Time between renewals; at most a second is used, so that stopping is prompt.
+    /// Time between renewals; capped at one second, so that a job stops promptly.
     pub heartbeat: Duration,
-    /// How long a run may make no progress before it is given up; none: for ever.
+    /// How long a job may make no progress before it is given up; `None`: no limit.
     pub progress_max: Option<Duration>,
-    /// How long a run waits for a database that is away.
+    /// How long a job waits for a database that is unavailable.
     pub away_max: Duration,
 }
 
@@ -40,86 +41,84 @@ impl From<&config::Indexing> for LeaseSettings {
     }
 }
 
-/// Why a job goes back to the queue before its end.
+/// Why a job is returned to the queue before its end.
 #[derive(Debug, Clone, Copy)]
-pub enum Unfinished<'a> {
-    /// Its worker stops.
-    Stopped,
-    /// It waits for what this note says. Such a claim does not count as an attempt, as with a worker that stops.
-    Waits(&'a str),
-    /// It makes no progress here, as this note says; after too many attempts it has failed.
-    StandsStill(&'a str),
+pub enum ReturnReason<'a> {
+    /// The worker stops.
+    WorkerStops,
+    /// The job waits for what the note says. As with [`ReturnReason::WorkerStops`], the claim does not count as an attempt.
+    Waiting(&'a str),
+    /// The job makes no progress, as the note says. After too many attempts it fails.
+    Stalled(&'a str),
+    /// This process cannot run the job, as the note says, but another one may. If none could for too long, the job fails with
+    /// the fault in the second field, in the form in which faults are stored with a job.
+    NotRunnableHere(&'a str, &'a Value),
 }
 
-/// A job in the hands of this worker. Dropped without an end, it goes back to the queue.
+/// A job that this worker holds. Dropping it without finishing it returns it to the queue.
 pub struct ClaimedJob {
     /// The job as it was claimed.
     pub job: Job,
-    /// Every write of the run carries it.
+    /// The fence token of this claim, which every write transaction of the job checks.
     pub fence: Fence,
-    /// Where the run says how far it is.
+    /// Receives the progress of the job.
     pub progress: ProgressSender,
-    /// Fires when somebody asked for the job to stop or the lease is lost: commit nothing more.
+    /// Fires when the job was cancelled or the lease is lost: commit nothing more.
     pub cancel: CancellationToken,
     lost: CancellationToken,
-    /// Fires when the run made no progress for too long: its lease is not renewed any more.
-    pub(super) still: CancellationToken,
+    /// Fires when the job made no progress for too long; its lease is no longer renewed then.
+    pub(super) stalled: CancellationToken,
     pub(super) settings: LeaseSettings,
     store: Store,
-    beats: JoinHandle<()>,
+    renewal_task: JoinHandle<()>,
     ended: bool,
 }
 
 impl ClaimedJob {
-    /// Takes job `id` if it is free (see [`store::jobs::try_claim`]).
-    ///
-    /// # Errors
-    /// Storage faults.
+    /// Claims a queued job, if `claim` finds one (see [`store::jobs::try_claim`]).
     pub async fn try_claim(
         store: &Store,
         claim: Claim<'_>,
         worker: &str,
         settings: LeaseSettings,
     ) -> Result<Option<Self>, Fault> {
-        let mut door = store.control().await?;
-        let claimed = store::jobs::try_claim(&mut door, claim, worker, millis(settings.lease)).await?;
-        door.commit().await?;
-        Ok(claimed.and_then(|job| Self::held(store, job, settings)))
+        let mut tx = store.control().await?;
+        let claimed = store::jobs::try_claim(&mut tx, claim, worker, millis(settings.lease)).await?;
+        tx.commit().await?;
+        Ok(claimed.and_then(|job| Self::from_claim(store, job, settings)))
     }
 
-    /// Asks for a job and takes it in one step; None, and no job is left behind, when the project has a writer.
-    ///
-    /// # Errors
-    /// Storage faults.
+    /// Queues and claims a job in one transaction. `None` if another job of its project and lane runs; the transaction is rolled
+    /// back then, so that no job stays in the queue.
     pub async fn claim_new(
         store: &Store,
         new: &NewJob,
         worker: &str,
         settings: LeaseSettings,
     ) -> Result<Option<Self>, Fault> {
-        let mut door = store.control().await?;
-        store::jobs::requeue_expired(&mut door).await?;
-        let id = store::jobs::enqueue_or_attach(&mut door, new).await?.job.id;
+        let mut tx = store.control().await?;
+        store::jobs::requeue_expired(&mut tx).await?;
+        let id = store::jobs::enqueue_or_attach(&mut tx, new).await?.job.id;
         let lease = millis(settings.lease);
-        let claimed = store::jobs::try_claim(&mut door, Claim::Id(&id), worker, lease).await?;
+        let claimed = store::jobs::try_claim(&mut tx, Claim::Id(&id), worker, lease).await?;
         if claimed.is_some() {
-            door.commit().await?
+            tx.commit().await?
         } else {
-            door.rollback().await?
+            tx.rollback().await?
         }
-        Ok(claimed.and_then(|job| Self::held(store, job, settings)))
+        Ok(claimed.and_then(|job| Self::from_claim(store, job, settings)))
     }
 
-    /// A claim that was committed.
-    fn held(store: &Store, job: Job, settings: LeaseSettings) -> Option<Self> {
+    /// Starts to renew the lease of a committed claim.
+    fn from_claim(store: &Store, job: Job, settings: LeaseSettings) -> Option<Self> {
         let fence = job.fence?;
         if let Some(note) = &job.note {
-            tracing::info!(job = job.id, attempt = job.attempt, "takes a run over. {note}");
+            tracing::info!(job = job.id, attempt = job.attempt, "resumes a job. {note}");
         }
         let (progress, cancel, lost) =
             (ProgressSender::default(), CancellationToken::new(), CancellationToken::new());
-        let still = CancellationToken::new();
-        let beat = Beat {
+        let stalled = CancellationToken::new();
+        let renewal = LeaseRenewal {
             store: store.clone(),
             id: job.id.clone(),
             fence,
@@ -127,110 +126,123 @@ impl ClaimedJob {
             progress: progress.clone(),
             cancel: cancel.clone(),
             lost: lost.clone(),
-            still: still.clone(),
+            stalled: stalled.clone(),
         };
-        let beats = tokio::spawn(beat.go_on());
+        let renewal_task = tokio::spawn(renewal.run());
         let store = store.clone();
-        Some(Self { job, fence, progress, cancel, lost, still, settings, store, beats, ended: false })
+        Some(Self {
+            job,
+            fence,
+            progress,
+            cancel,
+            lost,
+            stalled,
+            settings,
+            store,
+            renewal_task,
+            ended: false,
+        })
     }
 
-    /// Whether another worker took over.
+    /// Whether another worker may have taken the job over.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         self.lost.is_cancelled()
     }
 
-    /// Ends the job. An end that comes when the lease is another's changes nothing.
+    /// Writes the end of the job. Changes nothing if the lease was lost.
     ///
     /// # Errors
-    /// `ILLEGAL_STATE` when the lease was lost; storage faults.
+    /// `ILLEGAL_STATE` if the lease was lost; storage faults.
     pub async fn finish(mut self, outcome: &Outcome) -> Result<(), Fault> {
-        self.end(outcome).await
+        self.try_finish(outcome).await
     }
 
-    /// As [`ClaimedJob::finish`]; after a fault that passes it can be said again.
-    pub(super) async fn end(&mut self, outcome: &Outcome) -> Result<(), Fault> {
+    /// As [`ClaimedJob::finish`]; can be called again after a transient fault.
+    pub(super) async fn try_finish(&mut self, outcome: &Outcome) -> Result<(), Fault> {
         let progress = self.progress.snapshot().to_value();
-        let said = async {
-            let mut door = self.store.control().await?;
-            let ended = store::jobs::finish(&mut door, &self.job.id, self.fence, outcome, &progress).await?;
-            door.commit().await?;
+        let statements = async {
+            let mut tx = self.store.control().await?;
+            let ended = store::jobs::finish(&mut tx, &self.job.id, self.fence, outcome, &progress).await?;
+            tx.commit().await?;
             Ok(ended)
         };
-        let ended = in_time(self.settings.lease, said).await?;
-        self.over();
+        let ended = with_timeout(self.settings.lease, statements).await?;
+        self.mark_ended();
         if ended { Ok(()) } else { Err(lease_lost()) }
     }
 
-    /// Gives the job back to the queue.
+    /// Returns the job to the queue.
     ///
     /// # Errors
-    /// Storage faults; then it can be said again.
-    pub async fn give_back(&mut self, why: Unfinished<'_>) -> Result<(), Fault> {
-        in_time(self.settings.lease, give_back(&self.store, &self.job.id, self.fence, why)).await?;
-        self.over();
+    /// Storage faults; it can be called again then.
+    pub async fn return_to_queue(&mut self, why: ReturnReason<'_>) -> Result<(), Fault> {
+        with_timeout(self.settings.lease, return_to_queue(&self.store, &self.job.id, self.fence, why))
+            .await?;
+        self.mark_ended();
         Ok(())
     }
 
-    /// What this job's transactions go to.
     pub(super) fn store(&self) -> &Store {
         &self.store
     }
 
-    /// Renews the lease now.
     pub(super) async fn renew(&self) -> Result<Heartbeat, Fault> {
         let progress = self.progress.snapshot().to_value();
         renew(&self.store, &self.job.id, self.fence, self.settings, &progress).await
     }
 
-    /// The lease is another's: nothing is renewed and nothing given back.
-    pub(super) fn lose(&self) {
+    /// Notes that another worker has the lease: dropping this claim no longer returns the job to the queue.
+    pub(super) fn mark_lost(&self) {
         self.lost.cancel();
         self.cancel.cancel();
     }
 
-    fn over(&mut self) {
-        self.beats.abort();
+    fn mark_ended(&mut self) {
+        self.renewal_task.abort();
         self.ended = true;
     }
 }
 
 impl Drop for ClaimedJob {
     fn drop(&mut self) {
-        self.beats.abort();
+        self.renewal_task.abort();
         if self.ended || self.lost.is_cancelled() {
             return;
         }
-        // Without a runtime the process is ending, and the lease runs out by itself.
+        // Without a runtime the process is ending; the lease expires by itself.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (store, id, fence) = (self.store.clone(), self.job.id.clone(), self.fence);
             runtime.spawn(async move {
-                if let Err(fault) = give_back(&store, &id, fence, Unfinished::Stopped).await {
-                    tracing::warn!(job = id, "could not give a job back: {fault}");
+                if let Err(fault) = return_to_queue(&store, &id, fence, ReturnReason::WorkerStops).await {
+                    tracing::warn!(job = id, "could not return a job to the queue: {fault}");
                 }
             });
         }
     }
 }
 
-async fn give_back(store: &Store, id: &str, fence: Fence, why: Unfinished<'_>) -> Result<(), Fault> {
-    let mut door = store.control().await?;
+async fn return_to_queue(store: &Store, id: &str, fence: Fence, why: ReturnReason<'_>) -> Result<(), Fault> {
+    let mut tx = store.control().await?;
     match why {
-        Unfinished::Stopped => store::jobs::release(&mut door, id, fence, None).await?,
-        Unfinished::Waits(note) => store::jobs::release(&mut door, id, fence, Some(note)).await?,
-        Unfinished::StandsStill(note) => store::jobs::give_up(&mut door, id, fence, note).await?,
+        ReturnReason::WorkerStops => store::jobs::release(&mut tx, id, fence, None).await?,
+        ReturnReason::Waiting(note) => store::jobs::release(&mut tx, id, fence, Some(note)).await?,
+        ReturnReason::Stalled(note) => store::jobs::give_up(&mut tx, id, fence, note).await?,
+        ReturnReason::NotRunnableHere(note, error) => {
+            store::jobs::pass_on(&mut tx, id, fence, (note, error), not_runnable_here::limits()).await?
+        }
     };
-    door.commit().await
+    tx.commit().await
 }
 
-/// Another worker has the job, or may take it.
+/// The fault of a job that another worker has, or may claim.
 pub(super) fn lease_lost() -> Fault {
     Fault::new(ErrorCode::IllegalState, "Another process took over this run.")
-        .with_hint("The other process goes on with the work; ask `index_status` how far it is.")
+        .with_hint("The other process continues the work; `index_status` shows its progress.")
 }
 
-/// What renews a lease in the background.
-struct Beat {
+/// The background task that renews a lease.
+struct LeaseRenewal {
     store: Store,
     id: String,
     fence: Fence,
@@ -238,19 +250,19 @@ struct Beat {
     progress: ProgressSender,
     cancel: CancellationToken,
     lost: CancellationToken,
-    still: CancellationToken,
+    stalled: CancellationToken,
 }
 
-impl Beat {
-    /// Renews until aborted, or until the run stands still. A database that is away keeps others from taking over as well, so
-    /// that it costs the lease only when it comes back and says so, or when the run itself would not wait any longer.
-    async fn go_on(self) {
-        let Self { store, id, fence, settings, progress, cancel, lost, still } = self;
+impl LeaseRenewal {
+    /// Renews the lease until aborted, or until the job stalls. While the database is unavailable nobody else can claim the job
+    /// either, so an outage does not lose the lease until it lasts longer than the job itself would wait.
+    async fn run(self) {
+        let Self { store, id, fence, settings, progress, cancel, lost, stalled } = self;
         let mut renewed = Instant::now();
         loop {
-            tokio::time::sleep(settings.heartbeat.min(BEAT_MAX)).await;
-            if settings.progress_max.is_some_and(|max| progress.still_for() >= max) {
-                still.cancel();
+            tokio::time::sleep(settings.heartbeat.min(HEARTBEAT_MAX)).await;
+            if settings.progress_max.is_some_and(|max| progress.stalled_for() >= max) {
+                stalled.cancel();
                 cancel.cancel();
                 return;
             }
@@ -264,8 +276,8 @@ impl Beat {
                 Ok(Heartbeat::LeaseLost) => break,
                 Err(fault) => {
                     tracing::warn!(job = id, "a lease could not be renewed: {fault}");
-                    let patience = if store::is_passing(&fault) { settings.away_max } else { Duration::ZERO };
-                    if renewed.elapsed() >= settings.lease + patience {
+                    let grace = if store::is_transient(&fault) { settings.away_max } else { Duration::ZERO };
+                    if renewed.elapsed() >= settings.lease + grace {
                         break;
                     }
                 }
@@ -283,22 +295,22 @@ async fn renew(
     settings: LeaseSettings,
     progress: &Value,
 ) -> Result<Heartbeat, Fault> {
-    let said = async {
-        let mut door = store.control().await?;
-        let answer = store::jobs::heartbeat(&mut door, id, fence, millis(settings.lease), progress).await?;
-        door.commit().await?;
+    let statements = async {
+        let mut tx = store.control().await?;
+        let answer = store::jobs::heartbeat(&mut tx, id, fence, millis(settings.lease), progress).await?;
+        tx.commit().await?;
         Ok(answer)
     };
-    in_time(settings.lease / 3, said).await
+    with_timeout(settings.lease / 3, statements).await
 }
 
-/// What is said about a lease over a connection that went silent may take as long as any statement, which is longer than the
-/// lease.
-pub(super) async fn in_time<T>(
+/// Limits the time of statements about a lease: on a dead connection they would take as long as the general statement timeout,
+/// which is longer than a lease.
+pub(super) async fn with_timeout<T>(
     limit: Duration,
-    said: impl Future<Output = Result<T, Fault>>,
+    statements: impl Future<Output = Result<T, Fault>>,
 ) -> Result<T, Fault> {
-    tokio::time::timeout(limit, said).await.unwrap_or_else(|_| Err(store::no_answer()))
+    tokio::time::timeout(limit, statements).await.unwrap_or_else(|_| Err(store::no_answer()))
 }
 
 fn millis(duration: Duration) -> u64 {

@@ -1,17 +1,19 @@
-//! The worker's side of the queue: hold a lease, say how far it is, stop when told, finish once.
+//! The workers of the job queue: they claim a job, renew its lease, report its progress, stop when told and write its end once.
 
 mod attempt;
 mod lease;
+mod not_runnable_here;
 mod progress;
 mod queued;
 mod run;
 
 pub use lease::{ClaimedJob, LeaseSettings};
+pub use not_runnable_here::not_runnable_here;
 pub use progress::{Phase, Progress, ProgressSender, WaitsFor};
-pub use queued::{folder_name, waiting, waits_for};
+pub use queued::{describe_wait, folder_name, waits_for};
 pub use run::{
-    Finished, RunningJob, Until, WhenStopped, enqueue, enqueue_if_due, run_now, run_or_attach, see_through,
-    work_once,
+    FinishedJob, OnCancel, RunControl, RunningJob, enqueue, enqueue_if_due, run_next, run_now, run_or_attach,
+    run_to_completion,
 };
 
-pub use store::{Enqueued, Job, JobState, NewJob};
+pub use store::{Enqueued, Job, JobState, NewJob, WRITER_LANE};

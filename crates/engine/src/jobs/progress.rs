@@ -1,4 +1,4 @@
-//! How far a job is: a snapshot that the worker changes as often as it likes and others see now and then.
+//! Progress of a job: a snapshot that the worker updates at any rate and that is stored with each renewal of the lease.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,11 +17,11 @@ pub enum Phase {
     /// Waits for a worker or for another run of the project.
     #[default]
     Queued,
-    /// Walks the repository.
+    /// Lists the files of the repository.
     Walk,
     /// Reads, chunks and writes files.
     Files,
-    /// Asks git who wrote what, and when.
+    /// Reads authors and times from git.
     History,
     /// Embeds texts.
     Embed,
@@ -30,7 +30,7 @@ pub enum Phase {
 }
 
 impl Phase {
-    /// As it is stored and shown.
+    /// Its name in the database and in answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -44,50 +44,50 @@ impl Phase {
     }
 }
 
-/// A snapshot. Counts only grow within a run.
+/// A snapshot of a job's progress. Counts never decrease within a run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Progress {
-    /// What is being done.
+    /// The current phase.
     pub phase: Phase,
-    /// Files met by the walk so far.
+    /// Files listed so far.
     pub files_seen: u64,
     /// Files to read, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub files_total: Option<u64>,
     /// Files read.
     pub files_done: u64,
-    /// Files left out.
+    /// Files skipped.
     pub files_skipped: u64,
     /// Chunks written.
     pub chunks: u64,
-    /// True once searches find by words everything that the run read.
+    /// True once lexical search covers everything that the run read.
     pub words_ready: bool,
     /// Texts to embed, once that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vectors_total: Option<u64>,
     /// Texts embedded.
     pub vectors_done: u64,
-    /// Seconds until the last vector, at the pace so far; once there is one.
+    /// Estimated seconds until the last vector, at the rate so far.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_left: Option<u64>,
-    /// Which run goes first, while this one is queued behind another of its project.
+    /// The job that goes first, while this one is queued behind it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waits_for: Option<WaitsFor>,
 }
 
-/// The run that a queued one waits for: a project has one writer at a time.
+/// The job that a queued one waits for: a project has one writer at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitsFor {
     /// The job's id.
     pub job_id: String,
-    /// The name of its repository; absent where it is about none, such as a run over the project's vectors.
+    /// The name of its repository; absent if it has none, such as a job that embeds missing vectors of the project.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repository: Option<String>,
-    /// What it is doing.
+    /// Its current phase.
     pub phase: Phase,
-    /// How much of that is done, 0 to 100, where that is known.
+    /// How much of the phase is done, 0 to 100, if known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub percent: Option<u64>,
 }
@@ -95,7 +95,7 @@ pub struct WaitsFor {
 impl WaitsFor {
     /// The reason to wait, for people: `queued behind the embedding of shop (38 %)`.
     #[must_use]
-    pub fn sentence(&self) -> String {
+    pub fn reason(&self) -> String {
         let of = match &self.repository {
             Some(name) => format!(" of {}", contract::visible_line(name)),
             None => " of this project".to_owned(),
@@ -114,7 +114,7 @@ impl WaitsFor {
 }
 
 impl Progress {
-    /// How much of the phase is done, 0 to 100, where that is known.
+    /// How much of the phase is done, 0 to 100, if known.
     #[must_use]
     pub fn percent(&self) -> Option<u64> {
         let (done, total) = match self.phase {
@@ -125,57 +125,59 @@ impl Progress {
         (done.min(total) * 100).checked_div(total)
     }
 
-    /// As it is stored with the job.
+    /// The form in the database.
     #[must_use]
     pub fn to_value(&self) -> Value {
         serde_json::to_value(self).unwrap_or_default()
     }
 
-    /// From what is stored with a job; what is missing or unknown is zero.
+    /// Reads a stored snapshot; missing and unknown fields get their default, since another version may have written it.
     #[must_use]
     pub fn from_value(value: &Value) -> Self {
         Self::deserialize(value).unwrap_or_default()
     }
 }
 
-/// The worker's end. Cheap to clone, never blocks.
+/// Updates the progress of a job. Cheap to clone, never blocks.
 #[derive(Debug, Clone)]
 pub struct ProgressSender {
     snapshot: watch::Sender<Progress>,
-    since: Instant,
-    /// Milliseconds from `since` to the last sign of progress.
-    moved_ms: Arc<AtomicU64>,
+    created: Instant,
+    /// Milliseconds from `created` to the last sign of progress.
+    last_progress_ms: Arc<AtomicU64>,
 }
 
 impl Default for ProgressSender {
-    /// A sender whose snapshot nobody reads but through itself.
+    /// A sender that is not connected to a job.
     fn default() -> Self {
         let snapshot = watch::Sender::new(Progress::default());
-        Self { snapshot, since: Instant::now(), moved_ms: Arc::default() }
+        Self { snapshot, created: Instant::now(), last_progress_ms: Arc::default() }
     }
 }
 
 impl ProgressSender {
-    /// Changes the snapshot, which is a sign of progress.
+    /// Updates the snapshot, which counts as progress.
     pub fn update(&self, change: impl FnOnce(&mut Progress)) {
         self.snapshot.send_modify(change);
         self.touch();
     }
 
-    /// A sign of progress that no count shows: one more file met by a walk, one more text embedded, one more answer of the
-    /// database. A run without any for `indexing.progress_ms_max` is given up.
+    /// Notes progress that the snapshot does not show: a listed file, an embedded text, an answer of the database. A job without
+    /// progress for `indexing.progress_ms_max` is given up.
     pub fn touch(&self) {
-        let now = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.moved_ms.store(now, Ordering::Release);
+        let now = u64::try_from(self.created.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.last_progress_ms.store(now, Ordering::Release);
     }
 
-    /// How long there was no sign of progress.
+    /// Time since the last progress.
     #[must_use]
-    pub fn still_for(&self) -> Duration {
-        self.since.elapsed().saturating_sub(Duration::from_millis(self.moved_ms.load(Ordering::Acquire)))
+    pub fn stalled_for(&self) -> Duration {
+        self.created
+            .elapsed()
+            .saturating_sub(Duration::from_millis(self.last_progress_ms.load(Ordering::Acquire)))
     }
 
-    /// The snapshot as it is.
+    /// Returns a copy of the current snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Progress {
         self.snapshot.borrow().clone()
@@ -187,19 +189,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn standing_still_is_measured_from_the_last_sign() {
+    fn stalling_is_measured_from_the_last_progress() {
         let hour = Duration::from_secs(3600);
-        let sender = ProgressSender { since: Instant::now() - hour, ..ProgressSender::default() };
-        assert!(sender.still_for() >= hour);
+        let sender = ProgressSender { created: Instant::now() - hour, ..ProgressSender::default() };
+        assert!(sender.stalled_for() >= hour);
         sender.clone().touch();
-        assert!(sender.still_for() < hour);
-        sender.moved_ms.store(0, Ordering::Release);
+        assert!(sender.stalled_for() < hour);
+        sender.last_progress_ms.store(0, Ordering::Release);
         sender.update(|progress| progress.files_done = 1);
-        assert!(sender.still_for() < hour);
+        assert!(sender.stalled_for() < hour);
     }
 
     #[test]
-    fn a_reason_to_wait_names_the_repository_and_how_far_it_is() {
+    fn the_reason_to_wait_names_the_repository_and_its_progress() {
         let ahead = Progress {
             phase: Phase::Embed,
             vectors_done: 38,
@@ -212,14 +214,14 @@ mod tests {
             phase: ahead.phase,
             percent: ahead.percent(),
         };
-        assert_eq!(waits.sentence(), "queued behind the embedding of shop (38 %)");
+        assert_eq!(waits.reason(), "queued behind the embedding of shop (38 %)");
         (waits.repository, waits.phase, waits.percent) = (None, Phase::Walk, None);
-        assert_eq!(waits.sentence(), "queued behind the search for files of this project");
+        assert_eq!(waits.reason(), "queued behind the search for files of this project");
         assert_eq!(Progress { vectors_total: Some(0), ..ahead }.percent(), None);
     }
 
     #[test]
-    fn snapshots_survive_storage_and_strangers() {
+    fn snapshots_survive_storage_and_other_versions() {
         let progress = Progress { phase: Phase::Embed, vectors_total: Some(3), ..Progress::default() };
         assert_eq!(Progress::from_value(&progress.to_value()), progress);
         assert_eq!(Progress::from_value(&Value::Null), Progress::default());

@@ -1,32 +1,29 @@
-//! What a queued job waits for.
+//! Finds out which job a queued one waits for.
 
 use super::progress::{Phase, Progress, WaitsFor};
 use contract::{Fault, ProjectId};
 use store::{Access, DecidedBy, Job, JobState, ProjectTx, Store, repositories};
 
-/// The run that a queued job waits for: the one of its project that a worker has, else the oldest one that was asked for
-/// before it. None where it is not queued, or next in turn.
-///
-/// # Errors
-/// Storage faults.
+/// The job that a queued one waits for: the running one of its project and lane, else the oldest one that was queued before
+/// it. `None` if it is not queued, or is next in the queue.
 pub async fn waits_for(store: &Store, job: &Job) -> Result<Option<WaitsFor>, Fault> {
     if job.state != JobState::Queued {
         return Ok(None);
     }
-    let mut door = store.control_read().await?;
-    let ahead = store::jobs::ahead(&mut door, job).await?;
-    door.commit().await?;
+    let mut tx = store.control_read().await?;
+    let ahead = store::jobs::ahead(&mut tx, job).await?;
+    tx.commit().await?;
     let Some(ahead) = ahead else { return Ok(None) };
     let repository = repository_name(store, &ahead).await?;
-    Ok(Some(waiting(&ahead, repository)))
+    Ok(Some(describe_wait(&ahead, repository)))
 }
 
-/// The same of a job whose repository's name is known.
+/// Describes the job ahead, whose repository's name is known.
 #[must_use]
-pub fn waiting(ahead: &Job, repository: Option<String>) -> WaitsFor {
+pub fn describe_wait(ahead: &Job, repository: Option<String>) -> WaitsFor {
     let progress = ahead.progress.as_ref().map(Progress::from_value).unwrap_or_default();
     let runs = ahead.state == JobState::Running;
-    // A run that has not said yet how far it is looks for its files.
+    // A running job that has not reported progress yet has just begun to list files.
     let phase = match progress.phase {
         _ if !runs => Phase::Queued,
         Phase::Queued => Phase::Walk,
@@ -35,10 +32,7 @@ pub fn waiting(ahead: &Job, repository: Option<String>) -> WaitsFor {
     WaitsFor { job_id: ahead.id.clone(), repository, phase, percent: progress.percent().filter(|_| runs) }
 }
 
-/// What answers call the repository that a job is about; None where it is about no repository.
-///
-/// # Errors
-/// Storage faults.
+/// The name of a job's repository in answers; `None` if the job has no repository.
 async fn repository_name(store: &Store, job: &Job) -> Result<Option<String>, Fault> {
     if job.subject.is_empty() {
         return Ok(None);
@@ -56,7 +50,7 @@ async fn repository_name(store: &Store, job: &Job) -> Result<Option<String>, Fau
     Ok(Some(row.map_or_else(|| folder_name(&job.subject), |row| row.name)))
 }
 
-/// What a repository will be called that has no entry yet: the name of its folder.
+/// The name of a repository that has no row yet: that of its folder.
 #[must_use]
 pub fn folder_name(root: &str) -> String {
     root.rsplit('/').next().unwrap_or(root).to_owned()

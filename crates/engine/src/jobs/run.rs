@@ -1,4 +1,4 @@
-//! One call that wants a job done: do it here, or wait for whoever does it.
+//! Runs a job for a call: in this process if the job is free, otherwise by waiting for the process that runs it.
 
 use std::time::Duration;
 
@@ -6,63 +6,63 @@ use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::{Left, carry_out, carry_out_once};
-use super::lease::{ClaimedJob, LeaseSettings, in_time};
+use super::attempt::{ClaimResult, run_claimed, run_claimed_once};
+use super::lease::{ClaimedJob, LeaseSettings, with_timeout};
 use super::progress::{Phase, Progress, ProgressSender};
 use super::queued::waits_for;
 use contract::{ErrorCode, Fault};
-use store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Store, is_passing};
+use store::{self, Claim, Enqueued, Fence, Job, JobState, NewJob, Store, is_transient};
 
-/// Between looks at a job that another process runs.
+/// Time between reads of a job that another process runs.
 pub(super) const POLL: Duration = Duration::from_millis(250);
-/// How often a caller takes up a job again that it lost or gave up, or waits for who has it then.
-const LOSSES_MAX: usize = 10;
+/// How often a caller tries again after it lost or gave up its claim.
+const LOST_CLAIMS_MAX: usize = 10;
 
-/// What becomes of a run that was told to stop from here.
+/// What happens to a job when [`RunControl::cancel`] fires.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WhenStopped {
-    /// Whoever asked for it gave it up.
+pub enum OnCancel {
+    /// The job is cancelled, because the caller no longer wants it.
     Cancel,
-    /// This process ends; another one goes on.
-    GiveBack,
+    /// The job is returned to the queue, so that another process resumes it.
+    ReturnToQueue,
 }
 
 /// A job that succeeded.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Finished {
-    /// The job.
+pub struct FinishedJob {
+    /// Id of the job.
     pub job_id: String,
-    /// True when it had been asked for already: by another call, or by a process that died.
+    /// True if the job was already queued or running when this call requested it.
     pub attached: bool,
-    /// What the run had been asked for.
+    /// The request of the job; an earlier caller may have written it.
     pub request: Value,
-    /// What the run answered.
+    /// The result of the job.
     pub result: Value,
 }
 
-/// What a run is given.
+/// The context in which the work of a job runs.
 #[derive(Debug, Clone)]
 pub struct RunningJob {
     /// The job as it was claimed.
     pub job: Job,
-    /// Every write of the run carries it.
+    /// The fence token of the claim, which every write transaction checks.
     pub fence: Fence,
-    /// Where the run says how far it is.
+    /// Receives the progress of the job.
     pub progress: ProgressSender,
-    /// Fires when the run must stop.
+    /// Fires when the work must stop.
     pub cancel: CancellationToken,
-    /// What happened to the job before: for the run's report.
+    /// What happened in earlier attempts; for the report of the run.
     pub notes: Vec<String>,
 }
 
-/// Asks for a job and sees it through. The job runs here if it is free, also when the process that had it
-/// died; else this waits for the other process and answers with its result. `on_progress` gets snapshots a few
-/// times a second either way and must not block. `cancel` stops a run here (committed work stays), and
-/// only the waiting when it runs elsewhere.
+/// Queues a job, or attaches to an equal one, and waits for its end. If the job is free, it runs in this process, also after the
+/// process that ran it died; otherwise this waits for the other process and returns its result. `on_progress` receives snapshots a
+/// few times a second in both cases and must not block. `cancel` stops the job if it runs here (committed work stays), and only the
+/// waiting if it runs elsewhere.
 ///
 /// # Errors
-/// The run's own fault, wherever it ran; `CANCELLED`; `STORAGE_UNAVAILABLE` when the database was away for longer than
-/// `settings` allow, the job then waits in the queue; storage faults.
+/// The fault of the job, wherever it ran; `CANCELLED`; `STORAGE_UNAVAILABLE` if the database was unavailable for longer than
+/// `settings` allow (the job then waits in the queue); storage faults.
 pub async fn run_or_attach<F, R>(
     store: &Store,
     request: &NewJob,
@@ -71,39 +71,39 @@ pub async fn run_or_attach<F, R>(
     cancel: &CancellationToken,
     on_progress: impl Fn(&Progress) + Send + Sync,
     execute: F,
-) -> Result<Finished, Fault>
+) -> Result<FinishedJob, Fault>
 where
     F: Fn(RunningJob) -> R + Send + Sync,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
-    let asked = enqueue(store, request).await?;
-    let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: None, elsewhere: None };
-    see_through(store, asked, worker, settings, until, on_progress, execute).await
+    let enqueued = enqueue(store, request).await?;
+    let control = RunControl { cancel, on_cancel: OnCancel::Cancel, shutdown: None, on_wait: None };
+    run_to_completion(store, enqueued, worker, settings, control, on_progress, execute).await
 }
 
-/// When to stop, and what then becomes of a run here.
+/// How a caller controls a job that it runs or waits for.
 #[derive(Clone, Copy)]
-pub struct Until<'a> {
-    /// Fires when it is to stop.
+pub struct RunControl<'a> {
+    /// Stops the job or the waiting.
     pub cancel: &'a CancellationToken,
-    /// What becomes of the run.
-    pub when_stopped: WhenStopped,
-    /// Fires when this process ends: then the run goes back to the queue, whatever becomes of it otherwise.
+    /// What `cancel` does to a job that runs here.
+    pub on_cancel: OnCancel,
+    /// Fires when this process ends: the job is then returned to the queue, whatever `on_cancel` says.
     pub shutdown: Option<&'a CancellationToken>,
-    /// Told whenever the job is not done here but waited for: another process or call does it, or it waits for another job.
-    pub elsewhere: Option<&'a (dyn Fn() + Send + Sync)>,
+    /// Called whenever the caller only waits: another process or call runs the job, or it is queued behind another job.
+    pub on_wait: Option<&'a (dyn Fn() + Send + Sync)>,
 }
 
-impl Until<'_> {
-    /// Whether it is to stop, and how.
-    pub(super) fn stop(&self) -> Option<WhenStopped> {
+impl RunControl<'_> {
+    /// Whether to stop, and what happens to the job then.
+    pub(super) fn stop(&self) -> Option<OnCancel> {
         if self.cancel.is_cancelled() {
-            return Some(self.when_stopped);
+            return Some(self.on_cancel);
         }
-        self.shutdown.filter(|shutdown| shutdown.is_cancelled()).map(|_| WhenStopped::GiveBack)
+        self.shutdown.filter(|shutdown| shutdown.is_cancelled()).map(|_| OnCancel::ReturnToQueue)
     }
 
-    /// Ends when it is to stop.
+    /// Completes when `cancel` or `shutdown` fires.
     pub(super) async fn stopped(&self) {
         match self.shutdown {
             Some(shutdown) => tokio::select! {
@@ -115,18 +115,19 @@ impl Until<'_> {
     }
 }
 
-/// Tolerates a database that is away, for so long at a time.
-struct Tolerance {
+/// Tolerates outages of the database, each up to `max`.
+struct OutageTolerance {
     since: Option<Instant>,
     max: Duration,
 }
 
-impl Tolerance {
-    /// None when the database is away and may be away for longer.
-    fn judge<T>(&mut self, asked: Result<T, Fault>) -> Result<Option<T>, Fault> {
-        match asked {
+impl OutageTolerance {
+    /// Passes a result on; `None` for a transient fault while the outage is shorter than `max`.
+    fn tolerate<T>(&mut self, enqueued: Result<T, Fault>) -> Result<Option<T>, Fault> {
+        match enqueued {
             Err(fault)
-                if is_passing(&fault) && self.since.get_or_insert_with(Instant::now).elapsed() < self.max =>
+                if is_transient(&fault)
+                    && self.since.get_or_insert_with(Instant::now).elapsed() < self.max =>
             {
                 Ok(None)
             }
@@ -139,58 +140,63 @@ impl Tolerance {
     }
 }
 
-/// Sees a job through that was asked for: as [`run_or_attach`].
+/// As [`run_or_attach`], for a job that is already queued.
 ///
 /// # Errors
 /// As [`run_or_attach`].
-pub async fn see_through<F, R>(
+pub async fn run_to_completion<F, R>(
     store: &Store,
-    asked: Enqueued,
+    enqueued: Enqueued,
     worker: &str,
     settings: LeaseSettings,
-    until: Until<'_>,
+    control: RunControl<'_>,
     on_progress: impl Fn(&Progress) + Send + Sync,
     execute: F,
-) -> Result<Finished, Fault>
+) -> Result<FinishedJob, Fault>
 where
     F: Fn(RunningJob) -> R + Send + Sync,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
-    let (id, attached, wanted) = (asked.job.id, asked.attached, asked.job.request);
+    let (id, attached, wanted) = (enqueued.job.id, enqueued.attached, enqueued.job.request);
     let mut seen: Option<Progress> = None;
-    let mut tolerance = Tolerance { since: None, max: settings.away_max };
-    let mut losses = 0;
+    let mut tolerance = OutageTolerance { since: None, max: settings.away_max };
+    let mut lost_claims = 0;
     loop {
-        if let Some(when_stopped) = until.stop() {
-            let job = in_time(settings.lease, look(store, &id)).await?;
-            return Err(left(store, &job, attached, when_stopped).await?);
+        if let Some(on_cancel) = control.stop() {
+            let job = with_timeout(settings.lease, load_job(store, &id)).await?;
+            return Err(stop_waiting(store, &job, attached, on_cancel).await?);
         }
         let claim = ClaimedJob::try_claim(store, Claim::Id(&id), worker, settings);
-        // A claim that was made and got no answer runs out like any other.
-        let claimed = in_time(settings.lease, claim).await;
-        if let Some(claimed) = tolerance.judge(claimed)?.flatten() {
-            match carry_out(claimed, until, &on_progress, &execute).await {
-                Left::Over(result) => {
-                    return result.map(|result| Finished { job_id: id, attached, request: wanted, result });
+        // If the claim succeeded but its answer was lost, the lease expires like any other.
+        let claimed = with_timeout(settings.lease, claim).await;
+        if let Some(claimed) = tolerance.tolerate(claimed)?.flatten() {
+            match run_claimed(claimed, control, &on_progress, &execute).await {
+                ClaimResult::Ended(result) => {
+                    return result.map(|result| FinishedJob {
+                        job_id: id,
+                        attached,
+                        request: wanted,
+                        result,
+                    });
                 }
-                Left::Elsewhere(fault) if losses == LOSSES_MAX => return Err(fault),
-                Left::Elsewhere(_) => losses += 1,
+                ClaimResult::LeftToOthers(fault) if lost_claims == LOST_CLAIMS_MAX => return Err(fault),
+                ClaimResult::LeftToOthers(_) => lost_claims += 1,
             }
         }
-        let Some(job) = tolerance.judge(in_time(settings.lease, look(store, &id)).await)? else {
+        let Some(job) = tolerance.tolerate(with_timeout(settings.lease, load_job(store, &id)).await)? else {
             tokio::time::sleep(POLL).await;
             continue;
         };
         if job.state.is_final() {
-            return ended_elsewhere(job, attached);
+            return result_of_other_process(job, attached);
         }
-        if let Some(waits) = until.elsewhere {
+        if let Some(waits) = control.on_wait {
             waits();
         }
         let mut progress = job.progress.as_ref().map(Progress::from_value).unwrap_or_default();
         if job.state == JobState::Queued {
             progress.phase = Phase::Queued;
-            let ahead = tolerance.judge(in_time(settings.lease, waits_for(store, &job)).await)?;
+            let ahead = tolerance.tolerate(with_timeout(settings.lease, waits_for(store, &job)).await)?;
             progress.waits_for = ahead.flatten();
         }
         if seen.as_ref() != Some(&progress) {
@@ -198,71 +204,71 @@ where
             seen = Some(progress);
         }
         tokio::select! {
-            () = until.stopped() => {
-                let when_stopped = until.stop().unwrap_or(until.when_stopped);
-                return Err(left(store, &job, attached, when_stopped).await?);
+            () = control.stopped() => {
+                let on_cancel = control.stop().unwrap_or(control.on_cancel);
+                return Err(stop_waiting(store, &job, attached, on_cancel).await?);
             }
             () = tokio::time::sleep(POLL) => {}
         }
     }
 }
 
-/// Leaves a job that runs elsewhere, or waits for another one. What nobody else asked for and has not begun is taken back.
-async fn left(store: &Store, job: &Job, attached: bool, when_stopped: WhenStopped) -> Result<Fault, Fault> {
-    if job.state == JobState::Queued && !attached && when_stopped == WhenStopped::Cancel {
-        let mut door = store.control().await?;
-        store::jobs::request_cancel(&mut door, &job.id).await?;
-        door.commit().await?;
+/// Stops waiting for a job that another process runs or that is queued. Cancels a queued job that only this call requested.
+async fn stop_waiting(store: &Store, job: &Job, attached: bool, on_cancel: OnCancel) -> Result<Fault, Fault> {
+    if job.state == JobState::Queued && !attached && on_cancel == OnCancel::Cancel {
+        let mut tx = store.control().await?;
+        store::jobs::request_cancel(&mut tx, &job.id).await?;
+        tx.commit().await?;
     }
-    fate(store, &job.id).await
+    cancellation_fault(store, &job.id).await
 }
 
-/// What became of a job that is no longer waited for, as its entry in the queue says and not as it was meant.
-pub(super) async fn fate(store: &Store, id: &str) -> Result<Fault, Fault> {
-    let mut door = store.control_read().await?;
-    let job = store::jobs::get(&mut door, id).await?;
-    door.commit().await?;
-    let Some(job) = job else { return Ok(cancelled()) };
-    let told = |message: String, hint: &str| Ok(Fault::new(ErrorCode::Cancelled, message).with_hint(hint));
+/// The fault for a caller that stopped waiting: says what really happens to the job, as its row in the queue shows.
+pub(super) async fn cancellation_fault(store: &Store, id: &str) -> Result<Fault, Fault> {
+    let mut tx = store.control_read().await?;
+    let job = store::jobs::get(&mut tx, id).await?;
+    tx.commit().await?;
+    let Some(job) = job else { return Ok(cancelled_fault()) };
+    let cancelled =
+        |message: String, hint: &str| Ok(Fault::new(ErrorCode::Cancelled, message).with_hint(hint));
     let stays = "committed work stays searchable";
     match job.state {
-        JobState::Cancelled if job.started_ms.is_none() => told(
-            "The run was cancelled before it began: nothing of it was done.".to_owned(),
-            "Ask for the run again.",
+        JobState::Cancelled if job.started_ms.is_none() => cancelled(
+            "The run was cancelled before it started; it changed nothing.".to_owned(),
+            "Start the run again.",
         ),
-        JobState::Cancelled => Ok(cancelled()),
-        JobState::Running if job.cancel_requested => told(
-            format!("The run is being cancelled where it is under way; {stays}."),
+        JobState::Cancelled => Ok(cancelled_fault()),
+        JobState::Running if job.cancel_requested => cancelled(
+            format!("The run is being cancelled in the process that runs it; {stays}."),
             "`index_status` shows when it has stopped.",
         ),
-        JobState::Running => told(
-            "The wait was cancelled; the run itself goes on in the process that has it.".to_owned(),
-            "`index_status` shows how far it is; ask for the run again to wait for it.",
+        JobState::Running => cancelled(
+            "The wait was cancelled; the run continues in another process.".to_owned(),
+            "`index_status` shows its progress; start the run again to wait for it.",
         ),
         JobState::Queued => {
-            let reason = waits_for(store, &job).await?.map(|ahead| format!(", {}", ahead.sentence()));
-            told(
+            let reason = waits_for(store, &job).await?.map(|ahead| format!(", {}", ahead.reason()));
+            cancelled(
                 format!(
                     "The wait was cancelled; the run stays in the queue{}, and {stays}.",
                     reason.unwrap_or_default()
                 ),
-                "A server takes it up by itself, and so does the next call that asks for the same run.",
+                "A server runs it by itself, and so does the next call for the same run.",
             )
         }
-        JobState::Succeeded | JobState::Failed => told(
+        JobState::Succeeded | JobState::Failed => cancelled(
             format!("The wait was cancelled; the run ended meanwhile: {}.", job.state.as_str()),
             "`index_status` shows what it did.",
         ),
     }
 }
 
-/// Takes the oldest free job of `kind`, if there is one, and sees it through; true when there was one. This
-/// is how a server picks up what a process that died left behind, and what was asked for without waiting.
-/// When `cancel` fires the job goes back to the queue.
+/// Claims the oldest free job of `kind` and runs it to its end; false if there is none. This is how a server runs the jobs that
+/// dead processes left behind and those that nobody waits for. When `cancel` fires, the job is returned to the queue.
 ///
 /// # Errors
-/// Storage faults; the job's own fault is written down with the job.
-pub async fn work_once<F, R>(
+/// Storage faults; the fault of the job itself is stored in its row.
+pub async fn run_next<F, R>(
     store: &Store,
     kind: &str,
     worker: &str,
@@ -274,27 +280,28 @@ where
     F: Fn(RunningJob) -> R + Send + Sync,
     R: Future<Output = Result<Value, Fault>> + Send,
 {
-    let mut door = store.control().await?;
-    store::jobs::requeue_expired(&mut door).await?;
-    door.commit().await?;
+    let mut tx = store.control().await?;
+    store::jobs::requeue_expired(&mut tx).await?;
+    tx.commit().await?;
     let Some(claimed) = ClaimedJob::try_claim(store, Claim::Kind(kind), worker, settings).await? else {
         return Ok(false);
     };
     let id = claimed.job.id.clone();
-    let until = Until { cancel, when_stopped: WhenStopped::GiveBack, shutdown: None, elsewhere: None };
-    match carry_out(claimed, until, &|_: &Progress| (), &execute).await {
-        Left::Over(Ok(_)) => {}
-        Left::Over(Err(fault)) | Left::Elsewhere(fault) => {
+    let control = RunControl { cancel, on_cancel: OnCancel::ReturnToQueue, shutdown: None, on_wait: None };
+    match run_claimed(claimed, control, &|_: &Progress| (), &execute).await {
+        ClaimResult::Ended(Ok(_)) => {}
+        ClaimResult::Ended(Err(fault)) | ClaimResult::LeftToOthers(fault) => {
             tracing::info!(job = id, code = %fault.code, "a job ended without success: {}", fault.message);
         }
     }
     Ok(true)
 }
 
-/// Does a job here and now, once: what a database that goes away breaks off fails, and no progress is asked of it. None, and nothing was done, when another job of the project runs.
+/// Runs a job in this process at once and only once: it fails if the database becomes unavailable, and need not report progress.
+/// `None` if another job of its project and lane runs; nothing was done then.
 ///
 /// # Errors
-/// The run's own fault; storage faults.
+/// The fault of the job; storage faults.
 pub async fn run_now<F, R>(
     store: &Store,
     request: &NewJob,
@@ -311,67 +318,63 @@ where
     let Some(claimed) = ClaimedJob::claim_new(store, request, worker, settings).await? else {
         return Ok(None);
     };
-    let until = Until { cancel, when_stopped: WhenStopped::Cancel, shutdown: None, elsewhere: None };
-    carry_out_once(claimed, until, execute).await.map(Some)
+    let control = RunControl { cancel, on_cancel: OnCancel::Cancel, shutdown: None, on_wait: None };
+    run_claimed_once(claimed, control, execute).await.map(Some)
 }
 
-/// Asks for a job without waiting for it.
-///
-/// # Errors
-/// Storage faults.
+/// Queues a job, or attaches to an equal one, without waiting for it.
 pub async fn enqueue(store: &Store, request: &NewJob) -> Result<Enqueued, Fault> {
-    let mut door = store.control().await?;
-    store::jobs::requeue_expired(&mut door).await?;
-    let asked = store::jobs::enqueue_or_attach(&mut door, request).await?;
-    door.commit().await?;
-    Ok(asked)
+    let mut tx = store.control().await?;
+    store::jobs::requeue_expired(&mut tx).await?;
+    let enqueued = store::jobs::enqueue_or_attach(&mut tx, request).await?;
+    tx.commit().await?;
+    Ok(enqueued)
 }
 
-/// Asks for a job without waiting for it, unless one about the same is live or ended less than `after_ms` ago.
-///
-/// # Errors
-/// Storage faults.
+/// Queues a job without waiting for it, unless one with the same subject is live or ended less than `after_ms` ago.
 pub async fn enqueue_if_due(
     store: &Store,
     request: &NewJob,
     after_ms: u64,
 ) -> Result<Option<Enqueued>, Fault> {
-    let mut door = store.control().await?;
-    store::jobs::requeue_expired(&mut door).await?;
-    let asked = store::jobs::enqueue_if_due(&mut door, request, after_ms).await?;
-    door.commit().await?;
-    Ok(asked)
+    let mut tx = store.control().await?;
+    store::jobs::requeue_expired(&mut tx).await?;
+    let enqueued = store::jobs::enqueue_if_due(&mut tx, request, after_ms).await?;
+    tx.commit().await?;
+    Ok(enqueued)
 }
 
-async fn look(store: &Store, id: &str) -> Result<Job, Fault> {
-    let mut door = store.control().await?;
-    store::jobs::requeue_expired(&mut door).await?;
-    let job = store::jobs::get(&mut door, id).await?;
-    door.commit().await?;
-    job.ok_or_else(|| Fault::new(ErrorCode::NotFound, "The job is gone.").with_hint("Start it again."))
+async fn load_job(store: &Store, id: &str) -> Result<Job, Fault> {
+    let mut tx = store.control().await?;
+    store::jobs::requeue_expired(&mut tx).await?;
+    let job = store::jobs::get(&mut tx, id).await?;
+    tx.commit().await?;
+    job.ok_or_else(|| {
+        Fault::new(ErrorCode::NotFound, "The job no longer exists.").with_hint("Start it again.")
+    })
 }
 
-fn ended_elsewhere(job: Job, attached: bool) -> Result<Finished, Fault> {
+fn result_of_other_process(job: Job, attached: bool) -> Result<FinishedJob, Fault> {
     match job.state {
         JobState::Succeeded => {
             let result = job.result.unwrap_or_default();
-            Ok(Finished { job_id: job.id, attached, request: job.request, result })
+            Ok(FinishedJob { job_id: job.id, attached, request: job.request, result })
         }
-        JobState::Cancelled => Err(cancelled()),
+        JobState::Cancelled => Err(cancelled_fault()),
         _ => Err(job.error.as_ref().map_or_else(
             || Fault::new(ErrorCode::Internal, "The run failed without saying why."),
-            from_public,
+            fault_from_json,
         )),
     }
 }
 
-pub(super) fn cancelled() -> Fault {
+pub(super) fn cancelled_fault() -> Fault {
     Fault::new(ErrorCode::Cancelled, "The run was cancelled; what it committed stays searchable.")
-        .with_hint("Start it again to go on where it stopped.")
+        .with_hint("Start it again to resume where it stopped.")
 }
 
-/// A fault as it is stored with a job: what a client would see, nothing of the cause.
-pub(super) fn public(fault: &Fault) -> Value {
+/// The form in which a fault is stored with a job: the fields that clients see, without the source error.
+pub(super) fn fault_to_json(fault: &Fault) -> Value {
     serde_json::json!({
         "code": fault.code.as_str(),
         "message": fault.message,
@@ -381,7 +384,7 @@ pub(super) fn public(fault: &Fault) -> Value {
     })
 }
 
-fn from_public(error: &Value) -> Fault {
+fn fault_from_json(error: &Value) -> Fault {
     let text = |key: &str| error.get(key).and_then(Value::as_str).map(str::to_owned);
     let code = text("code").and_then(|code| ErrorCode::ALL.iter().copied().find(|c| c.as_str() == code));
     let mut fault = Fault::new(code.unwrap_or(ErrorCode::Internal), text("message").unwrap_or_default());
@@ -399,11 +402,11 @@ mod tests {
     fn faults_survive_the_job_table() {
         let fault =
             Fault::new(ErrorCode::NotFound, "m").with_hint("h").with_details(serde_json::json!({ "a": 1 }));
-        let back = from_public(&public(&fault));
+        let back = fault_from_json(&fault_to_json(&fault));
         assert_eq!(
             (back.code, back.message, back.hint, back.details),
             (fault.code, fault.message, fault.hint, fault.details)
         );
-        assert_eq!(from_public(&Value::Null).code, ErrorCode::Internal);
+        assert_eq!(fault_from_json(&Value::Null).code, ErrorCode::Internal);
     }
 }

@@ -1,45 +1,45 @@
-//! Whether a path is named as the question says: `session management` and `sessions.py`.
+//! Compares the words of a query with the names of files and directories: `session management` and `sessions.py`.
 
 use super::ranking::Ranking;
 use languages::terms::{PathWords, parts, squash};
 
-/// Letters that two words must share at their start to be forms of one word.
+/// Length of the common prefix that makes two words forms of one word.
 const SHARED_START_MIN: usize = 4;
 
-/// Stems of files that stand for their directory.
+/// Stems of files that represent their directory.
 const MODULE_ROOTS: &[&str] = &["mod", "index", "__init__"];
 
-/// A name asked for, in the form in which names are compared.
+/// A name in the query, in the form in which names are compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Name {
-    /// Without naming style.
+pub(super) struct SquashedName {
+    /// Lower case, without separators.
     pub(super) squashed: String,
 }
 
-impl Name {
-    /// Takes a name in any style.
+impl SquashedName {
+    /// Squashes a name of any naming style.
     #[must_use]
-    pub(super) fn of(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         Self { squashed: squash(name) }
     }
 }
 
-/// The words of a question, taken apart once for all paths that they are held against.
+/// The words of a query, split into parts once for all paths.
 #[derive(Debug)]
-pub(super) struct Asked(Vec<String>);
+pub(super) struct QueryWords(Vec<String>);
 
-impl Asked {
-    /// Takes them apart.
+impl QueryWords {
+    /// Splits words such as `session_manager` into their parts.
     #[must_use]
-    pub(super) fn of(words: &[String]) -> Self {
+    pub(super) fn new(words: &[String]) -> Self {
         Self(words.iter().flat_map(|word| parts(word)).collect())
     }
 
-    /// How well a path's stem and parent directory agree with the words, as a share of the best score.
+    /// How well the stem and the parent directory of a path match the words, as a share of the best score.
     ///
-    /// The stem's share is the part of the question's words that it says, times the part of the stem that the
-    /// question says, so that `client` prefers `client.rs` to `client_pool_metrics.rs`. It counts for less the more
-    /// vectors say (`dense_weight`, their share of the score): they have read the path, too.
+    /// The agreement is the share of the query's words in the name, times the share of the name's words in the query, so that
+    /// `client` prefers `client.rs` to `client_pool_metrics.rs`. It counts less with a higher `dense_weight`, because the
+    /// embedded text contains the path.
     #[must_use]
     pub(super) fn affinity(&self, path: &str, dense_weight: f32, ranking: &Ranking) -> f32 {
         let (stem, parent) = names(path);
@@ -48,23 +48,23 @@ impl Asked {
     }
 
     fn agreement(&self, name: &str) -> f32 {
-        let (asked, name_parts) = (&self.0, parts(name));
-        if name_parts.is_empty() || asked.is_empty() {
+        let (words, name_parts) = (&self.0, parts(name));
+        if name_parts.is_empty() || words.is_empty() {
             return 0.0;
         }
         let glued = squash(name);
-        let said = asked
+        let matched = words
             .iter()
             .filter(|word| name_parts.iter().any(|part| same_word(word, part)) || **word == glued);
-        let heard = name_parts.iter().filter(|part| asked.iter().any(|word| same_word(word, part)));
-        share(said.count(), asked.len()).sqrt()
-            * share(heard.count().max(usize::from(asked.contains(&glued))), name_parts.len())
+        let covered = name_parts.iter().filter(|part| words.iter().any(|word| same_word(word, part)));
+        share(matched.count(), words.len()).sqrt()
+            * share(covered.count().max(usize::from(words.contains(&glued))), name_parts.len())
     }
 }
 
-/// What the file is called, and the directory it lies in. A module's root file is called as its directory.
+/// The names of the file and of its directory. The root file of a module is named after its directory.
 fn names(path: &str) -> (&str, &str) {
-    let place = PathWords::of(path);
+    let place = PathWords::new(path);
     let directory = |at: usize| place.directories.get(at).copied().unwrap_or("");
     if MODULE_ROOTS.contains(&place.stem) && !place.directories.is_empty() {
         (directory(0), directory(1))
@@ -73,7 +73,7 @@ fn names(path: &str) -> (&str, &str) {
     }
 }
 
-/// Whether two lower-case words are forms of one: equal, or one starts with nearly all of the other.
+/// Whether two lower-case words are forms of one word: equal, or with a long common prefix.
 fn same_word(a: &str, b: &str) -> bool {
     if a == b {
         return true;
@@ -105,11 +105,13 @@ mod tests {
     #[test]
     fn the_fuller_agreement_wins() {
         let words: Vec<String> = ["client", "pool"].map(str::to_owned).into();
-        let of = |path: &str| Asked::of(&words).affinity(path, 0.5, &Ranking::default());
+        let of = |path: &str| QueryWords::new(&words).affinity(path, 0.5, &Ranking::default());
         assert!(of("src/client_pool.rs") > of("src/client.rs"));
         assert!(of("src/client.rs") > of("src/client_http_metrics.rs"));
         assert!(of("client/a.rs") > of("src/a.rs"));
         assert!(of("src/other.rs").abs() < f32::EPSILON);
-        assert!(of("src/client.rs") < Asked::of(&words).affinity("src/client.rs", 0.0, &Ranking::default()));
+        assert!(
+            of("src/client.rs") < QueryWords::new(&words).affinity("src/client.rs", 0.0, &Ranking::default())
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What an answer may cost: bytes always, tokens where the caller says so.
+//! Limits the size of an answer: always in bytes, in tokens if the caller asks for it.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::tokens;
 use contract::reveal;
 
-/// What is left of an answer's allowance.
+/// What is left of an answer's size limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget {
     bytes: usize,
@@ -20,19 +20,19 @@ impl From<usize> for Budget {
 }
 
 impl Budget {
-    /// At most `bytes` of JSON for the items of an answer and, where `tokens` says so, that many cl100k tokens for all of it.
+    /// At most `bytes` of JSON for the items of an answer and, if given, at most `tokens` cl100k tokens for all of it.
     #[must_use]
     pub fn new(bytes: usize, tokens: Option<usize>) -> Self {
         Self { bytes, tokens }
     }
 
-    /// Takes `tokens` off, for what stands around the items.
+    /// Reserves `tokens` for what surrounds the items.
     #[must_use]
     pub fn less(self, tokens: usize) -> Self {
         Self { tokens: self.tokens.map(|left| left.saturating_sub(tokens)), ..self }
     }
 
-    /// Takes the tokens of `frame` off: the answer without its items. Costs nothing where no tokens are counted.
+    /// Reserves the tokens of `frame`, the answer without its items; does nothing without a token limit.
     #[must_use]
     pub fn less_frame(self, frame: &impl Serialize) -> Self {
         match self.tokens {
@@ -41,13 +41,13 @@ impl Budget {
         }
     }
 
-    /// The tokens that are left, where they are counted.
+    /// The tokens that are left; `None` without a token limit.
     #[must_use]
     pub fn tokens(&self) -> Option<usize> {
         self.tokens
     }
 
-    /// Takes the cost of `item` off and is true, or leaves everything as it is.
+    /// Charges `item` and returns true, or changes nothing if it does not fit.
     fn takes(&mut self, item: &impl Serialize) -> bool {
         // A comma follows each item.
         let json = match self.tokens {
@@ -64,7 +64,7 @@ impl Budget {
     }
 }
 
-/// The JSON that a client gets: what nobody sees is shown in it, which takes more room.
+/// The JSON that a client gets: invisible characters are escaped in it, which makes it longer.
 #[must_use]
 pub fn as_shown(value: &impl Serialize) -> String {
     let mut value = serde_json::to_value(value).unwrap_or(Value::Null);
@@ -72,25 +72,25 @@ pub fn as_shown(value: &impl Serialize) -> String {
     value.to_string()
 }
 
-/// An item of an answer that can be shown with less.
+/// An item of an answer that can be shortened step by step.
 pub trait Shrinks: Serialize {
-    /// Drops what matters least of what is left; false when only the place is left.
+    /// Drops the least important part; false if only the location is left.
     fn shrink(&mut self) -> bool;
 }
 
 /// The items of an answer that fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fitted<T> {
-    /// In their order, without gaps.
+    /// A prefix of the items.
     pub items: Vec<T>,
-    /// How many of them are shown with less than there is.
+    /// How many of them were shortened.
     pub shrunk: usize,
-    /// How many are left out.
+    /// How many were left out.
     pub dropped: usize,
 }
 
-/// Fits items into a budget, best first: one that does not fit is shrunk, and once one is left out all after it are. The first
-/// one stays, at least as its place.
+/// Fits items into a budget, in order: one that does not fit is shortened. After the first that is left out, all others are
+/// left out as well. The first item always stays, if only as its location.
 pub fn fit<T: Shrinks>(items: impl IntoIterator<Item = T>, mut budget: Budget) -> Fitted<T> {
     let mut fitted = Fitted { items: Vec::new(), shrunk: 0, dropped: 0 };
     for mut item in items {

@@ -1,21 +1,21 @@
-//! Whether an answer can be believed: what can be measured of it without knowing the right answer, and how likely it is
-//! right, calibrated on queries with known answers (docs/benchmarks.md, "Nothing found").
+//! Estimates how likely an answer is right, from measurements that do not need the right answer, calibrated on queries with
+//! known answers (docs/benchmarks.md, "Nothing found").
 
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::fuse::Leg;
-use super::naming::AskedName;
+use super::exact_name::QueriedName;
+use super::fuse::Retrieved;
 use super::plan::LexicalPlan;
-use super::rank::Ranked;
-use super::shape::Shape;
+use super::query_class::QueryClass;
+use super::rank::RankedChunk;
 
-/// Places of the list that are looked at: who reads an answer looks at these first.
-const PLACES: usize = 3;
+/// Hits that are measured: readers look at these first.
+const MEASURED_HITS: usize = 3;
 
-/// How far an answer can be believed.
+/// How far an answer can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Confidence {
@@ -29,50 +29,50 @@ pub enum Confidence {
     High,
 }
 
-/// What is measured of an answer. Every number is a property of the query and the first hits alone: BM25 and cosine are
-/// absolute, where the score that orders the hits is relative to the best candidate.
+/// What is measured of an answer. All numbers depend only on the query and the first hits: BM25 and cosine are absolute,
+/// unlike the score of a hit, which is relative to the best candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
-    /// Largest cosine between the query and one of the first three hits; absent where vectors were not compared.
+    /// Largest cosine similarity of the first three hits; absent if vectors were not compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub similarity: Option<f32>,
-    /// BM25 of the best of the first three hits over the sum of the idf of the terms that some chunk says: 1 when a chunk of
-    /// average length says each of them once.
+    /// Largest BM25 of the first three hits, divided by the sum of the idf of the terms that occur in the index: 1 if a chunk of
+    /// average length contains each of them once.
     pub coverage: f32,
-    /// Share of the query's words, each counted once, that some chunk says. By idf, words that no chunk says would outweigh
-    /// all others in a small repository.
+    /// Share of the query's words that occur in the index, each counted once. Weighted by idf, unknown words would outweigh all
+    /// others in a small repository.
     pub known_words: f32,
-    /// 1 when the first hit defines a name of the query, else 0.
+    /// 1 if the first hit defines a name in the query, else 0.
     pub defines: f32,
-    /// How far the query is the name of something, 0 to 1; less for one ordinary word that many chunks say.
+    /// How far the query is the name of something, 0 to 1; lower for one ordinary word that many chunks contain.
     pub symbol: f32,
 }
 
 impl Evidence {
     /// Measures the first hits of `ranked`. `lexical` and `dense` hold the raw scores of all candidates.
-    pub(super) fn of(
-        shape: &Shape,
+    pub(super) fn new(
+        class: &QueryClass,
         plan: &LexicalPlan,
-        lexical: &Leg,
-        dense: &Leg,
-        ranked: &[Ranked],
+        lexical: &Retrieved,
+        dense: &Retrieved,
+        ranked: &[RankedChunk],
     ) -> Self {
-        let first = &ranked[..ranked.len().min(PLACES)];
-        let best = |leg: &Leg| {
+        let first = &ranked[..ranked.len().min(MEASURED_HITS)];
+        let best = |leg: &Retrieved| {
             let scores: HashMap<i64, f32> = leg.iter().copied().collect();
             first.iter().filter_map(|hit| scores.get(&hit.chunk_id).copied()).reduce(f32::max)
         };
         let coverage_of = best(lexical);
-        // One ordinary word is a topic as well as a name: the more chunks say it, the less it tells that nothing is called so.
+        // One ordinary word may be a topic rather than a name: the more chunks contain it, the less a missing definition means.
         let ordinary =
-            shape.asked.as_ref().is_some_and(AskedName::is_ordinary_word) && shape.words.len() == 1;
+            class.name.as_ref().is_some_and(QueriedName::is_ordinary_word) && class.words.len() == 1;
         let symbol = match coverage_of {
-            Some(score) if ordinary && score > 0.0 => shape.symbol * (1.0 - familiarity(plan)),
-            _ => shape.symbol,
+            Some(score) if ordinary && score > 0.0 => class.symbol * (1.0 - familiarity(plan)),
+            _ => class.symbol,
         };
         let said: f32 = plan.terms.iter().filter(|term| term.chunks > 0).map(|term| term.weight).sum();
-        // Pairs of words and fields such as `def:` repeat what the words themselves say.
+        // Word pairs and field terms such as `def:` repeat the words.
         let words = || plan.terms.iter().filter(|term| !term.term.contains([' ', ':']));
         let known = words().filter(|term| term.chunks > 0).count();
         Self {
@@ -86,10 +86,10 @@ impl Evidence {
     }
 }
 
-/// Chunks that say a word which the index knows well.
+/// Document frequency from which a word counts as well known.
 const FAMILIAR_CHUNKS: u64 = 5;
 
-/// How well the index knows the words of a query, 0 to 1, by the one that most chunks say.
+/// How common the most common word of a query is in the index, 0 to 1.
 fn familiarity(plan: &LexicalPlan) -> f32 {
     let words = plan.terms.iter().filter(|term| !term.term.contains([' ', ':']));
     let chunks = words.map(|term| term.chunks.min(FAMILIAR_CHUNKS)).max().unwrap_or(0);
@@ -102,13 +102,13 @@ fn share(part: f32, whole: f32) -> f32 {
     if whole > 0.0 { (part / whole).clamp(0.0, 2.2) } else { 0.0 }
 }
 
-/// The model whose cosines were calibrated. Other models spread theirs differently: with them, words alone decide, and no
-/// answer is taken for empty.
+/// The model whose cosines were calibrated. Other models distribute theirs differently: with them only the lexical evidence
+/// counts, and the confidence is never `none`.
 const CALIBRATED_MODEL: &str = "all-minilm-l6-v2";
 
-/// A logistic regression over [`Evidence`]: weights of its numbers, and the likelihoods at which levels begin. Fitted on 493
-/// queries that 25 repositories in 20 languages answer against 300 that they do not, as if both were equally frequent; on each
-/// repository left out in turn `medium` keeps 95 % of the right answers while 92 % of what is absent falls below (words alone:
+/// A logistic regression over [`Evidence`]: its weights, and the likelihoods at which levels begin. Fitted on 25 repositories
+/// in 20 languages with 493 queries that they answer and 300 that they do not, weighted to equal frequency. With each
+/// repository left out in turn, 95 % of the right answers reach `medium`, and 92 % of the wrong ones do not (lexical only:
 /// 75 %).
 struct Calibration {
     bias: f32,
@@ -117,13 +117,13 @@ struct Calibration {
     known_words: f32,
     defines: f32,
     symbol: f32,
-    /// From here on `low`; below, `none`.
+    /// Likelihood at which `low` begins; below it is `none`.
     low: f32,
     medium: f32,
     high: f32,
 }
 
-/// Words and vectors.
+/// For lexical and dense evidence.
 const HYBRID: Calibration = Calibration {
     bias: -8.76,
     similarity: 6.70,
@@ -136,7 +136,7 @@ const HYBRID: Calibration = Calibration {
     high: 0.80,
 };
 
-/// Words alone.
+/// For lexical evidence only.
 const LEXICAL: Calibration = Calibration {
     bias: -8.25,
     similarity: 0.0,
@@ -149,15 +149,15 @@ const LEXICAL: Calibration = Calibration {
     high: 0.80,
 };
 
-/// Cosine from which a hit is shown although it shares no word with the query: above it lie 95 of 100 right answers and one
-/// in six of those to queries about something else.
+/// Cosine from which hits are shown even if they share no word with the query: reached by 95 % of right answers, and by one in
+/// six answers to queries about something else.
 const SIMILAR: f32 = 0.30;
 
-/// Share of the query's words from which hits are shown although they are probably wrong: whoever paraphrases says words
-/// that the code does not.
+/// Share of known words from which hits are shown even if they are probably wrong: a paraphrase contains words that the
+/// code does not.
 const KNOWN_WORDS: f32 = 0.15;
 
-/// How likely an answer is right, and what that is called.
+/// The likelihood that an answer is right, and its level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Judgement {
     pub(super) likelihood: f32,
@@ -165,13 +165,13 @@ pub(super) struct Judgement {
 }
 
 impl Evidence {
-    /// Judges the answer. `model` made the vectors that took part; none: words alone did.
+    /// Judges the answer. `model` is the model of the compared vectors, `None` if the search was lexical only.
     pub(super) fn judge(&self, model: Option<&str>) -> Judgement {
         let calibrated = model == Some(CALIBRATED_MODEL);
         let calibration = if calibrated && self.similarity.is_some() { &HYBRID } else { &LEXICAL };
         let likelihood = calibration.likelihood(self);
         let level = calibration.level(likelihood);
-        // A hit that only the vectors found can be right although it says no word of the query.
+        // A dense hit can be right without any word of the query.
         let similar = self.similarity.is_some_and(|similarity| similarity >= SIMILAR);
         let shown = self.known_words >= KNOWN_WORDS || (model.is_some() && (!calibrated || similar));
         let floor = if shown { Confidence::Low } else { Confidence::None };
@@ -200,9 +200,9 @@ impl Calibration {
     }
 }
 
-/// Scores from 0 to 1: what the order is by, over the best hit's, times how likely the answer is right. The first hit's
-/// score is thus the likelihood itself, and a page never begins above the one before it.
-pub(super) fn scale(ranked: &mut [Ranked], likelihood: f32) {
+/// Scales scores to 0 ..= 1: relative to the best, times the likelihood that the answer is right. The score of the first hit
+/// is thus the likelihood, and scores never rise from one hit or page to the next.
+pub(super) fn scale(ranked: &mut [RankedChunk], likelihood: f32) {
     let best = ranked.iter().map(|hit| hit.score).fold(0.0, f32::max);
     let mut above = 1.0_f32;
     for hit in ranked {
@@ -216,15 +216,15 @@ pub(super) fn scale(ranked: &mut [Ranked], likelihood: f32) {
 mod tests {
     use super::*;
     use crate::search::plan::WeightedTerm;
-    use crate::search::rank::Parts;
+    use crate::search::rank::ScoreParts;
 
-    /// The confidence of a question of one word that so many chunks say, whose best hit says it so well.
-    fn of(question: &str, chunks: u64, bm25: f32) -> Confidence {
-        let term = WeightedTerm { id: 1, weight: 1.0, chunks, term: question.to_lowercase() };
+    /// The confidence of a one-word query with this document frequency and this BM25 of the best hit.
+    fn of(query: &str, chunks: u64, bm25: f32) -> Confidence {
+        let term = WeightedTerm { id: 1, weight: 1.0, chunks, term: query.to_lowercase() };
         let plan = LexicalPlan { terms: vec![term], ..LexicalPlan::default() };
-        let ranked = [Ranked { chunk_id: 7, score: 1.0, parts: Parts::default() }];
-        let lexical = if bm25 > 0.0 { vec![(7, bm25)] } else { Leg::new() };
-        let evidence = Evidence::of(&Shape::of(question), &plan, &lexical, &vec![(7, 0.4)], &ranked);
+        let ranked = [RankedChunk { chunk_id: 7, score: 1.0, parts: ScoreParts::default() }];
+        let lexical = if bm25 > 0.0 { vec![(7, bm25)] } else { Retrieved::new() };
+        let evidence = Evidence::new(&QueryClass::new(query), &plan, &lexical, &vec![(7, 0.4)], &ranked);
         evidence.judge(Some(CALIBRATED_MODEL)).confidence
     }
 

@@ -1,5 +1,5 @@
-//! The filter table: every field by which chunks are filtered, with its type, what it looks at, and its words for
-//! people. Schema, CLI flags, query language, documentation and SQL are derived from it.
+//! The filter table: every filter field with the type of its value, what it is compared with, and its description. The JSON
+//! schema, CLI flags, query language, documentation and SQL are derived from it.
 
 use languages::facts::{CountKind, Field, Flag, Syntax};
 use store::Counted;
@@ -11,11 +11,11 @@ pub struct FilterField {
     pub name: &'static str,
     /// Name on the command line, without `--`.
     pub flag: &'static str,
-    /// What may be given.
+    /// Type of the value.
     pub kind: ValueKind,
-    /// What it looks at.
-    pub looks_at: LooksAt,
-    /// One line for people and models.
+    /// What the value is compared with.
+    pub target: FilterTarget,
+    /// Description for people and models, one line.
     pub help: &'static str,
 }
 
@@ -25,47 +25,47 @@ impl PartialEq for FilterField {
     }
 }
 
-/// What may be given for a field.
+/// The type of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ValueKind {
     /// One text.
     Text,
-    /// One text with alternatives between commas.
+    /// One text: alternatives separated by commas.
     Alternatives,
     /// A text or a list of texts, as alternatives.
     TextOrList,
-    /// A number from 0 on.
+    /// A number, 0 or more.
     Number,
-    /// True, or false for the opposite.
+    /// True; or false, which matches only what is known not to hold.
     Flag,
-    /// `key`, `key=value`, a list of such, or an object.
+    /// `key`, `key=value`, a list of these, or an object.
     Pairs,
-    /// An object, or a text that is JSON.
+    /// An object, or a JSON text.
     Json,
 }
 
-/// What a field looks at.
+/// What a filter field is compared with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LooksAt {
+pub enum FilterTarget {
     /// The kind of the chunk.
     Kind,
-    /// One of these facts, which must be the value itself.
+    /// Names among these facts; one must equal the value.
     Names(&'static [Field]),
-    /// One of these facts, which must contain the value; upper and lower case alike.
+    /// Names among these facts; one must contain the value, ignoring case.
     PartsOfNames(&'static [Field]),
-    /// The same, also of flows from other chunks.
+    /// As `PartsOfNames`, and also facts of flows from other chunks.
     Risk(&'static [Field]),
-    /// What the file imports.
+    /// Modules that the file imports.
     Imports,
-    /// The signature, in its case.
+    /// The signature, case-sensitive.
     Signature,
-    /// A count.
+    /// A count that must be at least the value.
     Count(Counted),
-    /// Something that holds, or is known not to.
+    /// A flag that is set, or is known not to be.
     Holds(Flag),
-    /// Who may use it.
+    /// Visibility.
     Visibility,
-    /// Whether any structural rule is broken.
+    /// Whether there is any lint finding.
     AnyLint,
     /// The author of the file's last commit.
     LastAuthor,
@@ -73,9 +73,9 @@ pub enum LooksAt {
     LineAuthors,
     /// Lines that the file's last commits added and deleted.
     Churn,
-    /// A date from which the file was changed.
+    /// Date of the file's last commit, at or after the value.
     ModifiedAfter,
-    /// Days within which the file was changed.
+    /// Age of the file's last commit in days, at most the value.
     ModifiedSince,
     /// The branch that was indexed.
     Branch,
@@ -92,80 +92,84 @@ pub enum LooksAt {
 }
 
 impl FilterField {
-    /// Whether it says where to look rather than what to find.
+    /// Whether it restricts the location (path, language, branch) rather than the content.
     #[must_use]
-    pub fn is_place(&self) -> bool {
+    pub fn is_location(&self) -> bool {
         matches!(
-            self.looks_at,
-            LooksAt::Path | LooksAt::FileName | LooksAt::Extension | LooksAt::Language | LooksAt::Branch
+            self.target,
+            FilterTarget::Path
+                | FilterTarget::FileName
+                | FilterTarget::Extension
+                | FilterTarget::Language
+                | FilterTarget::Branch
         )
     }
 }
 
 macro_rules! fields {
-    ($($name:literal $flag:literal $kind:ident $looks_at:expr, $help:literal;)*) => {
-        /// All fields, in the order in which they are shown.
+    ($($name:literal $flag:literal $kind:ident $target:expr, $help:literal;)*) => {
+        /// All fields, in display order.
         pub static FIELDS: &[FilterField] =
-            &[$(FilterField { name: $name, flag: $flag, kind: ValueKind::$kind, looks_at: $looks_at, help: $help }),*];
+            &[$(FilterField { name: $name, flag: $flag, kind: ValueKind::$kind, target: $target, help: $help }),*];
     };
 }
 
-use LooksAt::{Count, Holds, Names, PartsOfNames, Risk};
+use FilterTarget::{Count, Holds, Names, PartsOfNames, Risk};
 
 fields! {
-    "path" "path" TextOrList LooksAt::Path, "Path contains it, or matches the glob or /regex/.";
-    "file" "file" TextOrList LooksAt::FileName, "The same of the file's name alone.";
-    "ext" "ext" TextOrList LooksAt::Extension, "File extension, with or without the dot.";
-    "lang" "lang" Alternatives LooksAt::Language, "Language by name or alias: rust, ts, c++.";
-    "type" "type" Alternatives LooksAt::Kind, "Kind: function, method, class, struct, interface, trait, enum, impl, module, type, variable, section, block.";
-    "import" "import" Text LooksAt::Imports, "The file imports this module.";
-    "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this, or is this function and calls something.";
+    "path" "path" TextOrList FilterTarget::Path, "Path contains it, or matches the glob or /regex/.";
+    "file" "file" TextOrList FilterTarget::FileName, "File name contains it, or matches the glob or /regex/.";
+    "ext" "ext" TextOrList FilterTarget::Extension, "File extension, with or without the dot.";
+    "lang" "lang" Alternatives FilterTarget::Language, "Language by name or alias: rust, ts, c++.";
+    "type" "type" Alternatives FilterTarget::Kind, "Kind: function, method, class, struct, interface, trait, enum, impl, module, type, variable, section, block.";
+    "import" "import" Text FilterTarget::Imports, "The file imports this module.";
+    "calls" "calls" Text Names(&[Field::Call, Field::Caller]), "Calls this, or is this function and calls others.";
     "uses" "uses" Text Names(&[Field::Use, Field::Read, Field::Member, Field::Write, Field::Call, Field::Param]), "Uses this identifier.";
-    "signature" "signature" Text LooksAt::Signature, "Signature contains this text, case-sensitive.";
+    "signature" "signature" Text FilterTarget::Signature, "Signature contains this text, case-sensitive.";
     "param" "param" Text Names(&[Field::Param]), "Has a parameter of this name.";
     "decorator" "decorator" Text PartsOfNames(&[Field::Decorator]), "Decorator, annotation or attribute contains it.";
-    "inferredType" "inferred-type" Text PartsOfNames(&[Field::Inferred, Field::Type, Field::ReturnType]), "A type of its values, declared or inferred, contains it.";
+    "inferredType" "inferred-type" Text PartsOfNames(&[Field::Inferred, Field::Type, Field::ReturnType]), "A declared or inferred type contains it.";
     "returnType" "return-type" Text PartsOfNames(&[Field::ReturnType]), "Declared return type contains it.";
     "throws" "throws" Text PartsOfNames(&[Field::Throw]), "Throws, raises or panics with it.";
     "reads" "reads" Text PartsOfNames(&[Field::Read, Field::Member]), "Reads a name that contains it: req.body.";
     "writes" "writes" Text PartsOfNames(&[Field::Write]), "Assigns a name that contains it.";
     "mutates" "mutates" Text PartsOfNames(&[Field::Mutate]), "Assigns a member or element (a.b, a[]) that contains it.";
-    "alias" "alias" Text PartsOfNames(&[Field::Alias]), "Gives a name another name: a=b.c.";
+    "alias" "alias" Text PartsOfNames(&[Field::Alias]), "Defines an alias: a=b.c.";
     "awaits" "awaits" Text PartsOfNames(&[Field::Await]), "Awaits it.";
-    "visibility" "visibility" Text LooksAt::Visibility, "public, protected, package or private.";
+    "visibility" "visibility" Text FilterTarget::Visibility, "public, protected, package or private.";
     "extends" "extends" Text PartsOfNames(&[Field::Extends, Field::Implements]), "Extends or implements it.";
     "async" "async" Flag Holds(Flag::Async), "Is asynchronous.";
     "generator" "generator" Flag Holds(Flag::Generator), "Is a generator.";
     "returns" "returns" Flag Holds(Flag::Returns), "Returns a value.";
-    "lint" "lint" Flag LooksAt::AnyLint, "Breaks a structural rule.";
-    "branchesMin" "branches" Number Count(Counted::Branches), "At least so many branches.";
-    "loopsMin" "loops" Number Count(Counted::Loops), "At least so many loops.";
-    "breaksMin" "breaks" Number Count(Counted::Breaks), "At least so many breaks.";
-    "continuesMin" "continues" Number Count(Counted::Continues), "At least so many continues.";
-    "risk" "risk" Text Risk(&[Field::RiskTag]), "Risk tag; riskTag wins over it.";
+    "lint" "lint" Flag FilterTarget::AnyLint, "Breaks a structural rule.";
+    "branchesMin" "branches" Number Count(Counted::Branches), "At least this many branches.";
+    "loopsMin" "loops" Number Count(Counted::Loops), "At least this many loops.";
+    "breaksMin" "breaks" Number Count(Counted::Breaks), "At least this many breaks.";
+    "continuesMin" "continues" Number Count(Counted::Continues), "At least this many continues.";
+    "risk" "risk" Text Risk(&[Field::RiskTag]), "Risk tag; riskTag takes precedence.";
     "riskTag" "risk-tag" Text Risk(&[Field::RiskTag]), "Risk tag: command-exec, sql, http-input …";
-    "riskSource" "risk-source" Text Risk(&[Field::RiskSource]), "Untrusted input comes in from it: req.body.";
+    "riskSource" "risk-source" Text Risk(&[Field::RiskSource]), "Source of untrusted input: req.body.";
     "riskSink" "risk-sink" Text Risk(&[Field::RiskSink]), "Dangerous operation: exec, sql.query.";
     "riskCategory" "risk-category" Text Risk(&[Field::RiskCategory]), "Category of the danger: command, sql, xss …";
     "riskFlow" "risk-flow" Text Risk(&[Field::RiskFlow]), "Input that reaches a sink: req.body->exec.";
-    "author" "author" Alternatives LooksAt::LastAuthor, "Author of the file's last commit contains it.";
-    "chunkAuthor" "chunk-author" Text LooksAt::LineAuthors, "An author of its lines contains it.";
-    "modifiedAfter" "modified-after" Text LooksAt::ModifiedAfter, "File's last commit is from this date on: 2026-01-31.";
-    "modifiedSince" "modified-since" Number LooksAt::ModifiedSince, "File's last commit is at most so many days old.";
-    "churnMin" "churn" Number LooksAt::Churn, "Lines added and deleted by the file's last commits.";
-    "branch" "branch" Text LooksAt::Branch, "The index was made on this git branch.";
-    "meta" "meta" Pairs LooksAt::Meta, "Metadata of records and documents: key, key=value, a list or an object.";
-    "metaJson" "meta-json" Json LooksAt::Meta, "The same as a JSON object.";
+    "author" "author" Alternatives FilterTarget::LastAuthor, "Author of the file's last commit contains it.";
+    "chunkAuthor" "chunk-author" Text FilterTarget::LineAuthors, "An author of its lines contains it.";
+    "modifiedAfter" "modified-after" Text FilterTarget::ModifiedAfter, "File's last commit is on or after this date: 2026-01-31.";
+    "modifiedSince" "modified-since" Number FilterTarget::ModifiedSince, "File's last commit is at most this many days old.";
+    "churnMin" "churn" Number FilterTarget::Churn, "At least this many lines added and deleted by the file's last commits.";
+    "branch" "branch" Text FilterTarget::Branch, "Indexed on this git branch.";
+    "meta" "meta" Pairs FilterTarget::Meta, "Metadata of records and documents: key, key=value, a list or an object.";
+    "metaJson" "meta-json" Json FilterTarget::Meta, "Metadata as a JSON object.";
 }
 
-impl LooksAt {
-    /// What the syntax of a language must tell for it; none where it does not look at syntax.
+impl FilterTarget {
+    /// The syntax that a language must extract for this filter; `None` if it needs no syntax.
     #[must_use]
     pub fn syntax(self) -> Option<Syntax> {
         Some(match self {
             Self::Names(fields) | Self::PartsOfNames(fields) => Syntax::Fields(fields),
             Self::Imports => Syntax::Fields(&[Field::Import]),
-            // Rules follow calls.
+            // Risk rules match calls.
             Self::Risk(_) => Syntax::Fields(&[Field::Call]),
             Self::Count(counted) => Syntax::Counts(count_kind(counted)),
             Self::Holds(flag) => Syntax::Flag(flag),
@@ -176,7 +180,7 @@ impl LooksAt {
     }
 }
 
-/// What the syntax calls a counted column.
+/// The count of the syntax that fills a column.
 fn count_kind(counted: Counted) -> CountKind {
     match counted {
         Counted::Branches => CountKind::Branches,
@@ -186,7 +190,7 @@ fn count_kind(counted: Counted) -> CountKind {
     }
 }
 
-/// The field that a word of the query language names: its name or its flag, in any case.
+/// The field with this name or flag, ignoring case.
 #[must_use]
 pub fn field(word: &str) -> Option<&'static FilterField> {
     FIELDS.iter().find(|field| field.name.eq_ignore_ascii_case(word) || field.flag.eq_ignore_ascii_case(word))

@@ -1,29 +1,29 @@
-//! Two lists of candidates to one: scores of each leg brought to 0 ..= 1 over its own list, then weighed.
+//! Fuses the candidates of two retrievers: the scores of each are normalised to 0 ..= 1 over its own list, then weighted.
 //!
-//! Scores instead of ranks were worth +0.006 NDCG@10 where this was measured, and they keep what a leg knows
-//! about *how much* better its first candidate is.
+//! Fusing scores instead of ranks was worth +0.006 NDCG@10 when measured: scores keep *how much* better the first
+//! candidate of a retriever is.
 
 use std::collections::BTreeMap;
 
-/// What one leg found: chunk and its score there, higher is better.
-pub type Leg = Vec<(i64, f32)>;
+/// Chunk ids found by one retriever, each with its raw score (BM25 or cosine); higher is better.
+pub type Retrieved = Vec<(i64, f32)>;
 
 /// One candidate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fused {
     /// The chunk.
     pub chunk_id: i64,
-    /// BM25, 0 ..= 1 over the leg's list; 0 when the leg did not find it.
+    /// BM25, normalised to 0 ..= 1; 0 if the lexical retriever did not find the chunk.
     pub lexical: f32,
-    /// Similarity, 0 ..= 1 over the leg's list; 0 when the leg did not find it.
+    /// Cosine similarity, normalised to 0 ..= 1; 0 if the dense retriever did not find the chunk.
     pub dense: f32,
-    /// Share of `dense` in `score`; 0 where that leg is missing.
+    /// Weight of `dense` in `score`; 0 if there are no dense candidates.
     pub dense_weight: f32,
-    /// The weighted sum.
+    /// Weighted sum of `lexical` and `dense`.
     pub score: f32,
 }
 
-/// Fuses two legs. With one of them missing or empty the other decides alone. Ordered by chunk id.
+/// Fuses two lists; if one is empty, the other alone counts. The result is ordered by chunk id.
 #[must_use]
 pub fn fuse(lexical: &[(i64, f32)], dense: &[(i64, f32)], dense_weight: f32) -> Vec<Fused> {
     let dense_weight = match (lexical.is_empty(), dense.is_empty()) {
@@ -47,12 +47,12 @@ pub fn fuse(lexical: &[(i64, f32)], dense: &[(i64, f32)], dense_weight: f32) -> 
     found.into_iter().map(one).collect()
 }
 
-/// Scores brought to 0 ..= 1; a list without spread is all 1.
-fn min_max(leg: &[(i64, f32)]) -> impl Iterator<Item = (i64, f32)> {
-    let low = leg.iter().map(|(_, score)| *score).fold(f32::INFINITY, f32::min);
-    let high = leg.iter().map(|(_, score)| *score).fold(f32::NEG_INFINITY, f32::max);
+/// Min-max normalisation to 0 ..= 1; if all scores are equal, each becomes 1.
+fn min_max(retrieved: &[(i64, f32)]) -> impl Iterator<Item = (i64, f32)> {
+    let low = retrieved.iter().map(|(_, score)| *score).fold(f32::INFINITY, f32::min);
+    let high = retrieved.iter().map(|(_, score)| *score).fold(f32::NEG_INFINITY, f32::max);
     let spread = high - low;
-    leg.iter().map(move |(chunk_id, score)| {
+    retrieved.iter().map(move |(chunk_id, score)| {
         let share = if spread > f32::EPSILON { (score - low) / spread } else { 1.0 };
         (*chunk_id, share)
     })
@@ -78,14 +78,14 @@ mod tests {
         assert!(fuse(&[], &[], 0.5).is_empty());
     }
 
-    fn leg() -> impl Strategy<Value = Leg> {
+    fn retrieved() -> impl Strategy<Value = Retrieved> {
         proptest::collection::btree_map(0_i64..40, -5.0_f32..50.0, 0..20)
             .prop_map(|map| map.into_iter().collect())
     }
 
     proptest! {
         #[test]
-        fn the_order_of_a_leg_does_not_matter(lexical in leg(), dense in leg(), weight in 0.0_f32..1.0) {
+        fn the_order_of_a_leg_does_not_matter(lexical in retrieved(), dense in retrieved(), weight in 0.0_f32..1.0) {
             let (mut back, mut turned) = (lexical.clone(), dense.clone());
             back.reverse();
             turned.reverse();
@@ -93,7 +93,7 @@ mod tests {
         }
 
         #[test]
-        fn scores_stay_between_0_and_1_and_nobody_is_lost(lexical in leg(), dense in leg(), weight in 0.0_f32..1.0) {
+        fn scores_stay_between_0_and_1_and_nobody_is_lost(lexical in retrieved(), dense in retrieved(), weight in 0.0_f32..1.0) {
             let fused = fuse(&lexical, &dense, weight);
             prop_assert!(fused.iter().all(|f| (0.0..=1.000_001).contains(&f.score)));
             for (chunk_id, _) in lexical.iter().chain(&dense) {
@@ -102,7 +102,7 @@ mod tests {
         }
 
         #[test]
-        fn a_better_candidate_of_a_leg_never_falls_behind_by_it(lexical in leg()) {
+        fn a_better_candidate_of_a_leg_never_falls_behind_by_it(lexical in retrieved()) {
             let fused = fuse(&lexical, &[], 0.5);
             let of = |id: i64| fused.iter().find(|f| f.chunk_id == id).map_or(0.0, |f| f.score);
             for (a, score_a) in &lexical {

@@ -1,16 +1,16 @@
-//! What fuzzing drives here: questions and filters, as anybody may type them.
+//! Fuzz targets: queries and filters.
 
 use serde_json::{Map, Value};
 
 use super::fields;
-use super::given::{Given, GivenValue, from_text, given};
 use super::pattern::path_regex;
-use super::question::Question;
-use super::shape::Shape;
+use super::query::SearchQuery;
+use super::query_class::QueryClass;
+use super::request_filter::{FilterValue, RequestFilter, from_text, parse_filters};
 use languages::terms::query_terms;
 
-/// Questions to begin with.
-pub fn questions() -> Vec<Vec<u8>> {
+/// Seeds of [`query`].
+pub fn query_seeds() -> Vec<Vec<u8>> {
     let typed = [
         "how are sessions refreshed",
         "retry -test \"back off\" AND (jitter OR delay) NOT lang:go",
@@ -21,27 +21,27 @@ pub fn questions() -> Vec<Vec<u8>> {
     typed.map(|text| text.as_bytes().to_vec()).to_vec()
 }
 
-/// A question: what was understood can be printed, and reads back as the same.
-pub fn question(data: &[u8]) {
+/// The printed form of a query parses to the same query.
+pub fn query(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let known = |word: &str| fields::field(word).map(|field| field.name);
-    let parsed = Question::parse(&text, &known);
-    let printed = parsed.question.to_string();
+    let parsed = SearchQuery::parse(&text, &known);
+    let printed = parsed.query.to_string();
     // A pasted text ranks by its lines, which a printed one has as well.
-    let again = Question::parse(&printed, &known);
-    assert_eq!(again.question, parsed.question, "printed as {printed:?}");
+    let again = SearchQuery::parse(&printed, &known);
+    assert_eq!(again.query, parsed.query, "printed as {printed:?}");
     assert_eq!(again.malformed, None, "printed as {printed:?}");
-    let shape = Shape::of(&parsed.question.text);
-    for share in [shape.symbol, shape.sentence, shape.issue, shape.usage, shape.manifest] {
-        assert!((0.0..=1.0).contains(&share), "{shape:?}");
+    let class = QueryClass::new(&parsed.query.text);
+    for share in [class.symbol, class.sentence, class.issue, class.usage, class.manifest] {
+        assert!((0.0..=1.0).contains(&share), "{class:?}");
     }
-    for term in query_terms(&parsed.question.text, None) {
+    for term in query_terms(&parsed.query.text, None) {
         assert!(term.weight.is_finite() && term.weight >= 0.0, "{term:?}");
     }
 }
 
 /// Filters to begin with: JSON objects, or a field and a value for it on the next line.
-pub fn given_filters() -> Vec<Vec<u8>> {
+pub fn filter_seeds() -> Vec<Vec<u8>> {
     let seeds = [
         "path\nsrc/**/{a,b}[!c]?.rs",
         "file\n/^(main|lib)\\.[a-z]{2,3}$/",
@@ -59,33 +59,33 @@ pub fn given_filters() -> Vec<Vec<u8>> {
 pub fn filter(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     if let Ok(Value::Object(arguments)) = serde_json::from_str::<Value>(&text) {
-        given(&arguments).unwrap_or_default().iter().for_each(check);
+        parse_filters(&arguments).unwrap_or_default().iter().for_each(check);
     } else if let Some((name, value)) = text.split_once('\n')
         && let Some(field) = fields::field(name)
         && let Ok(read) = from_text(field, value)
     {
         let arguments = Map::from_iter([(field.name.to_owned(), Value::String(value.to_owned()))]);
-        let same = given(&arguments).unwrap_or_default().pop();
-        let read = Given { field, value: read };
+        let same = parse_filters(&arguments).unwrap_or_default().pop();
+        let read = RequestFilter { field, value: read };
         assert_eq!(same.as_ref(), Some(&read), "as JSON");
         check(&read);
     }
 }
 
-fn check(given: &Given) {
-    let texts: Vec<&str> = match &given.value {
-        GivenValue::Texts(texts) => texts.iter().map(String::as_str).collect(),
-        GivenValue::Pairs(pairs) => {
+fn check(filter: &RequestFilter) {
+    let texts: Vec<&str> = match &filter.value {
+        FilterValue::Texts(texts) => texts.iter().map(String::as_str).collect(),
+        FilterValue::Pairs(pairs) => {
             pairs.iter().flat_map(|(key, value)| [Some(key.as_str()), value.as_deref()]).flatten().collect()
         }
-        GivenValue::Number(number) => {
-            assert!(number.is_finite() && *number >= 0.0, "{given}");
+        FilterValue::Number(number) => {
+            assert!(number.is_finite() && *number >= 0.0, "{filter}");
             Vec::new()
         }
-        GivenValue::Flag(_) => Vec::new(),
+        FilterValue::Flag(_) => Vec::new(),
     };
     for text in texts {
-        assert!(!text.contains('\0'), "a NUL in {}", given.field.name);
+        assert!(!text.contains('\0'), "a NUL in {}", filter.field.name);
         for exact_case in [false, true] {
             if let Ok(pattern) = path_regex(text, exact_case) {
                 assert!(!pattern.contains('\0') && pattern.len() <= 64 * 1024, "{} bytes", pattern.len());

@@ -1,42 +1,43 @@
-//! What is shown of the chunks that answer: their text, the lines around, who calls whom, and all that is known.
+//! From ranked chunks to hits: reads their text, the lines around them, callers and callees, and all facts if asked for.
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::matched::{Choice, Whole};
-use super::rank::Ranked;
+use super::answer::{History, Hit, Known};
+use super::matched_definition::{ChunkContext, DefinitionChoice};
+use super::query_class::QueryClass;
+use super::rank::RankedChunk;
 use super::ranking::Ranking;
-use super::request::{History, Hit, Known, Mode, SearchRequest};
-use super::scope::Scope;
-use super::shape::Shape;
+use super::request::{Mode, SearchRequest};
+use super::scope::ResolvedScope;
 use super::snippet::shorten;
 use super::surroundings::{Piece, surroundings};
 use contract::Fault;
 use contract::clock::iso_seconds;
 use languages::facts::{CallPair, Detail, Field};
 use languages::risk::RiskFlow;
-use store::{ChunkRow, DefinitionRow, FileFacts, Reads, Shown, fact_id, names};
+use store::{ChunkDetails, ChunkRow, DefinitionRow, FileFacts, Reads, fact_id, names};
 
-/// Callees and callers named with a hit.
+/// Callees, and callers, listed for a hit.
 const CALLS_MAX: usize = 12;
-/// Bytes of one of them.
+/// Longer names of callees and callers are cut; bytes.
 const LABEL_BYTES_MAX: usize = 80;
-/// Chunks looked at for the callers of one name.
+/// Chunks read to find the callers of one name.
 const HOLDERS_MAX: i64 = 12;
 
-/// What a page is shown with.
-pub(super) struct Page<'a> {
-    pub(super) scope: &'a Scope,
-    pub(super) request: &'a SearchRequest,
-    /// How the question looks: it tells which definition of a chunk is meant.
-    pub(super) shape: &'a Shape,
-    pub(super) ranking: &'a Ranking,
-    /// Chunks of code are there for their comments.
-    pub(super) comments: bool,
+/// Reads the hits of one page of an answer.
+pub(super) struct HitPage<'a> {
+    scope: &'a ResolvedScope,
+    request: &'a SearchRequest,
+    /// Says which definition of a chunk the query means.
+    class: &'a QueryClass,
+    ranking: &'a Ranking,
+    /// Whether comments were searched, so that hits in code show the comment instead of the code.
+    comments: bool,
 }
 
-/// What was looked up for a page, by chunk or by file.
+/// What was read for the hits of a page, by chunk id; `files` by file id.
 #[derive(Default)]
-struct LookedUp {
+struct PageFacts {
     comments: HashMap<i64, (u32, u32, String)>,
     callers: HashMap<i64, Vec<String>>,
     facts: HashMap<i64, BTreeMap<String, Vec<String>>>,
@@ -44,12 +45,22 @@ struct LookedUp {
     definitions: HashMap<i64, Vec<DefinitionRow>>,
 }
 
-impl Page<'_> {
-    /// The hits of a page, in its order; a chunk that is gone is left out.
-    pub(super) async fn hits(&self, reads: &mut Reads, page: Vec<Ranked>) -> Result<Vec<Hit>, Fault> {
+impl<'a> HitPage<'a> {
+    pub(super) fn new(
+        scope: &'a ResolvedScope,
+        request: &'a SearchRequest,
+        class: &'a QueryClass,
+        ranking: &'a Ranking,
+    ) -> Self {
+        Self { scope, request, class, ranking, comments: scope.comments.is_some() }
+    }
+
+    /// The hits of the ranked chunks, in their order. A chunk that no longer exists is left out.
+    pub(super) async fn hits(&self, reads: &mut Reads, page: Vec<RankedChunk>) -> Result<Vec<Hit>, Fault> {
         let ids: Vec<i64> = page.iter().map(|ranked| ranked.chunk_id).collect();
-        let shown = reads.shown(&ids).await?;
-        let mut shown: HashMap<i64, Shown> = shown.into_iter().map(|one| (one.chunk.id, one)).collect();
+        let shown = reads.details(&ids).await?;
+        let mut shown: HashMap<i64, ChunkDetails> =
+            shown.into_iter().map(|one| (one.chunk.id, one)).collect();
         let mut found = self.look_up(reads, &ids, &shown).await?;
         let mut hits = Vec::with_capacity(page.len());
         for ranked in page {
@@ -70,9 +81,9 @@ impl Page<'_> {
         &self,
         reads: &mut Reads,
         ids: &[i64],
-        shown: &HashMap<i64, Shown>,
-    ) -> Result<LookedUp, Fault> {
-        let mut found = LookedUp::default();
+        shown: &HashMap<i64, ChunkDetails>,
+    ) -> Result<PageFacts, Fault> {
+        let mut found = PageFacts::default();
         for one in reads.definitions(ids).await? {
             found.definitions.entry(one.chunk_id).or_default().push(one);
         }
@@ -94,19 +105,19 @@ impl Page<'_> {
         Ok(found)
     }
 
-    fn hit(&self, ranked: Ranked, shown: Shown, found: &mut LookedUp) -> Hit {
-        let Shown { chunk: row, mut content, detail, flows } = shown;
+    fn hit(&self, ranked: RankedChunk, shown: ChunkDetails, found: &mut PageFacts) -> Hit {
+        let ChunkDetails { chunk: row, mut content, detail, flows } = shown;
         let detail: Detail = detail.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
         let definitions = found.definitions.remove(&row.id).unwrap_or_default();
-        let choice = Choice {
-            asked: self.shape.asked.as_ref(),
+        let chooser = DefinitionChoice {
+            name: self.class.name.as_ref(),
             marks: &self.scope.marks,
-            words: &self.shape.words,
+            words: &self.class.words,
             ranking: self.ranking,
         };
         let from_elsewhere: Vec<RiskFlow> =
             flows.as_deref().and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
-        let mut matched = choice.of(&Whole {
+        let mut matched = chooser.choose(&ChunkContext {
             chunk: &row,
             content: &content,
             definitions: &definitions,
@@ -114,12 +125,12 @@ impl Page<'_> {
             flows: &from_elsewhere,
         });
         let (mut start_line, mut end_line) = (line(row.span.start_line), line(row.span.end_line));
-        let mut mode = Mode::of_file(&row.mode);
+        let mut mode = Mode::from_stored(&row.mode);
         if mode == Mode::Code
             && let Some((first, last, text)) = found.comments.remove(&row.id)
         {
             (start_line, end_line, content, mode) = (first, last, text, Mode::ExtractedProse);
-            // The comment is what matched.
+            // The comment matched, not the code.
             (matched.line, matched.lines, matched.focus) = (first, None, None);
         }
         let mut calls: Vec<String> = Vec::new();
@@ -180,9 +191,12 @@ fn history_of(file: FileFacts, branch: Option<String>, commit: Option<String>) -
     }
 }
 
-/// Names of functions that call what chunks define, in the same repository. Names are all that is compared, so another
-/// function of the same name is a caller's callee as well.
-async fn callers(reads: &mut Reads, shown: &HashMap<i64, Shown>) -> Result<HashMap<i64, Vec<String>>, Fault> {
+/// Names of functions in the same repository that call what the chunks define. Only names are compared, so callers of another
+/// function with the same name are included.
+async fn callers(
+    reads: &mut Reads,
+    shown: &HashMap<i64, ChunkDetails>,
+) -> Result<HashMap<i64, Vec<String>>, Fault> {
     let rows = || shown.values().map(|one| &one.chunk);
     let call = |name: &String| fact_id(Field::Call as i16, name);
     let callable = |row: &&ChunkRow| matches!(row.span.kind.as_str(), "function" | "method");
@@ -216,7 +230,7 @@ async fn callers(reads: &mut Reads, shown: &HashMap<i64, Shown>) -> Result<HashM
     Ok(callers)
 }
 
-/// The functions of a chunk that call `name`; the chunk or else its file, where the call is outside of functions.
+/// The functions of a chunk that call `name`; if the call is outside of functions, the name of the chunk or its path.
 fn callers_in(holder: &names::Holder, name: &str) -> Vec<String> {
     let detail: Option<Detail> =
         holder.detail.as_deref().and_then(|detail| serde_json::from_str(detail).ok());
@@ -229,8 +243,8 @@ fn callers_in(holder: &names::Holder, name: &str) -> Vec<String> {
     callers
 }
 
-/// What a caller or callee is called in a list: a heading, or a handler that is named by the call it is given to, can be as
-/// long as a line.
+/// The name of a caller or callee, shortened: headings, and handlers named by the call that registers them, can be as long as
+/// a line.
 fn label(name: &str) -> String {
     shorten(name, LABEL_BYTES_MAX)
 }
@@ -238,7 +252,7 @@ fn label(name: &str) -> String {
 async fn around(reads: &mut Reads, hit: &Hit, count: u32) -> Result<(Vec<String>, Vec<String>), Fault> {
     let (start, end) = (hit.start_line, hit.end_line);
     let spans = reads.by_file(hit.file_id).await?;
-    // What follows the window is read, too, where it is the next chunk: it says that blank lines lie between.
+    // Reads the chunk after the window as well: it shows that the lines in between are blank.
     let near =
         |first: u32, last: u32| last.saturating_add(count) >= start && first <= end.saturating_add(count);
     let wanted: Vec<_> =
@@ -255,7 +269,7 @@ async fn around(reads: &mut Reads, hit: &Hit, count: u32) -> Result<(Vec<String>
     Ok(surroundings(&pieces, start, end, count))
 }
 
-/// A line number from the database, never negative there.
+/// A line number from the database, where none is negative.
 fn line(number: i32) -> u32 {
     u32::try_from(number).unwrap_or(0)
 }

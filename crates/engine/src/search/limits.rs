@@ -1,23 +1,23 @@
-//! What a request may ask for.
+//! Checks a request against the configured limits.
 
 use super::request::SearchRequest;
 use contract::config;
 use contract::{ErrorCode, Fault};
 
-/// Refuses a request beyond the limits.
+/// Refuses a request that exceeds a limit.
 ///
 /// # Errors
 /// `INVALID_REQUEST` for an empty or over-long query, or a number out of its range.
 pub(super) fn check(request: &SearchRequest, settings: &config::Search) -> Result<(), Fault> {
     if request.query.trim().is_empty() {
         return Err(
-            invalid("The question is empty.").with_hint("Say what you are looking for in words, or name it.")
+            invalid("The query is empty.").with_hint("Describe what you are looking for, or name it.")
         );
     }
     let length = request.query.chars().count();
     if length > settings.query_chars_max {
         return Err(invalid(format!(
-            "The question has {length} characters; {} are allowed.",
+            "The query has {length} characters; {} are allowed.",
             settings.query_chars_max
         ))
         .with_hint("Keep the part that describes what you are looking for."));

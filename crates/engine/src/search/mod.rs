@@ -1,25 +1,28 @@
-//! A question to ranked chunks: parse, plan, retrieve, fuse, rank, present.
+//! From a query to hits: parse, plan, retrieve, fuse, rank, read, present.
+//!
+//! [`execute`] runs these steps; each of them is a module of its own.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
-mod ask;
+mod answer;
+mod execute;
 mod request;
 mod stage;
 
-pub mod question;
+pub mod query;
 
-mod naming;
-pub mod shape;
+mod exact_name;
+pub mod query_class;
 
+mod field_hints;
 pub mod fields;
-mod given;
-mod misread;
 mod pattern;
 mod regex_filter;
+mod request_filter;
 mod resolve;
 mod scope;
-mod unknown;
+mod unknown_facts;
 
 mod nearest;
 pub mod plan;
@@ -30,31 +33,29 @@ mod affinity;
 mod confidence;
 pub mod fuse;
 mod limits;
+mod path_kind;
 pub mod rank;
-mod role;
-mod spelling;
 mod stopwatch;
+mod suggestions;
 
 mod budget;
+mod filter_value;
 mod hits;
-mod matched;
+mod matched_definition;
 mod present;
 mod snippet;
-mod spelled;
 mod surroundings;
 pub mod tokens;
 
-pub use ask::{Deps, search};
+pub use answer::{Backend, Explain, ExplainedTerm, History, Hit, Known, SearchAnswer, Timings, VectorsUsed};
 pub use budget::{Budget, Fitted, Shrinks, as_shown, fit};
 pub use confidence::{Confidence, Evidence};
-pub use given::{Given, GivenValue, given};
+pub use execute::{SearchDeps, execute};
 pub use nearest::nearest;
 pub use present::{Omitted, PresentedHit, ScoreType, SearchPayload, TotalRelation, headline, present};
-pub use rank::{Facts, Parts, Ranked};
+pub use rank::{CandidateFacts, RankedChunk, ScoreParts};
 pub use ranking::Ranking;
-pub use request::{
-    Backend, Explain, ExplainedTerm, History, Hit, Known, Mode, Output, SearchAnswer, SearchRequest, Timings,
-    Vectors, VectorsUsed,
-};
+pub use request::{Mode, Output, SearchRequest, Vectors};
+pub use request_filter::{FilterValue, RequestFilter, parse_filters};
 pub use snippet::shorten;
-pub use stage::Stage;
+pub use stage::SearchStage;

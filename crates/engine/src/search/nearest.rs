@@ -1,21 +1,21 @@
-//! The dense leg by itself, for measuring what it finds against what there is.
+//! The dense retriever by itself, to measure its recall.
 
-use super::ask::{Deps, begin_embedding};
+use super::execute::{SearchDeps, begin_embedding};
 use super::plan::{VectorPath, vector_path};
-use super::question::Question;
+use super::query::SearchQuery;
 use super::request::SearchRequest;
-use super::retrieve::by_meaning;
-use super::scope::Scope;
+use super::retrieve::dense;
+use super::scope::ResolvedScope;
 use contract::{ErrorCode, Fault};
 use store::Index;
 
-/// The chunks nearest to a question with their likeness, best first: found the way a search finds them, or with each
-/// vector within the filter compared.
+/// The chunks nearest to a query with their cosine similarity, best first: by the path that a search would take, or
+/// (`exact`) by comparing every vector within the filter.
 ///
 /// # Errors
-/// As [`super::search`]; `CAPABILITY_MISSING` without a model.
+/// As [`super::execute`]; `CAPABILITY_MISSING` without a model.
 pub async fn nearest(
-    deps: Deps<'_>,
+    deps: SearchDeps<'_>,
     index: Index<'_>,
     request: &SearchRequest,
     exact: bool,
@@ -23,17 +23,25 @@ pub async fn nearest(
     let Some(embedder) = deps.embedder else {
         return Err(Fault::new(ErrorCode::CapabilityMissing, "No embedding model is installed."));
     };
-    let question = Question::parse(&request.query, &|_| None).question;
-    let vector = begin_embedding(embedder, &question.ranking_text()).await;
-    let vector = vector.map_err(|error| Fault::internal("Embedding the question broke off.", error))??;
+    let query = SearchQuery::parse(&request.query, &|_| None).query;
+    let vector = begin_embedding(embedder, &query.ranking_text()).await;
+    let vector =
+        vector.map_err(|error| Fault::internal("Embedding the query failed unexpectedly.", error))??;
     let mut reads = index.begin().await?;
     let mut warnings = Vec::new();
-    let opening = reads.opening(&[]).await?;
-    let scope =
-        Scope::read(&mut reads, opening, request, &question, deps.settings, deps.clock, &mut warnings)
-            .await?;
+    let overview = reads.overview(&[]).await?;
+    let scope = ResolvedScope::resolve(
+        &mut reads,
+        overview,
+        request,
+        &query,
+        deps.settings,
+        deps.clock,
+        &mut warnings,
+    )
+    .await?;
     let path = if exact { VectorPath::Exact } else { vector_path(scope.counts(true), deps.settings) };
-    let found = by_meaning(&mut reads, &scope.vectors, path, &vector, deps.settings.candidates).await?;
+    let found = dense(&mut reads, &scope.vectors, path, &vector, deps.settings.candidates).await?;
     reads.end();
     Ok(found)
 }

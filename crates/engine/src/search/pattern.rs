@@ -1,8 +1,8 @@
-//! A path filter to a regular expression that Rust and Postgres read alike.
+//! Translates a path filter to a regular expression that means the same in Rust and in Postgres.
 //!
-//! A text between slashes is a regular expression (`/^src\/.*_test/`), found anywhere in the path.
+//! A text between slashes is a regular expression (`/^src\/.*_test/`), matched anywhere in the path.
 //! A text with `*`, `?`, `[` or `{` is a glob, anchored as in `.gitignore`: without `/` it may match at any depth.
-//! Any other text is a substring. Matching ignores case unless it is asked not to.
+//! Any other text is a substring. Matching ignores case unless the request says otherwise.
 
 use globset::GlobBuilder;
 

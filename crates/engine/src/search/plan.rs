@@ -1,22 +1,22 @@
-//! How a question is answered: which terms choose, which only score, and how vectors are compared.
+//! Plans a search: which terms select candidates, which only score them, and how vectors are compared.
 
 use super::ranking::Ranking;
 use contract::config;
 use languages::terms::QueryTerm;
 
-/// BM25's k1 + 1: the most that a term's frequency part can reach.
+/// BM25's k1 + 1, the upper bound of a term's frequency part.
 const FREQUENCY_PART_MAX: f32 = 2.2;
 
-/// Chunks that terms may choose together at first. In a large project a term of one chunk in twenty stands in tens of
-/// thousands, and each of them costs a few microseconds; the best are among those that say the rarer terms.
+/// Chunks that the selecting terms may have in total at first. In a large project a term of one chunk in twenty occurs in
+/// tens of thousands, and scoring each costs a few microseconds; the best ones contain rarer terms as well.
 const CHOSEN_MAX: u64 = 6_000;
-/// Chunks that terms may choose in the second try.
+/// The same for the second statement.
 const CHOSEN_AGAIN_MAX: u64 = 40_000;
 
-/// Vectors up to which `search.ef_search` is enough.
+/// Number of vectors up to which `search.ef_search` gives enough recall.
 const EF_SEARCH_ENOUGH_FOR: u64 = 50_000;
-/// … and the power of their number with which it grows: at a million 512 found 0.964 of the ten nearest, at 100,000
-/// 320 found 0.984.
+/// Beyond it, `ef_search` grows with this power of the number of vectors. Measured recall of the ten nearest: 0.984 with 320
+/// at 100,000 vectors, 0.964 with 512 at a million.
 const EF_SEARCH_GROWTH: f64 = 0.4;
 
 /// A term with its document frequency looked up.
@@ -24,24 +24,24 @@ const EF_SEARCH_GROWTH: f64 = 0.4;
 pub struct WeightedTerm {
     /// Id in the lexical index.
     pub id: i32,
-    /// idf times the question's own weight; the query vector's element.
+    /// idf times the term's weight in the query; an element of the sparse query vector.
     pub weight: f32,
-    /// Chunks that say it, at the last rebuild of the statistics.
+    /// Document frequency: chunks that contain it, at the last rebuild of the statistics.
     pub chunks: u64,
-    /// The term, for explanations.
+    /// The term itself, for `explain`.
     pub term: String,
 }
 
-/// The lexical leg.
+/// How the lexical retriever searches.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LexicalPlan {
-    /// All terms that score, by id.
+    /// All terms that score, ordered by id.
     pub terms: Vec<WeightedTerm>,
-    /// Ids of the terms that choose candidates: a chunk says at least one of them.
+    /// Ids of the terms that select candidates: a chunk must contain at least one of them.
     pub keep: Vec<i32>,
-    /// The most that the terms outside `keep` can add to a chunk that says none inside.
+    /// Upper bound of the score of a chunk that contains no term of `keep`.
     pub dropped_score_max: f32,
-    /// Whether terms were left out because so many chunks say them that looking at all of these would take too long.
+    /// Whether `keep` lacks terms because too many chunks contain them.
     pub cut: bool,
 }
 
@@ -56,33 +56,33 @@ pub enum VectorPath {
     None,
 }
 
-/// What the index holds for this question, counted by the store.
+/// Sizes that decide how vectors are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Chunks behind the document frequencies.
+    /// Number of chunks at the last rebuild of the statistics: the N of idf.
     pub statistics_chunks: u64,
     /// Vectors within the filter.
     pub vectors_in_filter: u64,
-    /// Vectors in all.
+    /// Vectors in the project.
     pub vectors: u64,
     /// Whether there is an HNSW index.
     pub vectors_indexed: bool,
-    /// Whether the question could be embedded.
+    /// Whether the query could be embedded.
     pub embedded: bool,
 }
 
-/// The whole plan.
+/// How a search is executed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Lexical leg.
+    /// Lexical retriever.
     pub lexical: LexicalPlan,
-    /// Dense leg.
+    /// Dense retriever.
     pub vector: VectorPath,
-    /// Candidates from each leg.
+    /// Most candidates of each retriever.
     pub candidates: usize,
 }
 
-/// Makes the plan. `frequencies` gives the chunks that say each term, 0 for those it does not know.
+/// Plans a search. `frequencies` gives the document frequency of a term, 0 if it is unknown.
 #[must_use]
 pub fn plan(
     terms: &[QueryTerm],
@@ -111,7 +111,7 @@ fn lexical(
     };
     let mut weighted: Vec<WeightedTerm> = terms.iter().map(weigh).collect();
     weighted.sort_by_key(|term| term.id);
-    // Two terms under one hash are one element of the vector.
+    // Two terms with the same hash are one element of the sparse vector.
     weighted.dedup_by(|next, kept| {
         let same = next.id == kept.id;
         if same {
@@ -120,7 +120,7 @@ fn lexical(
         same
     });
     weighted.sort_by(|a, b| b.weight.total_cmp(&a.weight).then(a.id.cmp(&b.id)));
-    // What no chunk says takes nobody's place.
+    // Terms that match nothing are dropped first.
     weighted.sort_by_key(|term| term.chunks == 0);
     weighted.truncate(ranking.terms_max);
 
@@ -130,7 +130,7 @@ fn lexical(
     let mut keep = rarest(&rare, CHOSEN_MAX);
     let says_something = weighted.iter().any(|t| keep.contains(&t.id) && t.chunks > 0);
     if !says_something {
-        // Only common words: the rarest that is said at all chooses.
+        // Only common terms: the rarest one that occurs selects.
         let rarest = weighted.iter().filter(|t| t.chunks > 0).min_by_key(|t| (t.chunks, t.id));
         keep.extend(rarest.map(|t| t.id));
     }
@@ -139,7 +139,7 @@ fn lexical(
     LexicalPlan { terms: weighted, keep, dropped_score_max: 0.0, cut }.bounded()
 }
 
-/// The ids of the rarest terms, as many as stand in no more than `most` chunks together.
+/// The ids of the rarest terms, as many as occur in at most `most` chunks in total.
 fn rarest(terms: &[&WeightedTerm], most: u64) -> Vec<i32> {
     let mut terms = terms.to_vec();
     terms.sort_by_key(|t| (t.chunks, t.id));
@@ -153,9 +153,9 @@ fn rarest(terms: &[&WeightedTerm], most: u64) -> Vec<i32> {
 }
 
 impl LexicalPlan {
-    /// Whether the best `wanted` of all chunks are surely among what `keep` chose: the last of them scores at
-    /// least what a chunk without any kept term could reach. In a large project that can hardly ever be shown, and as
-    /// many as are wanted are enough. `scores` are descending.
+    /// Whether the best `wanted` chunks are certainly among those that `keep` selected: the last of them scores at least
+    /// as much as a chunk without any term of `keep` could. After a cut (a large project) that can hardly ever be proved, so
+    /// `wanted` chunks are enough. `scores` are descending.
     #[must_use]
     pub fn is_exact(&self, scores: &[f32], wanted: usize) -> bool {
         if self.keep.len() == self.terms.len() || (self.cut && scores.len() >= wanted) {
@@ -164,27 +164,27 @@ impl LexicalPlan {
         wanted > 0 && scores.get(wanted - 1).is_some_and(|score| *score >= self.dropped_score_max)
     }
 
-    /// The same leg with every term choosing.
+    /// The same plan with every term selecting.
     #[must_use]
     pub fn with_all_terms(&self) -> Self {
         Self { keep: self.terms.iter().map(|t| t.id).collect(), dropped_score_max: 0.0, ..self.clone() }
     }
 
-    /// The same leg with more terms choosing, for the second try; none where that would cost too much.
+    /// The same plan with more selecting terms, for the second statement; `None` if those would select too many chunks.
     #[must_use]
     pub fn with_more_terms(&self) -> Option<Self> {
         let keep = rarest(&self.terms.iter().collect::<Vec<_>>(), CHOSEN_AGAIN_MAX);
         (keep.len() > self.keep.len()).then(|| Self { keep, cut: false, ..self.clone() }.bounded())
     }
 
-    /// With the most that the terms outside `keep` can add.
+    /// With `dropped_score_max` of its terms.
     fn bounded(self) -> Self {
         let dropped: f32 = self.terms.iter().filter(|t| !self.keep.contains(&t.id)).map(|t| t.weight).sum();
         Self { dropped_score_max: FREQUENCY_PART_MAX * dropped, ..self }
     }
 }
 
-/// Chooses how vectors are compared.
+/// Decides how vectors are compared.
 pub(super) fn vector_path(counts: Counts, settings: &config::Search) -> VectorPath {
     let Counts { vectors_in_filter: within, vectors: all, .. } = counts;
     if !counts.embedded || within == 0 {
@@ -193,15 +193,16 @@ pub(super) fn vector_path(counts: Counts, settings: &config::Search) -> VectorPa
         || exact_pays(within, all, settings.exact_rows_max)
         || !counts.vectors_indexed
     {
-        // The planner would take HNSW for selective filters too, and lose recall there.
+        // Not left to the planner: it would use HNSW for selective filters, too, and lose recall.
         VectorPath::Exact
     } else {
         VectorPath::Hnsw(ef_search(all, settings.ef_search))
     }
 }
 
-/// Whether comparing all vectors within a filter costs less than walking the index and testing what it yields: the first
-/// grows with what passes, the second with what does not. A quarter of `rows_max` is where both met at 100,000 vectors.
+/// Whether comparing all vectors within a filter costs less than an HNSW scan that tests each candidate: the former grows
+/// with the vectors that pass, the latter with those that do not. Measured at 100,000 vectors, both cost the same where a
+/// quarter of `rows_max` passes.
 fn exact_pays(within: u64, all: u64, rows_max: u64) -> bool {
     within < all && within.saturating_mul(within) <= (rows_max / 4).saturating_mul(all)
 }

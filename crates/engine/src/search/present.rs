@@ -1,52 +1,53 @@
-//! The public forms of an answer: compact for agents, full, and json with statistics; each within a budget.
+//! Presents an answer in its public forms, each within a size limit: compact for agents, full, and json with statistics.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::answer::{Backend, Explain, Hit, Known, SearchAnswer, Timings, VectorsUsed};
 use super::budget::{Budget, Fitted, Shrinks, fit};
 use super::confidence::Confidence;
-use super::rank::Parts;
-use super::request::{Backend, Explain, Hit, Known, Mode, Output, SearchAnswer, Timings, VectorsUsed};
+use super::rank::ScoreParts;
+use super::request::{Mode, Output};
 use super::snippet::{SnippetLimits, shorten, snippet};
 
-/// The best hit of a compact answer shows this much of itself: an average chunk whole.
+/// Snippet of the best hit in compact output: enough for an average chunk.
 const BEST: SnippetLimits = SnippetLimits { lines: 40, bytes: 2_000 };
-/// Each further one.
+/// Snippet of each further hit.
 const FURTHER: SnippetLimits = SnippetLimits { lines: 4, bytes: 320 };
-/// Words that a window must say more than the head of what is shown, to be shown in its place.
+/// How many more words of the query a window must contain than the head of a block, to be shown instead.
 const MORE_WORDS: usize = 1;
-/// … where the head is that of a definition, which should be seen.
+/// The same for the head of a definition, which says what is defined.
 const MORE_WORDS_WITHIN: usize = 2;
-/// Callees and callers of a compact hit.
+/// Callees, and callers, listed in compact output.
 const CALLS_COMPACT_MAX: usize = 5;
-/// Terms of an explanation.
+/// Most terms listed by `explain`.
 const TERMS_EXPLAINED_MAX: usize = 24;
-/// Bytes of a headline.
+/// Longer headlines are cut; bytes.
 const HEADLINE_BYTES_MAX: usize = 200;
-/// Characters of the question that an answer with a token limit repeats.
+/// With a token limit, the answer repeats at most so many characters of the query.
 const QUERY_CHARS_MAX: usize = 200;
-/// How to get what an answer leaves out.
-const OMITTED_HINT: &str = "Page with `offset`, ask for fewer (`top`), narrow with `path` or `lang`, or read a place with `show_file`.";
+/// Hint of `omitted`.
+const OMITTED_HINT: &str = "Page with `offset`, use a smaller `top`, narrow with `path` or `lang`, or read the lines with `show_file`.";
 
 /// The payload of `search`: one ranked list over everything the mode admits.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SearchPayload {
-    /// What answered.
+    /// The index that answered.
     pub backend: Backend,
-    /// The question's normal form: words that rank, `"phrases"` and `-words` that gate.
+    /// The query's normal form: words rank; `"phrases"` and `-words` filter.
     pub query: String,
-    /// Whether to believe the hits: high, medium, low (probably nothing here answers), none (no hits are shown).
+    /// Trust in the hits: high, medium, low (probably no answer here), none (no hits are shown).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<Confidence>,
-    /// Names in the index spelt like unknown words of the query; with low or no confidence.
+    /// Names in the index spelled like unknown words of the query; with low or no confidence.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub did_you_mean: Vec<String>,
     /// Hits, best first.
     pub hits: Vec<PresentedHit>,
-    /// Candidates that passed every filter and gate, before the limit; with `totalRelation`, at least so many.
+    /// Candidates that passed every filter, before the limit; with `totalRelation`, at least so many.
     pub total: usize,
-    /// `gte` where `total` is a lower bound: ranking looked at that many. Absent where `total` is exact.
+    /// `gte` if `total` is a lower bound, because only so many were ranked; absent if it is exact.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_relation: Option<TotalRelation>,
     /// `offset` of the next page; absent on the last one.
@@ -57,48 +58,48 @@ pub struct SearchPayload {
     /// What the limits on bytes and tokens left out; absent when nothing was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub omitted: Option<Omitted>,
-    /// How the question was read and weighed; with `explain`, and in `json`.
+    /// How the query was parsed and weighted; with `explain`, and in `json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub explain: Option<Explain>,
-    /// Where the time went; only in `json`.
+    /// Milliseconds of each stage; only in `json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<Timings>,
 }
 
-/// What a total is to the number of all that passed.
+/// How `total` relates to the real number, as in Elasticsearch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum TotalRelation {
-    /// At most that number.
+    /// The real number is `total` or more.
     Gte,
 }
 
 impl TotalRelation {
-    /// Of an answer; none where its total is exact.
+    /// `None` if the total of the answer is exact.
     #[must_use]
-    pub fn of(answer: &SearchAnswer) -> Option<Self> {
+    pub fn new(answer: &SearchAnswer) -> Option<Self> {
         answer.total_is_least.then_some(Self::Gte)
     }
 }
 
-/// What a score is made of.
+/// Which retrievers contributed to a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ScoreType {
-    /// Words and vectors.
+    /// Lexical and dense.
     Blend,
-    /// Words alone.
+    /// Lexical only.
     Bm25,
-    /// Neither: what passes the filters, in the order of paths.
+    /// Neither: a listing of what passes the filters, ordered by path.
     None,
 }
 
 impl ScoreType {
-    /// Of a hit with these parts, in an answer that compared vectors like this.
+    /// The type of a score with these parts, in an answer that used vectors in this way.
     #[must_use]
-    pub fn of(parts: &Parts, vectors: VectorsUsed) -> Self {
+    pub fn new(parts: &ScoreParts, vectors: VectorsUsed) -> Self {
         match vectors {
-            _ if *parts == Parts::default() => Self::None,
+            _ if *parts == ScoreParts::default() => Self::None,
             VectorsUsed::None => Self::Bm25,
             _ => Self::Blend,
         }
@@ -138,18 +139,18 @@ pub struct PresentedHit {
     /// Its qualified name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Signature, or the first line that says something. Compact: absent where the snippet shows it.
+    /// Signature, or the first line with letters or digits. Compact: absent if the snippet contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headline: Option<String>,
     /// 0 to 1, larger is better; comparable within one answer only.
     pub score: f64,
-    /// Name of the repository; where more than one was searched, and in `full` and `json`.
+    /// Name of the repository; if more than one was searched, and in `full` and `json`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repo: Option<String>,
-    /// Compact: the lines that say most of what was asked.
+    /// Compact: the lines that contain most words of the query.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snippet: Option<String>,
-    /// Line of the file at which the snippet begins; absent where that is `startLine`.
+    /// Line of the file at which the snippet begins; absent if that is `startLine`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub snippet_line: Option<u32>,
     /// Full and json: the whole text.
@@ -167,7 +168,7 @@ pub struct PresentedHit {
     /// Functions that call what it defines, by name.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub called_by: Vec<String>,
-    /// Full and json: all that is known of it.
+    /// Full and json: all facts, history and metadata of the chunk.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub known: Option<Known>,
     /// Full and json: language id.
@@ -176,18 +177,19 @@ pub struct PresentedHit {
     /// Full and json: extension of the file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ext: Option<String>,
-    /// Full and json: what the score is made of.
+    /// Full and json: which retrievers contributed to the score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub score_type: Option<ScoreType>,
     /// With `explain`, and in json: every part of the score.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub score_breakdown: Option<Parts>,
-    /// The line that a shorter snippet keeps.
+    pub score_breakdown: Option<ScoreParts>,
+    /// The line that a shortened snippet keeps.
     #[serde(skip)]
     pub(super) focus: Option<u32>,
 }
 
-/// Shapes an answer within a budget. Hits beyond it lose their text first, then are left out; the payload says so.
+/// Presents an answer within a size limit. Hits that do not fit lose their text first and are then left out; `omitted`
+/// counts both.
 #[must_use]
 pub fn present(
     answer: &SearchAnswer,
@@ -211,11 +213,11 @@ pub fn present(
         did_you_mean: answer.did_you_mean.clone(),
         hits: Vec::new(),
         total: answer.total,
-        total_relation: TotalRelation::of(answer),
+        total_relation: TotalRelation::new(answer),
         next_offset: Some(answer.total),
         explain: explains.then(|| shortened(&answer.explain)),
         vectors: answer.vectors_used,
-        // As if much did not fit, so that saying so fits.
+        // The longest possible `omitted`, so that the real one fits.
         omitted: omitted(answer.hits.len(), answer.hits.len()),
         stats: (output == Output::Json).then_some(answer.took),
     };
@@ -236,7 +238,7 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
     let whole = output != Output::Compact;
     let limits = if best { BEST } else { FURTHER };
     let extension = hit.path.rsplit('/').next().and_then(|name| name.rsplit_once('.'));
-    let score_type = ScoreType::of(&hit.parts, answer.vectors_used);
+    let score_type = ScoreType::new(&hit.parts, answer.vectors_used);
     let cut = if whole { None } else { cut(hit, &answer.words, limits, best) };
     let headline = headline(hit);
     let said = cut.as_ref().is_some_and(|(_, text)| text.contains(&headline));
@@ -276,8 +278,9 @@ fn presented(hit: &Hit, answer: &SearchAnswer, output: Output, several: bool, be
     }
 }
 
-/// A cut-out of the definition that matched, from its first line on; else of the chunk. A further hit's few lines may lie
-/// within the definition where clearly more of the question is said. The line that a filter found is always in it.
+/// The snippet of the matched definition, from its first line on; without one, of the chunk. The few lines of a further hit
+/// may lie inside the definition if they contain clearly more words of the query. The snippet always contains the line that a
+/// filter matched.
 fn cut(hit: &Hit, words: &[String], limits: SnippetLimits, best: bool) -> Option<(usize, String)> {
     let count = |lines: u32| usize::try_from(lines).unwrap_or(usize::MAX);
     let Some((first, last)) = hit.definition_lines else {
@@ -346,7 +349,7 @@ impl PresentedHit {
     }
 }
 
-/// The signature of a hit, or the first line of it that says something.
+/// The signature of a hit, or its first line with letters or digits.
 #[must_use]
 pub fn headline(hit: &Hit) -> String {
     let first_line =
@@ -364,7 +367,7 @@ fn shortened(explain: &Explain) -> Explain {
     shortened
 }
 
-/// Four digits are more than a comparison needs, and fewer tokens.
+/// Four decimals: enough to compare scores, and fewer tokens.
 fn rounded(score: f32) -> f64 {
     (f64::from(score) * 1e4).round() / 1e4
 }
@@ -393,7 +396,7 @@ mod tests {
             name: Some("Store::open".to_owned()),
             signature: None,
             score: 0.123_456,
-            parts: Parts::default(),
+            parts: ScoreParts::default(),
             content: content.to_owned(),
             before: vec!["// before".to_owned()],
             after: Vec::new(),

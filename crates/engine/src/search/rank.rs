@@ -1,21 +1,21 @@
-//! From fused candidates to the order of results: a pure function whose every step is kept in [`Parts`].
+//! Ranks fused candidates: a pure function that records each of its steps in [`ScoreParts`].
 
 use std::collections::HashMap;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::affinity::{Asked, Name};
+use super::affinity::{QueryWords, SquashedName};
 use super::fuse::Fused;
+use super::path_kind::{PathKind, is_manifest};
+use super::query_class::QueryClass;
 use super::ranking::Ranking;
-use super::role::{Role, is_manifest};
-use super::shape::Shape;
 use languages::terms::{PathWords, squash};
 use store::DefinitionRow;
 
-/// What the ranking knows of a candidate besides its scores.
+/// What the ranking uses of a candidate besides its scores.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub struct Facts {
+pub struct CandidateFacts {
     /// The chunk.
     pub chunk_id: i64,
     /// Its file.
@@ -26,136 +26,143 @@ pub struct Facts {
     pub path: String,
     /// First line, 1-based.
     pub start_line: u32,
-    /// Simple names it defines.
+    /// Simple names of its definitions.
     pub defines: Vec<String>,
-    /// Its definitions of the name that was asked for.
+    /// Its definitions with the queried name.
     pub named: Vec<DefinitionRow>,
 }
 
-/// How a score came about; the fields in the order in which they were applied.
+/// The parts of a score, in the order in which they are applied.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, JsonSchema)]
-pub struct Parts {
-    /// BM25, 0 ..= 1 over the candidates.
+pub struct ScoreParts {
+    /// BM25, normalised to 0 ..= 1 over the candidates.
     pub lexical: f32,
-    /// Vector similarity, 0 ..= 1 over the candidates.
+    /// Cosine similarity, normalised to 0 ..= 1 over the candidates.
     pub dense: f32,
-    /// Both, weighed.
+    /// Weighted sum of both.
     pub fused: f32,
-    /// Added: the chunk defines the symbol, or a name in the sentence.
+    /// Added if the chunk defines the queried symbol, or a name in the sentence.
     pub definition: f32,
-    /// Added: file or directory are named as the question says, or the file is the manifest that it asks for.
+    /// Added if file or directory have a name from the query, or the file is a manifest that the query asks for.
     pub path: f32,
-    /// Added: the rest of the file is about it as well.
+    /// Added if other chunks of the file match as well.
     pub coherence: f32,
-    /// Multiplied: tests, examples, stubs and the like.
+    /// Factor of the path kind: below 1 for tests, examples, stubs and the like.
     pub role: f32,
-    /// Multiplied: better chunks of the same file stand above.
+    /// Factor below 1 if better chunks of the same file rank above.
     pub saturation: f32,
 }
 
 /// A ranked candidate.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ranked {
+pub struct RankedChunk {
     /// The chunk.
     pub chunk_id: i64,
-    /// What the order is by.
+    /// Sort key, descending.
     pub score: f32,
-    /// How it came about.
-    pub parts: Parts,
+    /// Its parts.
+    pub parts: ScoreParts,
 }
 
-/// Ranks `candidates`; those without facts (gone since they were found) are left out.
+/// Ranks `candidates`; those without facts (deleted since they were retrieved) are left out.
 ///
-/// The order does not depend on the order of the inputs: ties go by path, repository, line and id.
+/// The order does not depend on the order of the inputs: ties are broken by path, repository, line and id.
 #[must_use]
-pub fn rank(shape: &Shape, candidates: &[Fused], facts: &[Facts], ranking: &Ranking) -> Vec<Ranked> {
-    let by_id: HashMap<i64, &Facts> = facts.iter().map(|fact| (fact.chunk_id, fact)).collect();
-    let mut rows: Vec<Row<'_>> =
-        candidates.iter().filter_map(|fused| Some(Row::new(fused, by_id.get(&fused.chunk_id)?))).collect();
-    rows.sort_by(|a, b| a.facts.place().cmp(&b.facts.place()));
+pub fn rank(
+    class: &QueryClass,
+    candidates: &[Fused],
+    facts: &[CandidateFacts],
+    ranking: &Ranking,
+) -> Vec<RankedChunk> {
+    let by_id: HashMap<i64, &CandidateFacts> = facts.iter().map(|fact| (fact.chunk_id, fact)).collect();
+    let mut rows: Vec<RankRow<'_>> = candidates
+        .iter()
+        .filter_map(|fused| Some(RankRow::new(fused, by_id.get(&fused.chunk_id)?)))
+        .collect();
+    rows.sort_by(|a, b| a.facts.location().cmp(&b.facts.location()));
     let best = rows.iter().map(|row| row.score).fold(0.0, f32::max);
-    let names: Vec<Name> = shape.names.iter().map(|name| Name::of(name)).collect();
-    let asked = Asked::of(&shape.words);
+    let names: Vec<SquashedName> = class.names.iter().map(|name| SquashedName::new(name)).collect();
+    let asked = QueryWords::new(&class.words);
     for row in &mut rows {
-        let defined = definition(shape, &names, row.facts, ranking) + named(shape, row.facts, ranking);
+        let defined = definition(class, &names, row.facts, ranking) + named(class, row.facts, ranking);
         row.parts.definition = best * defined;
-        row.parts.path = best * shape.sentence * asked.affinity(&row.facts.path, row.dense_weight, ranking);
-        if shape.manifest > 0.0 && is_manifest(&row.facts.path) {
-            row.parts.path += best * shape.manifest * ranking.manifest_boost;
+        row.parts.path = best * class.sentence * asked.affinity(&row.facts.path, row.dense_weight, ranking);
+        if class.manifest > 0.0 && is_manifest(&row.facts.path) {
+            row.parts.path += best * class.manifest * ranking.manifest_boost;
         }
         row.score += row.parts.definition + row.parts.path;
     }
     add_coherence(&mut rows, ranking);
     for row in &mut rows {
-        row.parts.role = Role::of(&row.facts.path).factor(shape, ranking);
+        row.parts.role = PathKind::from_path(&row.facts.path).factor(class, ranking);
         row.score *= row.parts.role;
     }
     saturate(&mut rows, ranking);
-    // Stable, over rows in the order of their places: that is how ties are broken.
+    // A stable sort of rows that are ordered by location breaks ties by location.
     rows.sort_by(|a, b| b.score.total_cmp(&a.score));
     rows.into_iter()
-        .map(|row| Ranked { chunk_id: row.facts.chunk_id, score: row.score, parts: row.parts })
+        .map(|row| RankedChunk { chunk_id: row.facts.chunk_id, score: row.score, parts: row.parts })
         .collect()
 }
 
-struct Row<'a> {
-    facts: &'a Facts,
+struct RankRow<'a> {
+    facts: &'a CandidateFacts,
     score: f32,
-    /// Share of the dense leg in the fused score.
+    /// Weight of the dense retriever in the fused score.
     dense_weight: f32,
-    parts: Parts,
+    parts: ScoreParts,
 }
 
-impl<'a> Row<'a> {
-    fn new(fused: &Fused, facts: &'a Facts) -> Self {
-        let parts = Parts {
+impl<'a> RankRow<'a> {
+    fn new(fused: &Fused, facts: &'a CandidateFacts) -> Self {
+        let parts = ScoreParts {
             lexical: fused.lexical,
             dense: fused.dense,
             fused: fused.score,
             role: 1.0,
             saturation: 1.0,
-            ..Parts::default()
+            ..ScoreParts::default()
         };
         Self { facts, score: fused.score, dense_weight: fused.dense_weight, parts }
     }
 }
 
-impl Row<'_> {
-    /// What the chunk counts for its file. Fused scores fall off the more evenly the more the dense leg says, and
-    /// many middling chunks of a large file are no evidence; BM25 alone falls steeply enough.
+impl RankRow<'_> {
+    /// What the chunk adds to the score of its file. Dense scores fall off slowly, and many mediocre chunks of a large file
+    /// are not evidence for it, so the score is raised to a power that grows with the dense weight.
     fn evidence(&self, ranking: &Ranking) -> f32 {
         self.score.max(0.0).powf(1.0 + ranking.coherence_bend * self.dense_weight)
     }
 }
 
-impl Facts {
-    fn place(&self) -> (&str, i64, u32, i64) {
+impl CandidateFacts {
+    fn location(&self) -> (&str, i64, u32, i64) {
         (&self.path, self.repository_id, self.start_line, self.chunk_id)
     }
 }
 
-/// The boost for defining what the question names, as a share of the best score.
-fn definition(shape: &Shape, names: &[Name], facts: &Facts, ranking: &Ranking) -> f32 {
+/// The boost for defining a name in the query, as a share of the best score.
+fn definition(class: &QueryClass, names: &[SquashedName], facts: &CandidateFacts, ranking: &Ranking) -> f32 {
     let defined: Vec<String> = facts.defines.iter().map(|name| squash(name)).collect();
-    let stem = squash(PathWords::of(&facts.path).stem);
-    let one = |name: &Name| {
+    let stem = squash(PathWords::new(&facts.path).stem);
+    let one = |name: &SquashedName| {
         if !defined.contains(&name.squashed) {
             return 0.0;
         }
         if stem == name.squashed { ranking.definition_stem_factor } else { 1.0 }
     };
     let found = names.iter().map(one).fold(0.0, f32::max);
-    found * (shape.symbol * ranking.definition_boost + shape.sentence * ranking.embedded_name_boost)
+    found * (class.symbol * ranking.definition_boost + class.sentence * ranking.embedded_name_boost)
 }
 
-/// The boost for how exactly a definition is the name asked for, as a share of the best score.
-fn named(shape: &Shape, facts: &Facts, ranking: &Ranking) -> f32 {
-    let Some(asked) = &shape.asked else { return 0.0 };
+/// The boost for how exactly a definition matches the queried name, as a share of the best score.
+fn named(class: &QueryClass, facts: &CandidateFacts, ranking: &Ranking) -> f32 {
+    let Some(asked) = &class.name else { return 0.0 };
     facts.named.iter().map(|one| asked.boost(one, &facts.path, ranking)).fold(0.0, f32::max)
 }
 
-/// A file's best chunk gains by what the whole file collected, in proportion to the file that collected most.
-fn add_coherence(rows: &mut [Row<'_>], ranking: &Ranking) {
+/// Boosts the best chunk of each file by the sum of its chunks, relative to the file with the largest sum.
+fn add_coherence(rows: &mut [RankRow<'_>], ranking: &Ranking) {
     let mut files: HashMap<i64, (f32, usize)> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         let (sum, best) = files.entry(row.facts.file_id).or_insert((0.0, at));
@@ -175,8 +182,8 @@ fn add_coherence(rows: &mut [Row<'_>], ranking: &Ranking) {
     }
 }
 
-/// Each further chunk of a file counts less, so that one file does not fill the page.
-fn saturate(rows: &mut [Row<'_>], ranking: &Ranking) {
+/// Lowers each further chunk of a file, so that one file does not fill the page.
+fn saturate(rows: &mut [RankRow<'_>], ranking: &Ranking) {
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|a, b| rows[*b].score.total_cmp(&rows[*a].score).then(a.cmp(b)));
     let mut factors: HashMap<i64, f32> = HashMap::new();
@@ -193,9 +200,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn facts(chunk_id: i64, file_id: i64, path: &str, defines: &[&str]) -> Facts {
+    fn facts(chunk_id: i64, file_id: i64, path: &str, defines: &[&str]) -> CandidateFacts {
         let defines = defines.iter().map(|name| (*name).to_owned()).collect();
-        Facts {
+        CandidateFacts {
             chunk_id,
             file_id,
             repository_id: 1,
@@ -210,8 +217,8 @@ mod tests {
         Fused { chunk_id, lexical: score, dense: 0.0, dense_weight: 0.0, score }
     }
 
-    fn order(question: &str, candidates: &[Fused], facts: &[Facts]) -> Vec<i64> {
-        let ranked = rank(&Shape::of(question), candidates, facts, &Ranking::default());
+    fn order(query: &str, candidates: &[Fused], facts: &[CandidateFacts]) -> Vec<i64> {
+        let ranked = rank(&QueryClass::new(query), candidates, facts, &Ranking::default());
         ranked.into_iter().map(|row| row.chunk_id).collect()
     }
 
@@ -264,15 +271,15 @@ mod tests {
     #[test]
     fn parts_explain_the_score() {
         let facts = [facts(1, 1, "src/session.py", &["Session"]), facts(2, 1, "src/session.py", &[])];
-        let shape = Shape::of("how `Session` stores");
-        for row in rank(&shape, &[fused(1, 0.7), fused(2, 1.0)], &facts, &Ranking::default()) {
+        let class = QueryClass::new("how `Session` stores");
+        for row in rank(&class, &[fused(1, 0.7), fused(2, 1.0)], &facts, &Ranking::default()) {
             let parts = row.parts;
             let sum = parts.fused + parts.definition + parts.path + parts.coherence;
             assert!((sum * parts.role * parts.saturation - row.score).abs() < 1e-5, "{row:?}");
         }
     }
 
-    fn pool() -> impl Strategy<Value = (Vec<Fused>, Vec<Facts>)> {
+    fn pool() -> impl Strategy<Value = (Vec<Fused>, Vec<CandidateFacts>)> {
         let row = (0_i64..6, 1_u32..50, 0.0_f32..1.0);
         proptest::collection::vec(row, 1..30).prop_map(|rows| {
             let paths =
@@ -281,7 +288,10 @@ mod tests {
             numbered
                 .map(|((file, line, score), id)| {
                     let path = paths[usize::try_from(file).unwrap()];
-                    (fused(id, score), Facts { start_line: line, ..facts(id, file, path, &["route"]) })
+                    (
+                        fused(id, score),
+                        CandidateFacts { start_line: line, ..facts(id, file, path, &["route"]) },
+                    )
                 })
                 .unzip()
         })
@@ -298,7 +308,7 @@ mod tests {
 
         #[test]
         fn nobody_is_lost_and_scores_descend((candidates, facts) in pool()) {
-            let ranked = rank(&Shape::of("route"), &candidates, &facts, &Ranking::default());
+            let ranked = rank(&QueryClass::new("route"), &candidates, &facts, &Ranking::default());
             prop_assert_eq!(ranked.len(), candidates.len());
             prop_assert!(ranked.windows(2).all(|pair| pair[0].score >= pair[1].score));
         }

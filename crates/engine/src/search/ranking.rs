@@ -1,4 +1,4 @@
-//! Every constant of the order of results, in one value: what ships is its `Default`, and a trial varies one field.
+//! All constants of the ranking in one value: `Default` is what ships, an experiment varies single fields.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,47 +6,47 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ranking {
-    /// Share of the dense leg in the fused score; the rest is lexical.
+    /// Weight of the dense retriever in the fused score; the rest is lexical.
     pub dense_weight: f32,
-    /// Share of the dense leg when the question is one symbol, which words match better than meanings.
+    /// The same if the query is a symbol, which terms match better than vectors.
     pub dense_weight_symbol: f32,
-    /// Share of the dense leg when the question is a long text such as an issue.
+    /// The same if the query is a long text such as an issue.
     pub dense_weight_issue: f32,
-    /// A term of a text's subject line weighs this much of itself.
+    /// Factor of the weight of terms in a subject line.
     pub subject_factor: f32,
-    /// Terms of a question that are looked up, the weightiest by idf; long texts have more.
+    /// Most terms of a query that are used, those with the highest weight.
     pub terms_max: usize,
-    /// Terms in more than this share of all chunks do not choose candidates; they only score them.
+    /// Terms in more than this share of all chunks do not select candidates; they only score them.
     pub common_share: f32,
-    /// So many of the best by words must be certain before words that choose nothing are ignored.
+    /// How many of the best lexical candidates must be certain; otherwise a second statement selects by more terms.
     pub lexical_exact_rows: usize,
-    /// The chunk defines the symbol asked for.
+    /// The chunk defines the queried symbol.
     pub definition_boost: f32,
     /// … and its file is named after it: multiplies `definition_boost`.
     pub definition_stem_factor: f32,
     /// The chunk defines a name embedded in a sentence.
     pub embedded_name_boost: f32,
-    /// A name is asked for with what it stands in, and the definition stands in that.
+    /// The query names a container (module, class), and the definition is in it.
     pub name_container_boost: f32,
-    /// … or in a file or directory of that name.
+    /// … or in a file or directory with that name.
     pub name_path_boost: f32,
-    /// A name is asked for with a kind, and the definition is of that kind; a related kind counts half.
+    /// The query names a kind, and the definition has it; a related kind counts half.
     pub name_kind_boost: f32,
-    /// A name is asked for with the definition's own upper and lower case.
+    /// The queried name has the definition's exact case.
     pub name_case_boost: f32,
-    /// A name is asked for by itself, and the definition stands in nothing else; or all around it is as it was asked.
+    /// The query has no container and neither has the definition; or all containers match.
     pub name_outer_boost: f32,
-    /// Words of a sentence stand in the file's stem; full when stem and sentence agree in every word.
+    /// Words of a sentence occur in the file's stem; full if both have the same words.
     pub stem_boost: f32,
-    /// … and this much less, times the vectors' share of the score.
+    /// … reduced by this, times the dense weight: vectors have read the path, too.
     pub stem_boost_meant: f32,
-    /// Words of a sentence stand in the parent directory's name.
+    /// Words of a sentence occur in the name of the parent directory.
     pub parent_boost: f32,
-    /// Further evidence in the same file supports its best chunk.
+    /// Other matching chunks of the file support its best chunk.
     pub coherence_boost: f32,
-    /// How much the dense leg's share bends a chunk's score where it is evidence for its file: power 1 + this · share.
+    /// A chunk adds its score to its file with the power 1 + this · dense weight.
     pub coherence_bend: f32,
-    /// Each further chunk of a file counts this much of the one before.
+    /// Factor of each further chunk of a file, relative to the one before.
     pub saturation: f32,
     /// Tests, unless asked for.
     pub test_factor: f32,
@@ -58,15 +58,15 @@ pub struct Ranking {
     pub stub_factor: f32,
     /// Files that only pass on what others define (`__init__.py`, `index.ts`).
     pub reexport_factor: f32,
-    /// Prose and data beside the code, unless asked for.
+    /// Prose and data, unless asked for.
     pub prose_factor: f32,
-    /// How far documents count fully where the query asks how to use something: 0 not at all, 1 wholly.
+    /// How far documents are exempt from `prose_factor` if the query asks how to use something, 0 to 1.
     pub usage_prose: f32,
-    /// The package's manifest, where the query asks for what it declares.
+    /// The package manifest, if the query asks for what it declares.
     pub manifest_boost: f32,
-    /// Code for one platform that the question does not name, beside that for others.
+    /// Code for a platform that the query does not name.
     pub platform_factor: f32,
-    /// In long texts tests, examples and prose, which a fix seldom is about, count to the power of 1 + this.
+    /// For an issue, the factors of tests, examples and prose are raised to the power 1 + this: fixes are rarely there.
     pub role_bend_issue: f32,
 }
 

@@ -1,19 +1,20 @@
-//! A user's regular expression to one that Postgres reads alike: parsed by the linear-time engine's own parser, so that
-//! what would backtrack (references, look-around) is refused, and written anew from what it means.
+//! Translates a user's regular expression to one with the same meaning in Postgres. It is parsed by the parser of the
+//! linear-time `regex` crate, so that what would backtrack (back-references, look-around) is refused, and printed from the
+//! parsed form.
 
 use regex_syntax::hir::{Class, ClassUnicode, Hir, HirKind, Look};
 use regex_syntax::{ParserBuilder, parse};
 
 use super::pattern::escaped;
 
-/// Longest result in bytes; beyond, the expression is too complex for a filter.
+/// Longest translated expression in bytes; a longer one is refused as too complex.
 const BYTES_MAX: usize = 8 * 1024;
-/// Deepest nesting.
+/// Most nested groups.
 const NEST_MAX: u32 = 50;
-/// Most repetitions that Postgres counts.
+/// The largest repetition count that Postgres accepts.
 const REPEAT_MAX: u32 = 255;
 
-/// The expression for Postgres; the error says what is wrong with the one given.
+/// The expression for Postgres; the error says what is wrong with `regex`.
 pub(super) fn translated(regex: &str, ignore_case: bool) -> Result<String, String> {
     let mut parser = ParserBuilder::new().case_insensitive(ignore_case).nest_limit(NEST_MAX).build();
     let hir = parser.parse(regex).map_err(|error| {

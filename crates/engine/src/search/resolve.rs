@@ -1,28 +1,27 @@
-//! What was given for fields and asked for in the question, to the store's filter.
+//! Resolves the filters of a request and of its query to a [`store::Filter`].
 
 use futures::future::BoxFuture;
 
-use super::fields::{self, FilterField, LooksAt};
-use super::given::{self, Given, GivenValue, refused};
+use super::fields::{self, FilterField, FilterTarget};
+use super::filter_value::{date_of, extensions, is_path, known_kind, language, on_one_line, people};
 use super::pattern::path_regex;
-use super::question::Gate;
-use super::spelled::{date_of, extensions, is_path, known_kind, language, on_one_line, people};
+use super::query::FilterClause;
+use super::request_filter::{self, FilterValue, RequestFilter, refused};
 use contract::clock::Clock;
 use contract::{Fault, Warning, echo};
 use languages::facts::{
     Field, Flag, VISIBILITIES, decorator_pieces, marked_decorator, spellings, whole_visibility,
 };
-use languages::terms;
-use languages::terms::whole_word;
+use languages::terms::{self, whole_word};
 use store::{Filter, Reads, RepositoryRow, Test, fact_id};
 
-/// Ids of facts that are compared on each chunk.
+/// Up to so many fact ids are tested on each chunk; more are resolved to chunks first.
 const IDS_TESTED_MAX: usize = 4;
 
-/// What can follow the name of a decorator: its arguments, or the types or value that it is given.
+/// What may follow the name of a decorator: arguments, type arguments or a value.
 const DECORATOR_ENDS: &[&str] = &["(", "<", " ", "="];
 
-/// Resolves fields and gates. Names are looked up in the project, so that the filter holds ids alone.
+/// Resolves filter fields and clauses. Names are looked up in the index, so that the filter consists of ids.
 pub(super) struct Resolver<'a> {
     pub(super) reads: &'a mut Reads,
     pub(super) clock: &'a dyn Clock,
@@ -30,26 +29,26 @@ pub(super) struct Resolver<'a> {
     pub(super) case_file: bool,
     pub(super) case_tokens: bool,
     pub(super) names_max: usize,
-    /// Fields that were used, for what must be said about them.
+    /// Fields that were used, for warnings about them.
     pub(super) used: Vec<&'static FilterField>,
     pub(super) warnings: Vec<Warning>,
-    /// What hits show of what they were found by.
-    pub(super) sought: Sought,
+    /// What hits must show of what the filters matched.
+    pub(super) terms: FilterTerms,
 }
 
-/// What was looked for and may not be missing.
+/// What the filters look for, so that hits can show it.
 #[derive(Debug, Default)]
-pub(super) struct Sought {
-    /// Facts that were looked up at once, of which a definition that is meant has one of each list.
+pub(super) struct FilterTerms {
+    /// Facts that were resolved to chunks; the matched definition has one of each list.
     pub(super) ids: Vec<Vec<i64>>,
-    /// Names that facts were to have, as they stand in code, in lower case.
+    /// Names that filters look for, as written in code, in lower case.
     pub(super) names: Vec<String>,
     /// Phrases in lower case, whitespace folded.
     pub(super) phrases: Vec<String>,
 }
 
-impl Sought {
-    /// Notes the name of a value: what stands last in it before arguments and types. `api.save(x)` is `save`.
+impl FilterTerms {
+    /// Adds the last name of a value, without arguments and types: `save` of `api.save(x)`.
     fn note_name(&mut self, value: &str) {
         let bare = value.trim_start_matches(|c: char| !is_of_name(c));
         let head = bare.split(['(', '<', '[', '{', '=']).next().unwrap_or_default();
@@ -63,8 +62,8 @@ fn is_of_name(c: char) -> bool {
 }
 
 impl Resolver<'_> {
-    /// All given fields hold.
-    pub(super) async fn all(&mut self, all: &[Given]) -> Result<Filter, Fault> {
+    /// All filters of the request.
+    pub(super) async fn all(&mut self, all: &[RequestFilter]) -> Result<Filter, Fault> {
         let mut filter = Filter::EVERYTHING;
         for one in all {
             filter = filter.and(self.field(one.field, &one.value).await?);
@@ -72,39 +71,39 @@ impl Resolver<'_> {
         Ok(filter)
     }
 
-    /// What the question demands.
-    pub(super) fn gate<'g>(&'g mut self, gate: &'g Gate) -> BoxFuture<'g, Result<Filter, Fault>> {
+    /// A filter clause of the query.
+    pub(super) fn clause<'g>(&'g mut self, clause: &'g FilterClause) -> BoxFuture<'g, Result<Filter, Fault>> {
         Box::pin(async move {
-            Ok(match gate {
-                Gate::All(gates) => {
-                    let mut all = Vec::with_capacity(gates.len());
-                    for gate in gates {
-                        all.push(self.gate(gate).await?);
+            Ok(match clause {
+                FilterClause::All(clauses) => {
+                    let mut all = Vec::with_capacity(clauses.len());
+                    for clause in clauses {
+                        all.push(self.clause(clause).await?);
                     }
                     Filter::All(all)
                 }
-                Gate::Any(gates) => {
-                    let mut any = Vec::with_capacity(gates.len());
-                    for gate in gates {
-                        any.push(self.gate(gate).await?);
+                FilterClause::Any(clauses) => {
+                    let mut any = Vec::with_capacity(clauses.len());
+                    for clause in clauses {
+                        any.push(self.clause(clause).await?);
                     }
                     Filter::Any(any)
                 }
-                Gate::Not(gate) => {
-                    // What may not be there is not shown either.
-                    let sought = std::mem::take(&mut self.sought);
-                    let filter = self.gate(gate).await?;
-                    self.sought = sought;
+                FilterClause::Not(clause) => {
+                    // A hit cannot show what it must not contain.
+                    let terms = std::mem::take(&mut self.terms);
+                    let filter = self.clause(clause).await?;
+                    self.terms = terms;
                     Filter::Not(Box::new(filter))
                 }
-                Gate::Word(word) => says(word, self.case_tokens),
-                Gate::Phrase(phrase) => {
-                    self.sought.phrases.push(phrase.to_lowercase());
+                FilterClause::Word(word) => says(word, self.case_tokens),
+                FilterClause::Phrase(phrase) => {
+                    self.terms.phrases.push(phrase.to_lowercase());
                     contains(phrase, self.case_tokens)
                 }
-                Gate::Field { name, value } => {
+                FilterClause::Field { name, value } => {
                     let Some(field) = fields::field(name) else { return Ok(says(value, self.case_tokens)) };
-                    let value = given::from_text(field, value)?;
+                    let value = request_filter::from_text(field, value)?;
                     self.field(field, &value).await?
                 }
             })
@@ -112,23 +111,23 @@ impl Resolver<'_> {
     }
 
     #[expect(clippy::too_many_lines, reason = "one arm for each way to look")]
-    async fn field(&mut self, field: &'static FilterField, value: &GivenValue) -> Result<Filter, Fault> {
+    async fn field(&mut self, field: &'static FilterField, value: &FilterValue) -> Result<Filter, Fault> {
         self.used.push(field);
-        if let (LooksAt::Names(_) | LooksAt::PartsOfNames(_), GivenValue::Texts(names)) =
-            (field.looks_at, value)
+        if let (FilterTarget::Names(_) | FilterTarget::PartsOfNames(_), FilterValue::Texts(names)) =
+            (field.target, value)
         {
-            names.iter().for_each(|name| self.sought.note_name(name));
+            names.iter().for_each(|name| self.terms.note_name(name));
         }
-        Ok(match (field.looks_at, value) {
-            (LooksAt::Kind, GivenValue::Texts(kinds)) => {
+        Ok(match (field.target, value) {
+            (FilterTarget::Kind, FilterValue::Texts(kinds)) => {
                 let kinds =
                     kinds.iter().map(|kind| Ok(fact_id(Field::Kind as i16, known_kind(field, kind)?)));
                 Test::Facts(kinds.collect::<Result<_, Fault>>()?).into()
             }
-            (LooksAt::Names(within), GivenValue::Texts(names)) => {
+            (FilterTarget::Names(within), FilterValue::Texts(names)) => {
                 Test::Facts(names.iter().flat_map(|name| whole_ids(within, name)).collect()).into()
             }
-            (LooksAt::PartsOfNames(&[Field::Decorator]), GivenValue::Texts(given)) => {
+            (FilterTarget::PartsOfNames(&[Field::Decorator]), FilterValue::Texts(given)) => {
                 let mut ids = Vec::new();
                 for one in given {
                     ids.extend(match marked_decorator(one) {
@@ -138,39 +137,39 @@ impl Resolver<'_> {
                 }
                 self.having(ids, false).await?
             }
-            (LooksAt::Visibility, GivenValue::Texts(words)) => self.visible(field, words).await?,
-            (LooksAt::PartsOfNames(within), GivenValue::Texts(parts)) => {
+            (FilterTarget::Visibility, FilterValue::Texts(words)) => self.visible(field, words).await?,
+            (FilterTarget::PartsOfNames(within), FilterValue::Texts(parts)) => {
                 let ids = self.names(field, within, parts).await?;
                 self.having(ids, false).await?
             }
-            (LooksAt::Risk(within), GivenValue::Texts(parts)) => {
+            (FilterTarget::Risk(within), FilterValue::Texts(parts)) => {
                 let ids = self.names(field, within, parts).await?;
                 self.having(ids, true).await?
             }
-            (LooksAt::Imports, GivenValue::Texts(names)) => {
+            (FilterTarget::Imports, FilterValue::Texts(names)) => {
                 Test::Imports(names.iter().flat_map(|name| whole_ids(&[Field::Import], name)).collect())
                     .into()
             }
-            (LooksAt::Signature, GivenValue::Texts(texts)) => {
+            (FilterTarget::Signature, FilterValue::Texts(texts)) => {
                 Filter::Any(texts.iter().map(|text| Test::Signature(on_one_line(text)).into()).collect())
             }
-            (LooksAt::LastAuthor, GivenValue::Texts(names)) => Test::LastAuthors(people(names)).into(),
-            (LooksAt::LineAuthors, GivenValue::Texts(names)) => {
+            (FilterTarget::LastAuthor, FilterValue::Texts(names)) => Test::LastAuthors(people(names)).into(),
+            (FilterTarget::LineAuthors, FilterValue::Texts(names)) => {
                 let names = people(names);
                 let ids = self.names(field, &[Field::Author], &names).await?;
                 Test::Authors { ids, names }.into()
             }
-            (LooksAt::ModifiedAfter, GivenValue::Texts(dates)) => {
+            (FilterTarget::ModifiedAfter, FilterValue::Texts(dates)) => {
                 let date = dates.first().map_or("", String::as_str);
                 Test::ModifiedFrom(date_of(field, date)?).into()
             }
-            (LooksAt::Branch, GivenValue::Texts(names)) => self.branch(names),
-            (LooksAt::Language, GivenValue::Texts(names)) => {
+            (FilterTarget::Branch, FilterValue::Texts(names)) => self.branch(names),
+            (FilterTarget::Language, FilterValue::Texts(names)) => {
                 Test::Languages(names.iter().map(|name| language(name)).collect::<Result<_, _>>()?).into()
             }
-            (LooksAt::Path, GivenValue::Texts(given)) => Test::Paths(self.patterns(given)?).into(),
-            (LooksAt::FileName, GivenValue::Texts(given)) => {
-                // No name has a slash: what has one is the path of a file.
+            (FilterTarget::Path, FilterValue::Texts(given)) => Test::Paths(self.patterns(given)?).into(),
+            (FilterTarget::FileName, FilterValue::Texts(given)) => {
+                // A file name has no slash, so a pattern with one is a path.
                 let (paths, names): (Vec<_>, Vec<_>) = given.iter().cloned().partition(|one| is_path(one));
                 let names: Filter = Test::FileNames(self.patterns(&names)?).into();
                 if paths.is_empty() {
@@ -179,8 +178,8 @@ impl Resolver<'_> {
                     Filter::Any(vec![names, Test::Paths(self.patterns(&paths)?).into()])
                 }
             }
-            (LooksAt::Extension, GivenValue::Texts(given)) => {
-                // What is stored is behind the last dot: `d.ts` is the end of a name.
+            (FilterTarget::Extension, FilterValue::Texts(given)) => {
+                // Stored extensions begin after the last dot, so `d.ts` is matched as the end of a file name.
                 let (long, short): (Vec<_>, Vec<_>) =
                     extensions(given)?.into_iter().partition(|extension| extension.contains('.'));
                 let short: Filter = Test::Extensions(short).into();
@@ -191,26 +190,26 @@ impl Resolver<'_> {
                     Filter::Any(vec![short, Test::FileNames(ends.collect()).into()])
                 }
             }
-            (LooksAt::Count(counted), GivenValue::Number(number)) => {
+            (FilterTarget::Count(counted), FilterValue::Number(number)) => {
                 Test::AtLeast(counted, rounded_up(*number)).into()
             }
-            (LooksAt::Churn, GivenValue::Number(number)) => Test::ChurnFrom(rounded_up(*number)).into(),
-            (LooksAt::ModifiedSince, GivenValue::Number(days)) => {
+            (FilterTarget::Churn, FilterValue::Number(number)) => Test::ChurnFrom(rounded_up(*number)).into(),
+            (FilterTarget::ModifiedSince, FilterValue::Number(days)) => {
                 Test::ModifiedFrom(self.days_ago(*days)).into()
             }
-            // `false` asks for what is known not to hold, unlike `NOT field:true`, which what is not known passes, too.
-            (LooksAt::Holds(flag), GivenValue::Flag(holds)) => {
+            // `false` matches only chunks known not to have the flag; chunks without that knowledge pass only `NOT field:true`.
+            (FilterTarget::Holds(flag), FilterValue::Flag(holds)) => {
                 let value = if *holds { flag.as_str() } else { flag.denied() };
                 Test::Facts(vec![fact_id(Field::Flag as i16, value)]).into()
             }
-            (LooksAt::AnyLint, GivenValue::Flag(false)) => {
+            (FilterTarget::AnyLint, FilterValue::Flag(false)) => {
                 Test::Facts(vec![fact_id(Field::Flag as i16, Flag::Lint.denied())]).into()
             }
-            (LooksAt::AnyLint, GivenValue::Flag(true)) => {
+            (FilterTarget::AnyLint, FilterValue::Flag(true)) => {
                 let rules = self.find_names(field, &[Field::Lint], &[String::new()]).await?;
                 self.having(rules, false).await?
             }
-            (LooksAt::Meta, GivenValue::Pairs(pairs)) => {
+            (FilterTarget::Meta, FilterValue::Pairs(pairs)) => {
                 let pair = |(key, value): &(String, Option<String>)| {
                     Test::Meta { key: key.clone(), value: value.clone() }.into()
                 };
@@ -220,7 +219,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Ids of the names that contain one of `parts`, in a spelling in which they may be stored.
+    /// Ids of the names that contain one of `parts`, in any spelling in which it may be stored.
     async fn names(
         &mut self,
         field: &'static FilterField,
@@ -232,7 +231,7 @@ impl Resolver<'_> {
         let mut spelled: Vec<String> = spelled.map(|one| one.to_lowercase()).collect();
         spelled.sort_unstable();
         spelled.dedup();
-        // Members are many, and all of `self` would be meant by it.
+        // Without a dot, `self` would match every member access.
         let single = within.contains(&Field::Member) && !spelled.iter().any(|part| part.contains('.'));
         let within: Vec<Field> =
             within.iter().copied().filter(|field| !single || *field != Field::Member).collect();
@@ -245,9 +244,8 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    /// Ids of the decorators that are meant by one in its own marks: those of just this name, with whatever arguments where
-    /// none are given; else those of this name behind the name of what it stands in; else, with arguments, those of this
-    /// name that contain them in any order and quotes.
+    /// Ids of the decorators that a decorator as written (`@app.route("/x")`) matches: those that begin with it; otherwise
+    /// those with its name, also qualified (`@module.name`), that contain its arguments, if any, in any order and quotes.
     async fn decorator(
         &mut self,
         field: &'static FilterField,
@@ -255,16 +253,16 @@ impl Resolver<'_> {
         bare: &str,
     ) -> Result<Vec<i64>, Fault> {
         let code = Field::Decorator as i16;
-        let exact = self.reads.beginning(code, bare, DECORATOR_ENDS).await?;
+        let exact = self.reads.names_with_prefix(code, bare, DECORATOR_ENDS).await?;
         if !exact.is_empty() {
             return Ok(exact);
         }
         let pieces = decorator_pieces(given);
         let name = bare.split('(').next().unwrap_or(bare);
-        let mut found = self.reads.beginning(code, name, DECORATOR_ENDS).await?;
+        let mut found = self.reads.names_with_prefix(code, name, DECORATOR_ENDS).await?;
         for joint in if found.is_empty() { &["::", ".", "\\"][..] } else { &[] } {
             let inside = format!("{joint}{name}").to_lowercase();
-            found.extend(self.reads.ending(code, &inside, DECORATOR_ENDS).await?);
+            found.extend(self.reads.names_with_suffix(code, &inside, DECORATOR_ENDS).await?);
         }
         if !pieces.is_empty() {
             let with = self.decorated(field, &pieces).await?;
@@ -273,7 +271,7 @@ impl Resolver<'_> {
         Ok(found)
     }
 
-    /// Ids of the decorators that contain all of these.
+    /// Ids of the decorators that contain all of `pieces`.
     async fn decorated(&mut self, field: &'static FilterField, pieces: &[String]) -> Result<Vec<i64>, Fault> {
         let mut found: Option<Vec<i64>> = None;
         for piece in pieces {
@@ -285,6 +283,9 @@ impl Resolver<'_> {
     }
 
     /// Ids of the names that contain one of `parts`, which are in lower case.
+    ///
+    /// # Errors
+    /// `INVALID_REQUEST` if there are more than `search.filter_names_max`.
     async fn find_names(
         &mut self,
         field: &'static FilterField,
@@ -297,13 +298,13 @@ impl Resolver<'_> {
         if found.len() > self.names_max {
             return Err(refused(
                 field,
-                &format!("fits more than {} different names here; give more of the name", self.names_max),
+                &format!("matches more than {} different names here; give more of the name", self.names_max),
             ));
         }
         Ok(found)
     }
 
-    /// A whole word is that visibility; else all that contain it, in the words of all languages.
+    /// A whole word is that visibility; a part matches every visibility that contains it, in the words of all languages.
     async fn visible(&mut self, field: &'static FilterField, words: &[String]) -> Result<Filter, Fault> {
         let mut ids = Vec::new();
         for word in words {
@@ -325,20 +326,20 @@ impl Resolver<'_> {
         self.having(ids, false).await
     }
 
-    /// Chunks with one of these facts. Many ids are looked up at once: tested on each chunk, they would cost their
-    /// product.
+    /// Chunks with one of these facts. Many ids are resolved to chunks first, because testing each of them on each chunk
+    /// would be slower.
     async fn having(&mut self, ids: Vec<i64>, flows: bool) -> Result<Filter, Fault> {
         if ids.len() <= IDS_TESTED_MAX && !flows {
             return Ok(Test::Facts(ids).into());
         }
         let chunks = self.reads.chunks_with(&ids, flows).await?;
-        self.sought.ids.push(ids.clone());
-        // Dangers are told of chunks: no definition has one of its own.
+        self.terms.ids.push(ids.clone());
+        // Flows belong to chunks, not to definitions.
         let facts = if flows { Vec::new() } else { ids };
         Ok(Test::Chunks { chunks, facts }.into())
     }
 
-    /// An absolute path inside one of the repositories is one from its root.
+    /// The regular expressions of path filters. An absolute path in one of the repositories is taken relative to its root.
     fn patterns(&self, given: &[String]) -> Result<Vec<String>, Fault> {
         let inside = |path: &str| {
             let below =
@@ -353,7 +354,7 @@ impl Resolver<'_> {
         given.iter().map(|pattern| path_regex(&relative(pattern), self.case_file)).collect()
     }
 
-    /// Repositories that were indexed on this branch; where the branch is not known, it cannot be wrong.
+    /// Repositories that were indexed on this branch, and those whose branch is unknown.
     fn branch(&mut self, names: &[String]) -> Filter {
         let asked = names.first().map_or("", String::as_str);
         let asked = asked.strip_prefix("refs/heads/").unwrap_or(asked);
@@ -419,9 +420,9 @@ fn rounded_up(number: f64) -> i64 {
 /// A word stands in the chunk, as a whole or as a part of a name.
 fn says(word: &str, exact_case: bool) -> Filter {
     match whole_word(word) {
-        Some(term) if !exact_case => Test::Says(vec![term]).into(),
+        Some(term) if !exact_case => Test::HasTerms(vec![term]).into(),
         Some(term) => {
-            Filter::All(vec![Test::Says(vec![term]).into(), Test::Text(text_regex(word, true)).into()])
+            Filter::All(vec![Test::HasTerms(vec![term]).into(), Test::Text(text_regex(word, true)).into()])
         }
         None => contains(word, exact_case),
     }
@@ -434,7 +435,7 @@ pub(super) fn contains(text: &str, exact_case: bool) -> Filter {
     ids.sort_unstable();
     ids.dedup();
     let test: Filter = Test::Text(text_regex(text, exact_case)).into();
-    if ids.is_empty() { test } else { Filter::All(vec![Test::Says(ids).into(), test]) }
+    if ids.is_empty() { test } else { Filter::All(vec![Test::HasTerms(ids).into(), test]) }
 }
 
 /// Any of these words stands in the chunk in just this case.
@@ -459,7 +460,7 @@ mod tests {
     fn a_text_is_literal_and_ends_at_words() {
         assert_eq!(text_regex("fn  get(", false), "(?i)\\mfn\\s+get\\(");
         assert_eq!(text_regex("a.b", true), "\\ma\\.b\\M");
-        assert!(matches!(says("Store", false), Filter::Is(Test::Says(_))));
+        assert!(matches!(says("Store", false), Filter::Is(Test::HasTerms(_))));
         assert!(matches!(says("::", false), Filter::Is(Test::Text(_))));
     }
 }

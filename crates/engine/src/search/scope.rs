@@ -1,51 +1,56 @@
-//! The part of a project that a question is about, and how far it is indexed.
+//! Resolves what a search covers: repositories, filters and mode, and the state of the index.
 
-use super::matched::Marks;
+use super::matched_definition::HighlightMarks;
 use super::plan::Counts;
-use super::question::Question;
+use super::query::SearchQuery;
 use super::request::{Mode, SearchRequest};
-use super::resolve::{Resolver, Sought, any_in_case};
-use super::unknown;
+use super::resolve::{FilterTerms, Resolver, any_in_case};
+use super::unknown_facts;
 use contract::clock::Clock;
 use contract::config;
 use contract::{ErrorCode, Fault, Warning};
 use languages::terms;
-use store::{Filter, IndexState, Opening, Reads, RepositoryRow, RepositoryState, Test, Within, Words};
+use store::{
+    Filter, IndexOverview, IndexState, LexicalSource, Reads, RepositoryRow, RepositoryState, Test, Within,
+};
 
-/// What is asked, and where.
-pub(super) struct Scope {
+/// What a search covers, resolved to chunks or conditions.
+pub(super) struct ResolvedScope {
     pub(super) state: IndexState,
     pub(super) repositories: Vec<RepositoryRow>,
-    /// Chunks whose own words are asked.
+    /// Chunks that are searched by all their terms.
     pub(super) chunks: Option<Within>,
-    /// Chunks whose comments are asked.
+    /// Chunks that are searched by the terms of their comments.
     pub(super) comments: Option<Within>,
-    /// Chunks whose vectors are compared.
+    /// Chunks that are searched by their vectors.
     pub(super) vectors: Within,
-    /// How many those are, at most.
+    /// Upper bound of the number of those.
     pub(super) rows: u64,
-    /// What filters look for in definitions.
-    pub(super) marks: Marks,
+    /// What hits must show of what the filters matched.
+    pub(super) marks: HighlightMarks,
 }
 
-/// Whether there is nothing to search. A repository that only lacks the vectors of the project's new model answers by its
-/// words, and one whose first run was cancelled by what that run committed.
+/// Whether there is nothing to search. A repository without vectors of the project's new model is still searched lexically,
+/// and one whose first run was cancelled by what that run committed.
 fn is_empty(repository: &RepositoryRow) -> bool {
     repository.state == RepositoryState::New && repository.indexed_ms.is_none() && repository.chunks == 0
 }
 
-impl Scope {
-    /// Resolves everything that narrows the question.
-    pub(super) async fn read(
+impl ResolvedScope {
+    /// Resolves repositories, filters and mode.
+    ///
+    /// # Errors
+    /// `NO_INDEX` if none of the repositories has been indexed; `INVALID_REQUEST` for a bad filter; storage faults.
+    pub(super) async fn resolve(
         reads: &mut Reads,
-        opening: Opening,
+        overview: IndexOverview,
         request: &SearchRequest,
-        question: &Question,
+        query: &SearchQuery,
         settings: &config::Search,
         clock: &dyn Clock,
         warnings: &mut Vec<Warning>,
     ) -> Result<Self, Fault> {
-        let Opening { state, mut repositories, any_records, .. } = opening;
+        let IndexOverview { state, mut repositories, any_records, .. } = overview;
         let is_part = !request.repository_roots.is_empty();
         if is_part {
             repositories.retain(|repository| request.repository_roots.contains(&repository.root));
@@ -63,41 +68,41 @@ impl Scope {
             names_max: settings.filter_names_max,
             used: Vec::new(),
             warnings: Vec::new(),
-            sought: Sought::default(),
+            terms: FilterTerms::default(),
         };
-        let mut filter = resolver.all(&request.given).await?;
-        if let Some(gate) = &question.gate {
-            filter = filter.and(resolver.gate(gate).await?);
+        let mut filter = resolver.all(&request.filters).await?;
+        if let Some(clause) = &query.filter {
+            filter = filter.and(resolver.clause(clause).await?);
         }
-        let (used, mut said, sought) = (resolver.used, resolver.warnings, resolver.sought);
-        let mut marks = Marks::default();
+        let (used, mut filter_warnings, terms) = (resolver.used, resolver.warnings, resolver.terms);
+        let mut marks = HighlightMarks::default();
         filter = filter.of_one_definition();
         marks.note(&filter);
-        marks.ids.extend(sought.ids);
-        (marks.names, marks.phrases) = (sought.names, sought.phrases);
-        warnings.append(&mut said);
+        marks.ids.extend(terms.ids);
+        (marks.names, marks.phrases) = (terms.names, terms.phrases);
+        warnings.append(&mut filter_warnings);
         if request.case_tokens {
-            filter = filter.and(exact_words(question));
+            filter = filter.and(exact_words(query));
         }
         if is_part {
             let ids = repositories.iter().map(|repository| repository.id).collect();
             filter = filter.and(Test::Repositories(ids).into());
         }
-        unknown::say(reads, &used, &repositories, (request.mode, &filter), warnings).await?;
-        let sides = Sides::of(request.mode, any_records, filter);
+        unknown_facts::warn(reads, &used, &repositories, (request.mode, &filter), warnings).await?;
+        let by_mode = ModeFilters::new(request.mode, any_records, filter);
         let rows_max = settings.filter_rows_max;
-        let chunks = match &sides.chunks {
+        let chunks = match &by_mode.chunks {
             Some(filter) => Some(reads.within(filter, rows_max).await?),
             None => None,
         };
-        let comments = match &sides.comments {
+        let comments = match &by_mode.comments {
             Some(filter) => Some(reads.within(filter, rows_max).await?),
             None => None,
         };
         let vectors = match (&chunks, &comments) {
             (Some(chunks), None) => chunks.clone(),
             (None, Some(comments)) => comments.clone(),
-            _ => reads.within(&sides.either(), rows_max).await?,
+            _ => reads.within(&by_mode.either(), rows_max).await?,
         };
         let rows = match &vectors {
             Within::These(ids) => Some(ids.len() as u64),
@@ -113,14 +118,14 @@ impl Scope {
         Ok(Self { state, repositories, chunks, comments, vectors, rows, marks })
     }
 
-    /// Whether more than one repository is asked. The project's records are none: no folder has their paths.
+    /// Whether more than one repository is searched. Records do not count: no file has their paths.
     pub(super) fn has_several(&self) -> bool {
         let folders = self.repositories.iter().filter(|repository| !repository.is_records()).count();
-        // A portable file knows names alone.
+        // In a portable file no repository has a folder.
         folders > 1 || (folders == 0 && self.repositories.len() > 1)
     }
 
-    /// What decides between ways to look, where the question can be embedded or not.
+    /// The sizes that the plan depends on.
     pub(super) fn counts(&self, embedded: bool) -> Counts {
         Counts {
             statistics_chunks: count(self.state.statistics_chunks),
@@ -131,14 +136,17 @@ impl Scope {
         }
     }
 
-    /// The tables whose words are asked, with the part of each.
-    pub(super) fn sources(&self) -> impl Iterator<Item = (Words, &Within)> {
-        // Comments first: a chunk that has some is asked by them alone.
-        let comments = self.comments.iter().map(|within| (Words::Comments, within));
-        comments.chain(self.chunks.iter().map(|within| (Words::Chunks, within)))
+    /// The lexical tables to search, each with its chunks.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (LexicalSource, &Within)> {
+        // Comments first: a chunk in both gets the score of its comments.
+        let comments = self.comments.iter().map(|within| (LexicalSource::Comments, within));
+        comments.chain(self.chunks.iter().map(|within| (LexicalSource::Chunks, within)))
     }
 
-    /// Says what keeps the answer from being complete.
+    /// Warns of what keeps the answer from being complete.
+    ///
+    /// # Errors
+    /// Storage faults.
     pub(super) async fn warn(&self, reads: &mut Reads, warnings: &mut Vec<Warning>) -> Result<(), Fault> {
         let names = |state: RepositoryState| -> Vec<&str> {
             let wanted = self.repositories.iter().filter(|repository| repository.state == state);
@@ -147,59 +155,63 @@ impl Scope {
         let (indexing, failed) = (names(RepositoryState::Indexing), names(RepositoryState::Failed));
         if !indexing.is_empty() {
             let message = format!(
-                "The index run of {} is not finished: the answer is from what is committed.",
+                "The index run of {} is not finished; this answer covers what is committed so far.",
                 indexing.join(", ")
             );
             warnings.push(Warning::new("index_running", message));
         }
-        let begun: Vec<&str> =
-            self.repositories.iter().filter(|row| row.is_begun()).map(|row| row.name.as_str()).collect();
+        let begun: Vec<&str> = self
+            .repositories
+            .iter()
+            .filter(|row| row.is_partially_indexed())
+            .map(|row| row.name.as_str())
+            .collect();
         if !begun.is_empty() {
             let message = format!(
-                "The first index run of {} was cancelled: the answer is from what it committed. `build_index` goes on with it.",
+                "The first index run of {} was cancelled; this answer covers what it committed. `build_index` continues it.",
                 begun.join(", ")
             );
             warnings.push(Warning::new("index_incomplete", message));
         }
         if !failed.is_empty() {
             let message =
-                format!("The last index run of {} failed: the answer may be incomplete.", failed.join(", "));
+                format!("The last index run of {} failed; this answer may be incomplete.", failed.join(", "));
             warnings.push(Warning::new("index_incomplete", message));
         }
-        // A complete run leaves no text without a vector, so only then is it worth counting.
+        // A complete run leaves no text without a vector, so there is nothing to count after one.
         if !self.state.vectors_complete
             || self.repositories.iter().any(|repository| repository.state != RepositoryState::Ready)
         {
             let asked: Vec<i64> = self.repositories.iter().map(|repository| repository.id).collect();
             let pending = reads.pending_within(&asked).await?;
             if pending > 0 {
-                let message = format!("{pending} chunks have no vector yet and are found by words alone.");
+                let message =
+                    format!("{pending} chunks have no vector yet; only the lexical search can find them.");
                 let details = Some(serde_json::json!({ "pending": pending }));
                 warnings.push(Warning { details, ..Warning::new("vectors_pending", message) });
             }
         }
         if self.rows == 0 {
-            warnings
-                .push(Warning::new("filter_matches_nothing", "Nothing that is indexed passes the filters."));
+            warnings.push(Warning::new("filter_matches_nothing", "Nothing in the index passes the filters."));
         }
         Ok(())
     }
 }
 
-/// The two sides of a mode: chunks by all their words, and chunks by their comments alone.
-struct Sides {
+/// The filters of a mode: for chunks searched by all their terms, and for chunks searched by their comments.
+struct ModeFilters {
     chunks: Option<Filter>,
     comments: Option<Filter>,
 }
 
-impl Sides {
-    fn of(mode: Mode, any_records: bool, filter: Filter) -> Self {
+impl ModeFilters {
+    fn new(mode: Mode, any_records: bool, filter: Filter) -> Self {
         let modes =
             |modes: &[&str]| Filter::from(Test::Modes(modes.iter().map(|m| (*m).to_owned()).collect()));
         let chunks = |more: Filter| Self { chunks: Some(filter.clone().and(more)), comments: None };
         match mode {
             Mode::All => Self { chunks: Some(filter), comments: None },
-            // Most projects hold no records; then nothing has to be left out.
+            // Without records, which most projects do not have, every mode is wanted: no condition needed.
             Mode::Both if !any_records => Self { chunks: Some(filter), comments: None },
             Mode::Both => chunks(modes(&["code", "prose"])),
             Mode::Code => chunks(modes(&["code"])),
@@ -219,14 +231,14 @@ impl Sides {
     }
 }
 
-/// With case, one of the question's words must stand in a chunk as it is written.
-fn exact_words(question: &Question) -> Filter {
-    let telling = terms::words(&question.text).filter(|word| !terms::is_stop_word(word.text));
-    let words: Vec<String> = telling.map(|word| word.text.to_owned()).collect();
+/// With `case`, a chunk must contain one of the query's words in its exact case.
+fn exact_words(query: &SearchQuery) -> Filter {
+    let words = terms::words(&query.text).filter(|word| !terms::is_stop_word(word.text));
+    let words: Vec<String> = words.map(|word| word.text.to_owned()).collect();
     if words.is_empty() { Filter::EVERYTHING } else { any_in_case(&words) }
 }
 
-/// A count from the database, never negative there.
+/// A count from the database, where none is negative.
 pub(super) fn count(number: impl Into<i64>) -> u64 {
     u64::try_from(number.into()).unwrap_or(0)
 }

@@ -1,8 +1,8 @@
-//! The few lines of a chunk that say most of what was asked.
+//! Chooses the few lines of a chunk that contain most words of the query.
 
 use languages::terms::parts;
 
-/// Lines and bytes of a cut-out.
+/// Size of a snippet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct SnippetLimits {
     /// Most lines.
@@ -11,12 +11,12 @@ pub(super) struct SnippetLimits {
     pub(super) bytes: usize,
 }
 
-/// The window of `content` in which most different words of the question stand, the earliest of equals, with the
-/// number of lines before it. `None` when there is nothing to show.
+/// The window of `content` that contains most different words of the query, with the number of lines before it; the
+/// earliest of equals. `None` when there is nothing to show.
 ///
-/// A window is preferred to the head where it says at least `more` words more, or anything at all while the head says
-/// nothing. The line `must`, counted from 0, is always in it: of windows that say as much, the one that shows a few lines
-/// above that one. `words` are lower-case. The result keeps the indentation that its lines do not share.
+/// The head of the chunk wins unless a window contains at least `more` words more, or any word if the head has none. The
+/// window always contains the line `must` (counted from 0); of windows with equally many words, the one that shows a few
+/// lines above it. `words` are lower-case. Indentation that all lines share is removed.
 pub(super) fn snippet(
     content: &str,
     words: &[String],

@@ -1,41 +1,41 @@
-//! How far a search is, for whoever waits for it.
+//! The stages of a search, reported as progress.
 
-/// A stage that is over, with what came of it. Each is told at most once, in this order; a query without words has no
-/// retrieval stages.
+/// A completed stage with its result. Each is reported at most once, in this order; a query without words has no retrieval
+/// stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
-    /// The query was read and its filters resolved; so many terms are looked for.
+pub enum SearchStage {
+    /// The query is parsed and its filters are resolved.
     Understood {
-        /// Terms.
+        /// Terms of the query.
         terms: usize,
     },
-    /// Words were looked for; so many chunks have some of them.
+    /// The lexical retriever is done.
     Lexical {
-        /// Chunks.
+        /// Chunks found.
         found: usize,
     },
-    /// The query was embedded, or it goes on without a vector.
+    /// The query is embedded, or the search goes on without a vector.
     Embedding {
         /// Whether there is a vector.
         embedded: bool,
     },
-    /// Vectors were compared; so many chunks are near.
+    /// The dense retriever is done.
     Dense {
-        /// Chunks.
+        /// Chunks found.
         found: usize,
     },
-    /// The candidates of all retrievers are ranked.
+    /// The candidates of both retrievers are ranked.
     Ranked {
-        /// Chunks.
+        /// Chunks ranked.
         candidates: usize,
     },
 }
 
-impl Stage {
-    /// How many stages there are.
+impl SearchStage {
+    /// Number of stages.
     pub const COUNT: u32 = 5;
 
-    /// Which stage it is, from 1 to [`Stage::COUNT`].
+    /// Position of the stage, 1 to [`SearchStage::COUNT`].
     #[must_use]
     pub fn number(self) -> u32 {
         match self {
@@ -47,7 +47,7 @@ impl Stage {
         }
     }
 
-    /// Its name in progress reports.
+    /// Name in progress reports.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -63,12 +63,12 @@ impl Stage {
     #[must_use]
     pub fn sentence(self) -> String {
         match self {
-            Self::Understood { terms } => format!("The query was read: {terms} terms."),
-            Self::Lexical { found } => format!("{found} candidates by words."),
-            Self::Embedding { embedded: true } => "The query was embedded.".to_owned(),
-            Self::Embedding { embedded: false } => "The search goes on by words alone.".to_owned(),
-            Self::Dense { found } => format!("{found} candidates by meaning."),
-            Self::Ranked { candidates } => format!("{candidates} candidates ranked."),
+            Self::Understood { terms } => format!("Parsed the query: {terms} terms."),
+            Self::Lexical { found } => format!("{found} lexical candidates."),
+            Self::Embedding { embedded: true } => "Embedded the query.".to_owned(),
+            Self::Embedding { embedded: false } => "No vector: the search goes on lexically.".to_owned(),
+            Self::Dense { found } => format!("{found} dense candidates."),
+            Self::Ranked { candidates } => format!("Ranked {candidates} candidates."),
         }
     }
 }

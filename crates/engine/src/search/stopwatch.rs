@@ -1,11 +1,11 @@
-//! Where the time of a search goes.
+//! Measures how long each stage of a search takes.
 
 use std::time::{Duration, Instant};
 
-use super::request::Timings;
+use super::answer::Timings;
 use contract::clock::Clock;
 
-/// Times of stages, one after the other.
+/// Times consecutive stages.
 pub(super) struct Stopwatch<'a> {
     clock: &'a dyn Clock,
     last: Instant,
@@ -30,7 +30,7 @@ impl<'a> Stopwatch<'a> {
     }
 }
 
-/// Milliseconds with microseconds behind the point.
+/// Milliseconds, rounded to microseconds.
 fn millis(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }

@@ -1,17 +1,17 @@
-//! The lines around a hit, put together from the neighbouring chunks of its file.
+//! Assembles the lines around a hit from the neighbouring chunks of its file.
 
 use std::collections::BTreeMap;
 
 /// A piece of a file: its first line and its text.
 pub(super) struct Piece<'a> {
-    /// 1-based.
+    /// First line, 1-based.
     pub(super) start_line: u32,
     /// Whole lines.
     pub(super) text: &'a str,
 }
 
-/// Up to `count` lines before `start` and after `end`. Chunks leave out blank lines between them, so a line
-/// that no piece has is blank, up to the last line that one has.
+/// Up to `count` lines before `start` and after `end`. Chunks omit the blank lines between them, so a line that no piece
+/// contains is blank, up to the last line of the last piece.
 pub(super) fn surroundings(
     pieces: &[Piece<'_>],
     start: u32,

@@ -1,12 +1,12 @@
-//! How many tokens a text costs its reader, counted as cl100k does.
+//! Counts the tokens of a text with the cl100k tokenizer.
 
-/// Tokens of `text`; linear in its length.
+/// Number of tokens of `text`; takes time linear in its length.
 #[must_use]
 pub fn count(text: &str) -> usize {
     bpe_openai::cl100k_base().count(text)
 }
 
-/// Tokens of `text`, or none if there are more than `most`; stops reading soon after that many.
+/// Number of tokens of `text`, or `None` if there are more than `most`; stops soon after that many.
 #[must_use]
 pub fn within(text: &str, most: usize) -> Option<usize> {
     let tokenizer = bpe_openai::cl100k_base();

@@ -1,4 +1,4 @@
-//! What people decide about a finding: a record of its own, which takes over where and what the finding is about.
+//! Decisions about findings. A decision is a record of its own and inherits service, vulnerability and package from the finding.
 
 use jiff::Timestamp;
 use jiff::civil::Date;
@@ -7,33 +7,33 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::clean::{Cleaner, Taken};
+use super::clean::{Cleaner, CleaningStats};
 use super::record::{Decision, ParsedMeta, Record, StoredRecord, record_id};
-use super::shelf::stored;
+use super::record_source::load_record;
 use contract::clock::{Clock, iso_from_millis, iso_millis};
 use contract::config;
 use contract::{ErrorCode, Fault};
 use store::triage;
 use store::{Access, Project, ProjectTx, Store};
 
-/// What can be decided.
+/// The outcome of a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It will be mended.
+    /// It will be fixed.
     Fix,
-    /// It stays, and somebody answers for that.
+    /// The risk is accepted.
     Accept,
-    /// Later.
+    /// It will be decided later.
     Defer,
-    /// There is no such thing.
+    /// The finding is wrong.
     FalsePositive,
-    /// It is there and does no harm here.
+    /// The vulnerability is present, but cannot be exploited here.
     NotAffected,
 }
 
 impl Verdict {
-    /// As it is stored and shown.
+    /// Its name in the database and in answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -46,31 +46,31 @@ impl Verdict {
     }
 }
 
-/// What was decided.
+/// A decision to store.
 #[derive(Debug, Clone)]
 pub struct NewDecision {
-    /// What it is about.
+    /// The finding that it is about.
     pub finding: StoredRecord,
-    /// What it says.
+    /// The outcome.
     pub verdict: Verdict,
-    /// Why.
+    /// Why it was made.
     pub justification: Option<String>,
-    /// Who says so.
+    /// Who made it.
     pub reviewer: Option<String>,
-    /// Until when: a day, which counts to its end, or a time.
+    /// When it expires: a date, which includes that day, or a time.
     pub expires: Option<String>,
-    /// Where it holds, and fields of the caller's own.
+    /// Where it applies (`service`, `env` …), and other fields of the caller.
     pub meta: Map<String, Value>,
-    /// Why, as codes.
+    /// Machine-readable reasons.
     pub codes: Vec<String>,
-    /// What it rests on.
+    /// Links or files that support it.
     pub evidence: Vec<String>,
 }
 
 /// Stores a decision and returns it.
 ///
 /// # Errors
-/// `INVALID_REQUEST` when the end is no date or lies in the past, or when the record is too large; storage faults.
+/// `INVALID_REQUEST` if `expires` is not a date or is in the past, or if the record is too large; storage faults.
 pub async fn decide(
     store: &Store,
     project: &Project,
@@ -79,7 +79,7 @@ pub async fn decide(
     new: NewDecision,
 ) -> Result<StoredRecord, Fault> {
     let now = clock.now();
-    let expires_ms = new.expires.as_deref().map(|text| end(text, now)).transpose()?;
+    let expires_ms = new.expires.as_deref().map(|text| parse_expiry(text, now)).transpose()?;
     let finding = new.finding;
     let decision = Decision {
         finding_record_id: finding.record_id.clone(),
@@ -105,9 +105,9 @@ pub async fn decide(
         ..Record::default()
     };
     ParsedMeta::new(new.meta).apply(&mut record, None);
-    let record = cleaned(record, settings, redact)?;
+    let record = clean_record(record, settings, redact)?;
     let content = serde_json::to_string(&record).unwrap_or_default();
-    // The hash keeps two decisions of one moment apart.
+    // The hash distinguishes two decisions of the same millisecond.
     let key = format!(
         "{}:{}:{}:{}",
         finding.record_id,
@@ -122,34 +122,34 @@ pub async fn decide(
     let mut tx = ProjectTx::begin(store, project, Access::Write).await?;
     triage::put(&mut tx, &[write], now.as_millisecond()).await?;
     tx.commit().await?;
-    stored(store, project, &id, now.as_millisecond()).await?.ok_or_else(|| {
+    load_record(store, project, &id, now.as_millisecond()).await?.ok_or_else(|| {
         Fault::new(ErrorCode::IllegalState, "The decision was removed while it was stored.")
-            .with_hint("Decide again.")
+            .with_hint("Record the decision again.")
     })
 }
 
-fn cleaned(record: Record, settings: &config::Triage, redact: bool) -> Result<Record, Fault> {
-    let failed = |error| Fault::internal("The decision could not be written.", error);
+fn clean_record(record: Record, settings: &config::Triage, redact: bool) -> Result<Record, Fault> {
+    let failed = |error| Fault::internal("The decision could not be serialized.", error);
     let mut value = serde_json::to_value(record).map_err(failed)?;
     let cleaner = Cleaner { redact, text_bytes_max: settings.text_bytes_max, list_max: settings.list_max };
-    cleaner.value(&mut value, &mut Taken::default());
+    cleaner.clean_value(&mut value, &mut CleaningStats::default());
     serde_json::from_value(value).map_err(failed)
 }
 
-/// When a decision ends, milliseconds since the epoch.
-fn end(text: &str, now: Timestamp) -> Result<i64, Fault> {
+/// Parses the expiry of a decision; milliseconds since the epoch.
+fn parse_expiry(text: &str, now: Timestamp) -> Result<i64, Fault> {
     let refused = |why: &str| {
         Fault::new(ErrorCode::InvalidRequest, format!("`expires` {why}."))
             .with_details(serde_json::json!({ "field": "expires" }))
-            .with_hint("Give a day to come, such as 2030-12-31, or a time such as 2030-12-31T12:00:00Z.")
+            .with_hint("Give a future date such as 2030-12-31, or a time such as 2030-12-31T12:00:00Z.")
     };
     let text = text.trim();
     let day = || {
         let day: Date = text.parse().ok().filter(|_| text.len() == "2030-12-31".len())?;
         Some(day.tomorrow().ok()?.to_zoned(TimeZone::UTC).ok()?.timestamp())
     };
-    let end = text.parse::<Timestamp>().ok().or_else(day).ok_or_else(|| refused("is no date"))?;
-    if end <= now { Err(refused("lies in the past")) } else { Ok(end.as_millisecond()) }
+    let end = text.parse::<Timestamp>().ok().or_else(day).ok_or_else(|| refused("is not a date"))?;
+    if end <= now { Err(refused("is in the past")) } else { Ok(end.as_millisecond()) }
 }
 
 #[cfg(test)]
@@ -157,15 +157,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_counts_to_its_end() {
+    fn a_date_expires_at_the_end_of_its_day() {
         let now: Timestamp = "2026-05-04T12:00:00Z".parse().unwrap();
         let ms = |text: &str| text.parse::<Timestamp>().unwrap().as_millisecond();
-        assert_eq!(end("2026-05-04", now).unwrap(), ms("2026-05-05T00:00:00Z"));
-        assert_eq!(end(" 2026-05-04T12:00:01+00:00 ", now).unwrap(), ms("2026-05-04T12:00:01Z"));
+        assert_eq!(parse_expiry("2026-05-04", now).unwrap(), ms("2026-05-05T00:00:00Z"));
+        assert_eq!(parse_expiry(" 2026-05-04T12:00:01+00:00 ", now).unwrap(), ms("2026-05-04T12:00:01Z"));
         for bad in
             ["2026-05-03", "2026-05-04T12:00:00Z", "2026-02-30", "tomorrow", "", "05/04/2027", "20300101"]
         {
-            assert_eq!(end(bad, now).unwrap_err().code, ErrorCode::InvalidRequest, "{bad}");
+            assert_eq!(parse_expiry(bad, now).unwrap_err().code, ErrorCode::InvalidRequest, "{bad}");
         }
     }
 }

@@ -1,44 +1,45 @@
-//! What the repositories of a project say of a finding: its names, asked in code, documents and comments.
+//! Collects evidence for a finding: searches code, documents and comments for the names in it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::record::{Record, StoredRecord};
 use crate::search::{
-    self, Deps, Mode, Output, Parts, ScoreType, SearchAnswer, SearchRequest, Vectors, headline, present,
+    self, Mode, Output, ScoreParts, ScoreType, SearchAnswer, SearchDeps, SearchRequest, Vectors, headline,
+    present,
 };
 use contract::Fault;
 use store::postgres::retry_stale_plan;
 use store::{Index, Project, Store};
 
-/// Where it is looked.
+/// The searched modes.
 const MODES: [Mode; 3] = [Mode::Code, Mode::Prose, Mode::ExtractedProse];
-/// Characters of a hit's text.
+/// Longest snippet of a hit, in characters.
 const SNIPPET_CHARS_MAX: usize = 240;
-/// Different questions; each is asked once a mode.
-const QUESTIONS_MAX: usize = 8;
-/// Bytes of answers to one question that are looked at.
+/// Most queries for one finding; each is searched once in each mode.
+const QUERIES_MAX: usize = 8;
+/// Size limit of the answer to one query.
 const ANSWER_BYTES_MAX: usize = 64 * 1024;
 
-/// What was asked and found.
+/// The evidence for a finding.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Evidence {
-    /// In the order in which it was asked.
-    pub queries: Vec<Asked>,
+    /// One entry for each query and mode, in order.
+    pub queries: Vec<EvidenceQuery>,
 }
 
-/// One question in one mode.
+/// The hits of one query in one mode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Asked {
-    /// The question, in the language of `search`.
+pub struct EvidenceQuery {
+    /// The query, in the query language of `search`.
     pub query: String,
-    /// Where.
+    /// The searched mode.
     pub mode: Mode,
-    /// What was found, best first.
+    /// The hits, best first.
     pub hits: Vec<EvidenceHit>,
 }
 
-/// A place that says something of the finding.
+/// A chunk that mentions the finding.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EvidenceHit {
@@ -52,30 +53,30 @@ pub struct EvidenceHit {
     pub end_line: u32,
     /// function, class, section …
     pub kind: String,
-    /// Of the main definition.
+    /// Name of the main definition.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// One line.
+    /// One line that describes the chunk.
     pub headline: String,
-    /// Larger is better; comparable within one question only.
+    /// Larger is better; comparable within one query only.
     pub score: f64,
-    /// What that is made of.
+    /// Which retrievers contributed to the score.
     pub score_type: ScoreType,
-    /// Its parts.
-    pub score_breakdown: Parts,
-    /// The first characters of what it says.
+    /// The parts of the score.
+    pub score_breakdown: ScoreParts,
+    /// Beginning of the chunk's text.
     pub snippet: String,
 }
 
-/// A step that failed; the others were taken.
+/// A step that failed; the other steps were completed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PackWarning {
-    /// search or history.
+    /// The step that failed: search or history.
     pub step: &'static str,
-    /// Where it was asked.
+    /// The mode of a failed search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// What was asked.
+    /// The query of a failed search.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// Why it failed.
@@ -83,45 +84,48 @@ pub struct PackWarning {
 }
 
 impl PackWarning {
-    pub(super) fn of(step: &'static str, asked: Option<(Mode, String)>, fault: &Fault) -> Self {
-        let (mode, query) = asked.unzip();
+    pub(super) fn new(step: &'static str, searched: Option<(Mode, String)>, fault: &Fault) -> Self {
+        let (mode, query) = searched.unzip();
         Self { step, mode, query, error: format!("{}: {}", fault.code, fault.message) }
     }
 }
 
-/// How evidence is looked for.
+/// Options of the search for evidence.
 #[derive(Debug, Clone, Copy)]
 pub struct EvidenceOptions {
-    /// Whether vectors are compared.
+    /// Whether to search by vectors as well.
     pub vectors: Vectors,
-    /// Hits a question.
+    /// Most hits per query and mode.
     pub hits_max: usize,
 }
 
-/// Asks every question in every mode. One that fails is a warning.
-pub(super) async fn evidence(
+/// Searches every query in every mode. A search that fails becomes a warning.
+pub(super) async fn search_evidence(
     store: &Store,
     project: &Project,
-    deps: Deps<'_>,
+    deps: SearchDeps<'_>,
     finding: &StoredRecord,
     options: EvidenceOptions,
     warnings: &mut Vec<PackWarning>,
 ) -> Evidence {
     let mut found = Evidence::default();
-    for query in questions(&finding.record) {
+    for query in queries(&finding.record) {
         for mode in MODES {
             let request = SearchRequest {
                 query: query.clone(),
                 mode,
                 top: options.hits_max,
                 vectors: options.vectors,
-                // A pack says what was looked for and what was near; who reads it decides.
+                // The reader of a pack judges the hits, so it also contains those that a search would reject as doubtful.
                 keep_doubtful: true,
                 ..SearchRequest::default()
             };
-            match retry_stale_plan(|| search::search(deps, Index::Postgres(store, project), &request)).await {
-                Ok(answer) => found.queries.push(Asked { query: query.clone(), mode, hits: hits(&answer) }),
-                Err(fault) => warnings.push(PackWarning::of("search", Some((mode, query.clone())), &fault)),
+            match retry_stale_plan(|| search::execute(deps, Index::Postgres(store, project), &request)).await
+            {
+                Ok(answer) => {
+                    found.queries.push(EvidenceQuery { query: query.clone(), mode, hits: hits(&answer) })
+                }
+                Err(fault) => warnings.push(PackWarning::new("search", Some((mode, query.clone())), &fault)),
             }
         }
     }
@@ -131,7 +135,7 @@ pub(super) async fn evidence(
 fn hits(answer: &SearchAnswer) -> Vec<EvidenceHit> {
     let shown = present(answer, Output::Compact, false, ANSWER_BYTES_MAX).hits;
     let hit = |(shown, hit): (search::PresentedHit, &search::Hit)| {
-        let said = shown.snippet.unwrap_or_else(|| hit.content.clone());
+        let snippet = shown.snippet.unwrap_or_else(|| hit.content.clone());
         EvidenceHit {
             file: shown.file,
             repo: hit.repository.clone(),
@@ -141,45 +145,45 @@ fn hits(answer: &SearchAnswer) -> Vec<EvidenceHit> {
             name: shown.name,
             headline: shown.headline.unwrap_or_else(|| headline(hit)),
             score: shown.score,
-            score_type: ScoreType::of(&hit.parts, answer.vectors_used),
+            score_type: ScoreType::new(&hit.parts, answer.vectors_used),
             score_breakdown: hit.parts,
-            snippet: said.chars().take(SNIPPET_CHARS_MAX).collect(),
+            snippet: snippet.chars().take(SNIPPET_CHARS_MAX).collect(),
         }
     };
     shown.into_iter().zip(&answer.hits).map(hit).collect()
 }
 
-/// What to ask: the ids of the vulnerability, the package, its import, its manifest, the endpoint, the places. Each as a
-/// phrase, so that only what says it is evidence.
-fn questions(record: &Record) -> Vec<String> {
+/// The queries for a finding: the ids of the vulnerability, the package, its import name, its manifest, the public endpoint and
+/// the locations. Each is a phrase, so that only chunks that contain it are evidence.
+fn queries(record: &Record) -> Vec<String> {
     let (vuln, package) = (&record.vuln, &record.package);
-    let mut asked = Vec::new();
-    let mut ask = |question: Option<String>| asked.extend(question);
-    ask(vuln.cve.as_deref().and_then(phrase));
-    ask(vuln.vuln_id.as_deref().and_then(phrase));
-    ask(package.name.as_deref().and_then(phrase));
-    ask(import_name(record).as_deref().and_then(phrase));
+    let mut queries = Vec::new();
+    let mut add = |query: Option<String>| queries.extend(query);
+    add(vuln.cve.as_deref().and_then(phrase));
+    add(vuln.vuln_id.as_deref().and_then(phrase));
+    add(package.name.as_deref().and_then(phrase));
+    add(import_name(record).as_deref().and_then(phrase));
     let manifest = package.manifest_path.as_deref().and_then(|path| path.rsplit('/').next()).and_then(phrase);
     let words = package.name.as_deref().map(plain_words).unwrap_or_default();
-    ask(manifest.map(|name| format!("{words} file:{name}").trim().to_owned()));
-    ask(record.exposure.public_endpoint.as_deref().and_then(|endpoint| phrase(path_of(endpoint))));
+    add(manifest.map(|name| format!("{words} file:{name}").trim().to_owned()));
+    add(record.exposure.public_endpoint.as_deref().and_then(|endpoint| phrase(path_of(endpoint))));
     for location in &record.locations {
-        ask(phrase(&location.path).map(|path| format!("path:{path}")));
+        add(phrase(&location.path).map(|path| format!("path:{path}")));
     }
     let mut seen = std::collections::HashSet::new();
-    asked.retain(|question| seen.insert(question.to_lowercase()));
-    asked.truncate(QUESTIONS_MAX);
-    asked
+    queries.retain(|query| seen.insert(query.to_lowercase()));
+    queries.truncate(QUERIES_MAX);
+    queries
 }
 
-/// A text as a phrase of the query language; none where nothing is left of it.
+/// A text as a phrase of the query language; `None` if it has no letters or digits.
 fn phrase(text: &str) -> Option<String> {
     let plain: String = text.chars().map(|c| if c == '"' || c.is_control() { ' ' } else { c }).collect();
     let plain = plain.split_whitespace().collect::<Vec<_>>().join(" ");
     plain.contains(char::is_alphanumeric).then(|| format!("\"{plain}\""))
 }
 
-/// A name as words that rank and mean nothing else.
+/// A name as plain words, without characters that are operators in the query language.
 fn plain_words(name: &str) -> String {
     let parts = name.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|part| !part.is_empty());
     parts.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
@@ -194,7 +198,7 @@ fn import_name(record: &Record) -> Option<String> {
     })
 }
 
-/// The path of a URL, which code names; any other text as it is.
+/// The path of a URL, because code contains paths rather than hosts; any other text unchanged.
 fn path_of(endpoint: &str) -> &str {
     let Some((_, rest)) = endpoint.split_once("://") else { return endpoint };
     rest.find('/').map(|slash| &rest[slash..]).filter(|path| path.len() > 1).unwrap_or(rest)
@@ -206,7 +210,7 @@ mod tests {
     use crate::triage::record::{Exposure, Location, Package, Vuln};
 
     #[test]
-    fn a_finding_is_asked_for_by_its_names() {
+    fn the_queries_contain_the_names_in_a_finding() {
         let record = Record {
             vuln: Vuln {
                 vuln_id: Some("CVE-2024-0001".into()),
@@ -233,7 +237,7 @@ mod tests {
             "\"/pay\"",
             "path:\"src/a b .rs\"",
         ];
-        assert_eq!(questions(&record), expected);
-        assert_eq!(questions(&Record::default()), [] as [String; 0]);
+        assert_eq!(queries(&record), expected);
+        assert_eq!(queries(&Record::default()), [] as [String; 0]);
     }
 }

@@ -1,17 +1,22 @@
-//! What fuzzing drives here: reports of scanners.
+//! Fuzz target: reading the reports of scanners.
 
-use super::ingest::read_all;
+use super::ingest::read_report;
 use super::record::{StoredRecord, is_record_id};
-use super::render::{markdown, pairs};
-use super::source::Source;
+use super::render::{metadata_pairs, record_markdown};
+use super::source::FindingSource;
 use contract::config::fuzzing::defaults;
 use store::triage::RecordRow;
 
-const SOURCES: [Source; 5] =
-    [Source::Dependabot, Source::AwsInspector, Source::Sarif, Source::Generic, Source::Manual];
+const SOURCES: [FindingSource; 5] = [
+    FindingSource::Dependabot,
+    FindingSource::AwsInspector,
+    FindingSource::Sarif,
+    FindingSource::Generic,
+    FindingSource::Manual,
+];
 
-/// Reports to begin with: the source, then the text.
-pub fn reports() -> Vec<Vec<u8>> {
+/// Seeds: one byte with the index of the source in [`SOURCES`], then the report.
+pub fn report_seeds() -> Vec<Vec<u8>> {
     let seeds = [
         (
             0,
@@ -37,15 +42,15 @@ pub fn reports() -> Vec<Vec<u8>> {
     seeds.map(|(source, text)| [&[source], text.as_bytes()].concat()).to_vec()
 }
 
-/// A report: each item is a record or is told why not; a record is bounded, reads back, and has the same id each time.
-pub fn report(data: &[u8]) {
+/// Checks that each item becomes a record or an error, and that records are bounded, can be read back and have stable ids.
+pub fn fuzz_report(data: &[u8]) {
     let [source, text @ ..] = data else { return };
     let (source, settings) = (SOURCES[usize::from(*source) % SOURCES.len()], &defaults().triage);
-    let (items, writes, errors) = read_all(text, source, settings);
+    let (items, writes, errors) = read_report(text, source, settings);
     assert_eq!(items, writes.len() + errors.len());
-    // A value between two commas takes two bytes.
+    // Each item takes at least two bytes: its value and a comma.
     assert!(items <= text.len() / 2 + 2, "{items} items of {} bytes", text.len());
-    let (_, again, _) = read_all(text, source, settings);
+    let (_, again, _) = read_report(text, source, settings);
     assert!(again.iter().map(|write| &write.id).eq(writes.iter().map(|write| &write.id)));
     for write in writes {
         assert!(is_record_id(&write.id), "{}", write.id);
@@ -61,11 +66,11 @@ pub fn report(data: &[u8]) {
             record: write.record,
             current: None,
         };
-        let stored = StoredRecord::of(row);
+        let stored = StoredRecord::from_row(row);
         assert!(stored.is_ok(), "a record that cannot be read back: {stored:?}");
         if let Ok(stored) = stored {
-            assert!(!markdown(&stored).contains('\0'));
-            assert!(pairs(&stored).iter().all(|pair| pair.contains('=') && !pair.contains('\0')));
+            assert!(!record_markdown(&stored).contains('\0'));
+            assert!(metadata_pairs(&stored).iter().all(|pair| pair.contains('=') && !pair.contains('\0')));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A report to stored records: item by item, in bounded steps, each committed by itself. A second time changes nothing.
+//! Stores the items of a report as records, in batches with a transaction each. Ingesting the same report again changes nothing.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,68 +9,69 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::clean::{Cleaner, Taken};
-use super::normalise::sarif::Tool;
-use super::normalise::{Context, normalise};
+use super::clean::{Cleaner, CleaningStats};
+use super::normalise::sarif::SarifTool;
+use super::normalise::{ItemContext, normalise_item};
 use super::record::ParsedMeta;
-use super::source::Source;
-use super::split::{self, Item, split};
+use super::source::FindingSource;
+use super::split::{self, ItemSpan, split_items};
 use contract::clock::Clock;
 use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::failpoints;
+use platform::task::blocking;
 use store::triage::{self, RecordWrite};
 use store::{Access, Project, ProjectTx, Store};
 
-/// Records a transaction: enough to be fast, few enough that memory holds little and a kill costs little.
-const STEP: usize = 250;
+/// Items per transaction: enough to be fast, few enough to need little memory and to lose little work if the process is killed.
+const BATCH_ITEMS: usize = 250;
 
-/// What is to be read, and how.
-pub struct Ingestion<'a> {
-    /// The database.
+/// A report to ingest and the options.
+pub struct IngestRequest<'a> {
+    /// The store that contains the project.
     pub store: &'a Store,
-    /// Where the records go; its tables are there.
+    /// The project of the records; the triage tables must exist.
     pub project: &'a Project,
-    /// The format.
-    pub source: Source,
-    /// What the caller says of all items.
+    /// Format of the report.
+    pub source: FindingSource,
+    /// Fields that apply to all items.
     pub meta: ParsedMeta,
-    /// What the repository is called where nobody says.
+    /// Repository of items that do not name one.
     pub repo: Option<String>,
-    /// Limits.
+    /// Size limits.
     pub settings: &'a config::Triage,
-    /// Whether secrets are replaced.
+    /// Whether to redact secrets.
     pub redact: bool,
-    /// Time.
+    /// Source of the time at which records are stored.
     pub clock: &'a dyn Clock,
-    /// Fires when the caller leaves.
+    /// Fires when the call is cancelled.
     pub cancel: &'a CancellationToken,
-    /// Hears how many of how many items are done.
+    /// Receives the number of items done and the number of all items.
     pub progress: &'a (dyn Fn(usize, usize) + Send + Sync),
 }
 
-/// What came of it.
+/// The result of an ingestion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ingested {
+pub struct IngestReport {
     /// Items in the report.
     pub total: usize,
     /// New records.
     pub written: usize,
     /// Records that changed.
     pub updated: usize,
-    /// Records that were there already, with the same content.
+    /// Records that already existed with the same content.
     pub unchanged: usize,
-    /// Items that are no records.
+    /// Items that could not be read.
     pub errors: usize,
-    /// Secrets replaced.
+    /// Redacted secrets.
     pub secrets_redacted: u64,
     /// Ids of the records, in the order of the report; the first `triage.listed_max`.
     pub record_ids: Vec<String>,
-    /// What is wrong with the items that are no records; the first `triage.listed_max`.
+    /// The items that could not be read; the first `triage.listed_max`.
     pub error_details: Vec<ItemError>,
 }
 
-/// What is wrong with an item.
+/// An item that could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ItemError {
     /// Its position in the list, or its line, from 0.
@@ -79,98 +80,94 @@ pub struct ItemError {
     pub message: String,
 }
 
-/// One item that waits.
-struct Due {
+/// An item that was not read yet.
+struct PendingItem {
     index: usize,
     bytes: Range<usize>,
-    tool: Option<Arc<Tool>>,
-    /// Found while the report was split.
-    wrong: Option<&'static str>,
+    tool: Option<Arc<SarifTool>>,
+    /// An error that was found while the report was split.
+    defect: Option<&'static str>,
 }
 
-/// What a step works with; it belongs to a thread of its own.
+/// Reads items of a report. A clone is moved to the blocking thread of each batch.
 #[derive(Clone)]
-struct Reader {
+struct ReportReader {
     text: Arc<Vec<u8>>,
-    source: Source,
+    source: FindingSource,
     meta: Arc<ParsedMeta>,
     repo: Option<String>,
     settings: config::Triage,
     redact: bool,
 }
 
-/// Reads `text` and stores its records. What is committed stays, whenever it ends.
+/// Reads the report `text` and stores its records. Committed batches stay, even if a later one fails.
 ///
 /// # Errors
-/// `INVALID_REQUEST` when it holds more items than are allowed; `CANCELLED`; storage faults.
-pub async fn ingest(ingestion: Ingestion<'_>, text: Vec<u8>) -> Result<Ingested, Fault> {
-    let mut meta = ingestion.meta;
-    let settings = ingestion.settings;
-    let mut taken = Taken::default();
-    cleaner(settings, ingestion.redact).value(&mut meta.0, &mut taken);
-    let reader = Reader {
+/// `INVALID_REQUEST` if it has more than `triage.items_max` items; `CANCELLED`; storage faults.
+pub async fn ingest(request: IngestRequest<'_>, text: Vec<u8>) -> Result<IngestReport, Fault> {
+    let mut meta = request.meta;
+    let settings = request.settings;
+    let mut stats = CleaningStats::default();
+    cleaner(settings, request.redact).clean_value(&mut meta.0, &mut stats);
+    let reader = ReportReader {
         text: Arc::new(text),
-        source: ingestion.source,
+        source: request.source,
         meta: Arc::new(meta),
-        repo: ingestion.repo,
+        repo: request.repo,
         settings: settings.clone(),
-        redact: ingestion.redact,
+        redact: request.redact,
     };
     let splitting = reader.clone();
-    let mut due = blocking(move || splitting.split()).await?;
-    let mut done = Ingested { total: due.len(), ..Ingested::default() };
-    if due.len() > settings.items_max {
-        let message = format!("The report holds {} items, more than {}.", due.len(), settings.items_max);
+    let mut pending = blocking(move || Ok(splitting.split())).await?;
+    let mut done = IngestReport { total: pending.len(), ..IngestReport::default() };
+    if pending.len() > settings.items_max {
+        let message = format!("The report has {} items, more than {}.", pending.len(), settings.items_max);
         return Err(Fault::new(ErrorCode::InvalidRequest, message)
             .with_hint("Send it in parts, or raise triage.items_max."));
     }
-    done.secrets_redacted = taken.secrets;
+    done.secrets_redacted = stats.secrets;
     let mut at = 0;
-    while at < due.len() {
-        if ingestion.cancel.is_cancelled() {
+    while at < pending.len() {
+        if request.cancel.is_cancelled() {
             let message = "The ingestion was cancelled; what was committed stays.";
             return Err(Fault::new(ErrorCode::Cancelled, message).with_hint("Send the report again."));
         }
-        let end = due.len().min(at + STEP);
-        let items: Vec<Due> = due[at..end].iter_mut().map(Due::take).collect();
+        let end = pending.len().min(at + BATCH_ITEMS);
+        let items: Vec<PendingItem> = pending[at..end].iter_mut().map(PendingItem::take).collect();
         let reading = reader.clone();
-        let step = blocking(move || reading.step(items)).await?;
-        store_step(ingestion.store, ingestion.project, ingestion.clock, settings, step, &mut done).await?;
+        let batch = blocking(move || Ok(reading.read_batch(items))).await?;
+        store_batch(request.store, request.project, request.clock, settings, batch, &mut done).await?;
         failpoints::reach("triage.stored");
         at = end;
-        (ingestion.progress)(at, done.total);
+        (request.progress)(at, done.total);
     }
     Ok(done)
 }
 
-/// How many items a report has, the records that they are, and what is wrong with the others.
+/// Reads a whole report: the number of items, the records, and the items that could not be read.
 #[cfg(any(test, feature = "fuzzing"))]
-pub(super) fn read_all(
+pub(super) fn read_report(
     text: &[u8],
-    source: Source,
+    source: FindingSource,
     settings: &config::Triage,
 ) -> (usize, Vec<RecordWrite>, Vec<ItemError>) {
     let (meta, settings) = (Arc::new(ParsedMeta::new(serde_json::Map::new())), settings.clone());
-    let reader = Reader { text: Arc::new(text.to_vec()), source, meta, repo: None, settings, redact: true };
-    let due = reader.split();
-    let (items, step) = (due.len(), reader.step(due));
-    (items, step.writes, step.errors)
+    let reader =
+        ReportReader { text: Arc::new(text.to_vec()), source, meta, repo: None, settings, redact: true };
+    let pending = reader.split();
+    let (items, batch) = (pending.len(), reader.read_batch(pending));
+    (items, batch.writes, batch.errors)
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Fault> {
-    let working = tokio::task::spawn_blocking(work);
-    working.await.map_err(|error| Fault::internal("Reading the report failed unexpectedly.", error))
-}
-
-impl Due {
+impl PendingItem {
     fn take(&mut self) -> Self {
-        Self { index: self.index, bytes: self.bytes.clone(), tool: self.tool.take(), wrong: self.wrong }
+        Self { index: self.index, bytes: self.bytes.clone(), tool: self.tool.take(), defect: self.defect }
     }
 }
 
-/// Records and errors of some items.
+/// The records and errors of a batch.
 #[derive(Default)]
-struct Step {
+struct Batch {
     writes: Vec<RecordWrite>,
     errors: Vec<ItemError>,
     secrets: u64,
@@ -180,64 +177,65 @@ fn cleaner(settings: &config::Triage, redact: bool) -> Cleaner {
     Cleaner { redact, text_bytes_max: settings.text_bytes_max, list_max: settings.list_max }
 }
 
-impl Reader {
-    fn split(&self) -> Vec<Due> {
-        let (_, items) = split(&self.text);
-        let due = |Item { index, bytes }| Due { index, bytes, tool: None, wrong: None };
-        if self.source != Source::Sarif {
-            return items.into_iter().map(due).collect();
+impl ReportReader {
+    fn split(&self) -> Vec<PendingItem> {
+        let (_, items) = split_items(&self.text);
+        let pending = |ItemSpan { index, bytes }| PendingItem { index, bytes, tool: None, defect: None };
+        if self.source != FindingSource::Sarif {
+            return items.into_iter().map(pending).collect();
         }
         let mut results = Vec::new();
         for run in items {
-            self.results(run, &mut results);
+            self.add_sarif_results(run, &mut results);
         }
         results
     }
 
-    /// The results of a run of a SARIF log, counted over all runs.
-    fn results(&self, run: Item, due: &mut Vec<Due>) {
+    /// Adds the results of one SARIF run; their indexes continue over all runs of the log.
+    fn add_sarif_results(&self, run: ItemSpan, pending: &mut Vec<PendingItem>) {
         let at = run.bytes.start;
-        let field = |name: &str| split::field(&self.text, at, name);
-        let mut push = |bytes, tool, wrong| due.push(Due { index: due.len(), bytes, tool, wrong });
+        let field = |name: &str| split::object_field(&self.text, at, name);
+        let mut push =
+            |bytes, tool, defect| pending.push(PendingItem { index: pending.len(), bytes, tool, defect });
         if self.text.get(at) != Some(&b'{') {
             return push(run.bytes, None, Some("a run must be an object"));
         }
         let Some(results) = field("results") else {
-            // A result that came without its log; a run that found nothing has none.
+            // Not a run, but a single result without its log. A run without results has nothing to add.
             if field("message").is_some() || field("ruleId").is_some() {
                 push(run.bytes, None, None);
             }
             return;
         };
         let tool = field("tool").and_then(|bytes| serde_json::from_slice::<Value>(&self.text[bytes]).ok());
-        let tool = Arc::new(tool.as_ref().map(Tool::of).unwrap_or_default());
+        let tool = Arc::new(tool.as_ref().map(SarifTool::from_json).unwrap_or_default());
         match self.text.get(results.start) {
             Some(b'[') => {
-                for Item { bytes, .. } in split::elements(&self.text, results.start) {
+                for ItemSpan { bytes, .. } in split::array_elements(&self.text, results.start) {
                     push(bytes, Some(Arc::clone(&tool)), None);
                 }
             }
-            // null: the run did not look.
+            // null: the scanner did not compute results.
             Some(b'n') => {}
             _ => push(results, None, Some("`results` must be a list")),
         }
     }
 
-    fn step(&self, items: Vec<Due>) -> Step {
-        let mut step = Step::default();
+    fn read_batch(&self, items: Vec<PendingItem>) -> Batch {
+        let mut batch = Batch::default();
         for item in items {
             let index = item.index;
-            match self.write(item, &mut step.secrets) {
-                Ok(write) => step.writes.push(write),
-                Err(message) => step.errors.push(ItemError { index, message }),
+            match self.read_item(item, &mut batch.secrets) {
+                Ok(write) => batch.writes.push(write),
+                Err(message) => batch.errors.push(ItemError { index, message }),
             }
         }
-        step
+        batch
     }
 
-    fn write(&self, item: Due, secrets: &mut u64) -> Result<RecordWrite, String> {
-        if let Some(wrong) = item.wrong {
-            return Err(wrong.to_owned());
+    fn read_item(&self, item: PendingItem, secrets: &mut u64) -> Result<RecordWrite, String> {
+        if let Some(defect) = item.defect {
+            return Err(defect.to_owned());
         }
         let bytes = &self.text[item.bytes];
         if bytes.len() > self.settings.item_bytes_max {
@@ -245,35 +243,35 @@ impl Reader {
         }
         let mut value: Value =
             serde_json::from_slice(bytes).map_err(|error| format!("it is not JSON: {error}"))?;
-        let mut taken = Taken::default();
-        cleaner(&self.settings, self.redact).value(&mut value, &mut taken);
-        *secrets += taken.secrets;
-        let context = Context {
+        let mut stats = CleaningStats::default();
+        cleaner(&self.settings, self.redact).clean_value(&mut value, &mut stats);
+        *secrets += stats.secrets;
+        let context = ItemContext {
             source: self.source,
             meta: &self.meta,
             repo: self.repo.as_deref(),
             keep_raw: self.settings.store_raw_payload,
             tool: item.tool.as_deref(),
         };
-        let mut found = normalise(value, context)?;
-        if taken.cut > 0 {
-            found.record.parse_warnings.push(format!("{} long values were cut", taken.cut));
+        let mut found = normalise_item(value, context)?;
+        if stats.cut > 0 {
+            found.record.parse_warnings.push(format!("{} long values were cut", stats.cut));
         }
         found.record.into_write(found.id, None, self.settings.record_bytes_max)
     }
 }
 
-async fn store_step(
+async fn store_batch(
     store: &Store,
     project: &Project,
     clock: &dyn Clock,
     settings: &config::Triage,
-    step: Step,
-    done: &mut Ingested,
+    batch: Batch,
+    done: &mut IngestReport,
 ) -> Result<(), Fault> {
     let (mut latest, mut order): (HashMap<String, RecordWrite>, Vec<String>) = Default::default();
-    for write in step.writes {
-        // A report may tell of one thing twice; what it says last counts.
+    for write in batch.writes {
+        // A report may contain a finding twice; the last item counts.
         match latest.insert(write.id.clone(), write.clone()) {
             Some(before) if before.content_hash == write.content_hash => done.unchanged += 1,
             Some(_) => done.updated += 1,
@@ -288,10 +286,10 @@ async fn store_step(
     done.written += new;
     done.updated += changed.len() - new;
     done.unchanged += writes.len() - changed.len();
-    done.errors += step.errors.len();
-    done.secrets_redacted += step.secrets;
+    done.errors += batch.errors.len();
+    done.secrets_redacted += batch.secrets;
     let room = settings.listed_max.saturating_sub(done.error_details.len());
-    done.error_details.extend(step.errors.into_iter().take(room));
+    done.error_details.extend(batch.errors.into_iter().take(room));
     let room = settings.listed_max.saturating_sub(done.record_ids.len());
     done.record_ids.extend(order.into_iter().take(room));
     Ok(())

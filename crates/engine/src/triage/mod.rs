@@ -1,7 +1,8 @@
-//! Security findings: what scanners report becomes records, people decide about them, and search finds both.
+//! Security findings: reports of scanners become records, people record decisions about them, and search finds both.
 //!
-//! In one direction: [`split()`] (a file to items, each of which can be broken by itself), a mapping for each source
-//! (an item to a record), the table, and one text a record in the pseudo repository [`ROOT`], which the index job keeps up to date.
+//! The way of a report: [`split_items()`] splits it into items, so that a broken item does not affect the others; a mapping for
+//! each source converts an item to a record; the record is stored in a table; the index job indexes one text per record in the
+//! pseudo repository [`RECORDS_ROOT`].
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -9,13 +10,13 @@ pub mod fuzzing;
 mod split;
 
 mod clean;
-mod look;
+mod json_path;
 mod normalise;
 mod record;
 mod source;
 
+mod record_source;
 mod render;
-mod shelf;
 
 mod ingest;
 
@@ -25,10 +26,10 @@ mod evidence;
 mod pack;
 
 pub use decision::{NewDecision, Verdict, decide};
-pub use evidence::{Asked, Evidence, EvidenceHit, EvidenceOptions, PackWarning};
-pub use ingest::{Ingested, Ingestion, ItemError, ingest};
+pub use evidence::{Evidence, EvidenceHit, EvidenceOptions, EvidenceQuery, PackWarning};
+pub use ingest::{IngestReport, IngestRequest, ItemError, ingest};
 pub use pack::{ContextPack, context_pack};
 pub use record::{ParsedMeta, Record, StoredRecord, is_record_id, record_path};
-pub use shelf::{ROOT, Shelf, finding, has_records, prepare, text_of};
-pub use source::Source;
-pub use split::{Item, Shape, split};
+pub use record_source::{RECORDS, RECORDS_ROOT, has_records, load_finding, provision_tables};
+pub use source::FindingSource;
+pub use split::{ItemSpan, ReportShape, split_items};

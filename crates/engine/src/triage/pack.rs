@@ -1,11 +1,10 @@
-//! Everything that is known of a finding, for whoever has to decide: the finding, what was decided before, what the
-//! repositories say.
+//! Context packs: a finding, earlier decisions and evidence from the repositories, for whoever decides about the finding.
 
 use serde::Serialize;
 
-use super::evidence::{Evidence, EvidenceOptions, PackWarning, evidence};
+use super::evidence::{Evidence, EvidenceOptions, PackWarning, search_evidence};
 use super::record::StoredRecord;
-use crate::search::Deps;
+use crate::search::SearchDeps;
 use contract::Fault;
 use contract::clock::iso_millis;
 use store::triage;
@@ -17,33 +16,33 @@ use store::{Access, Project, ProjectTx, Store};
 pub struct ContextPack {
     /// The finding's id.
     pub record_id: String,
-    /// When it was gathered, UTC.
+    /// When the pack was made, UTC.
     pub generated_at: String,
     /// The finding.
     pub finding: StoredRecord,
-    /// Decisions that bear on it, the nearest and latest first.
+    /// Decisions about this and related findings, the most closely related and latest first.
     pub history: Vec<StoredRecord>,
-    /// What the repositories say.
+    /// Hits from the repositories.
     pub repo_evidence: Evidence,
     /// Steps that failed.
     pub warnings: Vec<PackWarning>,
 }
 
-/// Gathers. What fails on the way is a warning in the pack.
+/// Collects the context of a finding. Steps that fail become warnings in the pack.
 pub async fn context_pack(
     store: &Store,
     project: &Project,
-    deps: Deps<'_>,
+    deps: SearchDeps<'_>,
     finding: StoredRecord,
     history_max: usize,
     options: EvidenceOptions,
 ) -> ContextPack {
     let mut warnings = Vec::new();
-    let history = history(store, project, &finding, history_max).await.unwrap_or_else(|fault| {
-        warnings.push(PackWarning::of("history", None, &fault));
+    let history = decision_history(store, project, &finding, history_max).await.unwrap_or_else(|fault| {
+        warnings.push(PackWarning::new("history", None, &fault));
         Vec::new()
     });
-    let repo_evidence = evidence(store, project, deps, &finding, options, &mut warnings).await;
+    let repo_evidence = search_evidence(store, project, deps, &finding, options, &mut warnings).await;
     ContextPack {
         record_id: finding.record_id.clone(),
         generated_at: iso_millis(deps.clock.now()),
@@ -54,7 +53,7 @@ pub async fn context_pack(
     }
 }
 
-async fn history(
+async fn decision_history(
     store: &Store,
     project: &Project,
     finding: &StoredRecord,
@@ -64,19 +63,20 @@ async fn history(
     let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
     let rows = triage::history(&mut tx, &finding.record_id, &finding.record.related(), limit).await?;
     tx.commit().await?;
-    rows.into_iter().map(StoredRecord::of).collect()
+    rows.into_iter().map(StoredRecord::from_row).collect()
 }
 
 impl ContextPack {
-    /// The pack within `bytes_max` of JSON: decisions and evidence are left out from the end. True when something was.
+    /// Truncates the pack to `bytes_max` of JSON: drops evidence, then decisions, from the end. The flag says whether anything was
+    /// dropped.
     ///
     /// # Errors
-    /// `INTERNAL` when it cannot be written.
-    pub fn within(mut self, bytes_max: usize) -> Result<(Self, bool), Fault> {
+    /// `INTERNAL` if the pack cannot be serialized.
+    pub fn truncated_to(mut self, bytes_max: usize) -> Result<(Self, bool), Fault> {
         let mut cut = false;
         loop {
             let bytes = serde_json::to_vec(&self)
-                .map_err(|error| Fault::internal("The context pack could not be written.", error))?;
+                .map_err(|error| Fault::internal("The context pack could not be serialized.", error))?;
             let rest = self.repo_evidence.queries.len() + self.history.len();
             if bytes.len() <= bytes_max || rest == 0 {
                 return Ok((self, cut));

@@ -4,61 +4,61 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::look;
+use super::json_path;
 use contract::Fault;
 use contract::clock::iso_from_millis;
 use store::triage::{RecordRow, RecordWrite, Related};
 
-/// Digits of a record's id.
+/// Length of a record's id, in hexadecimal digits.
 const ID_DIGITS: usize = 40;
-/// What a finding is before anybody decided.
-const OPEN: &str = "open";
+/// Status of a finding without a decision.
+const STATUS_OPEN: &str = "open";
 
-/// What a record says by itself.
+/// The content of a record, as it is stored.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Record {
-    /// What reported it.
+    /// Format of the report that it came from; `manual` for a decision.
     pub source: String,
-    /// The service it is about.
+    /// The affected service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub service: Option<String>,
-    /// The environment.
+    /// The affected environment, such as `prod`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<String>,
-    /// The team.
+    /// The responsible team.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub team: Option<String>,
-    /// Who owns the service.
+    /// The owner of the service.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owner: Option<String>,
-    /// The repository.
+    /// Name of the repository.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repo: Option<String>,
     /// The vulnerability.
     pub vuln: Vuln,
-    /// The package that has it.
+    /// The vulnerable package.
     #[serde(skip_serializing_if = "Package::is_empty")]
     pub package: Package,
-    /// The thing that has it.
+    /// The affected asset.
     #[serde(skip_serializing_if = "Asset::is_empty")]
     pub asset: Asset,
-    /// Who can reach it.
+    /// Who can reach the vulnerability.
     #[serde(skip_serializing_if = "Exposure::is_empty")]
     pub exposure: Exposure,
-    /// Places in code, as scanners of code report them.
+    /// Locations in code, from code scanners.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub locations: Vec<Location>,
-    /// Of a decision.
+    /// The decision; only in records of decisions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
-    /// What else the caller said of it.
+    /// Other fields from the call's `meta`.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
-    /// What could not be read as it should.
+    /// Problems in the item that did not prevent reading it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub parse_warnings: Vec<String>,
-    /// The item it was made of; only with `triage.store_raw_payload`.
+    /// The original item; only with `triage.store_raw_payload`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<Value>,
 }
@@ -67,27 +67,27 @@ pub struct Record {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Vuln {
-    /// CVE, GHSA, the scanner's own.
+    /// Id: CVE, GHSA or that of the scanner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vuln_id: Option<String>,
     /// The CVE, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cve: Option<String>,
-    /// One line.
+    /// Title, one line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// At length.
+    /// Description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Lower case; `unknown` where nobody says.
+    /// Severity in lower case; `unknown` if the report does not state one.
     pub severity: String,
-    /// The score.
+    /// CVSS score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cvss: Option<Cvss>,
-    /// Weaknesses.
+    /// Weaknesses, such as `CWE-79`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub cwe: Vec<String>,
-    /// Where to read more.
+    /// URLs with more information.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub references: Vec<String>,
 }
@@ -102,7 +102,7 @@ pub struct Cvss {
     /// The vector.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub vector: Option<String>,
-    /// Version of the scheme.
+    /// Version of CVSS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
 }
@@ -121,17 +121,17 @@ macro_rules! texts {
 texts! {
     /// A package.
     Package {
-        /// Its name.
+        /// Package name.
         name,
-        /// npm, pip, maven …
+        /// Package manager: npm, pip, maven …
         ecosystem,
-        /// The version that is installed.
+        /// Installed version.
         installed_version,
-        /// The versions that have the vulnerability.
+        /// Vulnerable versions.
         affected_range,
-        /// The first version without it.
+        /// First version without the vulnerability.
         fixed_version,
-        /// The file that asks for it.
+        /// The manifest that requires the package, such as `package.json`.
         manifest_path,
         /// Its package URL.
         purl,
@@ -146,23 +146,23 @@ impl Package {
     }
 }
 
-/// A machine, an image, a function.
+/// A deployed resource: a machine, a container image, a function.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Asset {
-    /// Its id.
+    /// Resource id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asset_id: Option<String>,
-    /// What it is.
+    /// Resource type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asset_type: Option<String>,
-    /// The account it is in.
+    /// Cloud account.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// The region it is in.
+    /// Cloud region.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Its tags.
+    /// Resource tags.
     #[serde(skip_serializing_if = "Map::is_empty")]
     pub tags: Map<String, Value>,
 }
@@ -173,23 +173,23 @@ impl Asset {
     }
 }
 
-/// Who can reach what has the vulnerability, and what that would cost.
+/// Who can reach the vulnerability, and the possible damage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Exposure {
-    /// Whether the internet reaches it.
+    /// Whether it is reachable from the internet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub internet_exposed: Option<bool>,
-    /// Where.
+    /// Public URL or path.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub public_endpoint: Option<String>,
-    /// What data it handles.
+    /// Sensitivity of the data that it handles.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_sensitivity: Option<String>,
-    /// What the business loses without it.
+    /// Its importance to the business.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub business_criticality: Option<String>,
-    /// What protects it anyway.
+    /// Protections that reduce the risk, such as a firewall.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub compensating_controls: Vec<String>,
 }
@@ -200,11 +200,11 @@ impl Exposure {
     }
 }
 
-/// A place in code.
+/// A location in code.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Location {
-    /// The file.
+    /// Path of the file.
     pub path: String,
     /// First line, 1-based.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,32 +214,32 @@ pub struct Location {
     pub end_line: Option<u64>,
 }
 
-/// What was decided.
+/// The decision in a record.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Decision {
-    /// The finding.
+    /// Record id of the finding.
     pub finding_record_id: String,
     /// fix, accept, defer, `false_positive` or `not_affected`.
     pub status: String,
-    /// Why.
+    /// Why it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub justification: Option<String>,
-    /// Why, as codes.
+    /// Machine-readable reasons.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub justification_codes: Vec<String>,
-    /// Who.
+    /// Who made it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reviewer: Option<String>,
-    /// Until when it holds, UTC.
+    /// When it expires, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at: Option<String>,
-    /// What it rests on.
+    /// Links or files that support it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub evidence_refs: Vec<String>,
 }
 
-/// A record with its id, its times and, of a finding, what was decided last.
+/// A record with its id, its times and the status that results from the decisions about it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StoredRecord {
@@ -247,33 +247,33 @@ pub struct StoredRecord {
     pub record_id: String,
     /// finding or decision.
     pub record_type: &'static str,
-    /// Of a finding: `open`, or the status of the latest decision that holds. Of a decision: its own.
+    /// For a finding: `open`, or the status of the latest decision that has not expired. For a decision: its own status.
     pub status: String,
-    /// Of a finding: the decision that holds.
+    /// For a finding: the decision that sets its status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision_record_id: Option<String>,
-    /// Until when that holds, UTC.
+    /// For a finding: when that decision expires, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status_expires_at: Option<String>,
     /// When it was first stored, UTC.
     pub created_at: String,
     /// When it last changed, UTC.
     pub updated_at: String,
-    /// When that was, milliseconds since the epoch.
+    /// As `updated_at`, milliseconds since the epoch.
     #[serde(skip)]
     pub updated_ms: i64,
-    /// All else.
+    /// The content.
     #[serde(flatten)]
     #[schemars(skip)]
     pub record: Record,
 }
 
 impl StoredRecord {
-    /// From its row.
+    /// Reads a row.
     ///
     /// # Errors
-    /// `INTERNAL` when the row holds no record.
-    pub(super) fn of(row: RecordRow) -> Result<Self, Fault> {
+    /// `INTERNAL` if the row contains no valid record.
+    pub(super) fn from_row(row: RecordRow) -> Result<Self, Fault> {
         let record: Record = serde_json::from_str(&row.record)
             .map_err(|error| Fault::internal("A record could not be read.", error))?;
         let (mut decision_record_id, mut expires_ms) = (None, row.expires_ms);
@@ -282,7 +282,7 @@ impl StoredRecord {
                 (decision_record_id, expires_ms) = (Some(current.id), current.expires_ms);
                 current.status
             }
-            None => row.status.unwrap_or_else(|| OPEN.to_owned()),
+            None => row.status.unwrap_or_else(|| STATUS_OPEN.to_owned()),
         };
         Ok(Self {
             record_id: row.id,
@@ -299,7 +299,7 @@ impl StoredRecord {
 }
 
 impl Record {
-    /// What relates it to decisions.
+    /// The keys by which decisions are related to findings, in lower case.
     pub(super) fn related(&self) -> Related {
         let folded = |text: &Option<String>| text.as_ref().map(|text| text.to_lowercase());
         let vuln = self.vuln.cve.clone().or_else(|| self.vuln.vuln_id.clone());
@@ -311,10 +311,10 @@ impl Record {
         }
     }
 
-    /// As it is stored; `expires_ms` is when a decision ends.
+    /// Converts the record to a row to write; `expires_ms` is the expiry of a decision.
     ///
     /// # Errors
-    /// A sentence, when it is larger than a record may be even without what can be left out.
+    /// A message, if the record is larger than `bytes_max` even without its raw payload.
     pub(super) fn into_write(
         mut self,
         id: String,
@@ -324,7 +324,7 @@ impl Record {
         let written = |record: &Self| serde_json::to_string(record).map_err(|error| format!("{error}."));
         let mut json = written(&self)?;
         if json.len() > bytes_max && self.raw.take().is_some() {
-            self.parse_warnings.push("the raw payload was left out: it is too large".to_owned());
+            self.parse_warnings.push("the raw payload was dropped because it is too large".to_owned());
             json = written(&self)?;
         }
         if json.len() > bytes_max {
@@ -343,53 +343,53 @@ impl Record {
     }
 }
 
-/// The id of what `source` calls `key`.
+/// The id of the record with this stable key in this source.
 pub(super) fn record_id(source: &str, key: &str) -> String {
     let mut hex = blake3::hash(format!("{source}:{key}").as_bytes()).to_hex().to_string();
     hex.truncate(ID_DIGITS);
     hex
 }
 
-/// Whether a text has the form of a record's id.
+/// Whether a text is a well-formed record id.
 #[must_use]
 pub fn is_record_id(text: &str) -> bool {
     text.len() == ID_DIGITS && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-/// Where a record stands in the pseudo repository.
+/// The path of a record in the pseudo repository.
 #[must_use]
 pub fn record_path(id: &str) -> String {
-    format!("{FOLDER}{id}.md")
+    format!("{RECORDS_FOLDER}{id}.md")
 }
 
 /// The id of the record at a path.
 pub(super) fn id_of_path(path: &str) -> Option<&str> {
-    path.strip_prefix(FOLDER)?.strip_suffix(".md").filter(|id| is_record_id(id))
+    path.strip_prefix(RECORDS_FOLDER)?.strip_suffix(".md").filter(|id| is_record_id(id))
 }
 
-const FOLDER: &str = "triage/records/";
+const RECORDS_FOLDER: &str = "triage/records/";
 
-/// What a caller says of everything it sends: who it belongs to, who can reach it, and fields of its own.
+/// The argument `meta` of an ingestion: owner, exposure and other fields that apply to all items.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParsedMeta(pub(super) Value);
 
-/// Fields of `meta` that a record has a place for.
-const KNOWN: &[&str] = &["service", "env", "team", "owner", "repo", "exposure"];
-/// Fields of exposure, as they may also stand alone.
-const EXPOSURE: &[&str] =
+/// Fields of `meta` that have a field of their own in a record.
+const RECORD_FIELDS: &[&str] = &["service", "env", "team", "owner", "repo", "exposure"];
+/// Fields of the exposure that may also be at the top level of `meta`; lower case, without underscores.
+const EXPOSURE_FIELDS: &[&str] =
     &["internetexposed", "publicendpoint", "datasensitivity", "businesscriticality", "compensatingcontrols"];
 
 impl ParsedMeta {
-    /// From the object that the caller sent.
+    /// The argument as the caller sent it.
     #[must_use]
     pub fn new(meta: Map<String, Value>) -> Self {
         Self(Value::Object(meta))
     }
 
-    /// Fills in what the record does not say by itself; `repo` is what it is called where nobody says.
+    /// Adds the fields to a record; known fields override those of the item. `repo` is the default repository.
     pub(super) fn apply(&self, record: &mut Record, repo: Option<&str>) {
         let say = |field: &mut Option<String>, name: &str| {
-            if let Some(text) = look::text(&self.0, &[name]) {
+            if let Some(text) = json_path::text_at(&self.0, &[name]) {
                 *field = Some(text);
             }
         };
@@ -402,7 +402,7 @@ impl ParsedMeta {
         for (name, value) in self.0.as_object().into_iter().flatten() {
             let plain = name.to_lowercase().replace('_', "");
             let exposure = plain.strip_prefix("exposure.").unwrap_or(&plain);
-            if !KNOWN.contains(&name.as_str()) && !EXPOSURE.contains(&exposure) {
+            if !RECORD_FIELDS.contains(&name.as_str()) && !EXPOSURE_FIELDS.contains(&exposure) {
                 record.meta.insert(name.clone(), value.clone());
             }
         }
@@ -414,7 +414,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ids_are_stable_and_told_from_other_texts() {
+    fn ids_are_stable_and_recognised() {
         let id = record_id("manual", "a");
         assert!(is_record_id(&id) && id == record_id("manual", "a") && id != record_id("generic", "a"));
         assert_eq!(id_of_path(&record_path(&id)), Some(id.as_str()));
@@ -427,7 +427,7 @@ mod tests {
     fn a_record_that_is_too_large_loses_its_payload_first() {
         let record = Record { raw: Some("x".repeat(500).into()), ..Record::default() };
         let write = record.clone().into_write("i".into(), None, 300).unwrap();
-        assert!(write.record.contains("left out") && !write.record.contains("xxx"));
+        assert!(write.record.contains("dropped") && !write.record.contains("xxx"));
         let large = Record { service: Some("x".repeat(500)), ..record };
         assert!(large.into_write("i".into(), None, 300).unwrap_err().contains("more than 300"));
     }

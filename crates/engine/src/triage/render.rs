@@ -1,4 +1,4 @@
-//! A record as people and search read it: Markdown, and its fields as pairs for the filter `meta`.
+//! Renders a record as Markdown, and its fields as pairs for the filter `meta`.
 
 use std::fmt::Write;
 
@@ -8,12 +8,13 @@ use super::record::StoredRecord;
 use crate::indexing;
 use contract::{visible, visible_line};
 
-/// Fields that are read as text and would only swell the pairs.
-const NOT_PAIRS: &[&str] = &["parseWarnings", "raw", "meta"];
-const NOT_PAIRS_OF_VULN: &[&str] = &["title", "description", "references"];
+/// Fields without pairs: long texts, by which nobody filters, and `meta`, which is added separately.
+const UNPAIRED_FIELDS: &[&str] = &["parseWarnings", "raw", "meta"];
+/// Fields of the vulnerability without pairs.
+const UNPAIRED_VULN_FIELDS: &[&str] = &["title", "description", "references"];
 
-/// Names without a dot for what is asked for most.
-const SHORT: &[(&str, [&str; 2])] = &[
+/// Additional names, without a dot, of the fields that are filtered by most often.
+const SHORT_NAMES: &[(&str, [&str; 2])] = &[
     ("vulnId", ["vuln", "vulnId"]),
     ("cve", ["vuln", "cve"]),
     ("severity", ["vuln", "severity"]),
@@ -22,21 +23,21 @@ const SHORT: &[(&str, [&str; 2])] = &[
     ("assetId", ["asset", "assetId"]),
 ];
 
-/// The record's fields as `key=value` with dotted keys; what the caller said of it stands at the top as well, where the
-/// record has no field of that name.
-pub(super) fn pairs(stored: &StoredRecord) -> Vec<String> {
+/// The record's fields as `key=value` with dotted keys. Fields of `meta` also have a key without the prefix `meta.`, unless the
+/// record has a field of that name.
+pub(super) fn metadata_pairs(stored: &StoredRecord) -> Vec<String> {
     let mut fields = match serde_json::to_value(stored) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),
     };
-    NOT_PAIRS.iter().for_each(|name| drop(fields.shift_remove(*name)));
+    UNPAIRED_FIELDS.iter().for_each(|name| drop(fields.shift_remove(*name)));
     if let Some(Value::Object(vuln)) = fields.get_mut("vuln") {
-        NOT_PAIRS_OF_VULN.iter().for_each(|name| drop(vuln.shift_remove(*name)));
+        UNPAIRED_VULN_FIELDS.iter().for_each(|name| drop(vuln.shift_remove(*name)));
     }
     if let Some(Value::Object(decision)) = fields.get_mut("decision") {
         decision.shift_remove("justification");
     }
-    for (short, [part, field]) in SHORT {
+    for (short, [part, field]) in SHORT_NAMES {
         let value = fields.get(*part).and_then(|part| part.get(field)).filter(|value| !value.is_null());
         if let Some(value) = value.cloned() {
             fields.insert((*short).to_owned(), value);
@@ -46,13 +47,14 @@ pub(super) fn pairs(stored: &StoredRecord) -> Vec<String> {
         fields.entry(name.clone()).or_insert_with(|| value.clone());
     }
     fields.insert("meta".to_owned(), Value::Object(stored.record.meta.clone()));
-    indexing::pairs(&Value::Object(fields))
+    indexing::metadata_pairs(&Value::Object(fields))
 }
 
-/// The record as Markdown. Nothing in it can end its line or hide.
-pub(super) fn markdown(stored: &StoredRecord) -> String {
+/// The record as Markdown. Values cannot forge structure or hide text: invisible characters are escaped, and lines that look
+/// like markup are indented.
+pub(super) fn record_markdown(stored: &StoredRecord) -> String {
     let record = &stored.record;
-    let mut page = Page(format!("{}\n", headline(stored)));
+    let mut page = MarkdownPage(format!("{}\n", headline(stored)));
     let vuln = &record.vuln;
     page.section("Summary", |page| {
         page.line("", vuln.title.as_deref());
@@ -64,7 +66,7 @@ pub(super) fn markdown(stored: &StoredRecord) -> String {
             let parts = [score.as_deref(), cvss.vector.as_deref()];
             page.line("CVSS", Some(parts.into_iter().flatten().collect::<Vec<_>>().join(" ").as_str()));
         }
-        page.line("Weaknesses", listed(&vuln.cwe).as_deref());
+        page.line("Weaknesses", comma_list(&vuln.cwe).as_deref());
         page.text(vuln.description.as_deref());
     });
     page.section("Environment", |page| {
@@ -75,11 +77,11 @@ pub(super) fn markdown(stored: &StoredRecord) -> String {
         page.line("Owner", record.owner.as_deref());
         page.line("Repository", record.repo.as_deref());
         for (name, value) in &record.meta {
-            page.line(name, plain(value).as_deref());
+            page.line(name, scalar_text(value).as_deref());
         }
     });
-    about_the_thing(&mut page, stored);
-    decision(&mut page, stored);
+    add_target_sections(&mut page, stored);
+    add_decision_section(&mut page, stored);
     page.section("References", |page| {
         for reference in vuln.references.iter() {
             page.line("", Some(reference));
@@ -94,7 +96,7 @@ pub(super) fn markdown(stored: &StoredRecord) -> String {
     page.0
 }
 
-fn about_the_thing(page: &mut Page, stored: &StoredRecord) {
+fn add_target_sections(page: &mut MarkdownPage, stored: &StoredRecord) {
     let record = &stored.record;
     let (exposure, package, asset) = (&record.exposure, &record.package, &record.asset);
     page.section("Exposure", |page| {
@@ -102,7 +104,7 @@ fn about_the_thing(page: &mut Page, stored: &StoredRecord) {
         page.line("Public endpoint", exposure.public_endpoint.as_deref());
         page.line("Data sensitivity", exposure.data_sensitivity.as_deref());
         page.line("Business criticality", exposure.business_criticality.as_deref());
-        page.line("Compensating controls", listed(&exposure.compensating_controls).as_deref());
+        page.line("Compensating controls", comma_list(&exposure.compensating_controls).as_deref());
     });
     page.section("Package", |page| {
         page.line("Name", package.name.as_deref());
@@ -120,7 +122,7 @@ fn about_the_thing(page: &mut Page, stored: &StoredRecord) {
         page.line("Account", asset.account.as_deref());
         page.line("Region", asset.region.as_deref());
         for (name, value) in &asset.tags {
-            page.line(name, plain(value).as_deref());
+            page.line(name, scalar_text(value).as_deref());
         }
     });
     page.section("Locations", |page| {
@@ -131,15 +133,15 @@ fn about_the_thing(page: &mut Page, stored: &StoredRecord) {
     });
 }
 
-fn decision(page: &mut Page, stored: &StoredRecord) {
+fn add_decision_section(page: &mut MarkdownPage, stored: &StoredRecord) {
     page.section("Decision", |page| {
         if let Some(decision) = &stored.record.decision {
             page.line("Status", Some(&decision.status));
             page.line("Finding", Some(&decision.finding_record_id));
-            page.line("Codes", listed(&decision.justification_codes).as_deref());
+            page.line("Codes", comma_list(&decision.justification_codes).as_deref());
             page.line("Reviewer", decision.reviewer.as_deref());
             page.line("Expires", decision.expires_at.as_deref());
-            page.line("Evidence", listed(&decision.evidence_refs).as_deref());
+            page.line("Evidence", comma_list(&decision.evidence_refs).as_deref());
             page.text(decision.justification.as_deref());
         } else if let Some(id) = &stored.decision_record_id {
             page.line("Status", Some(&stored.status));
@@ -160,19 +162,19 @@ fn headline(stored: &StoredRecord) -> String {
         let version = version.map_or_else(String::new, |version| format!("@{version}"));
         let _ = write!(line, " ({})", visible_line(&format!("{name}{version}")));
     }
-    let place: Vec<&str> = [record.service.as_deref(), record.env.as_deref()].into_iter().flatten().collect();
-    if !place.is_empty() {
-        let _ = write!(line, " [{}]", visible_line(&place.join(" / ")));
+    let scope: Vec<&str> = [record.service.as_deref(), record.env.as_deref()].into_iter().flatten().collect();
+    if !scope.is_empty() {
+        let _ = write!(line, " [{}]", visible_line(&scope.join(" / ")));
     }
     let _ = write!(line, " [{}]", visible_line(&record.vuln.severity));
     line
 }
 
-fn listed(texts: &[String]) -> Option<String> {
+fn comma_list(texts: &[String]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(", "))
 }
 
-fn plain(value: &Value) -> Option<String> {
+fn scalar_text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
@@ -180,10 +182,10 @@ fn plain(value: &Value) -> Option<String> {
     }
 }
 
-/// A text that grows by sections; one without lines leaves nothing behind.
-struct Page(String);
+/// A Markdown page that is built from sections; empty sections are omitted.
+struct MarkdownPage(String);
 
-impl Page {
+impl MarkdownPage {
     fn section(&mut self, title: &str, fill: impl FnOnce(&mut Self)) {
         let before = self.0.len();
         let _ = write!(self.0, "\n## {title}\n\n");
@@ -196,11 +198,11 @@ impl Page {
 
     fn line(&mut self, name: &str, value: Option<&str>) {
         let Some(value) = value.filter(|value| !value.trim().is_empty()) else { return };
-        let said = if name.is_empty() { String::new() } else { format!("{}: ", visible_line(name)) };
-        let _ = writeln!(self.0, "- {said}{}", visible_line(value));
+        let label = if name.is_empty() { String::new() } else { format!("{}: ", visible_line(name)) };
+        let _ = writeln!(self.0, "- {label}{}", visible_line(value));
     }
 
-    /// Lines that look like headings would make sections of their own.
+    /// Adds a text. Indents lines that begin like Markdown markup, which would otherwise make sections of their own.
     fn text(&mut self, text: Option<&str>) {
         let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return };
         self.0.push('\n');
@@ -232,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_as_a_page() {
+    fn a_record_is_rendered_as_markdown_and_pairs() {
         let record = Record {
             source: "manual".into(),
             service: Some("api".into()),
@@ -252,7 +254,7 @@ mod tests {
             meta: serde_json::from_str(r#"{"ticket": "T-1", "status": "mine"}"#).unwrap(),
             ..Record::default()
         };
-        let page = markdown(&stored(record.clone()));
+        let page = record_markdown(&stored(record.clone()));
         assert!(
             page.starts_with("# Finding open CVE-2024-0001 (lodash@4.17.20) [api / prod] [high]\n"),
             "{page}"
@@ -262,7 +264,7 @@ mod tests {
             "{page}"
         );
         assert!(!page.contains("## Decision") && !page.contains("## Asset"), "{page}");
-        let pairs = pairs(&stored(record));
+        let pairs = metadata_pairs(&stored(record));
         for pair in [
             "recordtype=finding",
             "status=open",
@@ -279,13 +281,13 @@ mod tests {
     }
 
     #[test]
-    fn decisions_say_what_they_rest_on() {
+    fn decisions_show_their_justification() {
         let decision = Decision {
             status: "accept".into(),
             justification: Some("Not reachable.".into()),
             ..Decision::default()
         };
-        let page = markdown(&stored(Record { decision: Some(decision), ..Record::default() }));
+        let page = record_markdown(&stored(Record { decision: Some(decision), ..Record::default() }));
         assert!(page.contains("## Decision\n\n- Status: accept\n\nNot reachable.\n"), "{page}");
     }
 }

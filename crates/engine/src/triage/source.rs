@@ -1,12 +1,12 @@
-//! Where findings come from.
+//! The formats of reports.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A kind of report.
+/// The format of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum FindingSource {
     /// GitHub Dependabot alerts.
     Dependabot,
     /// AWS Inspector findings.
@@ -14,14 +14,14 @@ pub enum Source {
     AwsInspector,
     /// SARIF 2.1.0 logs.
     Sarif,
-    /// Findings in the form of records.
+    /// JSON with the structure of records.
     Generic,
-    /// The same, written by people.
+    /// As `Generic`, but written by people.
     Manual,
 }
 
-impl Source {
-    /// As it is stored and shown.
+impl FindingSource {
+    /// Its name in the database and in answers.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -33,7 +33,7 @@ impl Source {
         }
     }
 
-    /// Every name that a caller may use.
+    /// All names that callers may use, aliases included.
     pub const NAMES: &'static [&'static str] =
         &["dependabot", "aws_inspector", "sarif", "generic", "manual", "aws-inspector", "inspector", "aws"];
 }
@@ -44,12 +44,12 @@ mod tests {
 
     #[test]
     fn each_name_means_a_source() {
-        for name in Source::NAMES {
-            let source: Source = serde_json::from_value((*name).into()).unwrap();
+        for name in FindingSource::NAMES {
+            let source: FindingSource = serde_json::from_value((*name).into()).unwrap();
             let aws = ["aws", "inspector"].iter().any(|part| name.contains(part));
             assert_eq!(source.as_str() == "aws_inspector", aws, "{name}");
             assert!(aws || source.as_str() == *name);
         }
-        assert!(serde_json::from_value::<Source>("snyk".into()).is_err());
+        assert!(serde_json::from_value::<FindingSource>("snyk".into()).is_err());
     }
 }

@@ -1,4 +1,4 @@
-; What shell scripts define.
+; Definitions of shell scripts.
 (function_definition name: (word) @name) @definition.function
 (program (variable_assignment name: (variable_name) @name) @definition.variable)
 (program (declaration_command (variable_assignment name: (variable_name) @name)) @definition.variable)

@@ -1,6 +1,6 @@
-; What shell scripts do.
+; Facts of shell scripts.
 
-; What values tell of types
+; Types inferred from values
 ((variable_assignment value: (array) @inferred) (#set! value "array"))
 ((variable_assignment value: (number) @inferred) (#set! value "number"))
 ((variable_assignment value: [(string) (raw_string)] @inferred) (#set! value "string"))
@@ -11,11 +11,11 @@
   (#any-of? @_source "source" "."))
 (declaration_command "export" [(variable_name) @export (variable_assignment name: (variable_name) @export)])
 
-; Calls: the command holds its arguments itself
+; Calls: the arguments are children of the command
 ((command name: (command_name) @call) @arguments
   (#not-any-of? @call "return" "break" "continue" "[" ":" "true" "false"))
 
-; What is assigned
+; Assignments
 (variable_assignment name: (_) @target value: (_) @value)
 (for_statement variable: (_) @target . value: [(simple_expansion) (expansion) (string) (command_substitution) (concatenation)] @value)
 (for_statement variable: (_) @target)
@@ -24,7 +24,7 @@
 (postfix_expression [(variable_name) (word)] @target)
 ((binary_expression left: (variable_name) @target operator: ["=" "+=" "-=" "*=" "/="] right: (_) @value))
 
-; Identifiers: what is passed by position has no name
+; Identifiers: positional parameters have no names
 ((variable_name) @identifier (#match? @identifier "^[A-Za-z_]"))
 [(declaration_command (variable_name) @use)
  (unset_command (variable_name) @use)
@@ -37,10 +37,10 @@
 ((command name: (command_name) @continue) (#eq? @continue "continue"))
 ((command name: (command_name) @return) (#eq? @return "return"))
 
-; Comments, the line that names the interpreter apart
+; Comments, except for the `#!` line
 ((comment) @comment (#not-match? @comment "^#!"))
 
-; Rules
+; Lint rules
 ([(compound_statement (command name: (command_name) @_leave) . [
     (command) (variable_assignment) (declaration_command) (if_statement) (for_statement) (while_statement) (case_statement)
     (pipeline) (list) (redirected_statement)] @lint)

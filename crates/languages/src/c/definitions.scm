@@ -1,4 +1,4 @@
-; What C defines; a prototype counts, it is what a header says. The earliest pattern wins for a name.
+; Definitions of C, including prototypes, which headers consist of. The earliest pattern wins for a name.
 (function_definition declarator: [
   (function_declarator declarator: (identifier) @name)
   (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))

@@ -1,9 +1,9 @@
-; What C code does.
-; Macros and halves of #if are no errors, though the grammar cannot read them.
+; Facts of C.
+; The grammar reports errors for macros and incomplete #if branches; they are not counted.
 ;! without syntax-error
 ;! default-visibility public
 
-; Parameters and types. What a pointer to a function takes is no parameter of the function around it.
+; Parameters and types. Parameters of a function pointer are not parameters of the enclosing function.
 (function_declarator declarator: (identifier) parameters: (parameter_list (parameter_declaration declarator: [
   (identifier) @param
   (array_declarator declarator: (identifier) @param)
@@ -20,7 +20,7 @@
   (identifier) (array_declarator) (init_declarator)
   (pointer_declarator declarator: [(identifier) (array_declarator) (pointer_declarator)])
 ]) (#not-match? @type "[{]"))
-; A pointer's star belongs to the name; it matters where it makes something of nothing.
+; The star of a pointer belongs to the declarator; it matters for `void *`, which is a value.
 (function_definition type: (_) @return_type declarator: (function_declarator))
 ((function_definition type: (_) @return_type declarator: (pointer_declarator)) (#not-any-of? @return_type "void" "char"))
 ((function_definition type: (_) @return_type declarator: (pointer_declarator)) (#eq? @return_type "void") (#set! value "void *"))
@@ -30,7 +30,7 @@
 ((declaration type: (_) @return_type declarator: (pointer_declarator declarator: (function_declarator))) (#eq? @return_type "void") (#set! value "void *"))
 ((declaration type: (_) @return_type declarator: (pointer_declarator declarator: (function_declarator))) (#eq? @return_type "char") (#set! value "char *"))
 
-; Types that values give away
+; Types inferred from values
 ((init_declarator value: (number_literal) @inferred) (#match? @inferred "^([0-9]+|0[xX][0-9a-fA-F]+)[uUlL]*$") (#set! value "int"))
 ((init_declarator value: (number_literal) @inferred) (#match? @inferred "^[0-9]*([0-9][.]|[.][0-9])") (#set! value "double"))
 ((init_declarator value: [(string_literal) (concatenated_string)] @inferred) (#set! value "char *"))
@@ -41,12 +41,12 @@
   (assignment_expression right: [(compound_literal_expression type: (_) @inferred) (cast_expression type: (_) @inferred)])
 ]
 
-; What definitions say of themselves
+; Modifiers and visibility
 (attribute_specifier (argument_list (_) @decorator))
 (attribute_declaration (attribute) @decorator)
 (ms_declspec_modifier (identifier) @decorator)
 [(storage_class_specifier) (type_qualifier)] @modifier
-; What is static stays in its file; inside a function the word means something else.
+; `static` makes a definition private to its file; inside a function it has another meaning.
 ([
   (function_definition (storage_class_specifier) @visibility)
   (declaration (storage_class_specifier) @visibility declarator: (function_declarator))
@@ -56,12 +56,12 @@
 
 (preproc_include path: (_) @import)
 
-; Calls, and what ends the function from within
+; Calls, and calls that terminate
 (call_expression function: (_) @call arguments: (_) @arguments)
 (call_expression function: (parenthesized_expression (pointer_expression argument: (_) @call)) arguments: (_) @arguments)
 ((call_expression function: (identifier) @throw) (#any-of? @throw "abort" "longjmp" "_longjmp" "siglongjmp" "__builtin_trap"))
 
-; Assignments: of a declarator, the name in it
+; Assignments: the target of a declarator is its name
 (init_declarator
   declarator: [
     (identifier) @target
@@ -87,7 +87,7 @@
   (array_declarator declarator: (identifier) @use)
   (function_declarator declarator: (identifier) @use)
 ]
-; Of the preprocessor and the compiler
+; Preprocessor and compiler
 [(preproc_ifdef name: (_) @use) (preproc_defined (_) @use) (preproc_def name: (_) @use !value) (preproc_call argument: (_) @use)]
 (attribute_specifier (argument_list [(identifier) @use (call_expression arguments: (argument_list (identifier) @use))]))
 (attribute name: (_) @use)
@@ -104,7 +104,7 @@
 
 (comment) @comment
 
-; Broken rules. What may hold a label can be jumped to; a break behind a return is a habit.
+; Lint rules. Code that may contain a label is reachable by a jump; a `break` after a `return` is idiomatic.
 ([
   (compound_statement
     [(return_statement) (break_statement) (continue_statement) (goto_statement)] . [(expression_statement) (return_statement) (declaration)] @lint)

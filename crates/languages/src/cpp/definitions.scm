@@ -1,4 +1,4 @@
-; What C++ defines; member declarations count. The earliest pattern wins for a name.
+; Definitions of C++, including member declarations. The earliest pattern wins for a name.
 (function_definition declarator: [
   (function_declarator declarator: (qualified_identifier) @name)
   (pointer_declarator declarator: (function_declarator declarator: (qualified_identifier) @name))

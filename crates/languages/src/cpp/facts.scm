@@ -1,9 +1,9 @@
-; What C++ code does.
-; Macros and halves of #if are no errors, though the grammar cannot read them.
+; Facts of C++.
+; The grammar reports errors for macros and incomplete #if branches; they are not counted.
 ;! without syntax-error
 ;! default-visibility public
 
-; Parameters and types. What a pointer to a function takes is no parameter of the function around it.
+; Parameters and types. Parameters of a function pointer are not parameters of the enclosing function.
 (function_declarator
   declarator: [(identifier) (field_identifier) (qualified_identifier) (operator_name)]
   parameters: (parameter_list (_ declarator: [
@@ -31,7 +31,7 @@
     (identifier) (array_declarator) (init_declarator) (reference_declarator (identifier))
     (pointer_declarator declarator: [(identifier) (array_declarator) (pointer_declarator)])])
 ] (#not-match? @type "[{]|^auto|^decltype"))
-; A pointer's star belongs to the name; it matters where it makes something of nothing.
+; The star of a pointer belongs to the declarator; it matters for `void *`, which is a value.
 ((function_definition type: (_) @return_type declarator: [(function_declarator) (reference_declarator)]) (#not-match? @return_type "^auto|^decltype"))
 ((function_definition type: (_) @return_type declarator: (pointer_declarator)) (#not-any-of? @return_type "void" "char"))
 ((function_definition type: (_) @return_type declarator: (pointer_declarator)) (#eq? @return_type "void") (#set! value "void *"))
@@ -56,7 +56,7 @@
 ] (#eq? @return_type "char") (#set! value "char *"))
 (trailing_return_type (type_descriptor) @return_type)
 
-; Types that values give away
+; Types inferred from values
 ([
   (init_declarator value: (number_literal) @inferred) (field_declaration default_value: (number_literal) @inferred) (optional_parameter_declaration default_value: (number_literal) @inferred)
 ] (#match? @inferred "^([0-9]+|0[xX][0-9a-fA-F]+)[uUlL]*$") (#set! value "int"))
@@ -90,17 +90,17 @@
   name: (identifier) @_cast arguments: (template_argument_list . (type_descriptor) @inferred))))
  (#any-of? @_cast "static_cast" "dynamic_cast" "reinterpret_cast" "const_cast"))
 
-; What definitions say of themselves
+; Modifiers and visibility
 (attribute_specifier (argument_list (_) @decorator))
 (attribute_declaration (attribute) @decorator)
 (ms_declspec_modifier (identifier) @decorator)
 [(storage_class_specifier) (type_qualifier) (virtual_specifier) (explicit_function_specifier)] @modifier
 ["virtual" "friend"] @modifier
-; A label holds for the members behind it, up to the next label; public is the default above.
+; An access label applies to the members after it, up to the next label; without one, the default is public.
 ((access_specifier) @_access . [(field_declaration) (function_definition) (declaration) (template_declaration) (alias_declaration) (type_definition) (friend_declaration) (using_declaration) (comment)]+ @visibility (#eq? @_access "protected") (#set! value "protected"))
 ((access_specifier) @_access . [(field_declaration) (function_definition) (declaration) (template_declaration) (alias_declaration) (type_definition) (friend_declaration) (using_declaration) (comment)]+ @visibility (#eq? @_access "private") (#set! value "private"))
 ((class_specifier body: (field_declaration_list . [(field_declaration) (function_definition) (declaration) (template_declaration) (alias_declaration) (type_definition) (friend_declaration) (using_declaration) (comment)]+ @visibility)) (#set! value "private"))
-; What is static stays in its file; inside a class and a function the word means something else.
+; `static` makes a definition private to its file; inside a class or a function it has another meaning.
 ((function_definition (storage_class_specifier) @visibility declarator: [
   (function_declarator declarator: (identifier))
   (pointer_declarator declarator: (function_declarator declarator: (identifier)))
@@ -111,7 +111,7 @@
 (base_class_clause [(type_identifier) @extends (qualified_identifier) @extends (template_type name: (_) @extends)])
 (preproc_include path: (_) @import)
 
-; Calls; making an object is one
+; Calls, including the creation of objects
 ((call_expression function: (_) @call arguments: (_) @arguments) (#not-match? @call "^(static|dynamic|reinterpret|const)_cast\\b"))
 (call_expression function: (parenthesized_expression (pointer_expression argument: (_) @call)) arguments: (_) @arguments)
 (new_expression type: (_) @call arguments: (_)? @arguments)
@@ -130,7 +130,7 @@
 [(co_await_expression) (co_return_statement)] @async
 (co_yield_statement (_) @yield)
 
-; Assignments: of a declarator, the name in it
+; Assignments: the target of a declarator is its name
 (init_declarator
   declarator: [
     (identifier) @target
@@ -180,7 +180,7 @@
   (destructor_name (identifier) @use)
   (using_declaration [(identifier) @use (qualified_identifier name: (identifier) @use)])
 ]
-; Of the preprocessor and the compiler
+; Preprocessor and compiler
 [(preproc_ifdef name: (_) @use) (preproc_defined (_) @use) (preproc_def name: (_) @use !value) (preproc_call argument: (_) @use)]
 (attribute_specifier (argument_list [(identifier) @use (call_expression arguments: (argument_list (identifier) @use))]))
 (attribute name: (_) @use)
@@ -197,7 +197,7 @@
 
 (comment) @comment
 
-; Broken rules. What may hold a label can be jumped to; a break behind a return is a habit.
+; Lint rules. Code that may contain a label is reachable by a jump; a `break` after a `return` is idiomatic.
 ([
   (compound_statement [(return_statement) (break_statement) (continue_statement) (goto_statement) (throw_statement) (co_return_statement)] .
     [(expression_statement) (return_statement) (throw_statement) (declaration)] @lint)

@@ -1,4 +1,4 @@
-; What C# defines. The earliest pattern wins for a name.
+; Definitions of C#. The earliest pattern wins for a name.
 (namespace_declaration name: (_) @name) @definition.module
 (class_declaration name: (identifier) @name) @definition.class
 (record_declaration name: (identifier) @name) @definition.class

@@ -1,5 +1,5 @@
-; What C# code does.
-; Members are private where nothing is written; what stands at the top and in interfaces is set below.
+; Facts of C#.
+; Members are private by default; the visibility of top-level types and of interface members is set below.
 ;! default-visibility private
 
 ; Parameters and types. `var` declares no type.
@@ -28,7 +28,7 @@
   (conversion_operator_declaration type: (_) @return_type)
 ]
 
-; What values tell of their type.
+; Types inferred from values.
 ([
   (variable_declarator (string_literal) @inferred)
   (variable_declarator (interpolated_string_expression) @inferred)
@@ -71,7 +71,7 @@
 (variable_declarator (cast_expression type: (_) @inferred))
 (variable_declarator (as_expression right: (_) @inferred))
 
-; What is given back. An arrow gives a value back unless the method is void or a constructor.
+; Return values. An expression body returns a value unless the method is void or a constructor.
 (return_statement (_)) @returns
 (method_declaration returns: (_) @_type body: (arrow_expression_clause (_) @returns) (#not-any-of? @_type "void" "Task"))
 (local_function_statement type: (_) @_type body: (arrow_expression_clause (_) @returns) (#not-any-of? @_type "void" "Task"))
@@ -81,7 +81,7 @@
 (indexer_declaration value: (arrow_expression_clause (_) @returns))
 (accessor_declaration name: "get" body: (arrow_expression_clause (_) @returns))
 
-; Attributes, modifiers, visibility. An accessor's own visibility is not its property's.
+; Attributes, modifiers, visibility. The visibility of an accessor is not that of its property.
 (attribute) @decorator
 (modifier) @modifier
 [
@@ -123,7 +123,7 @@
 ] (#set! value "internal"))
 ((interface_declaration body: (declaration_list (method_declaration . returns: (_) @visibility))) (#set! value "public"))
 
-; Bases. An interface is known by its name, as everybody writes it: I and a capital.
+; Base types. Interfaces are recognised by the naming convention: `I` and a capital letter.
 ([
   (class_declaration (base_list . [(identifier) (qualified_name)] @extends))
   (class_declaration (base_list . (generic_name . (identifier) @extends)))
@@ -149,11 +149,11 @@
 (primary_constructor_base_type type: [(identifier) (qualified_name)] @extends)
 (primary_constructor_base_type type: (generic_name . (identifier) @extends))
 
-; Imports; of an alias, what is behind the sign.
+; Imports; for an alias, the right side.
 (using_directive !name [(identifier) (qualified_name) (alias_qualified_name)] @import)
 (using_directive name: (identifier) "=" . [(identifier) (qualified_name) (alias_qualified_name)] @import)
 
-; Types that other assemblies may use.
+; Exports: types that other assemblies may use.
 [
   (class_declaration (modifier "public") name: (identifier) @export)
   (record_declaration (modifier "public") name: (identifier) @export)
@@ -163,11 +163,11 @@
   (delegate_declaration (modifier "public") name: (identifier) @export)
 ]
 
-; Asynchronous code and iterators. An asynchronous lambda does not make its method one.
+; Asynchronous code and iterators. An asynchronous lambda does not make its method asynchronous.
 (method_declaration (modifier "async") @async)
 (local_function_statement (modifier "async") @async)
 (await_expression (invocation_expression function: (_) @await) (#not-match? @await "[.]ConfigureAwait$"))
-; `.ConfigureAwait(false)` says how to wait, not for what.
+; `.ConfigureAwait(false)` is not part of what is awaited.
 (await_expression (invocation_expression function: (member_access_expression
   expression: (invocation_expression function: (_) @await) name: (identifier) @_how)) (#eq? @_how "ConfigureAwait"))
 (await_expression (invocation_expression function: (member_access_expression
@@ -178,7 +178,7 @@
 (yield_statement "return" . (_) @yield)
 (yield_statement "break") @generator
 
-; Calls. `nameof` only looks like one.
+; Calls. `nameof` is not a call.
 (invocation_expression function: (_) @call arguments: (_) @arguments (#not-eq? @call "nameof"))
 (object_creation_expression type: (_) @call arguments: (_)? @arguments)
 (variable_declaration type: (_) @call (variable_declarator (implicit_object_creation_expression (argument_list) @arguments)))
@@ -186,7 +186,7 @@
 (constructor_initializer ["base" "this"] @call (argument_list) @arguments)
 (primary_constructor_base_type type: (_) @call (argument_list) @arguments)
 
-; What is thrown.
+; Throws.
 [
   (throw_statement (object_creation_expression type: (_) @throw))
   (throw_expression (object_creation_expression type: (_) @throw))
@@ -198,7 +198,7 @@
 (invocation_expression function: (member_access_expression expression: (identifier) @throw name: (identifier) @_if)
   (#match? @_if "^ThrowIf") (#match? @throw "Exception$"))
 
-; Assignments. Those in an initialiser's braces name members and are no statements.
+; Assignments. Those in the braces of an initialiser set members and are not statements.
 (variable_declarator name: (identifier) @target "=" . (_) @value)
 (variable_declarator . (tuple_pattern) @target "=" . (_) @value)
 (property_declaration name: (identifier) @target "=" value: (_) @value)
@@ -310,7 +310,7 @@
 (continue_statement) @continue
 (return_statement) @return
 
-; Comments and lint.
+; Comments and lint rules.
 (comment) @comment
 ((catch_clause body: (block . "{" . "}")) @lint (#set! value "empty-catch"))
 ((catch_clause body: (block . (comment)+ . "}")) @lint (#set! value "empty-catch"))
@@ -322,7 +322,7 @@
     (expression_statement) (return_statement) (break_statement)
   ] @lint)
 ] (#set! value "unreachable-code"))
-; `throw error;` of what was caught forgets where it came from; `throw;` does not.
+; `throw error;` of a caught exception loses its stack trace; `throw;` does not.
 ((catch_clause (catch_declaration name: (identifier) @_caught) body: (block (throw_statement (identifier) @_thrown) @lint))
   (#eq? @_caught @_thrown) (#set! value "rethrow-loses-trace"))
 ((lock_statement "this") @lint (#set! value "lock-this"))

@@ -1,4 +1,4 @@
-; What a style sheet names: rules by their selectors, and key frames.
+; Definitions of a style sheet: rules by their selectors, and keyframes.
 (rule_set (selectors) @name) @definition.section
 (keyframes_statement (keyframes_name) @name) @definition.section
 

@@ -1,4 +1,4 @@
-; What CSS code does.
+; Facts of CSS.
 
 (import_statement (string_value) @import)
 (import_statement (call_expression (arguments [(string_value) (plain_value)] @import)))

@@ -1,4 +1,4 @@
-; What Elixir defines: calls of its defining macros. The earliest pattern wins for a name.
+; Definitions of Elixir: calls of its defining macros. The earliest pattern wins for a name.
 (call
   target: (identifier) @_macro
   (arguments . (alias) @name)

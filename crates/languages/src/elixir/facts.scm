@@ -1,8 +1,8 @@
-; What Elixir code does. Everything is a call here, definitions and control flow too: names tell them apart.
+; Facts of Elixir. Definitions and control flow are calls, too, and are distinguished by name.
 ;! without mutates
 ;! default-visibility public
 
-; Parameters, in patterns too
+; Parameters, also inside patterns
 ((call target: (identifier) @_def (arguments . [
   (call (arguments [
     (identifier) @param
@@ -31,14 +31,14 @@
   (map (map_content (keywords (pair value: (identifier) @param))))
 ]))) (#not-eq? @param "_"))
 
-; Types stand apart, in a specification before the function
+; Types are in a specification before the function
 ((call target: (identifier) @_spec (arguments (binary_operator operator: "::" right: (_) @return_type)))
   (#any-of? @_spec "spec" "callback"))
 ((call target: (identifier) @_spec (arguments (binary_operator left: (call (arguments (_) @type)) operator: "::")))
   (#any-of? @_spec "spec" "callback"))
 (rescue_block (stab_clause left: (arguments [(alias) @type (binary_operator operator: "in" right: [(alias) @type (list (alias) @type)])])))
 
-; What values tell of their type
+; Types inferred from values
 ((binary_operator operator: "=" right: (string) @inferred) (#set! value "string"))
 ((binary_operator operator: "=" right: (integer) @inferred) (#set! value "integer"))
 ((binary_operator operator: "=" right: (float) @inferred) (#set! value "float"))
@@ -48,7 +48,7 @@
 ((binary_operator operator: "=" right: (map . (map_content)? @inferred)) (#set! value "map"))
 (binary_operator operator: "=" right: (map (struct (alias) @inferred)))
 
-; Attributes of a function, and who may call it
+; Attributes and visibility of functions
 ((unary_operator operator: "@" operand: (call target: (identifier) @_name)) @decorator
   (#any-of? @_name "impl" "deprecated" "tag" "describetag" "moduletag"))
 ((call target: (identifier) @visibility)
@@ -61,7 +61,7 @@
 ((call target: (identifier) @_macro (arguments . [(alias) (dot)] @import))
   (#any-of? @_macro "alias" "import" "require" "use"))
 
-; Calls, by where they stand: the head of a function and a type look the same elsewhere.
+; Calls, by their context: elsewhere, heads of functions and types have the same syntax.
 ([
   (source (call target: [(identifier) (dot)] @call (arguments) @arguments))
   (do_block (call target: [(identifier) (dot)] @call (arguments) @arguments))
@@ -92,12 +92,12 @@
   (#not-any-of? @_operator "::" "|") (#not-any-of? @call "def" "defp" "defmacro" "defmacrop" "defguard" "defguardp" "defdelegate" "defmodule" "defprotocol" "defimpl" "defstruct" "defexception" "defoverridable" "alias" "import" "require" "use" "if" "unless" "case" "cond" "with" "for" "try" "receive" "quote" "unquote" "fn" "keyword" "integer" "binary" "term" "any" "atom" "boolean" "map" "list" "pid" "module" "reference" "iodata" "timeout" "non_neg_integer" "pos_integer" "no_return" "String.t" "Keyword.t" "Plug.Conn.t" "t"))
 (binary_operator operator: "|>" right: (identifier) @call)
 
-; What is raised
+; Raises
 ((call target: (identifier) @_raise (arguments . [(alias) (identifier)] @throw)) (#any-of? @_raise "raise" "reraise"))
 ((call target: (identifier) @_raise (arguments . (string) @throw)) (#eq? @_raise "raise") (#set! value "RuntimeError"))
 ((call target: (identifier) @_throw (arguments . [(atom) (identifier)] @throw)) (#eq? @_throw "throw"))
 
-; Matches bind names
+; Matches are assignments
 (binary_operator left: (identifier) @target operator: ["=" "<-"] right: (_) @value)
 (binary_operator left: (tuple) @target operator: ["=" "<-"] right: (_) @value)
 (binary_operator left: [
@@ -118,13 +118,13 @@
   (#not-any-of? @target "doc" "moduledoc" "typedoc" "spec" "type" "typep" "opaque" "callback" "macrocallback" "impl"
     "behaviour" "deprecated" "tag" "describetag" "moduletag" "derive"))
 
-; Identifiers. What is called is none, be it a function or a macro of the language.
+; Identifiers, except for callees: functions and macros of the language.
 ((identifier) @identifier (#not-eq? @identifier "_"))
 ((call target: (identifier) @use) (#set! value ""))
 (alias) @use
 ((keyword) @use (#not-match? @use "^(do|else):"))
 
-; Control flow. A comprehension is the loop there is.
+; Control flow. Comprehensions are the only loops.
 ((call target: (identifier) @branch) (#any-of? @branch "if" "unless" "case" "cond" "with" "try" "receive"))
 (do_block (stab_clause) @branch)
 [(else_block) (rescue_block) (catch_block) (after_block)] @branch
@@ -135,7 +135,7 @@
 ((unary_operator operator: "@" operand: (call target: (identifier) @_doc (arguments . [(string) (sigil)] @doc)))
   (#any-of? @_doc "doc" "moduledoc" "typedoc"))
 
-; Rules
+; Lint rules
 ((do_block (call target: (identifier) @_raise) . (_) @lint)
   (#any-of? @_raise "raise" "reraise" "throw") (#not-match? @lint "^(#|else|rescue|catch|after)")
   (#set! value "unreachable-code"))

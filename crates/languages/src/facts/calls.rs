@@ -1,4 +1,4 @@
-//! What is called and what is assigned, as facts and as the flow of values.
+//! Calls and assignments, as facts and as data flow.
 
 use tree_sitter::Node;
 
@@ -10,12 +10,12 @@ use super::values::{self, Target, VALUE_BYTES_MAX};
 
 /// Most calls listed for a chunk.
 const CALLS_MAX: usize = 128;
-/// How long a value, or what stands between it and its target, may be where the target is another name for it, in bytes.
+/// Most bytes of a value, and of the text between it and its target, for which an alias is considered.
 const NEAR_BYTES_MAX: usize = 8 * VALUE_BYTES_MAX;
 
 impl Gathering<'_> {
     pub(super) fn call(&mut self, row: usize, item: &Item<'_, '_>) {
-        // Some grammars have no node for what is called: it then ends where the arguments start.
+        // Some grammars have no node for the callee, which then ends where the arguments start.
         let start = item.node.start_byte();
         let inside = item
             .partner
@@ -27,18 +27,18 @@ impl Gathering<'_> {
         let caller = self.outline.callable(item.node.start_byte()).map(|number| self.outline.get(number));
         let (caller, simple) = (caller.map(|c| c.qualified.clone()), caller.map(|c| c.name.clone()));
         if let Some(at) = self.chunk(row) {
-            self.say(at, Field::Call, callee.clone());
-            // What is called on what: of `this.api.save` also `api.save` and `save`.
+            self.add_to_chunk(at, Field::Call, callee.clone());
+            // `this.api.save` is also stored as `api.save` and `save`.
             let mut rest = callee.as_str();
             while let Some((_, part)) = rest.split_once('.').filter(|(_, part)| !part.is_empty()) {
-                self.say(at, Field::Call, part.to_owned());
+                self.add_to_chunk(at, Field::Call, part.to_owned());
                 rest = part;
             }
-            // Without brackets it reads like a member, and is one in most languages.
+            // A call without parentheses looks like a member, and is one in most languages.
             if item.partner.is_none() && callee != rest && !raw.trim_end().ends_with(')') {
-                self.say(at, Field::Member, callee.clone());
+                self.add_to_chunk(at, Field::Member, callee.clone());
             }
-            caller.iter().chain(&simple).for_each(|name| self.say(at, Field::Caller, name.clone()));
+            caller.iter().chain(&simple).for_each(|name| self.add_to_chunk(at, Field::Caller, name.clone()));
             let facts = &mut self.facts[at];
             let pair = (caller, callee.clone());
             if facts.calls.len() < CALLS_MAX && !facts.calls.contains(&pair) {
@@ -47,7 +47,7 @@ impl Gathering<'_> {
         }
         let mut cursor = item.node.walk();
         let arguments: Vec<_> = item.partner.map_or_else(Vec::new, |list| {
-            // Where there is no list, the arguments stand in the call itself, behind what is called.
+            // Without an argument list, the arguments are children of the call, after the callee.
             let real = |node: &Node<'_>| !node.is_extra() && node.start_byte() >= callee_end;
             list.named_children(&mut cursor).filter(real).map(|node| node.byte_range()).collect()
         });
@@ -62,7 +62,7 @@ impl Gathering<'_> {
     }
 
     pub(super) fn target(&mut self, row: usize, item: &Item<'_, '_>) {
-        let targets = values::targets(self.said(item));
+        let targets = values::targets(self.text_of(item));
         for target in &targets {
             match target {
                 Target::Name(name) => self.add(row, Field::Write, name),
@@ -70,19 +70,19 @@ impl Gathering<'_> {
             }
         }
         let Some(value) = item.partner else { return };
-        let said = self.text[value.byte_range()].trim();
-        // A loop or a pattern takes something out of a value; only an assignment gives it another name.
+        let value_text = self.text[value.byte_range()].trim();
+        // A loop or a pattern binds a part of a value; only an assignment creates an alias.
         let between = self.text.get(item.node.end_byte()..value.start_byte()).unwrap_or_default();
         let behind = value.start_byte() >= item.node.end_byte();
-        let near = between.len().max(said.len()) <= NEAR_BYTES_MAX;
-        self.stop.count(if near { said.len() } else { 0 });
+        let near = between.len().max(value_text.len()) <= NEAR_BYTES_MAX;
+        self.stop.count(if near { value_text.len() } else { 0 });
         let assigns = behind
             && near
             && (between.trim().is_empty() || between.trim_end().ends_with('='))
             && !between.contains([')', '}', ']']);
         if assigns
-            && let ([Target::Name(name)], true) = (targets.as_slice(), values::is_plain_chain(said))
-            && let Some(chain) = values::chain(said)
+            && let ([Target::Name(name)], true) = (targets.as_slice(), values::is_plain_chain(value_text))
+            && let Some(chain) = values::chain(value_text)
         {
             self.add(row, Field::Alias, format!("{name}={chain}"));
         }

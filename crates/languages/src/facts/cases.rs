@@ -1,5 +1,5 @@
-//! Every language's `facts.cases`: small sources with what they say and what they do not. The support matrix is
-//! made from them.
+//! Runs every language's `facts.cases`: small sources with facts that they must and must not have. The support matrix of the
+//! documentation is generated from them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use super::field::{Field, Flag};
 use super::gather::{Gathered, gather};
-use super::query::{Compiled, CountKind, Role, Syntax, Told, items};
+use super::query::{Compiled, CountKind, QueryFeatures, Role, Syntax, items};
 use crate::stop::Stop;
 use crate::{Language, PARSED, syntax};
 
-/// One case: a fact, what is expected of it, a source.
+/// One case: a kind of fact, its expected values, and a source.
 struct Case {
     fact: String,
-    /// Says this (`+`) or does not (`-`); an empty text stands for anything at all.
+    /// Values that the source must have (`+`, true) or must not have (`-`, false); an empty text stands for any value.
     expected: Vec<(bool, String)>,
     source: String,
     line: usize,
@@ -53,7 +53,7 @@ fn cases(text: &str) -> Vec<Case> {
     found
 }
 
-/// What a source says of a fact.
+/// The values of a kind of fact.
 fn values(gathered: &Gathered, fact: &str) -> Vec<String> {
     let all = gathered.facts.iter();
     let count = |of: fn(&super::Counts) -> u16| {
@@ -94,17 +94,17 @@ fn values(gathered: &Gathered, fact: &str) -> Vec<String> {
             .collect(),
         "reads" => {
             let fields = [Field::Read, Field::Member];
-            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned)))
+            all.flat_map(|facts| fields.iter().flat_map(|field| facts.values_of(*field).map(str::to_owned)))
                 .collect()
         }
         "calls" => {
             let fields = [Field::Call, Field::Caller];
-            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned)))
+            all.flat_map(|facts| fields.iter().flat_map(|field| facts.values_of(*field).map(str::to_owned)))
                 .collect()
         }
         "uses" => {
             let fields = [Field::Use, Field::Read, Field::Write, Field::Call, Field::Param];
-            all.flat_map(|facts| fields.iter().flat_map(|field| facts.of(*field).map(str::to_owned)))
+            all.flat_map(|facts| fields.iter().flat_map(|field| facts.values_of(*field).map(str::to_owned)))
                 .collect()
         }
         name => {
@@ -112,7 +112,7 @@ fn values(gathered: &Gathered, fact: &str) -> Vec<String> {
                 .iter()
                 .find(|field| field.name() == name)
                 .unwrap_or_else(|| panic!("no fact is called {name}"));
-            all.flat_map(|facts| facts.of(*field).map(str::to_owned)).collect()
+            all.flat_map(|facts| facts.values_of(*field).map(str::to_owned)).collect()
         }
     }
 }
@@ -132,7 +132,7 @@ fn folder(language: &Language) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(language.id)
 }
 
-/// By language and fact: whether all its cases hold, and how many of them say yes and no.
+/// Runs the cases of a language; appends failures to `wrong`. Returns the number of positive and negative cases by kind of fact.
 fn judge(
     language: &Language,
     compiled: &Compiled,
@@ -166,7 +166,7 @@ fn judge(
 }
 
 #[test]
-fn every_language_says_what_its_cases_say() {
+fn every_case_has_the_expected_facts() {
     let mut wrong = String::new();
     for language in PARSED {
         let grammar = language.grammar.as_ref().unwrap();
@@ -206,8 +206,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Control flow", &["branches", "loops", "breaks", "continues", "async", "generator", "returns", "lint"]),
 ];
 
-/// What the query of a language can tell of a column.
-fn can_tell(told: &Told, fact: &str) -> bool {
+/// Whether the query of a language can extract the facts of a column.
+fn supports(features: &QueryFeatures, fact: &str) -> bool {
     let syntax = match fact {
         "branches" => Syntax::Counts(CountKind::Branches),
         "loops" => Syntax::Counts(CountKind::Loops),
@@ -216,15 +216,15 @@ fn can_tell(told: &Told, fact: &str) -> bool {
         "async" => Syntax::Flag(Flag::Async),
         "generator" => Syntax::Flag(Flag::Generator),
         "returns" => Syntax::Flag(Flag::Returns),
-        "lint" => return told.tells(Role::Lint),
-        "doc" => return told.tells(Role::Comment) || told.tells(Role::Doc),
+        "lint" => return features.has_role(Role::Lint),
+        "doc" => return features.has_role(Role::Comment) || features.has_role(Role::Doc),
         "uses" => Syntax::Fields(&[Field::Use]),
         name => {
             let at = Field::ALL.iter().position(|field| field.name() == name).unwrap();
             Syntax::Fields(&Field::ALL[at..=at])
         }
     };
-    told.can_tell(syntax)
+    features.supports(syntax)
 }
 
 #[expect(clippy::disallowed_methods, reason = "UPDATE_DOCS=1 rewrites the matrix after a deliberate change")]
@@ -247,7 +247,7 @@ fn the_support_matrix_is_published() {
             write!(table, "| {} |", language.title).unwrap();
             for fact in *facts {
                 let (yes, no) = counts.get(*fact).copied().unwrap_or_default();
-                let tells = can_tell(&compiled.told, fact);
+                let tells = supports(&compiled.features, fact);
                 if tells && (yes == 0 || no == 0) {
                     writeln!(wrong, "{}: {fact} has {yes} positive and {no} negative cases", language.id)
                         .unwrap();
@@ -279,18 +279,23 @@ fn the_support_matrix_is_published() {
 }
 
 #[test]
-fn what_a_language_tells_is_known_without_its_query() {
+fn features_are_known_without_compiling_the_query() {
     for language in PARSED {
         let grammar = language.grammar.as_ref().unwrap();
         let fresh = super::query::FactQuery::new(grammar.facts.text());
-        let (told, compiled) = (fresh.told(), grammar.facts().unwrap());
+        let (features, compiled) = (fresh.features(), grammar.facts().unwrap());
         for (_, facts) in GROUPS {
             for fact in *facts {
-                assert_eq!(can_tell(told, fact), can_tell(&compiled.told, fact), "{}: {fact}", language.id);
+                assert_eq!(
+                    supports(features, fact),
+                    supports(&compiled.features, fact),
+                    "{}: {fact}",
+                    language.id
+                );
             }
         }
         let mut roles: Vec<String> = compiled.roles().map(|role| format!("{role:?}")).collect();
-        let mut by_text: Vec<String> = told.roles().iter().map(|role| format!("{role:?}")).collect();
+        let mut by_text: Vec<String> = features.roles().iter().map(|role| format!("{role:?}")).collect();
         roles.sort();
         by_text.sort();
         assert_eq!(by_text, roles, "{}", language.id);
@@ -298,8 +303,8 @@ fn what_a_language_tells_is_known_without_its_query() {
     }
 }
 
-/// What reading the queries costs, once a process. `cargo test --lib reading_costs -- --ignored --nocapture`; this build
-/// optimises nothing of it, a release build takes about a tenth.
+/// Measures the time to compile the queries, which happens once per process. Run it with
+/// `cargo test --lib reading_costs -- --ignored --nocapture`; a release build takes about a tenth of a debug build.
 #[test]
 #[ignore = "a measurement"]
 fn reading_costs() {

@@ -1,29 +1,29 @@
-//! Comments and documentation strings: joined where they stand below one another, without their marks.
+//! Extracts the text of comments and documentation strings, without comment markers; joins adjacent line comments.
 
 use serde::{Deserialize, Serialize};
 
 use super::query::{Item, Role};
-use crate::stop::{Late, Stop};
+use crate::stop::{Stop, Stopped};
 
 /// Longest documentation kept as a fact, in characters.
 pub(super) const DOC_CHARS_MAX: usize = 300;
 
-/// What people wrote about the code, as one text.
+/// A comment, or adjacent line comments, as one text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Comment {
     /// First line, 1-based.
     pub start_line: u32,
     /// Last line, inclusive.
     pub end_line: u32,
-    /// It documents a definition or the file; others explain a place.
+    /// Whether it documents a definition or the file.
     pub doc: bool,
-    /// What it says.
+    /// Its text without markers.
     pub text: String,
 }
 
-/// Marks that documentation begins with, in one language or another.
+/// Markers of documentation comments in the supported languages.
 const DOC_MARKS: &[&str] = &["///", "//!", "/**", "/*!", "##", "--|", "-- |", "---", "=begin"];
-/// Comments for programs and lawyers: they say nothing about the code.
+/// Beginnings of comments for tools and of licences, which are not about the code.
 const NOT_PROSE: &[&str] = &[
     "eslint-",
     "prettier-",
@@ -50,16 +50,16 @@ const NOT_PROSE: &[&str] = &[
     "sourceMappingURL",
 ];
 
-/// The comments among `items`, in order; `starts` says whether a definition begins in a row.
+/// The comments among `items`, in order; `starts` returns whether a definition begins in a row.
 ///
 /// # Errors
-/// [`Late`] when time ran out.
+/// [`Stopped`] if the time limit passed or the work was cancelled.
 pub(super) fn comments(
     text: &str,
     items: &[Item<'_, '_>],
     starts: &dyn Fn(usize) -> bool,
     stop: &Stop<'_>,
-) -> Result<Vec<Comment>, Late> {
+) -> Result<Vec<Comment>, Stopped> {
     let mut found: Vec<(usize, usize, bool, String, &'static str)> = Vec::new();
     for item in items.iter().filter(|item| matches!(item.role, Role::Comment | Role::Doc)) {
         let raw = text[item.node.byte_range()].trim_end();
@@ -70,50 +70,51 @@ pub(super) fn comments(
             continue;
         }
         let mark = mark(raw);
-        let said = bare(raw);
-        if NOT_PROSE.iter().any(|word| said.trim_start().starts_with(word)) {
+        let body_text = strip_markers(raw);
+        if NOT_PROSE.iter().any(|word| body_text.trim_start().starts_with(word)) {
             continue;
         }
         let doc = item.role == Role::Doc || DOC_MARKS.iter().any(|mark| raw.starts_with(mark));
         match found.last_mut() {
-            // Line comments below one another are one text; what stands behind code is not.
+            // Line comments on consecutive lines are one text, unless code precedes them on the line.
             Some((_, end, was_doc, all, before))
                 if !mark.is_empty()
                     && *before == mark
                     && first == *end + 1
-                    && alone(text, item.node.start_byte()) =>
+                    && is_alone_on_line(text, item.node.start_byte()) =>
             {
                 *end = last;
                 *was_doc |= doc;
                 all.push('\n');
-                all.push_str(&said);
+                all.push_str(&body_text);
             }
-            _ => found.push((first, last, doc, said, mark)),
+            _ => found.push((first, last, doc, body_text, mark)),
         }
     }
-    let comments = found.into_iter().filter(|(.., said, _)| said.chars().any(char::is_alphanumeric)).map(
-        |(first, last, doc, said, _)| Comment {
+    let comments = found
+        .into_iter()
+        .filter(|(.., body_text, _)| body_text.chars().any(char::is_alphanumeric))
+        .map(|(first, last, doc, body_text, _)| Comment {
             start_line: line_number(first),
             end_line: line_number(last),
             doc: doc || starts(last + 1),
-            text: said.trim().to_owned(),
-        },
-    );
+            text: body_text.trim().to_owned(),
+        });
     Ok(comments.collect())
 }
 
-/// Whether only whitespace stands before `at` in its line.
-fn alone(text: &str, at: usize) -> bool {
+/// Whether only whitespace precedes `at` in its line.
+fn is_alone_on_line(text: &str, at: usize) -> bool {
     text[..at].rsplit('\n').next().unwrap_or_default().trim().is_empty()
 }
 
-/// The mark of a line comment; empty for blocks and strings.
+/// The marker of a line comment; empty for block comments and strings.
 fn mark(raw: &str) -> &'static str {
     ["//", "#", "--", ";", "%"].into_iter().find(|mark| raw.starts_with(mark)).unwrap_or("")
 }
 
-/// A comment's text, line by line, without marks, stars and quotes.
-fn bare(raw: &str) -> String {
+/// A comment's text without markers, leading stars and quotes.
+fn strip_markers(raw: &str) -> String {
     let body = raw.trim();
     let body = body.strip_prefix("=begin").and_then(|b| b.strip_suffix("=end")).unwrap_or(body);
     let ends: &[(&str, &str)] = &[
@@ -139,33 +140,33 @@ fn bare(raw: &str) -> String {
         // Haddock begins documentation with a bar.
         line.trim().trim_start_matches(['|', '^']).trim_start()
     });
-    let said = lines.collect::<Vec<_>>().join("\n");
-    let said = if ["<summary>", "<param ", "<returns>"].iter().any(|tag| said.contains(tag)) {
-        without_tags(&said)
+    let body_text = lines.collect::<Vec<_>>().join("\n");
+    let body_text = if ["<summary>", "<param ", "<returns>"].iter().any(|tag| body_text.contains(tag)) {
+        without_tags(&body_text)
     } else {
-        said
+        body_text
     };
-    said.trim().trim_matches('"').trim().to_owned()
+    body_text.trim().trim_matches('"').trim().to_owned()
 }
 
-/// The text between XML tags, which documentation comments of .NET are made of.
+/// Removes XML tags, which documentation comments of .NET use.
 fn without_tags(text: &str) -> String {
-    let mut said = String::with_capacity(text.len());
+    let mut body_text = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, tag)) = rest.split_once('<') {
-        said.push_str(before);
+        body_text.push_str(before);
         match tag.split_once('>') {
             Some((_, after)) => rest = after,
-            // Nor does a later one end.
+            // Without a `>`, later tags cannot end either.
             None => {
-                said.push('<');
+                body_text.push('<');
                 rest = tag;
                 break;
             }
         }
     }
-    said.push_str(rest);
-    said.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
+    body_text.push_str(rest);
+    body_text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 /// The first characters of a documentation text, cut at a word.

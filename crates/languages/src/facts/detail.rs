@@ -1,4 +1,4 @@
-//! What is shown of a chunk's facts besides their names; stored with the chunk as JSON.
+//! The facts of a chunk that results display but filters do not use; stored with the chunk as JSON.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -38,9 +38,9 @@ pub struct CallPair {
 }
 
 impl Detail {
-    /// What is shown of these facts.
+    /// The displayed part of these facts, without risks.
     #[must_use]
-    pub fn of(facts: &Facts) -> Self {
+    pub fn from_facts(facts: &Facts) -> Self {
         let pair = |(caller, callee): &(Option<String>, String)| CallPair {
             caller: caller.clone(),
             callee: callee.clone(),
@@ -54,7 +54,7 @@ impl Detail {
         }
     }
 
-    /// As it is stored; none where there is nothing to say.
+    /// The stored form; `None` if it is empty.
     #[must_use]
     pub fn to_json(&self) -> Option<String> {
         (*self != Self::default()).then(|| serde_json::to_string(self).ok())?

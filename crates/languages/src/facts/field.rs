@@ -1,4 +1,4 @@
-//! The facts there are: their names, their meaning, and how a chunk holds them.
+//! The fields of facts with their names and descriptions, and the facts of a chunk.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 macro_rules! fields {
     ($($variant:ident $code:literal $name:literal $help:literal;)*) => {
-        /// A set of names that a chunk says. The set is closed; the code is stored and never reused.
+        /// A field of facts: a kind of value that chunks have. The set is closed; codes are stored and never reused.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         pub enum Field { $(#[doc = $help] $variant = $code,)* }
 
@@ -15,13 +15,13 @@ macro_rules! fields {
             /// All fields, by code.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
 
-            /// Name in answers and in the documentation.
+            /// Its name in results and in the documentation.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// One sentence for people.
+            /// Its description in one sentence.
             #[must_use]
             pub fn help(self) -> &'static str {
                 match self { $(Self::$variant => $help,)* }
@@ -64,8 +64,8 @@ fields! {
     Member 31 "readMembers" "Members whose value is used, with what they belong to: `req.body`.";
 }
 
-/// Code of the ids that say which names a chunk defines. It is no [`Field`]: the ids alone are stored, since the names
-/// themselves stand in the list of definitions.
+/// Code for the ids of the names that a chunk defines. It is not a [`Field`], because only the ids are stored: the names are in
+/// the list of definitions.
 pub const DEFINED: i16 = 32;
 
 impl fmt::Display for Field {
@@ -74,21 +74,21 @@ impl fmt::Display for Field {
     }
 }
 
-/// What holds of a definition or does not.
+/// A property that a definition has or does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Flag {
     /// It runs asynchronously.
     Async,
     /// It yields a sequence of values.
     Generator,
-    /// It gives a value back.
+    /// It returns a value.
     Returns,
-    /// It breaks a structural rule; which ones, [`Field::Lint`] says.
+    /// It violates a lint rule; [`Field::Lint`] has the names of the rules.
     Lint,
 }
 
 impl Flag {
-    /// What is said of functions alone.
+    /// The flags that only functions have.
     pub const OF_FUNCTIONS: &'static [Self] = &[Self::Async, Self::Generator, Self::Returns];
 
     /// The value under [`Field::Flag`].
@@ -102,7 +102,7 @@ impl Flag {
         }
     }
 
-    /// The value under [`Field::Flag`] where it is known not to hold. Where nothing is known, neither value is there.
+    /// The value under [`Field::Flag`] if the flag is known not to apply. If that is unknown, neither value is stored.
     #[must_use]
     pub fn denied(self) -> &'static str {
         match self {
@@ -117,27 +117,27 @@ impl Flag {
 /// The facts of one chunk.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Facts {
-    /// Field and value, sorted, each once.
+    /// Fields and values, sorted, without duplicates.
     pub values: Vec<(Field, String)>,
-    /// Caller (where the call is inside a function) and callee, in order, each pair once.
+    /// Caller (`None` outside of functions) and callee of each call, in order, without duplicates.
     pub calls: Vec<(Option<String>, String)>,
-    /// Control flow; none where the language's query does not count it.
+    /// Numbers of control flow statements; `None` if the language's query does not count them.
     pub counts: Option<Counts>,
-    /// Broken structural rules, by line.
+    /// Violations of lint rules, sorted by line.
     pub lint: Vec<Lint>,
-    /// What its documentation says, at most 300 characters.
+    /// Its documentation, at most 300 characters.
     pub doc: Option<String>,
 }
 
 impl Facts {
-    /// Whether a field holds a value.
+    /// Whether a field has a value.
     #[must_use]
     pub fn has(&self, field: Field, value: &str) -> bool {
         self.values.iter().any(|(f, v)| *f == field && v == value)
     }
 
     /// The values of a field.
-    pub fn of(&self, field: Field) -> impl Iterator<Item = &str> {
+    pub fn values_of(&self, field: Field) -> impl Iterator<Item = &str> {
         self.values.iter().filter(move |(f, _)| *f == field).map(|(_, value)| value.as_str())
     }
 }

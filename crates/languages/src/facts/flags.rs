@@ -1,14 +1,15 @@
-//! What holds of functions and what is known not to hold: asynchronous, a generator, a value given back, rules broken.
+//! Flags of functions and chunks: asynchronous, a generator, returns a value, violates a lint rule. Each can be set, denied or
+//! unknown.
 
 use super::field::{Field, Flag};
 use super::gather::Gathering;
 use super::query::{Compiled, Item, Syntax};
-use crate::stop::Late;
+use crate::stop::Stopped;
 
-/// Flags of the chunks of a file. One that holds of a run of chunks is noted at its borders, so that functions in one
-/// another cost no more than functions apart.
+/// Flags of the chunks of a file. A flag of a range of chunks is stored only at the ends of the range, so that nested functions
+/// cost no more than others.
 pub(super) struct FlagRuns {
-    /// By flag of functions, first those that hold, then those denied: by chunk how many more runs begin than end there.
+    /// For each flag of functions, first set, then denied: by chunk, the number of ranges that begin there minus those that end.
     runs: Vec<Vec<isize>>,
 }
 
@@ -24,7 +25,7 @@ impl FlagRuns {
         runs[chunks.end] -= 1;
     }
 
-    /// Hands over each chunk with each of its flags.
+    /// Calls `take` with each chunk and each of its flags.
     pub(super) fn each(&self, mut take: impl FnMut(usize, &'static str)) {
         for (at, runs) in self.runs.iter().enumerate() {
             let flag = Flag::OF_FUNCTIONS[at / 2];
@@ -41,13 +42,13 @@ impl FlagRuns {
 }
 
 impl Gathering<'_> {
-    /// A flag belongs to the definition around its mark, which may have been split: all its chunks say it.
+    /// Sets a flag on all chunks of the definition that encloses the item.
     pub(super) fn flag(&mut self, item: &Item<'_, '_>, flag: Flag) {
         let row = item.node.start_position().row;
         let callable = self.outline.callable(item.node.start_byte());
         self.owner = callable.or(self.owner);
         let rows = match callable.map(|number| (number, self.outline.get(number))) {
-            // A generator yields often.
+            // The flag was set before: a generator may yield many times.
             Some((number, _)) if !self.flagged.insert((number, flag)) => return,
             Some((_, definition)) => (definition.first_row, definition.last_row),
             None => (row, row),
@@ -55,8 +56,7 @@ impl Gathering<'_> {
         self.add_flag(rows, flag, true);
     }
 
-    /// All chunks with one of these rows say that a flag holds or does not, and so does the definition that is looked at
-    /// where its name stands in one of them.
+    /// Sets or denies a flag on all chunks that overlap these rows, and on the current definition if its name is in one of them.
     fn add_flag(&mut self, (first, last): (usize, usize), flag: Flag, holds: bool) {
         let from = self.chunks.partition_point(|(_, end)| *end < first);
         let to = self.chunks.partition_point(|(start, _)| *start <= last);
@@ -69,18 +69,18 @@ impl Gathering<'_> {
         let value = if holds { flag.as_str() } else { flag.denied() };
         let named = self.owner.and_then(|owner| self.chunk(self.outline.get(owner).name_row));
         if let Some(owner) = self.owner.filter(|_| named.is_some_and(|chunk| chunks.contains(&chunk))) {
-            self.own(owner, Field::Flag, value.to_owned());
+            self.add_to_definition(owner, Field::Flag, value.to_owned());
         }
     }
 
-    /// What is known not to hold: of functions, where the language has a mark for it that was not found, and of
-    /// chunks that break no rule where the language has rules. What is not known is not said either way.
+    /// Denies flags that the language's query can detect and did not: on functions, and `lint` on chunks without violations. Flags
+    /// that it cannot detect stay unknown.
     ///
     /// # Errors
-    /// [`Late`] when time ran out.
-    pub(super) fn denials(&mut self, compiled: &Compiled) -> Result<(), Late> {
-        let tells = |flag: &&Flag| compiled.told.can_tell(Syntax::Flag(**flag));
-        let flags: Vec<Flag> = Flag::OF_FUNCTIONS.iter().filter(tells).copied().collect();
+    /// [`Stopped`] if the time limit passed or the work was cancelled.
+    pub(super) fn denials(&mut self, compiled: &Compiled) -> Result<(), Stopped> {
+        let detects = |flag: &&Flag| compiled.features.supports(Syntax::Flag(**flag));
+        let flags: Vec<Flag> = Flag::OF_FUNCTIONS.iter().filter(detects).copied().collect();
         let outline = self.outline;
         for number in 0..outline.definitions.len() + outline.handlers.len() {
             self.stop.step(1)?;
@@ -96,10 +96,10 @@ impl Gathering<'_> {
             }
         }
         self.owner = None;
-        if compiled.told.can_tell(Syntax::Flag(Flag::Lint)) {
+        if compiled.features.supports(Syntax::Flag(Flag::Lint)) {
             for chunk in 0..self.chunks.len() {
                 if self.facts[chunk].lint.is_empty() {
-                    self.say(chunk, Field::Flag, Flag::Lint.denied().to_owned());
+                    self.add_to_chunk(chunk, Field::Flag, Flag::Lint.denied().to_owned());
                 }
             }
         }

@@ -1,20 +1,20 @@
-//! How values move in a file: functions with their parameters, assignments, calls with their arguments. Risk rules
-//! follow untrusted input along it.
+//! Data flow of a file: functions with their parameters, assignments, and calls with their arguments. Risk analysis
+//! follows untrusted input along it.
 
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-/// The flow of one file. All positions are bytes of its text.
+/// The data flow of one file. All ranges are byte offsets in its text.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Flow {
-    /// Functions and methods, by start; an outer one stands before its inner ones.
+    /// Functions and methods, sorted by start; an outer one precedes its inner ones.
     pub functions: Vec<FunctionSpan>,
-    /// Assignments and initialisations, by start.
+    /// Assignments and initialisations, sorted by start.
     pub assignments: Vec<Assignment>,
-    /// Calls, by start.
+    /// Calls, sorted by start.
     pub calls: Vec<CallSite>,
-    /// What is given back: the whole statement, or the expression.
+    /// Returned values: the whole statement, or the expression.
     pub returns: Vec<Range<usize>>,
 }
 
@@ -45,7 +45,7 @@ pub struct Assignment {
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSite {
-    /// What is called as a chain of names with `.`: `os.system`.
+    /// The callee as a chain of names with `.`: `os.system`.
     pub callee: String,
     /// From the callee to the end of the arguments.
     pub range: Range<usize>,

@@ -1,25 +1,26 @@
-//! What holds of definitions: default visibility, length, and the functions of the flow with their parameters.
+//! Facts that are derived from the outline's definitions: default visibility, overlong functions, and the functions of the data
+//! flow with their parameters.
 
 use super::flow::FunctionSpan;
 use super::gather::{Gathering, line_number};
 use super::query::{Compiled, Item, Role};
 use super::values;
-use crate::stop::Late;
+use crate::stop::Stopped;
 
-/// Lines of a function above which it is too long to be read as one.
+/// Functions with more lines than this violate the lint rule `long-function`.
 const FUNCTION_LINES_MAX: usize = 100;
-/// What languages call the object that a method belongs to.
+/// Names of the receiver of a method.
 const RECEIVERS: &[&str] = &["self", "cls", "this"];
-/// How often each parameter of a file may be named on average: those of functions in default values are also parameters
-/// of the functions around them. What is nested deeper loses its parameters.
+/// How often each parameter of a file may be stored, on average. Parameters of functions in default values also count as those of
+/// the enclosing functions; with deeper nesting, the rest is dropped.
 const PARAMS_TIMES_MAX: usize = 8;
 
 impl Gathering<'_> {
-    /// What holds of definitions.
+    /// Adds the facts that are derived from definitions.
     ///
     /// # Errors
-    /// [`Late`] when time ran out.
-    pub(super) fn definitions(&mut self, items: &[Item<'_, '_>], compiled: &Compiled) -> Result<(), Late> {
+    /// [`Stopped`] if the time limit passed or the work was cancelled.
+    pub(super) fn definitions(&mut self, items: &[Item<'_, '_>], compiled: &Compiled) -> Result<(), Stopped> {
         let outline = self.outline;
         let starts = items.iter().filter(|item| item.role == Role::Visibility);
         let visible: Vec<usize> = starts.map(|item| item.node.start_byte()).collect();
@@ -32,7 +33,7 @@ impl Gathering<'_> {
                 continue;
             }
             let head = definition.start..definition.body.max(definition.head);
-            if let Some(default) = &compiled.told.default_visibility {
+            if let Some(default) = &compiled.features.default_visibility {
                 let first = visible.partition_point(|start| *start < head.start);
                 if visible.get(first).is_none_or(|start| *start >= head.end) {
                     self.visible(definition.name_row, default);
@@ -44,11 +45,11 @@ impl Gathering<'_> {
             if definition.last_row - definition.first_row >= FUNCTION_LINES_MAX {
                 self.lint(definition.name_row, "long-function");
             }
-            // A receiver is no argument of a call: it stands before the name, or is the first parameter.
+            // A receiver is not an argument of calls. It precedes the name, or is the first parameter.
             let named = head.start.max(definition.name_start + 1);
             let first = params.partition_point(|item| item.node.start_byte() < named);
             let own = params[first..].iter().take_while(|item| item.node.start_byte() < head.end);
-            let own = own.take(params_left).filter_map(|item| values::name(self.said(item)));
+            let own = own.take(params_left).filter_map(|item| values::name(self.text_of(item)));
             let own: Vec<String> = own.collect();
             params_left -= own.len().min(params_left);
             self.stop.count(own.len());

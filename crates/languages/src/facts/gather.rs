@@ -1,4 +1,4 @@
-//! Findings to the facts of each chunk.
+//! Assigns the matches of a facts query to chunks and definitions, as facts.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,42 +8,42 @@ use super::comments::{self, Comment};
 use super::field::{Counts, Facts, Field, Flag, Lint};
 use super::flags::FlagRuns;
 use super::flow::Flow;
-use super::owned::{Kept, OfDefinition, exported};
+use super::owned::{BoundedFacts, DefinitionFacts, exported};
 use super::query::{Compiled, Item, Items, Role};
 use super::values::{self, Target};
 use super::{member, visibility};
-use crate::stop::{Late, Stop};
+use crate::stop::{Stop, Stopped};
 use crate::syntax::Outline;
 
-/// Most paths that a file imports, those above them included.
+/// Most imported paths of a file, including their parent paths.
 const IMPORTS_MAX: usize = 4096;
-/// Texts longer than this, in bytes, can lie in one another (`a().b().c()`, `await await x`).
+/// Texts longer than this, in bytes, are limited, because they can be nested (`a().b().c()`, `await await x`).
 const LONG_BYTES: usize = 1024;
-/// How often each byte of a file may be read in such texts, on average; a small file counts as one of 64 KiB.
+/// How often each byte of a file may be read in long texts, on average; a small file counts as one of 64 KiB.
 const LONG_TIMES_MAX: usize = 64;
 const LONG_FILE_BYTES_MIN: usize = 64 * 1024;
-/// What a comment says that asks for work.
+/// Words in comments that violate the lint rule `todo`.
 const WORK_MARKS: &[&str] = &["TODO", "FIXME", "XXX", "HACK"];
 
-/// What was found in a file.
+/// The facts of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Gathered {
-    /// Of each chunk, in order.
+    /// For each chunk, its facts.
     pub(crate) facts: Vec<Facts>,
-    /// Of each chunk, in order.
+    /// For each chunk, its comments.
     pub(crate) comments: Vec<Vec<Comment>>,
-    /// Of each chunk, in order, of each definition named in it.
-    pub(crate) definitions: Vec<Vec<OfDefinition>>,
-    /// What the file imports, sorted.
+    /// For each chunk, the facts of each definition whose name is in it.
+    pub(crate) definitions: Vec<Vec<DefinitionFacts>>,
+    /// Imported paths, sorted.
     pub(crate) imports: Vec<String>,
-    /// How values move.
+    /// The data flow.
     pub(crate) flow: Flow,
 }
 
-/// Sorts findings into chunks, given by their first and last rows.
+/// Assigns the matches to `chunks`, which are given by their first and last rows.
 ///
 /// # Errors
-/// [`Late`] when time ran out.
+/// [`Stopped`] if the time limit passed or the work was cancelled.
 pub(crate) fn gather(
     outline: &Outline<'_>,
     compiled: &Compiled,
@@ -51,7 +51,7 @@ pub(crate) fn gather(
     root: Node<'_>,
     chunks: &[(usize, usize)],
     stop: &Stop<'_>,
-) -> Result<Gathered, Late> {
+) -> Result<Gathered, Stopped> {
     let items = items.0;
     let mut gathering = Gathering {
         text: outline.text,
@@ -62,11 +62,11 @@ pub(crate) fn gather(
         claimed: HashSet::new(),
         flagged: HashSet::new(),
         flags: FlagRuns::new(chunks.len()),
-        values: chunks.iter().map(|_| Kept::default()).collect(),
+        values: chunks.iter().map(|_| BoundedFacts::default()).collect(),
         facts: chunks
             .iter()
             .map(|_| Facts {
-                counts: compiled.told.tells(Role::Branch).then(Counts::default),
+                counts: compiled.features.has_role(Role::Branch).then(Counts::default),
                 ..Facts::default()
             })
             .collect(),
@@ -80,14 +80,14 @@ pub(crate) fn gather(
     for item in &items {
         stop.step(1)?;
         let start = item.node.start_byte();
-        // Behind a definition's head, what is said of a declaration is said of another one, such as a field.
-        let behind = |owner: &usize| item.role.is_of_heads() && start >= outline.get(*owner).body;
-        gathering.owner = outline.around(start).filter(|owner| !behind(owner));
-        gathering.take(item);
+        // After a definition's head, a modifier or decorator belongs to another declaration, such as a field.
+        let is_after_head = |owner: &usize| item.role.is_in_heads() && start >= outline.get(*owner).body;
+        gathering.owner = outline.around(start).filter(|owner| !is_after_head(owner));
+        gathering.process(item);
     }
     gathering.definitions(&items, compiled)?;
     gathering.owner = None;
-    if !compiled.told.is_without("syntax-error") {
+    if !compiled.features.excludes("syntax-error") {
         gathering.syntax_errors(root)?;
     }
     let comments = gathering.comments(&items)?;
@@ -100,29 +100,29 @@ pub(super) struct Gathering<'g> {
     pub(super) outline: &'g Outline<'g>,
     pub(super) chunks: &'g [(usize, usize)],
     pub(super) stop: &'g Stop<'g>,
-    /// How many bytes may still be read in long texts.
+    /// Bytes of long texts that may still be read.
     long_left: usize,
-    /// Where identifiers start that another capture speaks for.
+    /// Starts of identifiers that another capture covers, so that they are not reads.
     claimed: HashSet<usize>,
-    /// Functions, by their place in the outline, and what holds of them.
+    /// Functions, by their number in the outline, with the flags that were set on them.
     pub(super) flagged: HashSet<(usize, Flag)>,
-    /// Of each chunk.
+    /// Flags of the chunks.
     pub(super) flags: FlagRuns,
-    /// Of each chunk.
-    values: Vec<Kept>,
+    /// For each chunk, its values so far.
+    values: Vec<BoundedFacts>,
     pub(super) facts: Vec<Facts>,
-    /// The innermost definition around what is looked at, by its number.
+    /// The current definition: the number of the innermost one around the current match.
     pub(super) owner: Option<usize>,
-    /// By the number of a definition: its own facts in the chunk where its name stands.
-    owned: HashMap<usize, Kept>,
-    /// Names that the file offers to others.
+    /// By the number of a definition, its facts in the chunk that contains its name.
+    owned: HashMap<usize, BoundedFacts>,
+    /// Names that the file exports.
     exports: HashSet<String>,
     imports: Vec<String>,
     pub(super) flow: Flow,
 }
 
 impl<'g> Gathering<'g> {
-    /// The chunk that holds a row.
+    /// The number of the chunk that contains a row.
     pub(super) fn chunk(&self, row: usize) -> Option<usize> {
         let at = self.chunks.partition_point(|(first, _)| *first <= row).checked_sub(1)?;
         (row <= self.chunks[at].1).then_some(at)
@@ -130,7 +130,7 @@ impl<'g> Gathering<'g> {
 
     pub(super) fn add(&mut self, row: usize, field: Field, value: impl Into<String>) {
         if let Some(at) = self.chunk(row) {
-            self.say(at, field, value.into());
+            self.add_to_chunk(at, field, value.into());
         }
     }
 
@@ -140,7 +140,7 @@ impl<'g> Gathering<'g> {
         }
     }
 
-    /// What a reader makes of an item's text.
+    /// Adds the value that `reader` extracts from an item's text.
     fn add_value(
         &mut self,
         row: usize,
@@ -148,27 +148,27 @@ impl<'g> Gathering<'g> {
         reader: fn(&str) -> Option<String>,
         item: &Item<'_, '_>,
     ) {
-        let value = reader(self.said(item));
+        let value = reader(self.text_of(item));
         self.add_if(row, field, value);
     }
 
-    /// A fact of a chunk, and of the definition that is looked at.
-    pub(super) fn say(&mut self, chunk: usize, field: Field, value: String) {
+    /// Adds a fact to a chunk, and to the current definition if its name is in the chunk.
+    pub(super) fn add_to_chunk(&mut self, chunk: usize, field: Field, value: String) {
         let (first, last) = self.chunks[chunk];
         let named_here = |owner: &usize| (first..=last).contains(&self.outline.get(*owner).name_row);
         if let Some(owner) = self.owner.filter(named_here) {
-            self.own(owner, field, value.clone());
+            self.add_to_definition(owner, field, value.clone());
         }
         self.values[chunk].push(field, value);
     }
 
-    /// A fact of a definition.
-    pub(super) fn own(&mut self, number: usize, field: Field, value: String) {
+    /// Adds a fact to a definition.
+    pub(super) fn add_to_definition(&mut self, number: usize, field: Field, value: String) {
         self.owned.entry(number).or_default().push(field, value);
     }
 
-    /// What an item says; nothing where it is too long and too much has been read.
-    pub(super) fn said<'a>(&mut self, item: &Item<'_, 'a>) -> &'a str
+    /// The text of an item; empty if it is long and the limit on long texts is exhausted.
+    pub(super) fn text_of<'a>(&mut self, item: &Item<'_, 'a>) -> &'a str
     where
         'g: 'a,
     {
@@ -178,7 +178,7 @@ impl<'g> Gathering<'g> {
         }
     }
 
-    /// A part of the text that is about to be read; empty where it is long and too much has been read.
+    /// Counts the reading of a part of the text and returns it; empty if it is long and the limit on long texts is exhausted.
     pub(super) fn read(&mut self, text: &'g str) -> &'g str {
         let long = if text.len() > LONG_BYTES { text.len() } else { 0 };
         let Some(left) = self.long_left.checked_sub(long) else { return "" };
@@ -187,9 +187,9 @@ impl<'g> Gathering<'g> {
         text
     }
 
-    /// Notes which identifiers are written, called, named: the others are read.
-    fn claim(&mut self, items: &[Item<'_, '_>]) -> Result<(), Late> {
-        // Up to here all items have been claimed: patterns can lie in one another.
+    /// Collects the identifiers that are assigned, called or declared; all others are reads.
+    fn claim(&mut self, items: &[Item<'_, '_>]) -> Result<(), Stopped> {
+        // All items up to here are claimed. This avoids quadratic work for nested patterns.
         let mut claimed_to = 0;
         self.claimed.extend(self.outline.definitions.iter().map(|definition| definition.name_start));
         for (at, item) in items.iter().enumerate() {
@@ -197,7 +197,7 @@ impl<'g> Gathering<'g> {
             match item.role {
                 Role::Param | Role::Use => _ = self.claimed.insert(item.node.start_byte()),
                 Role::Call => {
-                    // The last name of the chain; what is in front of it is read.
+                    // The last name of the chain is called; those before it are read.
                     let text = self.read(&self.text[item.node.byte_range()]);
                     let name = values::last_name_start(text).unwrap_or(0);
                     self.claimed.insert(item.node.start_byte() + name);
@@ -205,12 +205,12 @@ impl<'g> Gathering<'g> {
                 Role::Target => {
                     let text = &self.text[item.node.byte_range()];
                     match values::targets(text).as_slice() {
-                        // Of `a.b = c` the `a` is read, and `b` is not.
+                        // In `a.b = c`, `a` is read and `b` is not.
                         [Target::Part(part)] if !part.ends_with("[]") => {
                             let name = values::last_name_start(text).unwrap_or(0);
                             self.claimed.insert(item.node.start_byte() + name);
                         }
-                        // Names that are all bound by a pattern.
+                        // A pattern binds all its names.
                         targets if targets.iter().all(|target| matches!(target, Target::Name(_))) => {
                             claimed_to = claimed_to.max(at);
                             let inside =
@@ -230,7 +230,7 @@ impl<'g> Gathering<'g> {
         Ok(())
     }
 
-    fn take(&mut self, item: &Item<'_, '_>) {
+    fn process(&mut self, item: &Item<'_, '_>) {
         let row = item.node.start_position().row;
         match item.role {
             Role::Param => self.add_value(row, Field::Param, values::name, item),
@@ -246,18 +246,18 @@ impl<'g> Gathering<'g> {
             Role::Decorator => self.add_value(row, Field::Decorator, values::decorator, item),
             Role::Modifier => self.add_value(row, Field::Modifier, values::folded, item),
             Role::Visibility => {
-                let said = self.said(item);
-                self.visible(row, said);
+                let word = self.text_of(item);
+                self.visible(row, word);
             }
             Role::Extends => self.add_value(row, Field::Extends, values::folded, item),
             Role::Implements => self.add_value(row, Field::Implements, values::folded, item),
             Role::Export => {
-                let name = values::name(self.said(item));
+                let name = values::name(self.text_of(item));
                 self.exports.extend(name.clone());
                 self.add_if(row, Field::Export, name);
             }
             Role::Import => {
-                let imported = values::imports(self.said(item));
+                let imported = values::imports(self.text_of(item));
                 imported.iter().for_each(|path| self.add(row, Field::Import, path));
                 self.imports.extend(imported);
             }
@@ -288,7 +288,7 @@ impl<'g> Gathering<'g> {
     }
 
     fn return_type(&mut self, row: usize, item: &Item<'_, '_>) {
-        if let Some(name) = values::declared_type(self.said(item)) {
+        if let Some(name) = values::declared_type(self.text_of(item)) {
             if values::is_value_type(&name) {
                 self.returns(row, item);
             }
@@ -296,7 +296,7 @@ impl<'g> Gathering<'g> {
         }
     }
 
-    /// A chunk of a long function that gives nothing back itself does not say so.
+    /// Marks a chunk that returns a value. Other chunks of the same function are not marked.
     fn returns(&mut self, row: usize, item: &Item<'_, '_>) {
         self.flagged.extend(self.outline.callable(item.node.start_byte()).map(|at| (at, Flag::Returns)));
         self.add(row, Field::Flag, Flag::Returns.as_str());
@@ -308,9 +308,9 @@ impl<'g> Gathering<'g> {
         }
     }
 
-    /// The chain that is thrown, awaited or yielded; of a call, what is called.
+    /// Adds the chain that is thrown, awaited or yielded; for a call, its callee.
     fn chained(&mut self, row: usize, field: Field, item: &Item<'_, '_>) {
-        let raw = self.said(item).trim().trim_start_matches("new ").trim_start();
+        let raw = self.text_of(item).trim().trim_start_matches("new ").trim_start();
         if let Some(chain) = values::chain(raw) {
             self.add(row, field, chain);
         } else if item.set.is_none() && raw.len() <= values::VALUE_BYTES_MAX && field == Field::Throw {
@@ -335,13 +335,13 @@ impl<'g> Gathering<'g> {
 
     pub(super) fn lint(&mut self, row: usize, rule: &str) {
         if let Some(at) = self.chunk(row) {
-            self.say(at, Field::Lint, rule.to_owned());
+            self.add_to_chunk(at, Field::Lint, rule.to_owned());
             self.facts[at].lint.push(Lint { line: line_number(row), rule: rule.to_owned() });
         }
     }
 
-    /// Places that the grammar could not read, by the smallest nodes that hold them.
-    fn syntax_errors(&mut self, root: Node<'_>) -> Result<(), Late> {
+    /// Adds a lint violation for each syntax error.
+    fn syntax_errors(&mut self, root: Node<'_>) -> Result<(), Stopped> {
         if !root.has_error() {
             return Ok(());
         }
@@ -366,16 +366,16 @@ impl<'g> Gathering<'g> {
         }
     }
 
-    /// Comments by chunk; they are documentation of the chunk, and some ask for work.
-    fn comments(&mut self, items: &[Item<'_, '_>]) -> Result<Vec<Vec<Comment>>, Late> {
+    /// The comments by chunk. Also sets the chunks' documentation, and adds the lint violation `todo`.
+    fn comments(&mut self, items: &[Item<'_, '_>]) -> Result<Vec<Vec<Comment>>, Stopped> {
         let starts: HashSet<usize> =
             self.outline.definitions.iter().flat_map(|d| [d.first_row, d.name_row]).collect();
         let mut by_chunk: Vec<Vec<Comment>> = self.chunks.iter().map(|_| Vec::new()).collect();
         for comment in comments::comments(self.text, items, &|row| starts.contains(&row), self.stop)? {
             self.stop.step(comment.text.len())?;
             let row = comment.start_line as usize - 1;
-            for (line, said) in comment.text.lines().enumerate() {
-                let asks = |mark: &&str| said.split(|c: char| !c.is_alphanumeric()).any(|word| word == *mark);
+            for (line, text) in comment.text.lines().enumerate() {
+                let asks = |mark: &&str| text.split(|c: char| !c.is_alphanumeric()).any(|word| word == *mark);
                 if WORK_MARKS.iter().any(asks) {
                     self.lint(row + line, "todo");
                 }
@@ -391,8 +391,8 @@ impl<'g> Gathering<'g> {
         Ok(by_chunk)
     }
 
-    fn finish(mut self, comments: Vec<Vec<Comment>>) -> Result<Gathered, Late> {
-        let definitions = self.of_definitions()?;
+    fn finish(mut self, comments: Vec<Vec<Comment>>) -> Result<Gathered, Stopped> {
+        let definitions = self.definition_facts()?;
         self.flags.each(|chunk, value| self.values[chunk].push(Field::Flag, value.to_owned()));
         for (facts, values) in self.facts.iter_mut().zip(self.values) {
             self.stop.step(1)?;
@@ -406,19 +406,19 @@ impl<'g> Gathering<'g> {
         Ok(Gathered { facts: self.facts, comments, definitions, imports: self.imports, flow: self.flow })
     }
 
-    /// What is known of each definition, by the chunk in which its name stands.
-    fn of_definitions(&mut self) -> Result<Vec<Vec<OfDefinition>>, Late> {
+    /// The facts of each definition, by the chunk that contains its name.
+    fn definition_facts(&mut self) -> Result<Vec<Vec<DefinitionFacts>>, Stopped> {
         let outline = self.outline;
         let mut all = Vec::with_capacity(self.chunks.len());
         for (first, last) in self.chunks {
-            let mut of = Vec::new();
+            let mut in_chunk = Vec::new();
             for number in outline.listed_in(*first, *last) {
                 self.stop.step(1)?;
                 let values = self.owned.remove(&number).unwrap_or_default().bounded();
                 let exported = exported(outline.get(number), &values, &self.exports);
-                of.push(OfDefinition { values, exported });
+                in_chunk.push(DefinitionFacts { values, exported });
             }
-            all.push(of);
+            all.push(in_chunk);
         }
         Ok(all)
     }

@@ -1,4 +1,4 @@
-//! Members that are read: from an identifier back to what it belongs to.
+//! Finds the chain of names that ends at an identifier: members with their owners.
 
 use tree_sitter::Node;
 
@@ -6,12 +6,11 @@ use super::values::{self, VALUE_BYTES_MAX};
 
 /// Most names of a chain.
 const NAMES_MAX: usize = 8;
-/// Kinds of nodes that stand behind `->`: elsewhere the arrow is that of a function.
+/// Kinds of nodes that may follow `->` as a member; elsewhere the arrow belongs to a function.
 const BEHIND_ARROWS: &[&str] = &["field_identifier", "name"];
 
-/// The chain that ends at an identifier, such as `req.body` at its `body`; none where it belongs to nothing that has
-/// a name. What is in square brackets is left out, and what is called ends the chain: of `load().user.name` it is
-/// `user.name`.
+/// The chain that ends at an identifier, such as `req.body` at `body`; `None` if it has no named owner. Omits
+/// indexes in square brackets, and stops at a call: the chain of `load().user.name` is `user.name`.
 pub(super) fn chain(text: &str, identifier: &Node<'_>) -> Option<String> {
     let start = identifier.start_byte();
     let from = chain_start(text, start, BEHIND_ARROWS.contains(&identifier.kind()));
@@ -21,7 +20,7 @@ pub(super) fn chain(text: &str, identifier: &Node<'_>) -> Option<String> {
     values::chain(&text[from..identifier.end_byte()]).filter(|chain| chain.contains('.'))
 }
 
-/// The byte where the chain begins that goes on at `start`.
+/// The byte where the chain begins whose last name starts at `start`.
 fn chain_start(text: &str, start: usize, arrows: bool) -> usize {
     let mut at = start;
     for _ in 1..NAMES_MAX {
@@ -36,7 +35,7 @@ fn chain_start(text: &str, start: usize, arrows: bool) -> usize {
     at
 }
 
-/// Where what stands before a joint ends; none where no joint stands at the end.
+/// The end of the owner before a separator; `None` if `before` does not end with a separator.
 fn owner_end(before: &str, arrows: bool) -> Option<usize> {
     if let Some(owner) = before.strip_suffix("::") {
         return Some(owner.len());
@@ -44,12 +43,12 @@ fn owner_end(before: &str, arrows: bool) -> Option<usize> {
     if let Some(owner) = before.strip_suffix("->").filter(|_| arrows) {
         return Some(owner.trim_end_matches('?').len());
     }
-    // Two dots are a range, three spread a list out.
+    // Two dots are a range, three a spread.
     let owner = before.strip_suffix('.').filter(|owner| !owner.ends_with('.'))?;
     Some(owner.trim_end_matches(['?', '!', '&']).len())
 }
 
-/// A text without the indexes at its end, as far as brackets tell; none where they have no partner nearby.
+/// Removes indexes in square brackets from the end of a text; `None` if the opening bracket is not nearby.
 fn unindexed(text: &str) -> Option<&str> {
     let mut text = text;
     while text.ends_with(']') {

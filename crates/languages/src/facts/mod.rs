@@ -1,8 +1,7 @@
-//! What the code of a chunk does, as facts that can be filtered: read off the syntax tree by the `facts.scm` of
-//! the language's folder.
+//! Extracts facts about the code of a chunk, which filters can use, with the `facts.scm` query of the language's folder.
 //!
-//! A query names what it finds by its captures ([`query`] lists them); here that becomes the facts of each chunk
-//! ([`gather()`]), its comments ([`comments`]) and the flow of values that risk rules follow ([`flow`]).
+//! The captures of a query determine what its matches mean ([`query`] lists them). The matches become the facts of each chunk
+//! ([`gather()`]), its comments ([`comments`]) and the data flow that risk analysis follows ([`flow`]).
 
 mod detail;
 mod field;
@@ -12,7 +11,7 @@ mod query;
 mod values;
 mod visibility;
 
-mod asked;
+mod spellings;
 
 mod calls;
 mod comments;
@@ -25,10 +24,9 @@ mod owned;
 #[cfg(test)]
 mod cases;
 
-/// Bump when the same text gives other facts; stored with an index so that it is rebuilt.
+/// Increase when the same text yields other facts. It is stored with an index, which is rebuilt when it changes.
 pub const FACTS_VERSION: i32 = 3;
 
-pub use asked::{decorator_pieces, marked_decorator, spellings, whole_visibility};
 pub use comments::Comment;
 pub use detail::{CallPair, Detail};
 pub use field::{Counts, DEFINED, Facts, Field, Flag, Lint};
@@ -36,4 +34,5 @@ pub use flow::{Assignment, CallSite, Flow, FunctionSpan};
 pub(super) use gather::gather;
 pub(super) use query::{Compiled, FactQuery, items};
 pub use query::{CountKind, Syntax};
+pub use spellings::{decorator_pieces, marked_decorator, spellings, whole_visibility};
 pub use visibility::WORDS as VISIBILITIES;

@@ -1,4 +1,4 @@
-//! What is known of one definition, as distinct from its chunk.
+//! Facts of a single definition, as opposed to those of its chunk.
 
 use std::collections::HashSet;
 
@@ -8,25 +8,25 @@ use crate::syntax::Definition;
 /// Most values of one field of a chunk, or of a definition.
 const VALUES_MAX: usize = 256;
 
-/// What is known of one definition.
+/// The facts of one definition.
 #[derive(Debug, Default)]
-pub(crate) struct OfDefinition {
-    /// Facts of its own lines, sorted, each once.
+pub(crate) struct DefinitionFacts {
+    /// Facts of its own lines, sorted, without duplicates.
     pub(crate) values: Vec<(Field, String)>,
     /// Whether other files can use it.
     pub(crate) exported: Option<bool>,
 }
 
-/// Facts as they come, of which no more is kept than can be handed on.
+/// A list of facts with bounded memory: duplicates and excess values are dropped from time to time.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct BoundedFacts {
     values: Vec<(Field, String)>,
-    /// At this many it is time to leave out what is there twice, and what is too much.
+    /// Length at which duplicates and excess values are dropped next.
     full_at: usize,
 }
 
-impl Kept {
-    /// Few enough that most chunks never get there.
+impl BoundedFacts {
+    /// First such length; most chunks have fewer facts.
     const FULL_MIN: usize = 256;
 
     pub(super) fn push(&mut self, field: Field, value: String) {
@@ -37,7 +37,7 @@ impl Kept {
         }
     }
 
-    /// Sorted, each once, at most [`VALUES_MAX`] of a field: the first ones in their order.
+    /// The facts, sorted and without duplicates, with the first [`VALUES_MAX`] values of each field.
     pub(super) fn bounded(mut self) -> Vec<(Field, String)> {
         bound(&mut self.values);
         self.values
@@ -54,8 +54,8 @@ fn bound(values: &mut Vec<(Field, String)>) {
     });
 }
 
-/// Whether other files can use a definition: it is among the `exports` of its file, or its visibility says so. In a file
-/// that lists what it exports, the rest of what stands at its top is its own. None where nothing tells.
+/// Whether other files can use a definition, by the `exports` of its file or by its visibility. If a file has exports, its other
+/// top-level definitions are private. `None` if it is unknown.
 pub(super) fn exported(
     definition: &Definition,
     values: &[(Field, String)],
@@ -69,5 +69,5 @@ pub(super) fn exported(
         return Some(exports.contains(&definition.name));
     }
     let visibility = values.iter().find(|(field, _)| *field == Field::Visibility);
-    visibility.map(|(_, said)| !said.contains("private"))
+    visibility.map(|(_, value)| !value.contains("private"))
 }

@@ -1,30 +1,30 @@
-//! A language's `facts.scm`: which captures it may use, and what it finds in a tree.
+//! A language's `facts.scm` query: the captures that it may use, and its matches in a tree.
 
 use std::sync::OnceLock;
 
 use tree_sitter::Node;
 
 use super::field::{Field, Flag};
-use crate::stop::{Late, Stop};
+use crate::stop::{Stop, Stopped};
 use crate::tree_query::{Captured, Matcher, Nodes, Query, capture_names};
 
-/// Findings of one file; a generated table has no bound of its own.
+/// Most matches in one file; a generated table could have any number.
 const ITEMS_MAX: usize = 500_000;
 
 macro_rules! roles {
     ($($variant:ident $capture:literal $help:literal;)*) => {
-        /// What a capture of a `facts.scm` says of its node. A pattern may replace the node's text by
+        /// The meaning of a capture in a `facts.scm`. A pattern may replace the text of the captured node with
         /// `(#set! value "…")`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Role { $(#[doc = $help] $variant,)* }
 
         impl Role {
-            fn of(capture: &str) -> Option<Self> {
+            fn from_capture(capture: &str) -> Option<Self> {
                 match capture { $($capture => Some(Self::$variant),)* _ => None }
             }
 
-            /// Whether it stands in the head of the declaration that it is about.
-            pub(crate) fn is_of_heads(self) -> bool {
+            /// Whether it is in the head of its declaration.
+            pub(crate) fn is_in_heads(self) -> bool {
                 matches!(self, Self::Visibility | Self::Modifier | Self::Decorator)
             }
         }
@@ -65,25 +65,25 @@ roles! {
     Lint "lint" "A broken rule; `(#set! value \"rule-name\")` names it.";
 }
 
-/// The query of a language's folder; read on first use.
+/// The query of a language's folder, compiled on first use.
 pub(crate) struct FactQuery {
     text: &'static str,
-    told: OnceLock<Told>,
+    features: OnceLock<QueryFeatures>,
     compiled: OnceLock<Result<Compiled, String>>,
 }
 
 impl FactQuery {
     /// The query with this text.
     pub(crate) const fn new(text: &'static str) -> Self {
-        Self { text, told: OnceLock::new(), compiled: OnceLock::new() }
+        Self { text, features: OnceLock::new(), compiled: OnceLock::new() }
     }
 
-    /// What it can tell, by its text alone.
-    pub(crate) fn told(&self) -> &Told {
-        self.told.get_or_init(|| Told::new(self.text))
+    /// The facts that it can extract, determined from its text without compiling it.
+    pub(crate) fn features(&self) -> &QueryFeatures {
+        self.features.get_or_init(|| QueryFeatures::new(self.text))
     }
 
-    /// The query itself, made once.
+    /// The compiled query.
     pub(crate) fn compiled(
         &self,
         language: impl FnOnce() -> tree_sitter::Language,
@@ -97,32 +97,32 @@ impl FactQuery {
         self.text
     }
 
-    /// Whether it has been made.
+    /// Whether it has been compiled.
     #[cfg(test)]
     pub(super) fn is_compiled(&self) -> bool {
         self.compiled.get().is_some()
     }
 }
 
-/// What a query can tell.
-pub(crate) struct Told {
+/// The facts that a query can extract.
+pub(crate) struct QueryFeatures {
     roles: Vec<Role>,
-    /// What a definition without a visibility of its own has: the line `;! default-visibility public`.
+    /// Visibility of definitions without an explicit one: the line `;! default-visibility public`.
     pub(super) default_visibility: Option<String>,
-    /// Facts that the language does not have although captures could tell them: the line `;! without mutates returns`.
+    /// Facts that the language does not have, although its captures suggest them: the line `;! without mutates returns`.
     without: Vec<String>,
 }
 
-/// A query that can be matched.
+/// A compiled query.
 pub(crate) struct Compiled {
     query: Query,
     roles: Vec<Option<Role>>,
-    /// What it can tell.
-    pub(super) told: Told,
+    /// The facts that it can extract.
+    pub(super) features: QueryFeatures,
 }
 
 impl Compiled {
-    /// Reads it; the error is for the language's maintainer.
+    /// Compiles the query. The error is for the maintainer of the language's folder.
     pub(super) fn new(language: &tree_sitter::Language, text: &str) -> Result<Self, String> {
         let query = Query::new(language, text)?;
         let roles = query.capture_names().map(|name| {
@@ -130,15 +130,15 @@ impl Compiled {
             if name.starts_with('_') {
                 Ok(None)
             } else {
-                Role::of(name).map(Some).ok_or(format!("unknown capture @{name}"))
+                Role::from_capture(name).map(Some).ok_or(format!("unknown capture @{name}"))
             }
         });
         let roles = roles.collect::<Result<_, _>>()?;
         tracing::debug!(patterns = query.pattern_count(), "read a query of facts");
-        Ok(Self { query, roles, told: Told::new(text) })
+        Ok(Self { query, roles, features: QueryFeatures::new(text) })
     }
 
-    /// Names of the rules whose breaks the query finds, sorted.
+    /// Names of the lint rules whose violations the query finds, sorted.
     #[cfg(test)]
     pub(super) fn lint_rules(&self) -> Vec<&str> {
         let captures = |pattern: usize| {
@@ -153,18 +153,18 @@ impl Compiled {
         rules
     }
 
-    /// What its captures mean.
+    /// The roles of its captures.
     #[cfg(test)]
     pub(super) fn roles(&self) -> impl Iterator<Item = Role> {
         self.roles.iter().copied().flatten()
     }
 }
 
-impl Told {
-    /// Reads captures and directives off a query's text.
+impl QueryFeatures {
+    /// Reads the captures and directives of a query's text.
     fn new(text: &str) -> Self {
         let mut roles: Vec<Role> = Vec::new();
-        for role in capture_names(text).into_iter().filter_map(Role::of) {
+        for role in capture_names(text).into_iter().filter_map(Role::from_capture) {
             if !roles.contains(&role) {
                 roles.push(role);
             }
@@ -176,13 +176,13 @@ impl Told {
         Self { roles, default_visibility, without }
     }
 
-    /// Whether the language does not have a fact that captures could tell.
-    pub(super) fn is_without(&self, fact: &str) -> bool {
+    /// Whether the directive `without` excludes a fact.
+    pub(super) fn excludes(&self, fact: &str) -> bool {
         self.without.iter().any(|name| name == fact)
     }
 
-    /// Whether the query has a capture of this role at all.
-    pub(super) fn tells(&self, role: Role) -> bool {
+    /// Whether the query has a capture of this role, or a default visibility.
+    pub(super) fn has_role(&self, role: Role) -> bool {
         self.roles.contains(&role) || (role == Role::Visibility && self.default_visibility.is_some())
     }
 
@@ -193,18 +193,18 @@ impl Told {
     }
 }
 
-/// Something that the syntax of a language tells or does not.
+/// A kind of fact that queries can extract from the syntax.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
     /// Values of one of these fields.
     Fields(&'static [Field]),
-    /// How often control flow turns so.
+    /// Numbers of control flow statements of this kind.
     Counts(CountKind),
-    /// That something holds.
+    /// This flag.
     Flag(Flag),
 }
 
-/// What is counted.
+/// A kind of control flow statement that is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CountKind {
     /// Branches.
@@ -217,20 +217,20 @@ pub enum CountKind {
     Continues,
 }
 
-impl Told {
-    /// Whether the query can tell.
-    pub(crate) fn can_tell(&self, syntax: Syntax) -> bool {
-        let any = |roles: &[Role]| roles.iter().any(|role| self.tells(*role));
+impl QueryFeatures {
+    /// Whether the query can extract facts of this kind.
+    pub(crate) fn supports(&self, syntax: Syntax) -> bool {
+        let any = |roles: &[Role]| roles.iter().any(|role| self.has_role(*role));
         match syntax {
             Syntax::Fields(fields) => {
-                let has = |field: &&Field| !self.is_without(field.name());
+                let has = |field: &&Field| !self.excludes(field.name());
                 fields.iter().filter(has).any(|field| any(roles_of(*field)))
             }
             Syntax::Counts(CountKind::Branches) => any(&[Role::Branch]),
             Syntax::Counts(CountKind::Loops) => any(&[Role::Loop]),
             Syntax::Counts(CountKind::Breaks) => any(&[Role::Break]),
             Syntax::Counts(CountKind::Continues) => any(&[Role::Continue]),
-            Syntax::Flag(flag) if self.is_without(flag.as_str()) => false,
+            Syntax::Flag(flag) if self.excludes(flag.as_str()) => false,
             Syntax::Flag(Flag::Async) => any(&[Role::Async]),
             Syntax::Flag(Flag::Generator) => any(&[Role::Generator, Role::Yield]),
             Syntax::Flag(Flag::Returns) => any(&[Role::Returns, Role::ReturnType]),
@@ -239,7 +239,7 @@ impl Told {
     }
 }
 
-/// The captures from which a field's values come.
+/// The captures that provide a field's values.
 fn roles_of(field: Field) -> &'static [Role] {
     match field {
         Field::Param => &[Role::Param],
@@ -265,17 +265,17 @@ fn roles_of(field: Field) -> &'static [Role] {
     }
 }
 
-/// One finding.
+/// A capture in a match.
 pub(super) struct Item<'t, 'q> {
     pub(super) role: Role,
     pub(super) node: Node<'t>,
-    /// Replaces the node's text.
+    /// A text that replaces that of the node.
     pub(super) set: Option<&'q str>,
-    /// Arguments of a call, or value of a target.
+    /// The arguments of a call, or the value of an assignment's target.
     pub(super) partner: Option<Node<'t>>,
 }
 
-/// All findings in a tree, in the order of the text.
+/// All captures in a tree, in text order.
 pub(crate) struct Items<'t, 'q>(pub(super) Vec<Item<'t, 'q>>);
 
 /// Runs the query. The error is the reason why there are no facts.
@@ -289,14 +289,14 @@ pub(crate) fn items<'t, 'q>(
     let mut matcher = Matcher::new(&compiled.query, nodes, text, stop.deadline());
     let mut items = Vec::new();
     for at in 0..nodes.len() {
-        stop.step(1).map_err(|Late| "facts_timeout")?;
+        stop.step(1).map_err(|Stopped| "facts_timeout")?;
         let in_time = matcher.at(at, &mut |hit| {
             stop.count(hit.captured.len());
-            let of = |wanted: Role| {
+            let node_of = |wanted: Role| {
                 let found = hit.captured.iter().find(|captured| role_of(captured) == Some(wanted));
                 found.map(|captured| nodes.node(captured.at))
             };
-            let (arguments, value) = (of(Role::Arguments), of(Role::Value));
+            let (arguments, value) = (node_of(Role::Arguments), node_of(Role::Value));
             for captured in hit.captured {
                 let Some(role) = role_of(captured) else { continue };
                 let partner = match role {

@@ -1,11 +1,11 @@
-//! The text of a node as a fact's value: without whitespace, arguments and decoration, and not too long.
+//! Converts the text of a node to a fact's value: without redundant whitespace, arguments and sigils, and of bounded length.
 
-/// Longest value in bytes; what is longer names nothing.
+/// Longest value in bytes; longer texts are not names.
 pub(super) const VALUE_BYTES_MAX: usize = 120;
 
-/// Whitespace folded; none when nothing is left or it is too long.
+/// The text with folded whitespace; `None` if it is empty or too long.
 pub(super) fn folded(raw: &str) -> Option<String> {
-    // The first bytes tell: a value this long with whitespace in it would be cut anyway.
+    // Do not read a text that is too long even if much of it is whitespace.
     if raw.len() > 8 * VALUE_BYTES_MAX {
         return None;
     }
@@ -26,13 +26,13 @@ pub(super) fn decorator(raw: &str) -> Option<String> {
     let bare = bare.strip_prefix('[').and_then(|b| b.strip_suffix(']')).unwrap_or(bare);
     let mut cut = bare.split_whitespace().collect::<Vec<_>>().join(" ");
     if cut.len() > VALUE_BYTES_MAX {
-        // The name says most of it.
+        // Keep only the name.
         cut.truncate(cut.find(['(', '<', ' ']).unwrap_or(0));
     }
     folded(&cut)
 }
 
-/// A declared type without the marks that stand between it and its name: `: str`, `-> int`.
+/// A declared type without a leading `:` or `->`: `: str`, `-> int`.
 pub(super) fn declared_type(raw: &str) -> Option<String> {
     folded(raw.trim().trim_start_matches("->").trim_start_matches(':'))
 }
@@ -44,21 +44,21 @@ pub(super) fn name(raw: &str) -> Option<String> {
     folded(bare).filter(|name| !name.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-/// What stands between the parts of a dotted name.
-const JOINTS: &[&str] = &["?.", "!.", "::", "->", ".", "\\", ":"];
+/// Separators between the parts of a dotted name.
+const SEPARATORS: &[&str] = &["?.", "!.", "::", "->", ".", "\\", ":"];
 
-/// A chain of names with `.` between them, what is in brackets left out: `self.a[0].b(c)->d` is `self.a.b.d`.
-/// None where it is no chain, such as a call of a lambda.
+/// A chain of names, joined with `.` and without the contents of brackets: `self.a[0].b(c)->d` becomes `self.a.b.d`.
+/// `None` if it is not a chain, such as a call of a lambda.
 pub(super) fn chain(raw: &str) -> Option<String> {
     let parts = parts(raw)?;
-    // `a.await?.b`: waiting is no part of a name.
+    // `a.await?.b`: `await` is not a name.
     let names = parts.iter().map(|(_, name)| name.as_str()).filter(|name| *name != "await");
     let chain = names.collect::<Vec<_>>().join(".");
     let named = chain.chars().next().is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '#' | '~'));
     (named && chain.len() <= VALUE_BYTES_MAX).then_some(chain)
 }
 
-/// A command as shells call it: `apt-get`, `./run.sh`.
+/// The name of a shell command: `apt-get`, `./run.sh`.
 pub(super) fn command(raw: &str) -> Option<String> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '+');
     let raw = raw.trim();
@@ -75,20 +75,20 @@ pub(super) fn last_name_start(raw: &str) -> Option<usize> {
 /// The names of a chain with the bytes where they start.
 fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
     let mut parts: Vec<(usize, String)> = Vec::new();
-    // What closes the open brackets, the innermost last.
+    // The closing characters of the open brackets, the innermost last.
     let mut open: Vec<char> = Vec::new();
     let mut new_part = true;
     let mut at = 0;
-    // Bytes looked through after quotes that end no string; a regular expression can hold many.
+    // Bytes searched in vain for the ends of strings; a regular expression can contain many quotes.
     let mut unended = 0;
     while let Some(c) = raw[at..].chars().next() {
         let rest = &raw[at..];
-        // Operators that hold a bracket character are joints first.
+        // Check separators first, because some contain a bracket character.
         if open.is_empty()
-            && let Some(joint) = JOINTS.iter().find(|joint| rest.starts_with(**joint))
+            && let Some(separator) = SEPARATORS.iter().find(|separator| rest.starts_with(**separator))
         {
             new_part = true;
-            at += joint.len();
+            at += separator.len();
             continue;
         }
         at += c.len_utf8();
@@ -97,10 +97,10 @@ fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
             '(' => open.push(')'),
             '[' => open.push(']'),
             '{' => open.push('}'),
-            // Elsewhere these compare.
+            // Elsewhere `<` is a comparison.
             '<' if in_types => open.push('>'),
             _ if open.last() == Some(&c) => _ = open.pop(),
-            // A string in brackets may hold brackets; a lifetime among types is no string.
+            // A string in brackets may contain brackets. Among types, a quote begins a lifetime.
             '"' | '`' | '\'' if !in_types && unended <= UNENDED_TIMES_MAX * raw.len() => {
                 match string_end(&raw[at..], c) {
                     Ok(end) => at += end,
@@ -124,11 +124,11 @@ fn parts(raw: &str) -> Option<Vec<(usize, String)>> {
     Some(parts)
 }
 
-/// How often the bytes of a text are looked through for the ends of strings, in vain.
+/// How often the bytes of a text may be searched in vain for the ends of strings.
 const UNENDED_TIMES_MAX: usize = 8;
 
-/// Bytes to behind the end of a string that began with `quote`; where it does not end in its line, how many those are to
-/// the line's end.
+/// Length of the rest of a string that began with `quote`, including the closing quote. The error is the length of the rest of the
+/// line if the string does not end there.
 fn string_end(text: &str, quote: char) -> Result<usize, usize> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
@@ -143,7 +143,7 @@ fn string_end(text: &str, quote: char) -> Result<usize, usize> {
     Err(text.len())
 }
 
-/// What an assignment does to one target.
+/// A target of an assignment.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Target {
     /// A name.
@@ -160,8 +160,8 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
     let mut found = Vec::new();
     let mut depth = 0usize;
     let mut from = 0;
-    // A pattern's brackets group targets; an index's follow a name and belong to it.
-    // Whether what was read last, whitespace apart, ends a name.
+    // Brackets of a pattern group targets; those of an index follow a name and belong to it.
+    // Whether the last character, apart from whitespace, can end a name.
     let mut ends_name = false;
     for (at, c) in raw.char_indices().chain([(raw.len(), ',')]) {
         let follows_name = ends_name;
@@ -172,7 +172,7 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
             '[' | '(' if follows_name && c == '[' => depth += 1,
             ']' if depth > 0 => depth -= 1,
             _ if depth > 0 => {}
-            // The name of a constructor binds nothing.
+            // The name of a constructor is not a target.
             '(' | '{' if raw[..at].ends_with(is_name_char) => from = at + c.len_utf8(),
             ',' | '(' | ')' | '{' | '}' | '[' | ']' | ';' | '|' | '=' => {
                 found.extend(target(&raw[from..at]));
@@ -190,7 +190,7 @@ pub(super) fn targets(raw: &str) -> Vec<Target> {
     found
 }
 
-/// Words around a name in a pattern or a declaration.
+/// Keywords around a name in a pattern or a declaration.
 const PATTERN_WORDS: &[&str] = &[
     "mut", "ref", "let", "const", "var", "val", "final", "in", "of", "as", "box", "auto", "my", "our",
     "local",
@@ -224,7 +224,7 @@ pub(super) fn is_name_char(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '_' | '\'')
 }
 
-/// Words that are values themselves.
+/// Names of literal values.
 const LITERALS: &[&str] = &[
     "true",
     "false",
@@ -240,18 +240,18 @@ const LITERALS: &[&str] = &[
     "default",
 ];
 
-/// Whether a value is only a chain of names, so that its target is another name for it.
+/// Whether a value is only a chain of names, so that its target is an alias.
 pub(super) fn is_plain_chain(raw: &str) -> bool {
     !LITERALS.contains(&raw)
         && raw.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '@' | '&' | '*'))
         && !raw.contains(['(', '[', '{', '"', '\'', ' ', '\n', '<', '+', '?', ','])
 }
 
-/// Endings of files that are imported by name, without quotes.
+/// Extensions of files that are imported by name, without quotes.
 const FILE_ENDINGS: &[&str] =
     &[".yml", ".yaml", ".css", ".js", ".json", ".html", ".htm", ".h", ".hpp", ".sh", ".toml", ".sql"];
 
-/// What an import brings in: a path without quotes, a list in braces spread out (`a::{b, c}`), and the paths above it.
+/// The imported paths, without quotes: lists in braces are expanded (`a::{b, c}`), and parent paths are added.
 pub(super) fn imports(raw: &str) -> Vec<String> {
     let mut spread_out = Vec::new();
     let words = ["import ", "export ", "use ", "using ", "function ", "const ", "static "];
@@ -266,13 +266,13 @@ pub(super) fn imports(raw: &str) -> Vec<String> {
         let quoted = is_file || path.starts_with(['"', '\'', '`', '<']);
         let Some(path) = folded(path.trim().trim_matches(['"', '\'', '`', '<', '>', ';'])) else { continue };
         let mut above = path.as_str();
-        // What is quoted or has a slash is a file or a package's whole name.
-        let joint = if quoted || path.contains('/') {
+        // A quoted path, or one with a slash, is a file or the full name of a package and has no parents.
+        let separator = if quoted || path.contains('/') {
             None
         } else {
-            ["::", ".", "\\"].into_iter().find(|joint| path.contains(joint))
+            ["::", ".", "\\"].into_iter().find(|separator| path.contains(separator))
         };
-        while let Some((parent, _)) = joint.and_then(|joint| above.rsplit_once(joint)) {
+        while let Some((parent, _)) = separator.and_then(|separator| above.rsplit_once(separator)) {
             if parent.is_empty() || parent.ends_with(['.', ':']) {
                 break;
             }
@@ -286,7 +286,7 @@ pub(super) fn imports(raw: &str) -> Vec<String> {
     found
 }
 
-/// Lists inside lists, as deep as people write them.
+/// Deepest nesting of lists that is expanded.
 const SPREAD_DEPTH_MAX: usize = 8;
 
 fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
@@ -302,7 +302,7 @@ fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
                     Some((head, list)) if depth < SPREAD_DEPTH_MAX => {
                         let list = list.rsplit_once('}').map_or(list, |(list, _)| list);
                         let head = head.trim();
-                        // What begins with so much is no path that is kept.
+                        // A path with a longer prefix would be dropped anyway.
                         if before.len() + head.len() <= 8 * VALUE_BYTES_MAX {
                             spread(&format!("{before}{head}"), list, depth + 1, found);
                         }
@@ -323,20 +323,20 @@ fn spread(before: &str, raw: &str, depth: usize, found: &mut Vec<String>) {
     }
 }
 
-/// A path without the name that it gets here: `a as b`, `A => B`.
+/// A path without its local name: `a as b`, `A => B`.
 fn unrenamed(one: &str) -> &str {
     let cut = [" as ", "=>"].iter().filter_map(|word| one.find(word)).min();
     one[..cut.unwrap_or(one.len())].trim()
 }
 
-/// A path without the marks that stand for everything below it.
+/// A path without a trailing wildcard.
 fn whole(before: &str, one: &str) -> String {
     let path = format!("{before}{one}");
     let everything = ["::*", ".*", "._", "._*", ".given", "\\*"];
     everything.iter().find_map(|mark| path.strip_suffix(mark)).unwrap_or(&path).to_owned()
 }
 
-/// Types that say that nothing is given back.
+/// Return types of functions that return no value.
 const NOTHING: &[&str] = &[
     "void",
     "()",
@@ -352,7 +352,7 @@ const NOTHING: &[&str] = &[
     "noreturn",
 ];
 
-/// Whether a declared return type gives a value back.
+/// Whether a function with this declared return type returns a value.
 pub(super) fn is_value_type(name: &str) -> bool {
     !NOTHING.contains(&name)
 }
@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_leave_out_what_is_in_brackets() {
+    fn chains_omit_the_contents_of_brackets() {
         for (raw, expected) in [
             ("self.a[0].b(c)->d", Some("self.a.b.d")),
             ("std::mem::take::<T>", Some("std.mem.take")),
@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_are_spread_out_with_their_parents() {
+    fn import_lists_are_expanded_and_parents_added() {
         assert_eq!(imports("a::{b, c::{d, self}}"), ["a", "a::b", "a::c", "a::c::d"]);
         assert_eq!(imports("\"./x/y.js\""), ["./x/y.js"]);
         assert_eq!(imports("os.path"), ["os", "os.path"]);

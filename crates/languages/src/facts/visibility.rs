@@ -1,9 +1,9 @@
-//! The words of languages for who may use something, and the four that all of them come to.
+//! Maps the visibility keywords of all languages to four common values.
 
 use super::values::folded;
 
-/// A language's own word, and which of [`WORDS`] it comes to. What stands in neither table is kept as it is.
-const OWN: &[(&str, &str)] = &[
+/// Keywords of languages, and the common value ([`WORDS`]) of each. Keywords in neither table are stored as they are.
+const KEYWORDS: &[(&str, &str)] = &[
     // Rust, Zig
     ("pub", "public"),
     ("pub(crate)", "package"),
@@ -19,11 +19,11 @@ const OWN: &[(&str, &str)] = &[
     ("file", "private"),
 ];
 
-/// What every visibility is stored as, besides the language's own word: for everybody, for derived types, for the
-/// package (crate, module, assembly), for the type or file alone.
+/// The common values, stored in addition to the language's own keyword: visible to everybody, to derived types, in the
+/// package (crate, module, assembly), in the type or file.
 pub const WORDS: &[&str] = &["public", "protected", "package", "private"];
 
-/// What people call a visibility that no language has a keyword for.
+/// Common names of visibilities for which no language has a keyword.
 const SPOKEN: &[(&str, &str)] = &[
     ("package-private", "package"),
     ("package private", "package"),
@@ -31,7 +31,7 @@ const SPOKEN: &[(&str, &str)] = &[
     ("unexported", "private"),
 ];
 
-/// What is stored of a visibility: one of [`WORDS`], and the language's own word where that is another.
+/// The stored values of a visibility: one of [`WORDS`], and the language's own keyword if it differs.
 pub(super) fn values(raw: &str) -> Vec<String> {
     let Some(own) = folded(raw).map(|own| own.replace(' ', "")) else { return Vec::new() };
     match normal(&own) {
@@ -40,8 +40,8 @@ pub(super) fn values(raw: &str) -> Vec<String> {
     }
 }
 
-/// The stored value that a word of a question means; none where only a part of a value is given.
-pub(super) fn asked(word: &str) -> Option<String> {
+/// The stored value for a word of a query; `None` if it is not a complete keyword.
+pub(super) fn stored_value(word: &str) -> Option<String> {
     let word = word.to_lowercase();
     if let Some((_, normal)) = SPOKEN.iter().find(|(spoken, _)| *spoken == word) {
         return Some((*normal).to_owned());
@@ -51,7 +51,7 @@ pub(super) fn asked(word: &str) -> Option<String> {
 }
 
 fn normal(own: &str) -> Option<&'static str> {
-    let of_table = || OWN.iter().find(|(word, _)| *word == own).map(|(_, normal)| *normal);
+    let of_table = || KEYWORDS.iter().find(|(word, _)| *word == own).map(|(_, normal)| *normal);
     let whole = WORDS.iter().find(|word| **word == own).copied();
     // `pub(in a::b)` is for a part of the crate.
     whole.or_else(of_table).or_else(|| own.starts_with("pub(in").then_some("package"))
@@ -62,21 +62,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn own_words_come_to_four() {
+    fn keywords_map_to_common_values() {
         assert_eq!(values("pub"), ["public", "pub"]);
         assert_eq!(values("pub(crate)"), ["package", "pub(crate)"]);
         assert_eq!(values("pub (in crate::a)"), ["package", "pub(incrate::a)"]);
         assert_eq!(values("private"), ["private"]);
         assert_eq!(values("open"), ["public", "open"]);
         assert_eq!(values(" "), Vec::<String>::new());
-        assert!(OWN.iter().all(|(own, normal)| WORDS.contains(normal) && !WORDS.contains(own)));
+        assert!(KEYWORDS.iter().all(|(own, normal)| WORDS.contains(normal) && !WORDS.contains(own)));
     }
 
     #[test]
-    fn whole_words_are_asked_for_as_they_are_stored() {
-        assert_eq!(asked("Public").as_deref(), Some("public"));
-        assert_eq!(asked("pub( crate )").as_deref(), Some("pub(crate)"));
-        assert_eq!(asked("package-private").as_deref(), Some("package"));
-        assert_eq!(asked("prot"), None, "a part of a word is looked for in all values");
+    fn words_of_queries_map_to_stored_values() {
+        assert_eq!(stored_value("Public").as_deref(), Some("public"));
+        assert_eq!(stored_value("pub( crate )").as_deref(), Some("pub(crate)"));
+        assert_eq!(stored_value("package-private").as_deref(), Some("package"));
+        assert_eq!(stored_value("prot"), None, "a part of a word is looked for in all values");
     }
 }

@@ -1,4 +1,4 @@
-; What Go defines. The earliest pattern wins for a name.
+; Definitions of Go. The earliest pattern wins for a name.
 (function_declaration name: (identifier) @name) @definition.function
 (method_declaration
   receiver: (parameter_list (parameter_declaration type: [
@@ -18,7 +18,7 @@
 (const_declaration . (const_spec) @wrapped .) @wrapper
 (var_declaration . (var_spec) @wrapped .) @wrapper
 
-; Handlers without a name, given to a call: `mux.HandleFunc("/x", func(…) { … })`.
+; Anonymous handlers that are passed to a call: `mux.HandleFunc("/x", func(…) { … })`.
 (expression_statement (call_expression
   function: (selector_expression field: (field_identifier) @_on) @name
   arguments: (argument_list . [(interpreted_string_literal) (raw_string_literal)] @argument (func_literal body: (_) @body)))

@@ -1,6 +1,6 @@
-; What Go code does.
+; Facts of Go.
 
-; Parameters and types. Results have the shape of parameters, so the field tells the lists apart.
+; Parameters and types. Results have the same syntax as parameters; the field distinguishes the lists.
 (method_declaration receiver: (parameter_list (parameter_declaration name: (identifier) @param)))
 [
   (function_declaration parameters: (parameter_list [(parameter_declaration name: (identifier) @param) (variadic_parameter_declaration name: (identifier) @param)]))
@@ -33,7 +33,7 @@
   (method_elem result: (parameter_list (parameter_declaration type: (_) @return_type)))
 ]
 
-; Types that values give away
+; Types inferred from values
 ([
   (short_var_declaration right: (expression_list (int_literal) @inferred))
   (var_spec value: (expression_list (int_literal) @inferred))
@@ -74,7 +74,7 @@
 ]
 ((call_expression function: (identifier) @_maker arguments: (argument_list . (_) @inferred)) (#any-of? @_maker "make" "new"))
 
-; What definitions say of themselves: a capital letter makes a name public
+; Modifiers and visibility: a capital letter makes a name public
 ([
   (function_declaration name: (_) @visibility)
   (method_declaration name: (_) @visibility)
@@ -95,14 +95,14 @@
 ; Embedded types
 (field_declaration !name type: [(type_identifier) @extends (qualified_type) @extends (generic_type type: (_) @extends)])
 (interface_type (type_elem . [(type_identifier) @extends (qualified_type) @extends (generic_type type: (_) @extends)] .))
-; `var _ Reader = (*File)(nil)` is how people state that a type fulfils an interface.
+; `var _ Reader = (*File)(nil)` is the idiom to assert that a type implements an interface.
 ((var_spec name: (identifier) @_blank type: (_) @implements) (#eq? @_blank "_"))
 
 (import_spec path: (_) @import)
 
-; Calls, panics, errors that are given back
+; Calls, panics, returned errors
 ((call_expression function: (_) @call arguments: (_) @arguments) (#not-match? @call "^(func\\b|\\()"))
-; With one argument, a call of a generic function reads like a conversion.
+; With one argument, a call of a generic function has the syntax of a conversion.
 (type_conversion_expression type: (generic_type type: (_) @call))
 ((call_expression function: (identifier) @throw) (#eq? @throw "panic"))
 ((return_statement (expression_list [(identifier) (selector_expression)] @throw)) (#match? @throw "^(\\w+\\.)?[Ee]rr\\p{Lu}"))
@@ -111,7 +111,7 @@
   (composite_literal type: (_) @throw)
   (unary_expression operand: (composite_literal type: (_) @throw))])) (#match? @throw "Err(or)?$"))
 
-; Assignments. Names in a list are claimed one by one; the list as a whole is the target.
+; Assignments. The names of a list are claimed individually; the target is the whole list.
 (short_var_declaration left: (_) @target right: (_) @value)
 (assignment_statement left: (_) @target right: (_) @value)
 (range_clause left: (_) @target right: (_) @value)
@@ -142,7 +142,7 @@
   (function_type result: (parameter_list (parameter_declaration name: (_) @use)))
   (method_elem result: (parameter_list (parameter_declaration name: (_) @use)))
 ]
-; A struct's keys name its fields; a map's are values.
+; Keys of a struct literal are fields; those of a map literal are values.
 (composite_literal type: [(type_identifier) (qualified_type) (generic_type)] body: (literal_value (keyed_element key: (literal_element (identifier) @use))))
 (literal_element (literal_value (keyed_element key: (literal_element (identifier) @use))))
 
@@ -158,8 +158,8 @@
 
 (comment) @comment
 
-; Broken rules
-; A label may be jumped to.
+; Lint rules
+; A label may be the target of a jump.
 ((statement_list [(return_statement) (break_statement) (continue_statement) (goto_statement)] . (_statement) @lint)
  (#not-match? @lint "^\\w+:\\s") (#set! value "unreachable-code"))
 ((goto_statement) @lint (#set! value "goto"))

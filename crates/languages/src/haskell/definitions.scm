@@ -1,4 +1,4 @@
-; What Haskell defines at the top, in classes and in instances. The earliest pattern wins for a name.
+; Definitions of Haskell: at the top level, in classes and in instances. The earliest pattern wins for a name.
 (declarations (function name: (_) @name match: (_)? @body) @definition.function)
 (declarations (bind name: (_) @name match: (_)? @body) @definition.function)
 (class_declarations (signature name: (variable) @name) @definition.method)

@@ -1,7 +1,7 @@
-; What Haskell code does.
+; Facts of Haskell.
 ;! without mutates returns
 
-; Parameters: names in the patterns of functions, as deep as they are usually written.
+; Parameters: names in the patterns of functions, up to the usual depth.
 [
   (patterns (variable) @param)
   (patterns (as bind: (variable) @param))
@@ -17,7 +17,7 @@
   (patterns (irrefutable (variable) @param))
 ]
 
-; Types: what stands before an arrow is a parameter's, what stands behind the last one is returned.
+; Types: those before an arrow belong to parameters, the one after the last arrow is the return type.
 (signature type: (function parameter: (_) @type))
 (signature type: (context type: (function parameter: (_) @type)))
 (function parameter: (_) result: (function parameter: (_) @type))
@@ -40,7 +40,7 @@
 ((bind match: (match expression: (literal (string) @inferred))) (#set! value "String"))
 ((bind match: (match expression: (literal (char) @inferred))) (#set! value "Char"))
 
-; Classes: those above a class, and those that an instance or a deriving clause fulfils.
+; Classes: superclasses of a class, and classes that an instance or a deriving clause implements.
 (class context: (context context: (apply constructor: (name) @extends)))
 (class context: (context context: (parens (apply constructor: (name) @extends))))
 (class context: (context context: (tuple (apply constructor: (name) @extends))))
@@ -61,7 +61,7 @@
 (do statement: (exp . [(variable) (qualified id: (variable))] @call .))
 (do statement: (bind expression: [(variable) (qualified id: (variable))] @call))
 
-; What is thrown.
+; Throws.
 ((apply function: (variable) @_throw argument: [
   (constructor) @throw
   (variable) @throw
@@ -84,7 +84,7 @@
 ((apply function: (apply function: (variable) @_write argument: (variable) @target) argument: (_) @value)
   (#any-of? @_write "writeIORef" "writeTVar" "putMVar" "writeSTRef" "atomicWriteIORef" "modifyIORef" "modifyIORef'" "modifyTVar" "modifyTVar'" "modifySTRef" "modifySTRef'"))
 
-; Names. A type's variables are no values.
+; Names. Type variables are not values.
 (variable) @identifier
 [(name) (constructor)] @use
 [
@@ -105,7 +105,7 @@
   (do statement: (bind pattern: (tuple element: (variable) @use)))
 ]
 
-; Control flow. Each guard is a branch, as each alternative is.
+; Control flow. Each guard and each alternative is a branch.
 [(conditional) (case) (lambda_case) (multi_way_if) (alternative)] @branch
 (conditional "else" @branch)
 (match guards: (_)) @branch

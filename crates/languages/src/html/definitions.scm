@@ -1,4 +1,4 @@
-; What an HTML page names: elements with an id.
+; Definitions of an HTML page: elements with an id.
 (element
   (start_tag (attribute
     (attribute_name) @_attribute

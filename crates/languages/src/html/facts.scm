@@ -1,6 +1,6 @@
-; What HTML code does. Scripts and styles inside a page are read as their own languages.
+; Facts of HTML. Scripts and styles inside a page are read as their own languages.
 
-; Files that a page brings in.
+; Imports: files that a page loads.
 ((script_element (start_tag (attribute (attribute_name) @_source (quoted_attribute_value) @import))) (#eq? @_source "src"))
 ((script_element (start_tag (attribute (attribute_name) @_source (attribute_value) @import))) (#eq? @_source "src"))
 ((element (start_tag (tag_name) @_link (attribute (attribute_name) @_source (quoted_attribute_value) @import))) (#eq? @_link "link") (#eq? @_source "href"))
@@ -10,7 +10,7 @@
 ; Handlers: `onclick="save(1)"` calls `save`.
 ((attribute (attribute_name) @_on (quoted_attribute_value (attribute_value) @call)) (#match? @_on "^on[a-z]+$") (#match? @call "^[A-Za-z_$][A-Za-z0-9_.$]*[(][^;]*[)]$"))
 
-; Elements of one's own, and the fields that a label or a list belongs to.
+; Uses: custom elements, and the fields that a label or a list refers to.
 ((tag_name) @use (#match? @use "-"))
 ((attribute (attribute_name) @_for (quoted_attribute_value (attribute_value) @use)) (#any-of? @_for "for" "list" "aria-labelledby" "aria-describedby" "aria-controls"))
 

@@ -1,4 +1,4 @@
-; What Java defines. The earliest pattern wins for a name.
+; Definitions of Java. The earliest pattern wins for a name.
 (class_declaration name: (identifier) @name) @definition.class
 (record_declaration name: (identifier) @name) @definition.class
 (interface_declaration name: (identifier) @name) @definition.interface

@@ -1,4 +1,4 @@
-; What Java code does.
+; Facts of Java.
 ;! supertype statement assert_statement block break_statement continue_statement annotation_type_declaration
 ;! supertype statement class_declaration enum_declaration import_declaration interface_declaration module_declaration
 ;! supertype statement package_declaration record_declaration do_statement enhanced_for_statement expression_statement
@@ -26,7 +26,7 @@
 (method_declaration type: (_) @return_type)
 (annotation_type_element_declaration type: (_) @return_type)
 
-; Types that values give away
+; Types inferred from values
 ([(variable_declarator value: (string_literal) @inferred)
   (assignment_expression right: (string_literal) @inferred)]
   (#set! value "String"))
@@ -56,10 +56,10 @@
 (resource value: (object_creation_expression type: [(type_identifier) @inferred (scoped_type_identifier) @inferred (generic_type . (_) @inferred)]))
 (variable_declarator value: (cast_expression type: (_) @inferred))
 
-; What is given back
+; Return values
 (return_statement (_)) @returns
 
-; Annotations, modifiers, visibility. What an interface declares is public.
+; Annotations, modifiers, visibility. Members of an interface are public.
 [(annotation) (marker_annotation)] @decorator
 ["public" "protected" "private" "abstract" "final" "native" "transient" "volatile" "strictfp" "sealed" "non-sealed"] @modifier
 (modifiers ["static" "default" "synchronized"] @modifier)
@@ -73,7 +73,7 @@
   (record_declaration name: (identifier) @visibility)
   (annotation_type_declaration name: (identifier) @visibility)])
   (#set! value "public"))
-; An enum's constructor is private, whether it says so or not.
+; Constructors of enums are always private.
 ((enum_body_declarations (constructor_declaration name: (identifier) @visibility)) (#set! value "private"))
 
 ; Base classes and interfaces, without their type arguments
@@ -86,7 +86,7 @@
 (requires_module_directive module: (_) @import)
 (exports_module_directive package: (_) @export)
 
-; Calls: the grammar has no node for what is called, the whole call stands for it where something is in front of its name.
+; Calls: the grammar has no node for the callee, so the whole call is captured if there is a receiver.
 (method_invocation !object name: (identifier) @call arguments: (_) @arguments)
 (method_invocation object: [(identifier) (field_access) (this) (super) (method_invocation) (array_access) (class_literal) (parenthesized_expression)]
   arguments: (_) @arguments) @call
@@ -95,7 +95,7 @@
 (object_creation_expression type: [(type_identifier) @call (scoped_type_identifier) @call (generic_type . (_) @call)] arguments: (_) @arguments)
 (explicit_constructor_invocation constructor: (_) @call arguments: (_) @arguments)
 
-; Throws: also what a method declares, and what an empty Optional throws
+; Throws, including declared exceptions and those of an empty Optional
 (throw_statement (object_creation_expression type: [(type_identifier) @throw (scoped_type_identifier) @throw (generic_type . (_) @throw)]))
 (throw_statement [(identifier) (field_access) (method_invocation)] @throw)
 (throws (_) @throw)
@@ -116,7 +116,7 @@
 (type_pattern (identifier) @target)
 (record_pattern_component (identifier) @target)
 
-; Names that are read, and names that are no values
+; Names that are read, and names that are not values
 (identifier) @identifier
 (type_identifier) @use
 (method_invocation name: (identifier) @use)
@@ -153,9 +153,9 @@
 ; Comments
 [(line_comment) (block_comment)] @comment
 
-; Rules
+; Lint rules
 ((catch_clause body: (block . "{" . [(line_comment) (block_comment)]* . "}" .)) @lint (#set! value "empty-catch"))
-; Only in a list of statements: the branches of an `if` without braces are neighbours, too.
+; Only in a list of statements, because the branches of an `if` without braces are also adjacent.
 ([
   (block [(return_statement) (throw_statement) (break_statement) (continue_statement)] . [(line_comment) (block_comment)]* . (statement) @lint)
   (constructor_body [(return_statement) (throw_statement)] . [(line_comment) (block_comment)]* . (statement) @lint)

@@ -1,4 +1,4 @@
-; What JavaScript defines, JSX included. The earliest pattern wins for a name.
+; Definitions of JavaScript and JSX. The earliest pattern wins for a name.
 (class_declaration name: (identifier) @name) @definition.class
 (field_definition
   property: (_) @name
@@ -27,7 +27,7 @@
 (pair
   key: (property_identifier) @name
   value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.function
-; Handlers without a name, given to a call: `app.get('/x', (request, response) => …)`.
+; Anonymous handlers that are passed to a call: `app.get('/x', (request, response) => …)`.
 (expression_statement (call_expression
   function: (member_expression property: (property_identifier) @_on) @name
   arguments: (arguments . [(string) (template_string) (regex)] @argument

@@ -1,15 +1,15 @@
-; What JavaScript and TypeScript code does alike.
+; Facts of JavaScript and TypeScript alike.
 
-; Parameters; of destructured ones the names they bind.
+; Parameters; for destructured ones, the names they bind.
 (arrow_function parameter: (identifier) @param)
 
-; Types that values give away
+; Types inferred from values
 (variable_declarator value: (new_expression constructor: [(identifier) (member_expression)] @inferred))
 (assignment_pattern right: (new_expression constructor: [(identifier) (member_expression)] @inferred))
 (object_assignment_pattern right: (new_expression constructor: [(identifier) (member_expression)] @inferred))
 (assignment_expression right: (new_expression constructor: [(identifier) (member_expression)] @inferred))
 
-; What is given back
+; Return values
 (return_statement [(expression) (sequence_expression)]) @returns
 (arrow_function body: (expression) @returns)
 
@@ -43,7 +43,7 @@
 ((assignment_expression left: (member_expression object: (_) @_exports property: (property_identifier) @export))
   (#any-of? @_exports "exports" "module.exports"))
 
-; Asynchronous: definitions, and callbacks that no definition is around.
+; Asynchronous code: definitions, and callbacks outside of any definition.
 (function_declaration "async" @async)
 (generator_function_declaration "async" @async)
 (method_definition "async" @async)
@@ -64,11 +64,11 @@
 (method_definition "*" @generator)
 (variable_declarator value: (generator_function) @generator)
 
-; Calls; a component's element calls the component.
+; Calls; a JSX element calls its component.
 (call_expression function: (member_expression object: [(string) (template_string) (regex)] property: (property_identifier) @call) arguments: (_) @arguments)
 (new_expression constructor: (_) @call arguments: (arguments)? @arguments)
 
-; Throws; a rejected promise throws where it is awaited.
+; Throws, including rejected promises, which throw where they are awaited.
 (throw_statement (new_expression constructor: (_) @throw))
 (throw_statement (call_expression function: (_) @throw))
 (throw_statement [(identifier) (member_expression) (string) (template_string)] @throw)
@@ -83,7 +83,7 @@
 (yield_expression (expression) @yield)
 ((yield_expression) @yield (#eq? @yield "yield"))
 
-; Assignments. Of destructuring every bound name is a target; its value is the whole, as it is no alias of it.
+; Assignments. With destructuring, every bound name is a target, without an alias: its value is a part of the whole.
 (variable_declarator name: (identifier) @target value: (_) @value)
 (variable_declarator name: (object_pattern [
   (shorthand_property_identifier_pattern) @target
@@ -138,7 +138,7 @@
 (catch_clause parameter: (identifier) @target)
 (catch_clause parameter: (object_pattern [(shorthand_property_identifier_pattern) @target (pair_pattern value: (identifier) @target)]))
 
-; Names that are read, and names that are no values
+; Names that are read, and names that are not values
 [(identifier) (property_identifier) (private_property_identifier) (shorthand_property_identifier)] @identifier
 (statement_identifier) @use
 (pair key: [(property_identifier) (private_property_identifier)] @use)
@@ -165,7 +165,7 @@
 (continue_statement) @continue
 (return_statement) @return
 
-; Rules. What is hoisted may stand behind a return.
+; Lint rules. Hoisted declarations may follow a `return`.
 ((catch_clause body: (statement_block . "{" . (comment)* . "}" .)) @lint (#set! value "empty-catch"))
 ((binary_expression left: (_) @_left operator: ["==" "!="] @lint right: (_) @_right)
   (#not-any-of? @_left "null" "undefined") (#not-any-of? @_right "null" "undefined") (#set! value "loose-equality"))

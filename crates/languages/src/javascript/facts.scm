@@ -1,7 +1,7 @@
-; What JavaScript code does, JSX included, besides what ecmascript.scm says of TypeScript, too.
+; Facts of JavaScript and JSX, besides those of ecmascript.scm.
 ;! default-visibility public
 
-; Parameters; of destructured ones the names they bind.
+; Parameters; for destructured ones, the names they bind.
 (formal_parameters (identifier) @param)
 (formal_parameters [
   (assignment_pattern left: (identifier) @param)
@@ -26,7 +26,7 @@
     (rest_pattern (identifier) @param)])
   (assignment_pattern left: (array_pattern (identifier) @param))])
 
-; Types that values give away
+; Types inferred from values
 ([(variable_declarator value: [(string) (template_string)] @inferred)
   (assignment_pattern right: [(string) (template_string)] @inferred)
   (object_assignment_pattern right: [(string) (template_string)] @inferred)
@@ -86,7 +86,7 @@
   (variable_declarator name: (identifier) @visibility value: [(arrow_function) (function_expression) (generator_function) (class)])]
   (#match? @visibility "^__.*([^_]|[^_]_)$") (#set! value "private"))
 
-; Base classes; of a mixin's call the mixin and what it is laid over.
+; Base classes; for the call of a mixin, the mixin and its base.
 (class_heritage [(identifier) (member_expression)] @extends)
 (class_heritage (call_expression function: (_) @extends))
 (class_heritage (call_expression arguments: (arguments [(identifier) (member_expression)] @extends)))
@@ -100,19 +100,19 @@
   (object [(shorthand_property_identifier) @export (pair key: [(property_identifier) (string)] @export) (method_definition name: (property_identifier) @export)])])
   (#eq? @_exports "module.exports"))
 
-; Asynchronous: definitions, and callbacks that no definition is around.
+; Asynchronous code: definitions, and callbacks outside of any definition.
 (field_definition value: [(arrow_function "async" @async) (function_expression "async" @async)])
 
-; Calls; a component's element calls the component.
+; Calls; a JSX element calls its component.
 (call_expression function: [(identifier) (member_expression) (subscript_expression) (call_expression) (super)] @call arguments: (_) @arguments)
 ([(jsx_opening_element name: [(identifier) (member_expression)] @call)
   (jsx_self_closing_element name: [(identifier) (member_expression)] @call)]
   (#match? @call "^[A-Z]|[.]"))
 
-; Assignments. Of destructuring every bound name is a target; its value is the whole, as it is no alias of it.
+; Assignments. With destructuring, every bound name is a target, without an alias: its value is a part of the whole.
 (field_definition property: (property_identifier) @target value: (_) @value)
 
-; Names that are read, and names that are no values
+; Names that are read, and names that are not values
 (field_definition property: [(property_identifier) (private_property_identifier)] @use)
 (class name: (identifier) @use)
 (jsx_attribute (property_identifier) @use)
@@ -124,7 +124,7 @@
 ; Comments
 [(comment) (html_comment)] @comment
 
-; Rules. What is hoisted may stand behind a return.
+; Lint rules. Hoisted declarations may follow a `return`.
 ([
   (statement_block [(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint)
   (switch_case [(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint)

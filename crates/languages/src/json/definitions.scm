@@ -1,4 +1,4 @@
-; The keys at the top of a document.
+; Definitions: the top-level keys of a document.
 (document (object (pair key: (string) @name) @definition.section))
 
 (comment) @leading

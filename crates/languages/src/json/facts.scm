@@ -1,4 +1,4 @@
-; What JSON says of other files. References within the document are uses.
+; Facts of JSON: references to other files; references within the document are uses.
 
 ((pair key: (string (string_content) @_key) value: (string) @import) (#any-of? @_key "extends" "$ref" "$schema") (#not-match? @import "^\"#"))
 ((pair key: (string (string_content) @_key) value: (array (string) @import)) (#any-of? @_key "extends" "files" "references"))

@@ -1,4 +1,4 @@
-; What Kotlin defines. The earliest pattern wins for a name.
+; Definitions of Kotlin. The earliest pattern wins for a name.
 (class_declaration "interface" name: (identifier) @name (class_body)? @body) @definition.interface
 (class_declaration name: (identifier) @name (enum_class_body) @body) @definition.enum
 (class_declaration name: (identifier) @name (class_body)? @body) @definition.class

@@ -1,4 +1,4 @@
-; What Kotlin code does. `true`, `null`, `break` and `continue` are identifiers to the grammar.
+; Facts of Kotlin. The grammar treats `true`, `null`, `break` and `continue` as identifiers.
 ;! default-visibility public
 
 ; Parameters and types.
@@ -15,7 +15,7 @@
   (variable_declaration [(user_type) (nullable_type) (function_type) (parenthesized_type) (non_nullable_type)] @type)
   (catch_block (user_type) @type)
 ]
-; The receiver's type stands before the name, what is returned after the parameters.
+; The receiver's type precedes the name, the return type follows the parameters.
 [
   (function_declaration (function_value_parameters) . ":" . [(user_type) (nullable_type) (function_type) (parenthesized_type) (non_nullable_type)] @return_type)
   (anonymous_function (function_value_parameters) . ":" . [(user_type) (nullable_type) (function_type) (parenthesized_type) (non_nullable_type)] @return_type)
@@ -23,7 +23,7 @@
   (function_type "->" . [(user_type) (nullable_type) (function_type) (parenthesized_type) (non_nullable_type)] @return_type)
 ]
 
-; What values tell of their type.
+; Types inferred from values.
 ([
   (property_declaration "=" . [(string_literal) (multiline_string_literal)] @inferred)
   (class_parameter "=" . [(string_literal) (multiline_string_literal)] @inferred)
@@ -80,12 +80,12 @@
 ((property_declaration "=" . (call_expression . (identifier) @inferred)) (#eq? @inferred "mutableMapOf") (#set! value "MutableMap"))
 ((property_declaration "=" . (call_expression . (identifier) @inferred)) (#eq? @inferred "mutableSetOf") (#set! value "MutableSet"))
 
-; What is given back; a label says from where.
+; Return values; a label names the function.
 (return_expression "return" . (_)) @returns
 (return_expression label: (_) . (_)) @returns
 (function_body "=" . (_) @returns)
 
-; Annotations, modifiers, visibility. A constructor's or a setter's own visibility is not its class's or property's.
+; Annotations, modifiers, visibility. The visibility of a constructor or a setter is not that of its class or property.
 [(annotation) (file_annotation)] @decorator
 [
   (class_modifier) (member_modifier) (function_modifier) (property_modifier) (visibility_modifier)
@@ -103,7 +103,7 @@
   (type_alias (modifiers (visibility_modifier) @visibility))
 ]
 
-; What it is derived from: a class is constructed in the heading, an interface is only named.
+; Base types: a class is constructed in the heading, an interface is only named.
 (delegation_specifier (constructor_invocation (user_type (identifier) @extends . (type_arguments)? .)))
 (class_declaration "interface" (delegation_specifiers (delegation_specifier (user_type (identifier) @extends . (type_arguments)? .))))
 [
@@ -116,24 +116,24 @@
 
 (import (qualified_identifier) @import)
 
-; Calls. A call with a lambda behind its arguments is one within another.
+; Calls. A call with a trailing lambda is a nested call.
 (call_expression . [(identifier) (navigation_expression) (unary_expression) (index_expression)] @call [(value_arguments) (annotated_lambda)] @arguments)
 (call_expression . (navigation_expression . [(string_literal) (multiline_string_literal) (number_literal) (float_literal)] (identifier) @call .) [(value_arguments) (annotated_lambda)] @arguments)
 (delegation_specifier (constructor_invocation (user_type) @call (value_arguments) @arguments))
 (constructor_delegation_call ["this" "super"] @call (value_arguments) @arguments)
 (infix_expression (_) . (identifier) @call . (_))
-; The grammar takes `of<T>(x)` for two comparisons.
+; The grammar parses `of<T>(x)` as two comparisons.
 (binary_expression left: (binary_expression left: [(identifier) (navigation_expression)] @call operator: "<" right: (identifier) @use) operator: ">" right: [(parenthesized_expression) (lambda_literal)] @arguments)
 (binary_expression left: (binary_expression left: [(identifier) (navigation_expression)] @call operator: "<" right: (identifier) @use) operator: ">" right: (call_expression . (navigation_expression . (parenthesized_expression) @arguments)))
 
-; What is thrown.
+; Throws.
 (throw_expression (call_expression . [(identifier) (navigation_expression)] @throw))
 (throw_expression [(identifier) (navigation_expression) (unary_expression) (as_expression left: (_))] @throw)
 ((call_expression . (identifier) @throw (value_arguments)) (#any-of? @throw "error" "TODO"))
 ((annotation (constructor_invocation (user_type) @_throws (value_arguments (value_argument (navigation_expression . (identifier) @throw "::")))))
   (#any-of? @_throws "Throws" "kotlin.jvm.Throws" "jvm.Throws"))
 
-; Coroutines, and what sequences and flows yield. `yield()` without a value only lets others run.
+; Coroutines, and values of sequences and flows. `yield()` without a value only suspends.
 (function_modifier "suspend" @async)
 ((call_expression . (navigation_expression . (_) @await (identifier) @_await .) (value_arguments "(" . ")")) (#eq? @_await "await"))
 ((call_expression . (identifier) @_await (value_arguments (value_argument (_) @await))) (#eq? @_await "awaitAll"))
@@ -158,7 +158,7 @@
   (unary_expression argument: (_) @target . operator: ["++" "--"])
 ]
 
-; Names. A name at the end of a string is read too.
+; Names. A name at the end of a string template is read, too.
 ((identifier) @identifier (#not-any-of? @identifier "true" "false" "null" "break" "continue" "class"))
 ((string_literal (string_content) @_dollar . (string_content) @identifier) (#eq? @_dollar "$") (#match? @identifier "^[A-Za-z_][A-Za-z0-9_]*[`:]*[ ]*$"))
 [
@@ -190,7 +190,7 @@
 ((labeled_expression . (label) @continue) (#eq? @continue "continue@"))
 (return_expression) @return
 
-; Comments and lint.
+; Comments and lint rules.
 [(line_comment) (block_comment)] @comment
 ((catch_block (block "{" . "}")) @lint (#set! value "empty-catch"))
 ((catch_block (block "{" . [(line_comment) (block_comment)]+ . "}")) @lint (#set! value "empty-catch"))

@@ -1,4 +1,4 @@
-; What Lua defines. The earliest pattern wins for a name.
+; Definitions of Lua. The earliest pattern wins for a name.
 (function_declaration name: (identifier) @name) @definition.function
 (function_declaration
   name: (dot_index_expression table: (_) @receiver field: (identifier) @name)) @definition.function

@@ -1,13 +1,13 @@
-; What Lua code does.
+; Facts of Lua.
 
-; Parameters, what values tell of types, results
+; Parameters, types inferred from values, results
 (parameters name: (identifier) @param)
 ((assignment_statement (variable_list . name: (identifier) .) (expression_list . value: (string) @inferred .)) (#set! value "string"))
 ((assignment_statement (variable_list . name: (identifier) .) (expression_list . value: (number) @inferred .)) (#set! value "number"))
 ((assignment_statement (variable_list . name: (identifier) .) (expression_list . value: [(true) (false)] @inferred .)) (#set! value "boolean"))
 ((assignment_statement (variable_list . name: (identifier) .) (expression_list . value: (table_constructor) @inferred .)) (#set! value "table"))
 ((assignment_statement (variable_list . name: (identifier) .) (expression_list . value: (function_definition) @inferred .)) (#set! value "function"))
-; A module's own `return` stands outside of any block.
+; The `return` of a module is outside of any block.
 ((block (return_statement (expression_list)) @returns) (#not-match? @returns "^return\\s+nil;?$"))
 
 ; Modifiers
@@ -22,7 +22,7 @@
 ((function_call name: (identifier) @_dofile arguments: (arguments . (string) @import))
   (#any-of? @_dofile "dofile" "loadfile"))
 
-; Calls: a method goes by its name
+; Calls: a method is stored by its name
 (function_call name: [
   (identifier) @call
   (dot_index_expression) @call
@@ -40,7 +40,7 @@
   (#eq? @_yield "coroutine.yield"))
 ((function_call name: (dot_index_expression) @generator) (#eq? @generator "coroutine.yield"))
 
-; What is assigned
+; Assignments
 ((assignment_statement (variable_list) @target (expression_list) @value) (#not-match? @target "<"))
 (assignment_statement (variable_list . name: (identifier) @target . attribute: (attribute)) (expression_list) @value)
 (for_numeric_clause name: (identifier) @target start: (_) @value)
@@ -67,7 +67,7 @@
 ; Comments
 (comment) @comment
 
-; Rules
+; Lint rules
 ((if_statement !consequence !alternative) @lint (#set! value "empty-block"))
 ((block (break_statement) . [
     (assignment_statement) (variable_declaration) (function_call) (if_statement) (for_statement) (while_statement)

@@ -1,6 +1,7 @@
 //! Lua: how its files are known, its grammar and its queries.
 
-use crate::language::{Grammar, Language};
+use crate::grammar::Grammar;
+use crate::language::Language;
 
 /// The registry's entry.
 pub(super) static LANGUAGE: Language = Language {

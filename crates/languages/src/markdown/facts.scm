@@ -1,4 +1,4 @@
-; What Markdown refers to. What stands between the lines of a paragraph is not parsed.
+; Facts of Markdown: links. The text of paragraphs is not parsed.
 
 (link_reference_definition (link_destination) @import)
 (link_reference_definition (link_label) @use)

@@ -1,4 +1,4 @@
-; What PHP defines. The earliest pattern wins for a name.
+; Definitions of PHP. The earliest pattern wins for a name.
 (namespace_definition name: (_) @name body: (_)) @definition.module
 (class_declaration name: (name) @name) @definition.class
 (interface_declaration name: (name) @name) @definition.interface
@@ -8,7 +8,7 @@
 (method_declaration name: (name) @name) @definition.method
 (const_declaration (const_element (name) @name)) @definition.variable
 (property_declaration (property_element (variable_name (name) @name))) @definition.variable
-; Handlers without a name, given to a call: `Route::get('/x', function () { … })`.
+; Anonymous handlers that are passed to a call: `Route::get('/x', function () { … })`.
 (expression_statement (scoped_call_expression scope: (_) @receiver name: (name) @name
   arguments: (arguments . (argument [(string) (encapsed_string)] @argument) (argument [(anonymous_function body: (_) @body) (arrow_function body: (_) @body)])))
   (#any-of? @name "get" "post" "put" "patch" "delete" "options" "any" "match")) @handler

@@ -1,4 +1,4 @@
-; What PHP code does.
+; Facts of PHP.
 ;! default-visibility public
 
 ; Parameters, types, results
@@ -51,7 +51,7 @@
 (class_interface_clause [(name) (qualified_name)] @implements)
 (use_declaration [(name) (qualified_name)] @implements)
 
-; Imports: a group says its prefix only
+; Imports: for a group, only its prefix
 (namespace_use_declaration (namespace_use_clause . [(name) (qualified_name)] @import))
 (namespace_use_declaration (namespace_name) @import body: (namespace_use_group))
 [(include_expression [(string) @import (binary_expression right: (string) @import)])
@@ -59,7 +59,7 @@
  (require_expression [(string) @import (binary_expression right: (string) @import)])
  (require_once_expression [(string) @import (binary_expression right: (string) @import)])]
 
-; Calls: the grammar has no node for the callee of a method. The whole call stands for it where that gives a clean chain, else the name.
+; Calls: the grammar has no node for the callee of a method. Captures the whole call if that yields a clean chain, else the name.
 (function_call_expression function: (_) @call arguments: (_) @arguments)
 (object_creation_expression . [(name) (qualified_name) (variable_name)] @call (arguments)? @arguments)
 ([(member_call_expression arguments: (_) @arguments)
@@ -70,7 +70,7 @@
   (nullsafe_member_call_expression name: (name) @call arguments: (_) @arguments)
   (scoped_call_expression name: (name) @call arguments: (_) @arguments)] @_whole
   (#not-match? @_whole "^\\$?[\\w\\\\]+(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?(?:\\s*(?:\\??->|::)\\s*\\$?\\w+(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?)+$"))
-; Words of the language that take arguments as functions do.
+; Language constructs that take arguments like functions.
 [(echo_statement "echo" @call)
  (print_intrinsic "print" @call)
  (exit_statement "exit" @call)
@@ -80,7 +80,7 @@
  (require_once_expression "require_once" @call)] @arguments
 ((shell_command_expression) @call (#set! value "shell_exec"))
 
-; What leaves a function
+; Return values, throws and yields
 (throw_expression [
   (object_creation_expression . [(name) (qualified_name) (variable_name)] @throw)
   (variable_name) @throw
@@ -96,7 +96,7 @@
 ((yield_expression) @yield (#eq? @yield "yield"))
 (yield_expression) @generator
 
-; What is assigned
+; Assignments
 ((assignment_expression left: (list_literal) @target right: (_) @value) (#not-match? @target "^list"))
 [(assignment_expression left: [
     (variable_name) (member_access_expression) (scoped_property_access_expression) (subscript_expression)] @target
@@ -108,7 +108,7 @@
  (const_element . (name) @target . (_) @value)
  (foreach_statement . (_) @value . [(variable_name) (by_ref) (list_literal) (member_access_expression) (subscript_expression)] @target)
  (foreach_statement . (_) @value . (pair [(variable_name) (by_ref) (list_literal) (member_access_expression) (subscript_expression)] @target))]
-; The parts of a list may have keys in front of them.
+; The elements of a list may have keys.
 (list_literal (variable_name) @target)
 (update_expression argument: (_) @target)
 (catch_clause name: (_) @target)
@@ -153,13 +153,13 @@
 ; Comments
 (comment) @comment
 
-; Rules
+; Lint rules
 ((catch_clause body: (compound_statement "{" . (comment)* . "}")) @lint (#set! value "empty-catch"))
 ((goto_statement) @lint (#set! value "goto"))
 ((error_suppression_expression) @lint (#set! value "error-suppression"))
 ((binary_expression operator: ["==" "!=" "<>"]) @lint
   (#not-match? @lint "^(?i:null)|(?i:null)$") (#set! value "loose-equality"))
-; A `break` behind a `return` in a case is a habit.
+; A `break` after a `return` in a case is idiomatic.
 ([(compound_statement [(return_statement) (break_statement) (continue_statement) (exit_statement) (expression_statement (throw_expression))] . [
   (expression_statement) (echo_statement) (return_statement) (if_statement) (for_statement) (foreach_statement) (while_statement)
   (do_statement) (switch_statement) (try_statement) (unset_statement)] @lint)

@@ -1,4 +1,4 @@
-; What Python defines. The earliest pattern wins for a name.
+; Definitions of Python. The earliest pattern wins for a name.
 (function_definition name: (identifier) @name) @definition.function
 (class_definition name: (identifier) @name) @definition.class
 (decorated_definition definition: (_) @wrapped) @wrapper

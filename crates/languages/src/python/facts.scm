@@ -1,4 +1,4 @@
-; What Python code does.
+; Facts of Python.
 ;! default-visibility public
 
 ; Parameters, types, results
@@ -39,7 +39,7 @@
 ((assignment right: [(set) (set_comprehension)] @inferred) (#set! value "set"))
 ([(assignment right: [(tuple) (expression_list)] @inferred)
   (default_parameter value: (tuple) @inferred)] (#set! value "tuple"))
-; A constructor: a class by its capital, or a built-in type.
+; A constructor: a class, recognised by its capital letter, or a built-in type.
 ([(assignment right: (call function: [(identifier) @inferred (attribute attribute: (identifier) @inferred)]))
   (default_parameter value: (call function: [(identifier) @inferred (attribute attribute: (identifier) @inferred)]))]
   (#match? @inferred "^_?[A-Z]"))
@@ -74,9 +74,9 @@
   (augmented_assignment left: (identifier) @_all right: [(list (string (string_content) @export)) (tuple (string (string_content) @export))])]
   (#eq? @_all "__all__"))
 
-; Calls and what leaves a function
+; Calls, return values, raises and yields
 (call function: (_) @call arguments: (_) @arguments)
-; A literal in front is no part of the name.
+; A literal before the method is not part of the name.
 (call
   function: (attribute object: [(string) (concatenated_string)] attribute: (identifier) @call)
   arguments: (_) @arguments)
@@ -89,7 +89,7 @@
 ((yield) @yield (#eq? @yield "yield"))
 (yield) @generator
 
-; What is assigned
+; Assignments
 [(assignment left: (_) @target right: (_) @value)
  (augmented_assignment left: (_) @target right: (_) @value)
  (for_statement left: (_) @target right: (_) @value)
@@ -144,11 +144,11 @@
 [(function_definition body: (block . (expression_statement . (string) @doc)))
  (class_definition body: (block . (expression_statement . (string) @doc)))]
 
-; Rules
+; Lint rules
 ((except_clause "except" . ":") @lint (#set! value "bare-except"))
 ((except_clause (block . (comment)* . [(pass_statement) (expression_statement (ellipsis))] . (comment)* .)) @lint
   (#set! value "empty-catch"))
-; A lone `yield` behind a return makes a function a generator on purpose.
+; A lone `yield` after a `return` is the idiom for an empty generator.
 ((block [(return_statement) (raise_statement) (break_statement) (continue_statement)] . [
   (expression_statement) (return_statement) (raise_statement) (if_statement) (for_statement) (while_statement) (try_statement)
   (with_statement) (assert_statement) (delete_statement) (pass_statement) (break_statement) (continue_statement)

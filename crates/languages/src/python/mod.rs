@@ -1,7 +1,8 @@
 //! Python: how its files are known, its grammar and its queries.
 
 use crate::hazard;
-use crate::language::{Grammar, Language};
+use crate::grammar::Grammar;
+use crate::language::Language;
 
 /// The registry's entry.
 pub(super) static LANGUAGE: Language = Language {
@@ -12,5 +13,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["sconstruct", "sconscript", "wscript"],
     interpreters: &["python", "pypy", "uv", "ipython"],
     separator: ".",
-    grammar: Some(Grammar::unless(|| tree_sitter_python::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::python)),
+    grammar: Some(Grammar::with_hazard(|| tree_sitter_python::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::python)),
 };

@@ -1,20 +1,20 @@
-//! The findings of a file: where rules hold, and flows, function by function until nothing new comes to light.
+//! Analyses a file: finds where rules match, and follows flows through its functions until the results do not change any more.
 
 use super::file::{File, place};
-use super::findings::{Findings, ParamSink, RiskFlow, excerpt, once};
+use super::findings::{Findings, ParamSink, RiskFlow, deduplicated, excerpt};
 use super::rule_set::RuleSet;
 use super::walk::{Followed, Summary, follow};
 use crate::facts::Flow;
 
-/// Rounds of following functions; what a chain of more calls does is not seen.
+/// Most rounds over the functions; flows through longer chains of calls are not found.
 const ROUNDS_MAX: usize = 4;
-/// Names looked at in a file, over all functions and rounds.
+/// Most names that are evaluated in a file, over all functions and rounds.
 const WORK_MAX: usize = 2_000_000;
-/// Most places of a kind, flows, and calls of a file.
+/// Most findings of each kind in a file.
 const FOUND_MAX: usize = 150;
 
-/// Finds sources, sinks and sanitizers in a file, and untrusted input that reaches a sink. `flow` is that of the
-/// text; the language is given by its id. Pure, and bounded in what it looks at.
+/// Finds sources, sinks and sanitizers in a file, and untrusted input that reaches a sink. `flow` is the data flow of
+/// the text, `language` an id. A pure function, whose work is bounded.
 #[must_use]
 pub fn analyse(text: &str, language: &str, flow: &Flow, rules: &RuleSet) -> Findings {
     let Some(mut file) = File::new(text, language, flow, rules) else { return Findings::default() };
@@ -38,7 +38,7 @@ pub fn analyse(text: &str, language: &str, flow: &Flow, rules: &RuleSet) -> Find
     findings
 }
 
-/// Follows all units that a rule touches, then those that call one of which something new is known.
+/// Follows all units in which a rule matches, then repeatedly the callers of functions whose results changed.
 fn rounds(file: &File<'_>, targets: &[Vec<u32>]) -> Vec<Followed> {
     let mut followed: Vec<Followed> = file.units.iter().map(|_| Followed::default()).collect();
     let mut due: Vec<bool> = file.units.iter().map(|unit| unit.marked).collect();
@@ -50,9 +50,9 @@ fn rounds(file: &File<'_>, targets: &[Vec<u32>]) -> Vec<Followed> {
                 continue;
             }
             let found = follow(file, targets, &followed, unit, &mut work);
-            // A function that is known to give nothing untrusted back is news as well.
-            let news = !followed[unit].known && file.units[unit].returns_known;
-            changed[unit] = news || found.summary != followed[unit].summary;
+            // To learn that a function returns nothing untrusted is also a change.
+            let newly_known = !followed[unit].known && file.units[unit].returns_known;
+            changed[unit] = newly_known || found.summary != followed[unit].summary;
             followed[unit] = found;
         }
         if !changed.contains(&true) || work == 0 {
@@ -68,7 +68,7 @@ fn rounds(file: &File<'_>, targets: &[Vec<u32>]) -> Vec<Followed> {
     followed
 }
 
-/// Whether a function that no rule touches uses a name that one around it has from a source.
+/// Whether a function without matching rules uses a tainted name of an enclosing function.
 fn reads_outer(file: &File<'_>, followed: &[Followed], unit: usize, work: &mut usize) -> bool {
     let Some(outer) = file.units[unit].outer.filter(|outer| followed[*outer].env.is_tainted()) else {
         return false;
@@ -80,13 +80,13 @@ fn reads_outer(file: &File<'_>, followed: &[Followed], unit: usize, work: &mut u
     file.names.parts[parts].iter().any(|part| followed[outer].env.get(part.chain).is_some())
 }
 
-/// The rules that hold somewhere in a text, by their place in the set.
-pub(super) fn holding(text: &str, language: &str, flow: &Flow, rules: &RuleSet) -> Vec<usize> {
+/// The rules that match somewhere in a text, by their position in the set.
+pub(super) fn matching_rules(text: &str, language: &str, flow: &Flow, rules: &RuleSet) -> Vec<usize> {
     let file = File::new(text, language, flow, rules);
     file.map_or_else(Vec::new, |file| rule_lines(&file).into_iter().map(|(rule, _)| rule).collect())
 }
 
-/// Rules with the lines where they hold, whether or not anything reaches them.
+/// Rules with the lines where they match, whether or not a flow reaches them.
 fn rule_lines(file: &File<'_>) -> Vec<(usize, u32)> {
     let mut found: Vec<(usize, u32)> = Vec::new();
     for (call, marks) in &file.marks {
@@ -102,7 +102,7 @@ fn rule_lines(file: &File<'_>) -> Vec<(usize, u32)> {
     found
 }
 
-/// Where rules hold, each thing once.
+/// Adds the places where rules match, without duplicates.
 fn places(file: &File<'_>, findings: &mut Findings) {
     for (rule, line) in rule_lines(file) {
         let rule = file.rules.rule(rule);
@@ -114,7 +114,7 @@ fn places(file: &File<'_>, findings: &mut Findings) {
         all.push(place(rule, line));
     }
     for all in [&mut findings.sources, &mut findings.sinks, &mut findings.sanitizers] {
-        *all = once(std::mem::take(all));
+        *all = deduplicated(std::mem::take(all));
         findings.capped |= all.len() > FOUND_MAX;
         all.truncate(FOUND_MAX);
     }
@@ -138,7 +138,7 @@ fn incoming<'f>(file: &'f File<'_>, summary: &'f Summary) -> impl Iterator<Item 
     })
 }
 
-/// Sorts, keeps the surest of flows that say the same, and bounds.
+/// Sorts the findings, keeps the most confident of equal flows, and limits their number.
 fn finish(findings: &mut Findings) {
     let key = |flow: &RiskFlow| {
         let lines = (flow.evidence.source_line, flow.evidence.sink_line);

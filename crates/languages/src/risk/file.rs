@@ -1,4 +1,4 @@
-//! One file made ready for analysis: where each rule holds, and the steps of each function in the order they run.
+//! A file prepared for analysis: where each rule matches, and the steps of each function in execution order.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -9,83 +9,83 @@ use super::rule_set::{Entry, Index, RuleSet};
 use crate::facts::Flow;
 use crate::innermost::Innermost;
 
-/// Languages whose functions give their last expression back.
+/// Languages whose functions return their last expression.
 const TAIL_LANGUAGES: &[&str] = &["rust", "ruby", "kotlin", "scala", "swift", "elixir", "haskell"];
-/// Functions of one name among which a call is still taken to mean each.
-const HOMONYMS_MAX: usize = 3;
-/// Text of a call or value that a rule's pattern is asked for, in bytes.
+/// A call may mean any function of its name in the file if there are at most this many.
+const SAME_NAME_MAX: usize = 3;
+/// Most bytes of a call or value that a rule's pattern is matched against.
 const PATTERN_TEXT_MAX: usize = 2048;
-/// What is read of a function's end for what it gives back, in bytes.
+/// Most bytes at the end of a function that are searched for its last expression.
 const TAIL_BYTES_MAX: usize = 4096;
-/// Names in the arguments of a call that are looked up for what they hold.
+/// Most names in the arguments of a call whose assignments are looked up.
 const ARGUMENT_NAMES_MAX: usize = 64;
-/// Assignments before a call that are looked at for what an argument holds.
+/// Most assignments before a call that are searched for the value of an argument.
 const ASSIGNMENTS_BACK_MAX: usize = 200;
-/// What a method is called on when it is the own object or type.
-const OWN: &[&str] = &["self", "this", "Self", "cls", "super", "static"];
+/// Names of the current object or type.
+const SELF_NAMES: &[&str] = &["self", "this", "Self", "cls", "super", "static"];
 
-/// What one call is to the rules.
+/// The rules that match a call.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Marks {
+pub(super) struct CallRules {
     pub(super) source: Option<usize>,
     pub(super) sinks: Vec<usize>,
     pub(super) sanitizers: Vec<usize>,
 }
 
-/// A sink that is no call: an assignment's value, or the rest of a line.
+/// A sink other than a call: the value of an assignment, or the rest of a line.
 #[derive(Debug, Clone)]
 pub(super) struct Spot {
     pub(super) rule: usize,
-    /// Where it stands.
+    /// Byte offset where it starts.
     pub(super) at: usize,
-    /// What is dangerous.
+    /// Range of the value that is dangerous if it is untrusted.
     pub(super) value: Range<usize>,
 }
 
-/// What happens in a function, by the byte where it has happened.
+/// A step of a function. Steps are ordered by the bytes where they end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Step {
-    /// A call, by its place in the flow.
+    /// A call, by its number in the flow.
     Call(usize),
-    /// A sink that is no call.
+    /// A sink other than a call.
     Spot(usize),
     /// An assignment.
     Assign(usize),
-    /// A value is given back.
+    /// A return.
     Return(usize),
 }
 
-/// A function, or the file's top level.
+/// A unit of analysis: a function, or the file's top level.
 #[derive(Debug, Default)]
 pub(super) struct Unit {
-    /// In the flow; none for the top level.
+    /// Number of the function in the flow; `None` for the top level.
     pub(super) function: Option<usize>,
-    /// The unit around it.
+    /// The enclosing unit.
     pub(super) outer: Option<usize>,
-    /// In the order of their ends.
+    /// Its steps with the bytes where they end, in this order.
     pub(super) steps: Vec<(usize, Step)>,
-    /// Whether a rule holds in it.
+    /// Whether a rule matches in it.
     pub(super) marked: bool,
-    /// Whether all that it gives back is known.
+    /// Whether all its return values are known.
     pub(super) returns_known: bool,
 }
 
-/// A file with its rules.
+/// A file with the rules that match in it.
 pub(super) struct File<'a> {
     pub(super) text: &'a str,
     pub(super) flow: &'a Flow,
     pub(super) rules: &'a RuleSet,
     pub(super) names: Names<'a>,
-    /// Calls that a rule means.
-    pub(super) marks: HashMap<usize, Marks>,
-    /// Parts that are read from a source.
+    /// Calls that rules match, by their number in the flow.
+    pub(super) marks: HashMap<usize, CallRules>,
+    /// Parts that read from a source, with its rule.
     pub(super) reads: HashMap<usize, usize>,
     pub(super) spots: Vec<Spot>,
-    /// What is given back: as the flow says, and last expressions.
+    /// Ranges of returned values: those of the flow, and last expressions.
     pub(super) returns: Vec<Range<usize>>,
     /// The top level, then the functions of the flow.
     pub(super) units: Vec<Unit>,
-    /// By part: its unit.
+    /// For each part, its unit.
     pub(super) part_units: Vec<usize>,
     /// The innermost function of the flow around a byte.
     inner: Innermost,
@@ -94,7 +94,7 @@ pub(super) struct File<'a> {
 }
 
 impl<'a> File<'a> {
-    /// Reads a file; none where no rule can hold.
+    /// Prepares a file; `None` if no rule can match.
     pub(super) fn new(text: &'a str, language: &str, flow: &'a Flow, rules: &'a RuleSet) -> Option<Self> {
         let index = rules.index(language)?;
         let called = called(text, flow, index);
@@ -136,9 +136,9 @@ impl<'a> File<'a> {
             return None;
         }
         if TAIL_LANGUAGES.contains(&language) {
-            file.returns.extend(flow.functions.iter().filter_map(|f| tail(text, &f.range)));
+            file.returns.extend(flow.functions.iter().filter_map(|f| last_expression(text, &f.range)));
         }
-        file.order(language);
+        file.assign_steps(language);
         Some(file)
     }
 
@@ -152,40 +152,40 @@ impl<'a> File<'a> {
         self.inner.at(at).map_or(0, |function| function + 1)
     }
 
-    /// The functions of this file that a call may mean: by a simple name, or a method of the own object.
+    /// The functions of this file that a call may mean, if it uses a simple name or calls a method of the current object.
     pub(super) fn callees(&self, call: usize) -> &[usize] {
         let chain = self.flow.calls[call].callee.as_str();
         let name = match chain.rsplit_once('.') {
             None => chain,
-            Some((head, name)) if OWN.contains(&head) => name,
+            Some((head, name)) if SELF_NAMES.contains(&head) => name,
             Some(_) => return &[],
         };
         let found = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
-        if found.len() > HOMONYMS_MAX { &[] } else { found }
+        if found.len() > SAME_NAME_MAX { &[] } else { found }
     }
 
-    /// A function's parameters as callers count them.
+    /// The parameters of a function without its receiver, numbered as the arguments of its calls.
     pub(super) fn params(&self, function: usize) -> &'a [String] {
         let params = self.flow.functions[function].params.as_slice();
         match params.split_first() {
-            Some((first, rest)) if OWN.contains(&first.as_str()) => rest,
+            Some((first, rest)) if SELF_NAMES.contains(&first.as_str()) => rest,
             _ => params,
         }
     }
 
-    /// A unit's name, for people.
+    /// The name of a unit's function; `None` for the top level.
     pub(super) fn unit_name(&self, unit: usize) -> Option<&'a str> {
         self.units[unit].function.map(|function| self.flow.functions[function].name.as_str())
     }
 
     fn mark(&mut self, call: usize, found: Vec<usize>) {
-        let mut marks = Marks::default();
+        let mut marks = CallRules::default();
         for rule in found {
-            if !self.holds(call, rule) {
+            if !self.passes_patterns(call, rule) {
                 continue;
             }
             match self.rules.rule(rule).kind {
-                Kind::Source if marks.source.is_none_or(|known| self.surer(rule, known)) => {
+                Kind::Source if marks.source.is_none_or(|known| self.is_more_confident(rule, known)) => {
                     marks.source = Some(rule)
                 }
                 Kind::Source => {}
@@ -198,12 +198,13 @@ impl<'a> File<'a> {
         }
     }
 
-    fn surer(&self, rule: usize, other: usize) -> bool {
+    fn is_more_confident(&self, rule: usize, other: usize) -> bool {
         self.rules.rule(rule).confidence > self.rules.rule(other).confidence
     }
 
-    /// Whether a rule's patterns allow it: one holds in the call's text or in what one of its arguments was last assigned.
-    fn holds(&self, call: usize, rule: usize) -> bool {
+    /// Whether a rule's regular expressions allow the match: `pattern` must match the text of the call, or the last value assigned
+    /// to one of its arguments, and `unless` must not match the call.
+    fn passes_patterns(&self, call: usize, rule: usize) -> bool {
         let site = &self.flow.calls[call];
         if self.rules.unless(rule).is_some_and(|unless| unless.is_match(clip(self.text, &site.range))) {
             return false;
@@ -225,9 +226,9 @@ impl<'a> File<'a> {
         })
     }
 
-    /// Names that are read from sources, and keywords.
+    /// Finds names that read from sources, and sinks by keyword.
     fn find_reads(&mut self, index: &Index) {
-        // The same chain is read often.
+        // Cached by chain, because the same chain is often read repeatedly.
         let mut by_chain: Vec<Option<Option<usize>>> = vec![None; self.names.chain_count()];
         for (at, part) in self.names.parts.iter().enumerate() {
             if let Some(rule) = by_chain[part.chain as usize].get_or_insert_with(|| self.source(part, index))
@@ -248,7 +249,7 @@ impl<'a> File<'a> {
         }
     }
 
-    /// The source that is read by a part; of several the one with the longest pattern, which says most.
+    /// The source that a part reads from; if several match, the one with the longest pattern, which is the most specific.
     fn source(&self, part: &Part, index: &Index) -> Option<usize> {
         let fits = |entry: &&Entry| {
             let single = entry.pattern.is_single() && part.before != NONE;
@@ -258,14 +259,14 @@ impl<'a> File<'a> {
         found.max_by_key(|entry| entry.pattern.len()).map(|entry| entry.rule)
     }
 
-    /// Whether a source or a sink is in it, and not only what protects from them.
+    /// Whether it has a source or a sink, and not only sanitizers.
     pub(super) fn is_dangerous(&self) -> bool {
         let marked = self.marks.values().any(|marks| marks.source.is_some() || !marks.sinks.is_empty());
         marked || !self.reads.is_empty() || !self.spots.is_empty()
     }
 
-    /// Gives each unit its steps.
-    fn order(&mut self, language: &str) {
+    /// Assigns the steps to the units.
+    fn assign_steps(&mut self, language: &str) {
         let flow = self.flow;
         self.part_units = self.names.parts.iter().map(|part| self.unit(part.start as usize)).collect();
         let calls = flow.calls.iter().enumerate().map(|(at, c)| (&c.range, Step::Call(at)));
@@ -294,12 +295,12 @@ impl<'a> File<'a> {
     }
 }
 
-/// Calls and the rules whose names they have.
+/// Calls, with the rules whose name patterns match.
 fn called(text: &str, flow: &Flow, index: &Index) -> Vec<(usize, Vec<usize>)> {
     let mut found = Vec::new();
     let mut calls = Vec::new();
     for (at, call) in flow.calls.iter().enumerate() {
-        // What is called on a literal or on a bracket is a method all the same.
+        // A call on a literal or an expression in brackets is also a method call.
         let before = text.get(..call.range.start).unwrap_or("");
         if [".", "->", "::"].iter().any(|joint| before.ends_with(joint)) {
             index.calls.of_chain(&format!("*.{}", call.callee), &mut found);
@@ -327,11 +328,11 @@ fn targets(flow: &Flow, index: &Index) -> Vec<Spot> {
     spots
 }
 
-/// The top level and the functions, each with the one around it.
+/// The top level and the functions, each with its enclosing unit.
 fn units(flow: &Flow) -> Vec<Unit> {
     let mut units = vec![Unit::default()];
     for (at, function) in flow.functions.iter().enumerate() {
-        // The one before it, or one of those around that one.
+        // The enclosing unit is the preceding function, or one that encloses that.
         let mut outer = at;
         while outer > 0 && flow.functions[outer - 1].range.end <= function.range.start {
             outer = units[outer].outer.unwrap_or(0);
@@ -341,16 +342,16 @@ fn units(flow: &Flow) -> Vec<Unit> {
     units
 }
 
-/// Functions by their ranges and the functions around them.
+/// An index of the innermost function at each byte.
 fn inner(flow: &Flow, units: &[Unit]) -> Innermost {
     let outer = |at: usize| units[at + 1].outer.and_then(|outer| units[outer].function);
     let ranges = flow.functions.iter().enumerate().map(|(at, function)| (function.range.clone(), outer(at)));
     Innermost::new(&ranges.collect::<Vec<_>>())
 }
 
-/// The last line of a function before its end, or what follows the `=` or `{` of one that is a single line; none where
-/// that is too long.
-fn tail(text: &str, function: &Range<usize>) -> Option<Range<usize>> {
+/// The last expression of a function: its last line, or, in a function on a single line, the text after `=` or `{`. `None` if it
+/// is a statement or too long.
+fn last_expression(text: &str, function: &Range<usize>) -> Option<Range<usize>> {
     let from = text.ceil_char_boundary(function.start.max(function.end.saturating_sub(TAIL_BYTES_MAX)));
     let whole = text.get(from..function.end)?;
     let inside = whole.trim_end_matches(|c: char| c.is_whitespace() || c == '}');
@@ -360,23 +361,23 @@ fn tail(text: &str, function: &Range<usize>) -> Option<Range<usize>> {
         None if from > function.start => return None,
         None => inside.find(['=', '{'])? + 1,
     };
-    // A statement gives nothing back.
+    // A statement has no value.
     (!inside.ends_with(';')).then(|| from + start..from + inside.len())
 }
 
-/// The length of what stands before the end of a statement on one line.
+/// The length of the rest of a statement on its line.
 fn rest_of_statement(text: &str) -> usize {
     let near = &text[..text.floor_char_boundary(PATTERN_TEXT_MAX)];
     near.find([';', '\n']).unwrap_or(near.len())
 }
 
-/// A range of a text, cut to what a pattern is asked for.
+/// A range of a text, truncated to the length that patterns are matched against.
 fn clip<'t>(text: &'t str, range: &Range<usize>) -> &'t str {
     let end = text.floor_char_boundary(range.end.min(range.start.saturating_add(PATTERN_TEXT_MAX)));
     text.get(range.start..end).unwrap_or("")
 }
 
-/// The place of a rule in a file.
+/// A match of a rule as a finding.
 pub(super) fn place(rule: &Rule, line: u32) -> super::Place {
     super::Place {
         name: rule.name.clone(),

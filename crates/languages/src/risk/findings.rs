@@ -1,4 +1,4 @@
-//! What is found in a file, as it is stored with its chunks. All lines are 1-based.
+//! The findings of a file, as they are stored with its chunks. All lines are 1-based.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,21 +8,21 @@ use super::rule::Severity;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Findings {
-    /// Where untrusted input comes in, by line.
+    /// Places where untrusted input enters, sorted by line.
     pub sources: Vec<Place>,
-    /// Dangerous operations, by line, whether something reaches them or not.
+    /// Dangerous operations, sorted by line, whether or not untrusted input reaches them.
     pub sinks: Vec<Place>,
-    /// Where values are made harmless, by line.
+    /// Places where values are sanitized, sorted by line.
     pub sanitizers: Vec<Place>,
     /// Untrusted input that reaches a dangerous operation inside this file.
     pub flows: Vec<RiskFlow>,
-    /// Untrusted input handed to functions that this file does not define.
+    /// Untrusted input that is passed to functions that this file does not define.
     pub outgoing: Vec<TaintedCall>,
     /// Parameters of this file's functions that reach a dangerous operation.
     pub incoming: Vec<ParamSink>,
-    /// Functions of this file that give untrusted input back.
+    /// Functions of this file that return untrusted input.
     pub returning: Vec<ReturnSource>,
-    /// Whether a bound was met, so that more may be there.
+    /// Whether a limit was reached, so that findings may be missing.
     pub capped: bool,
 }
 
@@ -34,30 +34,30 @@ impl Findings {
     }
 }
 
-/// A rule that holds somewhere.
+/// A match of a rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
     /// The rule's name, which filters use.
     pub name: String,
-    /// The rule.
+    /// Id of the rule.
     pub rule_id: String,
-    /// Where.
+    /// Line of the match.
     pub line: u32,
     /// The rule's tags.
     pub tags: Vec<String>,
     /// The rule's category.
     pub category: String,
-    /// How sure the rule is, 0 to 1.
+    /// Confidence of the rule, 0 to 1.
     pub confidence: f64,
-    /// How bad it is; only of sinks.
+    /// Severity, for sinks only.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub severity: Option<Severity>,
 }
 
-/// Places that say the same only once: of rules that find one thing of one category in a line, the surest stays, and
-/// has the tags of all. In the order of lines.
-pub(super) fn once(mut places: Vec<Place>) -> Vec<Place> {
+/// Removes duplicates: of matches with the same name and category in a line, keeps the most confident, with the tags of
+/// all. Sorted by line.
+pub(super) fn deduplicated(mut places: Vec<Place>) -> Vec<Place> {
     places.sort_by(|a, b| {
         (a.line, &a.name, &a.category)
             .cmp(&(b.line, &b.name, &b.category))
@@ -76,7 +76,7 @@ pub(super) fn once(mut places: Vec<Place>) -> Vec<Place> {
     places
 }
 
-/// How far a flow goes.
+/// The extent of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -102,18 +102,18 @@ pub struct RiskFlow {
     pub severity: Severity,
     /// Tags of both rules, sorted.
     pub tags: Vec<String>,
-    /// How far it goes.
+    /// Its extent.
     pub scope: Scope,
-    /// How sure both rules together are, 0 to 1.
+    /// Combined confidence of both rules, 0 to 1.
     pub confidence: f64,
-    /// The source's rule and the sink's.
+    /// Ids of the source's rule and the sink's.
     pub rule_ids: Vec<String>,
     /// The function that it starts in, then those called; empty for a local flow.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub via: Vec<String>,
-    /// The function it starts in; none at the file's top level.
+    /// The function it starts in; `None` at the file's top level.
     pub function: Option<String>,
-    /// Where it can be seen.
+    /// The lines that show it.
     pub evidence: Evidence,
 }
 
@@ -121,9 +121,9 @@ pub struct RiskFlow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Evidence {
-    /// Where the input comes in.
+    /// Line where the input enters.
     pub source_line: u32,
-    /// Where the dangerous operation is.
+    /// Line of the dangerous operation.
     pub sink_line: u32,
     /// Assignments and calls between them, in order, at most 8.
     pub steps: Vec<u32>,
@@ -131,15 +131,15 @@ pub struct Evidence {
     pub excerpt: String,
 }
 
-/// Untrusted input in an argument of a call that leads out of the file.
+/// Untrusted input in an argument of a call to a function outside of the file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaintedCall {
-    /// Last name of what is called.
+    /// Last name of the callee.
     pub callee: String,
-    /// All of what is called: `store.save`.
+    /// The whole callee: `store.save`.
     pub chain: String,
-    /// Which argument, from 0.
+    /// Position of the argument, from 0.
     pub argument: usize,
     /// Name of the source's rule.
     pub source: String,
@@ -149,14 +149,14 @@ pub struct TaintedCall {
     pub tags: Vec<String>,
     /// The source's confidence.
     pub confidence: f64,
-    /// Categories of sinks that the value was made harmless for.
+    /// Categories of sinks that the value was sanitized for.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub cleared: Vec<String>,
-    /// Where the call is.
+    /// Line of the call.
     pub line: u32,
-    /// Where the input comes in.
+    /// Line where the input enters.
     pub source_line: u32,
-    /// The calling function; none at the file's top level.
+    /// The calling function; `None` at the file's top level.
     pub function: Option<String>,
 }
 
@@ -166,7 +166,7 @@ pub struct TaintedCall {
 pub struct ParamSink {
     /// Simple name of the function.
     pub function: String,
-    /// Which argument of a call it is, from 0; `self` is not counted.
+    /// Position of the parameter, from 0, without `self`.
     pub parameter: usize,
     /// Name of the sink's rule.
     pub sink: String,
@@ -186,7 +186,7 @@ pub struct ParamSink {
     pub excerpt: String,
 }
 
-/// A function that gives untrusted input back.
+/// A function that returns untrusted input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReturnSource {
@@ -200,18 +200,18 @@ pub struct ReturnSource {
     pub line: u32,
 }
 
-/// How sure a flow from a source to a sink is: `min(1, source * sink + 0.1)`.
+/// The confidence of a flow from a source to a sink: `min(1, source * sink + 0.1)`.
 pub(super) fn confidence(source: f64, sink: f64) -> f64 {
     rounded((source * sink + 0.1).min(1.0))
 }
 
-/// What remains of a flow's confidence when it goes over calls: names may be resolved wrongly.
+/// The reduced confidence of a flow that passes through calls, because names may be resolved wrongly.
 #[must_use]
 pub fn confidence_over_calls(confidence: f64) -> f64 {
     rounded((confidence * 0.85).max(0.2))
 }
 
-/// Three digits, so that JSON shows no arithmetic.
+/// Rounds to three digits, so that JSON shows no rounding errors.
 fn rounded(value: f64) -> f64 {
     (value * 1000.0).round() / 1000.0
 }
@@ -219,7 +219,7 @@ fn rounded(value: f64) -> f64 {
 /// Longest excerpt, in characters.
 const EXCERPT_CHARS: usize = 160;
 
-/// The line around a byte, without its indentation; of a long line, from that byte on.
+/// The line that contains a byte, without indentation; if it is long, the part from that byte on.
 pub(super) fn excerpt(text: &str, at: usize) -> String {
     let at = text.floor_char_boundary(at);
     let near = text.floor_char_boundary(at.saturating_sub(EXCERPT_CHARS / 2));

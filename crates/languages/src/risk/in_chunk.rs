@@ -1,9 +1,9 @@
-//! The part of a file's findings that stands in one chunk: what is shown of it, and the facts it is filtered by.
+//! The findings of a file that are in one chunk, for display, and the facts that filters find them by.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::findings::{Findings, Place, RiskFlow, once};
+use super::findings::{Findings, Place, RiskFlow, deduplicated};
 use super::rule::Severity;
 use crate::facts::Field;
 
@@ -11,16 +11,16 @@ use crate::facts::Field;
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ChunkRisk {
-    /// The worst of its sinks; none where untrusted input only comes in.
+    /// The highest severity of its sinks and flows; `None` without any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub severity: Option<Severity>,
-    /// Where untrusted input comes in.
+    /// Places where untrusted input enters.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "each_once")]
     pub sources: Vec<Place>,
     /// Dangerous operations.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "each_once")]
     pub sinks: Vec<Place>,
-    /// Where values are made harmless.
+    /// Places where values are sanitized.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "each_once")]
     pub sanitizers: Vec<Place>,
     /// Flows that begin or end here.
@@ -28,9 +28,9 @@ pub struct ChunkRisk {
     pub flows: Vec<RiskFlow>,
 }
 
-/// Places that were stored when one could be listed twice.
+/// Reads places, and removes the duplicates that older versions stored.
 fn each_once<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Vec<Place>, D::Error> {
-    Vec::deserialize(deserializer).map(once)
+    Vec::deserialize(deserializer).map(deduplicated)
 }
 
 impl JsonSchema for ChunkRisk {
@@ -44,9 +44,9 @@ impl JsonSchema for ChunkRisk {
 }
 
 impl ChunkRisk {
-    /// What stands in lines `first..=last`, if anything does.
+    /// The findings in the lines `first..=last`; `None` if there are none.
     #[must_use]
-    pub fn of(findings: &Findings, first: u32, last: u32) -> Option<Self> {
+    pub fn in_lines(findings: &Findings, first: u32, last: u32) -> Option<Self> {
         let here = |line: u32| (first..=last).contains(&line);
         let places = |all: &[Place]| all.iter().filter(|place| here(place.line)).cloned().collect::<Vec<_>>();
         let sinks = places(&findings.sinks);
@@ -64,7 +64,7 @@ impl ChunkRisk {
         (risk != Self::default()).then_some(risk)
     }
 
-    /// The facts by which filters find it. A sanitizer alone is no risk.
+    /// The facts by which filters find it; none for sanitizers, which are no risk.
     #[must_use]
     pub fn facts(&self) -> Vec<(Field, String)> {
         let mut facts: Vec<(Field, String)> = self.findings().flat_map(|(_, facts)| facts).collect();
@@ -73,8 +73,8 @@ impl ChunkRisk {
         facts
     }
 
-    /// What filters can find, each with its lines, the telling one first, and the facts by which it is found: sinks, then
-    /// sources, then flows, whose lines are those of the sink and of the source, of which one may lie outside of the chunk.
+    /// The findings that filters can find, each with its lines, the most relevant first, and its facts: sinks, then sources, then
+    /// flows. The lines of a flow are those of its sink and its source, of which one may be outside of the chunk.
     pub fn findings(&self) -> impl Iterator<Item = (Vec<u32>, Vec<(Field, String)>)> + '_ {
         let tags = |place: &Place| -> Vec<(Field, String)> {
             place.tags.iter().map(|tag| (Field::RiskTag, tag.clone())).collect()

@@ -1,10 +1,10 @@
-//! How a language writes comments, strings and expressions inside strings: as much as is needed to tell names in
-//! code from words.
+//! The syntax of comments, strings and string interpolation in each language, as far as it is needed to distinguish names in
+//! code from words in texts.
 
-/// Where code may stand inside a string.
+/// The syntax of expressions inside a string.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Holes {
-    /// Nowhere.
+pub(super) enum Interpolation {
+    /// No interpolation.
     None,
     /// `{name}`, a single name: Rust's format strings.
     Named,
@@ -22,43 +22,43 @@ pub(super) enum Holes {
     Swift,
 }
 
-/// What a single quote opens.
+/// The meaning of a single quote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Single {
-    /// A string without holes.
+pub(super) enum SingleQuote {
+    /// A string without interpolation.
     Text,
-    /// A string like that in double quotes.
+    /// The same as a double quote.
     Same,
     /// A character, or a lifetime: Rust.
     Char,
 }
 
-/// The lexical habits of a language.
+/// The lexical syntax of a language.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Lexicon {
     pub(super) line_comments: &'static [&'static str],
     /// `/* … */`.
     pub(super) block_comments: bool,
-    pub(super) single: Single,
+    pub(super) single: SingleQuote,
     /// `"""` and, where `single` is text, `'''`.
     pub(super) triple: bool,
-    /// Holes of a plain string in double quotes.
-    pub(super) holes: Holes,
-    /// Holes of a string in backquotes; none: it is not a string.
-    pub(super) backquote: Option<Holes>,
-    /// Letters that belong to a string when they stand before its quote.
+    /// Interpolation in strings in double quotes without a prefix.
+    pub(super) interpolation: Interpolation,
+    /// Interpolation in strings in backquotes; `None`: backquotes do not delimit strings.
+    pub(super) backquote: Option<Interpolation>,
+    /// Letters that may prefix a string.
     pub(super) letters: &'static str,
-    /// What stands before the quote, in lower case, when it gives the string these holes.
-    pub(super) prefixes: &'static [(&'static str, Holes)],
-    /// A string may run over lines.
+    /// Prefixes, in lower case, that determine the interpolation of a string.
+    pub(super) prefixes: &'static [(&'static str, Interpolation)],
+    /// Whether a string may span lines.
     pub(super) multiline: bool,
-    /// `/…/` after an operator.
+    /// Whether `/…/` after an operator is a regular expression.
     pub(super) regex: bool,
-    /// `<<~END`, `<<<END`.
+    /// The operator that begins a heredoc: `<<` or `<<<`.
     pub(super) heredoc: Option<&'static str>,
-    /// `a->b` selects.
+    /// Whether `a->b` selects a member.
     pub(super) arrow: bool,
-    /// What may stand before the `{` that opens the body of a function without a name.
+    /// Tokens that may precede the `{` of an anonymous function's body.
     pub(super) lambda: &'static [&'static str],
     /// `name = value` in arguments names the argument.
     pub(super) named_by_equals: bool,
@@ -69,9 +69,9 @@ pub(super) struct Lexicon {
 const C_LIKE: Lexicon = Lexicon {
     line_comments: &["//"],
     block_comments: true,
-    single: Single::Text,
+    single: SingleQuote::Text,
     triple: false,
-    holes: Holes::None,
+    interpolation: Interpolation::None,
     backquote: None,
     letters: "",
     prefixes: &[],
@@ -86,69 +86,91 @@ const C_LIKE: Lexicon = Lexicon {
 
 const SCRIPT: Lexicon = Lexicon { line_comments: &["#"], block_comments: false, multiline: true, ..C_LIKE };
 
-/// The habits of a language by its id; of one that is not known, those of C.
-pub(super) fn of(language: &str) -> Lexicon {
+const RUST: Lexicon = Lexicon {
+    single: SingleQuote::Char,
+    interpolation: Interpolation::Named,
+    letters: "rbc",
+    prefixes: &[
+        ("r", Interpolation::Named),
+        ("br", Interpolation::None),
+        ("b", Interpolation::None),
+        ("c", Interpolation::None),
+    ],
+    multiline: true,
+    lambda: &["|"],
+    ..C_LIKE
+};
+
+const PYTHON: Lexicon = Lexicon {
+    triple: true,
+    letters: "frbu",
+    prefixes: &[("f", Interpolation::Braces), ("rf", Interpolation::Braces), ("fr", Interpolation::Braces)],
+    multiline: false,
+    named_by_equals: true,
+    named_by_colon: false,
+    ..SCRIPT
+};
+
+const CSHARP: Lexicon = Lexicon {
+    triple: true,
+    prefixes: &[
+        ("$", Interpolation::Braces),
+        ("$@", Interpolation::Braces),
+        ("@$", Interpolation::Braces),
+        ("@", Interpolation::None),
+    ],
+    lambda: &["=>"],
+    ..C_LIKE
+};
+
+/// The lexical syntax of a language by its id; that of C if the language is unknown.
+pub(super) fn for_language(language: &str) -> Lexicon {
     match language {
-        "rust" => Lexicon {
-            single: Single::Char,
-            holes: Holes::Named,
-            letters: "rbc",
-            prefixes: &[("r", Holes::Named), ("br", Holes::None), ("b", Holes::None), ("c", Holes::None)],
-            multiline: true,
-            lambda: &["|"],
-            ..C_LIKE
-        },
-        "python" => Lexicon {
-            triple: true,
-            letters: "frbu",
-            prefixes: &[("f", Holes::Braces), ("rf", Holes::Braces), ("fr", Holes::Braces)],
-            multiline: false,
-            named_by_equals: true,
-            named_by_colon: false,
-            ..SCRIPT
-        },
+        "rust" => RUST,
+        "python" => PYTHON,
         "javascript" | "typescript" | "tsx" => {
-            Lexicon { backquote: Some(Holes::Dollar), regex: true, lambda: &["=>", ")"], ..C_LIKE }
+            Lexicon { backquote: Some(Interpolation::Dollar), regex: true, lambda: &["=>", ")"], ..C_LIKE }
         }
-        "go" => Lexicon { backquote: Some(Holes::None), lambda: &[")"], ..C_LIKE },
+        "go" => Lexicon { backquote: Some(Interpolation::None), lambda: &[")"], ..C_LIKE },
         "java" => Lexicon { triple: true, lambda: &["->"], named_by_colon: false, ..C_LIKE },
-        "csharp" => Lexicon {
-            triple: true,
-            prefixes: &[
-                ("$", Holes::Braces),
-                ("$@", Holes::Braces),
-                ("@$", Holes::Braces),
-                ("@", Holes::None),
-            ],
-            lambda: &["=>"],
-            ..C_LIKE
-        },
+        "csharp" => CSHARP,
         "cpp" => Lexicon { letters: "ul", arrow: true, lambda: &[")"], ..C_LIKE },
         "c" => Lexicon { arrow: true, ..C_LIKE },
-        "kotlin" => Lexicon { triple: true, holes: Holes::DollarName, named_by_equals: true, ..C_LIKE },
-        "scala" => {
-            Lexicon { triple: true, letters: "sf", holes: Holes::DollarName, named_by_equals: true, ..C_LIKE }
-        }
-        "swift" => Lexicon { triple: true, holes: Holes::Swift, ..C_LIKE },
+        "kotlin" => Lexicon {
+            triple: true,
+            interpolation: Interpolation::DollarName,
+            named_by_equals: true,
+            ..C_LIKE
+        },
+        "scala" => Lexicon {
+            triple: true,
+            letters: "sf",
+            interpolation: Interpolation::DollarName,
+            named_by_equals: true,
+            ..C_LIKE
+        },
+        "swift" => Lexicon { triple: true, interpolation: Interpolation::Swift, ..C_LIKE },
         "php" => Lexicon {
             line_comments: &["//", "#"],
             block_comments: true,
-            holes: Holes::Php,
-            backquote: Some(Holes::Php),
+            interpolation: Interpolation::Php,
+            backquote: Some(Interpolation::Php),
             heredoc: Some("<<<"),
             arrow: true,
             lambda: &[")"],
             ..SCRIPT
         },
         "ruby" => Lexicon {
-            holes: Holes::Hash,
-            backquote: Some(Holes::Hash),
+            interpolation: Interpolation::Hash,
+            backquote: Some(Interpolation::Hash),
             regex: true,
             heredoc: Some("<<"),
             ..SCRIPT
         },
-        "elixir" => Lexicon { triple: true, holes: Holes::Hash, single: Single::Same, ..SCRIPT },
-        "bash" => Lexicon { holes: Holes::DollarName, named_by_colon: false, ..SCRIPT },
+        "elixir" => {
+            Lexicon { triple: true, interpolation: Interpolation::Hash, single: SingleQuote::Same, ..SCRIPT }
+        }
+        "bash" => Lexicon { interpolation: Interpolation::DollarName, named_by_colon: false, ..SCRIPT },
         "lua" | "haskell" | "sql" => Lexicon { line_comments: &["--"], ..C_LIKE },
         _ => C_LIKE,
     }

@@ -1,4 +1,4 @@
-//! Joins untrusted input that leaves one file with dangerous parameters of functions in others.
+//! Links untrusted input that leaves one file to dangerous parameters of functions in others.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 
 use super::findings::{Evidence, ParamSink, RiskFlow, Scope, TaintedCall, confidence, confidence_over_calls};
 
-/// Functions of one name among which a call is still taken to mean each.
-const HOMONYMS_MAX: usize = 3;
+/// A call may mean any function of its name if at most this many files or chunks define one.
+const SAME_NAME_MAX: usize = 3;
 
 /// A flow from one file to another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Linked<K> {
-    /// Where the input comes in.
+    /// The chunk or file where the input enters.
     pub from: K,
-    /// Where the dangerous operation is.
+    /// The chunk or file with the dangerous operation.
     pub to: K,
     /// The flow; its source line is in `from`, its sink line and excerpt in `to`, its one step is the call.
     pub flow: RiskFlow,
 }
 
-/// Joins calls with functions by their simple name, in the order of the calls. Where more than three places define
-/// a function of that name, a call could mean anything and is left out. `K` is the caller's key of a chunk or file.
+/// Links calls to functions by their simple names, in the order of the calls. Ignores functions whose name is defined in more than
+/// three places, because a call could mean any of them. `K` is the caller's key of a chunk or file.
 #[must_use]
 pub fn link<K: Copy + Eq + std::hash::Hash>(
     outgoing: &[(K, TaintedCall)],
@@ -33,7 +33,7 @@ pub fn link<K: Copy + Eq + std::hash::Hash>(
         by_name.entry(&entry.1.function).or_default().push(entry);
     }
     by_name
-        .retain(|_, places| places.iter().map(|(key, _)| key).collect::<HashSet<_>>().len() <= HOMONYMS_MAX);
+        .retain(|_, places| places.iter().map(|(key, _)| key).collect::<HashSet<_>>().len() <= SAME_NAME_MAX);
     let mut linked = Vec::new();
     for (from, call) in outgoing {
         for (to, sink) in by_name.get(call.callee.as_str()).into_iter().flatten() {

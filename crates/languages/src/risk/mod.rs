@@ -1,8 +1,8 @@
-//! Where untrusted input comes in, what is dangerous, and whether the one reaches the other: a table of rules held as
-//! data, followed along the flow of values that the facts of a file give.
+//! Risk analysis: finds untrusted input (sources) that reaches dangerous operations (sinks), with rules that are defined as data,
+//! along the data flow that the facts of a file contain.
 //!
-//! [`Rule`]s stand in `rules/*.toml`, each with examples that tests run; a [`RuleSet`] finds them in a file; [`analyse()`]
-//! follows a file's flow and [`link()`] joins what leaves one file with what comes into another. Everything here is pure.
+//! The [`Rule`]s are in `rules/*.toml`, each with examples that tests run; a [`RuleSet`] indexes them; [`analyse()`]
+//! follows the flow inside a file, and [`link()`] connects flows between files. All functions are pure.
 
 mod findings;
 

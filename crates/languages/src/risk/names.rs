@@ -1,29 +1,29 @@
 //! The names in a file's code, as chains: in `req.body["id"].trim()` these are `req`, `req.body` and
-//! `req.body.trim`. Strings and comments are passed over, except for the expressions inside strings.
+//! `req.body.trim`. Skips strings and comments, except for expressions inside strings.
 //!
-//! The syntax tree knows more, but not all of it is kept; what is kept serves as anchors. Where the flow says that a
-//! value, a call or a function starts, there is code, and a string or comment that seems to run on ends.
+//! The syntax tree is not available any more, but the data flow has anchors: positions where a value, a call or a function starts.
+//! There must be code at an anchor, so a string or comment that seems to continue ends there.
 
 use std::collections::HashMap;
 
 use super::reader::Reader;
 use crate::facts::Flow;
 
-/// No part, no chain.
+/// Stands for no part and no chain.
 pub(super) const NONE: u32 = u32::MAX;
-/// Selected from what is no name: a literal, a bracket.
+/// Stands for an owner that is not a name, such as a literal or an expression in brackets.
 pub(super) const UNNAMED: u32 = u32::MAX - 1;
 
-/// One name where it stands in code.
+/// An occurrence of a name in code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Part {
     pub(super) start: u32,
     pub(super) end: u32,
-    /// The part that it is selected from; [`NONE`] for a chain's first part.
+    /// The part of which it is a member; [`NONE`] for the first part of a chain.
     pub(super) before: u32,
     /// The chain up to this part.
     pub(super) chain: u32,
-    /// The innermost body of a function without a name that it stands in.
+    /// The innermost enclosing body of an anonymous function.
     pub(super) body: u32,
 }
 
@@ -31,12 +31,13 @@ pub(super) struct Part {
 #[derive(Debug, Default)]
 pub(super) struct Names<'t> {
     pub(super) text: &'t str,
-    /// By start.
+    /// All parts, sorted by start.
     pub(super) parts: Vec<Part>,
+    /// The chain for a parent chain and a name.
     chains: HashMap<(u32, &'t str), u32>,
-    /// By chain: the chain it is selected from.
+    /// For each chain, its parent chain.
     parents: Vec<u32>,
-    /// From which byte on which body holds.
+    /// Boundaries of bodies: the byte, and the body that is innermost from there on.
     pub(super) bodies: Vec<(u32, u32)>,
 }
 
@@ -52,7 +53,7 @@ impl<'t> Names<'t> {
         }
     }
 
-    /// The name itself.
+    /// The text of a part.
     pub(super) fn name(&self, part: &Part) -> &'t str {
         &self.text[part.start as usize..part.end as usize]
     }
@@ -83,34 +84,34 @@ impl<'t> Names<'t> {
         first..last.max(first)
     }
 
-    /// The innermost body of a function without a name around a byte.
+    /// The innermost body of an anonymous function around a byte.
     pub(super) fn body(&self, at: usize) -> u32 {
         let after = self.bodies.partition_point(|(from, _)| *from as usize <= at);
         after.checked_sub(1).map_or(0, |index| self.bodies[index].1)
     }
 
-    /// The chain of an assignment's target: `self.path`; of an element, that of what holds it.
+    /// The chain of an assignment's target, such as `self.path`; for an element, the chain of its container.
     pub(super) fn target(&mut self, target: &'t str) -> u32 {
         let names = target.trim_end_matches("[]").split('.');
         names.fold(NONE, |chain, name| self.chain_of(chain, name))
     }
 
-    /// How many chains there are; they are numbered from 0.
+    /// The number of chains; they are numbered from 0.
     pub(super) fn chain_count(&self) -> usize {
         self.parents.len()
     }
 
-    /// The chain of a single name, if it stands anywhere.
+    /// The chain of a single name, if it occurs.
     pub(super) fn known_chain(&self, name: &str) -> Option<u32> {
         self.chains.get(&(NONE, name)).copied()
     }
 
-    /// The chain that a chain is selected from.
+    /// The chain without its last name; `None` for a single name.
     pub(super) fn parent(&self, chain: u32) -> Option<u32> {
         self.parents.get(chain as usize).copied().filter(|parent| *parent < UNNAMED)
     }
 
-    /// The chain of a name that is selected from a chain.
+    /// The chain of a member of a chain; created if it is new.
     pub(super) fn chain_of(&mut self, parent: u32, name: &'t str) -> u32 {
         let next = u32::try_from(self.parents.len()).unwrap_or(NONE);
         *self.chains.entry((parent, name)).or_insert_with(|| {
@@ -120,7 +121,7 @@ impl<'t> Names<'t> {
     }
 }
 
-/// Bytes at which there is code, sorted.
+/// Byte offsets where there is certainly code, sorted.
 fn anchors(text: &str, flow: &Flow) -> Vec<usize> {
     let values = flow.assignments.iter().map(|assignment| assignment.value.start);
     let functions = flow.functions.iter().map(|function| function.range.start);
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_and_comments_hold_no_names_but_their_holes_do() {
+    fn strings_and_comments_contain_no_names_but_interpolations_do() {
         for (language, text, expected) in [
             ("rust", r##"a /* b */ "c" 'd' r#"e"f"# // g"##, &["a"][..]),
             ("rust", r"h('\'', i::<'j>, '\u{41}', b'k')", &["h", "i", "j", "b"]),

@@ -1,4 +1,4 @@
-//! Which chains of names a rule means: `os.system`, `subprocess.*`, `*.execute`.
+//! Patterns of rules for chains of names: `os.system`, `subprocess.*`, `*.execute`.
 
 /// A pattern of names with `.` between them; `*` stands for one or more.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,11 +10,11 @@ pub(super) struct ChainPattern {
 const STARS_MAX: usize = 2;
 
 impl ChainPattern {
-    /// Reads a pattern.
+    /// Parses a pattern.
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// A message for the author of the rule.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let parts: Vec<Box<str>> = text.split('.').map(Into::into).collect();
         let is_name = |part: &str| {
@@ -30,7 +30,7 @@ impl ChainPattern {
         Ok(Self { parts })
     }
 
-    /// The last name, and whether more must follow it: what the pattern is found by.
+    /// The key of the pattern in an index: its last name, and whether more names must follow.
     pub(super) fn key(&self) -> (&str, bool) {
         let last = self.parts.iter().rposition(|part| &**part != "*").unwrap_or(0);
         (&self.parts[last], last + 1 < self.parts.len())
@@ -41,7 +41,7 @@ impl ChainPattern {
         self.parts.iter().max_by_key(|part| part.len()).map_or("", |part| part)
     }
 
-    /// How many parts it has.
+    /// The number of its parts.
     pub(super) fn len(&self) -> usize {
         self.parts.len()
     }
@@ -51,8 +51,8 @@ impl ChainPattern {
         self.parts.len() == 1
     }
 
-    /// Whether a chain, given from its last part to its first, is or ends with this. A single name matches only a
-    /// chain that is that name: `exec` is not `pattern.exec`.
+    /// Whether a chain, given from its last part to its first, matches the pattern or ends with a match. A single name matches only
+    /// a chain of that single name: `exec` does not match `pattern.exec`.
     pub(super) fn matches<'c>(&self, mut reversed: impl Iterator<Item = &'c str> + Clone) -> bool {
         if self.is_single() {
             return reversed.next() == Some(&*self.parts[0]) && reversed.next().is_none();
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nothing_is_refused() {
+    fn patterns_without_a_name_are_rejected() {
         for pattern in ["", "*", "*.*", "a..b", "a b", "a.*.b.*.c.*"] {
             assert!(ChainPattern::parse(pattern).is_err(), "{pattern}");
         }

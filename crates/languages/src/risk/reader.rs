@@ -1,19 +1,19 @@
-//! Reads code for its names, a token at a time; what is inside strings is read by [`super::strings`].
+//! Extracts names from code, token by token; [`super::strings`] reads the contents of strings.
 
-use super::lexicon::{self, Lexicon, Single};
+use super::lexicon::{self, Lexicon, SingleQuote};
 use super::names::{NONE, Names, Part, UNNAMED};
 use super::strings::Literal;
 
 /// An open bracket.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Open<'t> {
-    /// With what stands before it, and the body around it.
+    /// A bracket, with the part before it and the enclosing body.
     Bracket { close: u8, tail: u32, body: u32 },
     /// An expression inside a string.
-    Hole { close: u8, literal: Literal<'t> },
+    Interpolation { close: u8, literal: Literal<'t> },
 }
 
-/// Deepest nesting of brackets that is followed; deeper ones count as none.
+/// Deepest nesting of brackets that is tracked; deeper brackets are ignored.
 pub(super) const DEPTH_MAX: usize = 4096;
 
 /// The state of reading.
@@ -22,7 +22,7 @@ pub(super) struct Reader<'t> {
     pub(super) lexicon: Lexicon,
     pub(super) bytes: &'t [u8],
     anchors: Vec<usize>,
-    /// The first anchor that is not passed.
+    /// Number of the first anchor after the current position.
     anchor: usize,
     pub(super) at: usize,
     /// The string that is being read.
@@ -30,9 +30,9 @@ pub(super) struct Reader<'t> {
     /// The string that starts on the next line.
     pub(super) heredoc: Option<Literal<'t>>,
     pub(super) opens: Vec<Open<'t>>,
-    /// The part that a joint would select from.
+    /// The part of which the name after a separator would be a member.
     tail: u32,
-    /// A joint was just read.
+    /// Whether a separator was just read.
     joined: bool,
     /// Where the last token ended.
     pub(super) last: usize,
@@ -40,12 +40,12 @@ pub(super) struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// `anchors` are sorted and at characters' borders.
+    /// A reader at the start of the text. `anchors` are sorted and at character boundaries.
     pub(super) fn new(names: Names<'t>, language: &str, anchors: Vec<usize>) -> Self {
         Self {
             bytes: names.text.as_bytes(),
             names,
-            lexicon: lexicon::of(language),
+            lexicon: lexicon::for_language(language),
             anchors,
             anchor: 0,
             at: 0,
@@ -59,7 +59,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Reads to the end.
+    /// Reads the whole text.
     pub(super) fn run(mut self) -> Names<'t> {
         while self.at < self.bytes.len() {
             match self.literal {
@@ -78,12 +78,12 @@ impl<'t> Reader<'t> {
         self.bytes[self.at..].starts_with(what.as_bytes())
     }
 
-    /// Whether the last token ends like this.
+    /// Whether the code up to the last token ends with `what`.
     pub(super) fn after(&self, what: &str) -> bool {
         self.bytes[..self.last].ends_with(what.as_bytes())
     }
 
-    /// The next byte where there is code for sure, or the end.
+    /// The next anchor, or the end of the text.
     pub(super) fn next_anchor(&mut self) -> usize {
         while self.anchors.get(self.anchor).is_some_and(|anchor| *anchor <= self.at) {
             self.anchor += 1;
@@ -105,22 +105,22 @@ impl<'t> Reader<'t> {
                 while self.byte(0).is_ascii_alphanumeric() || self.byte(0) == b'_' {
                     self.at += 1;
                 }
-                self.nameless();
+                self.end_chain();
             }
             b'"' | b'\'' | b'`' => self.quote(""),
             b'(' | b'[' | b'{' => self.open(byte),
             b')' | b']' | b'}' => self.close(byte),
             b'$' | b'@' => self.sigil(),
-            _ if self.joint() || self.regex() || self.starts_heredoc() => {}
+            _ if self.separator() || self.regex() || self.starts_heredoc() => {}
             _ => {
                 self.at += 1;
-                self.nameless();
+                self.end_chain();
             }
         }
     }
 
-    /// What was read is no name, and nothing is selected from it by its name.
-    pub(super) fn nameless(&mut self) {
+    /// Records that the last token was not a name, so that no chain continues from it.
+    pub(super) fn end_chain(&mut self) {
         self.tail = NONE;
         self.joined = false;
         self.last = self.at;
@@ -144,9 +144,9 @@ impl<'t> Reader<'t> {
         let text = &self.names.text[self.at..];
         let length = text.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(text.len());
         if length == 0 {
-            // A sign outside ASCII.
+            // A symbol outside ASCII.
             self.at += text.chars().next().map_or(1, char::len_utf8);
-            return self.nameless();
+            return self.end_chain();
         }
         let (name, rest) = text.split_at(length);
         if self.is_prefix(name, rest) {
@@ -160,22 +160,22 @@ impl<'t> Reader<'t> {
             self.last = end;
         } else {
             self.at = end;
-            self.nameless();
+            self.end_chain();
         }
     }
 
-    /// Letters in front of a quote that belong to the string.
+    /// Whether the letters in front of a quote are the prefix of a string.
     fn is_prefix(&self, name: &str, rest: &str) -> bool {
         let letters = self.lexicon.letters;
         let only = name.len() <= 3 && name.chars().all(|c| letters.contains(c.to_ascii_lowercase()));
         only && match self.lexicon.single {
-            // A character has no prefix that matters, and a raw string may have `#`.
-            Single::Char => rest.trim_start_matches('#').starts_with('"'),
+            // Prefixes of characters do not matter, and a raw string may have `#`.
+            SingleQuote::Char => rest.trim_start_matches('#').starts_with('"'),
             _ => rest.starts_with(['"', '\'']),
         }
     }
 
-    /// Whether the name before `rest` is that of an argument or a field, not a value.
+    /// Whether the name before `rest` names an argument or a field, and is not a value.
     fn names_a_value(&self, rest: &str) -> bool {
         if !["(", ",", "{"].iter().any(|mark| self.after(mark)) {
             return false;
@@ -212,19 +212,19 @@ impl<'t> Reader<'t> {
         self.joined = false;
     }
 
-    /// `.`, `?.`, `::`, `->` and their like.
-    fn joint(&mut self) -> bool {
+    /// Reads a separator: `.`, `?.`, `::`, `->` and similar ones.
+    fn separator(&mut self) -> bool {
         let length = match self.byte(0) {
             // A range or a spread.
             b'.' if self.byte(1) == b'.' => {
                 while self.byte(0) == b'.' {
                     self.at += 1;
                 }
-                self.nameless();
+                self.end_chain();
                 return true;
             }
             b'?' if self.sees("?->") && self.lexicon.arrow => 3,
-            // The point itself comes next.
+            // The dot itself is read next.
             b'?' | b'!' if matches!(self.byte(1), b'.' | b'!') => {
                 self.at += 1;
                 return true;
@@ -250,12 +250,12 @@ impl<'t> Reader<'t> {
         if self.opens.len() < DEPTH_MAX {
             self.opens.push(Open::Bracket { close, tail: self.tail, body: self.body });
             if byte == b'{' && self.lexicon.lambda.iter().any(|mark| self.after(mark)) {
-                // Bodies are numbered by where they start.
+                // The id of a body is derived from its start.
                 self.enter(offset(self.at).saturating_add(1));
             }
         }
         self.at += 1;
-        self.nameless();
+        self.end_chain();
     }
 
     fn enter(&mut self, body: u32) {
@@ -267,7 +267,7 @@ impl<'t> Reader<'t> {
 
     fn close(&mut self, byte: u8) {
         self.at += 1;
-        self.nameless();
+        self.end_chain();
         while let Some(open) = self.opens.last().copied() {
             match open {
                 Open::Bracket { close, tail, body } if close == byte => {
@@ -276,12 +276,12 @@ impl<'t> Reader<'t> {
                     self.tail = tail;
                     return;
                 }
-                Open::Hole { close, literal } if close == byte => {
+                Open::Interpolation { close, literal } if close == byte => {
                     self.opens.pop();
                     self.literal = Some(literal);
                     return;
                 }
-                // A brace closes all that was left open in it.
+                // A closing brace also closes unclosed brackets inside it.
                 Open::Bracket { body, .. } if byte == b'}' => {
                     self.opens.pop();
                     self.enter(body);
@@ -292,7 +292,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A byte's place in 32 bits; a text that is longer is not read.
+/// A byte offset in 32 bits; longer texts are not read.
 pub(super) fn offset(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(NONE)
 }

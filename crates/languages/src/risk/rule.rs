@@ -1,37 +1,37 @@
-//! A rule: what it is called, what it matches, and the examples that prove it.
+//! A rule: its name, what it matches, and its examples.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What a rule finds.
+/// The kind of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
-    /// Where untrusted input comes in.
+    /// An origin of untrusted input.
     Source,
     /// A dangerous operation.
     Sink,
-    /// What makes a value harmless.
+    /// An operation that makes a value harmless.
     Sanitizer,
 }
 
-/// How bad it is when untrusted input reaches a sink.
+/// The impact of untrusted input that reaches a sink.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
-    /// Worth a look.
+    /// Little impact; worth a review.
     #[default]
     Low,
-    /// Harm under conditions.
+    /// Harmful under certain conditions.
     Medium,
-    /// Harm.
+    /// Harmful.
     High,
-    /// Anybody takes over the machine.
+    /// Allows an attacker to take over the machine.
     Critical,
 }
 
-/// One rule of the table. Which of the ways to match are given decides what it is matched against.
+/// A rule. The fields `calls`, `reads`, `targets` and `keywords` determine what it is matched against.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
@@ -43,67 +43,67 @@ pub struct Rule {
     pub name: String,
     /// Kind of input or of danger: `input`, `command`, `sql`.
     pub category: String,
-    /// Of sinks.
+    /// Severity, for sinks.
     #[serde(default)]
     pub severity: Severity,
-    /// Free words.
+    /// Free labels.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// How often it is right, 0 to 1.
+    /// Probability that a match is right, 0 to 1.
     pub confidence: f64,
-    /// Ids of languages, empty for all. `javascript` speaks for TypeScript and TSX, `c` for C++.
+    /// Ids of languages; empty: all. `javascript` includes TypeScript and TSX, `c` includes C++.
     #[serde(default)]
     pub languages: Vec<String>,
-    /// Matched against what is called: the whole chain or its tail.
+    /// Patterns for callees: they match the whole chain or its end.
     #[serde(default)]
     pub calls: Vec<String>,
-    /// Matched against names in expressions: a run of parts. A single name must be the first part.
+    /// Patterns for names in expressions: they match consecutive parts. A single name must be the first part.
     #[serde(default)]
     pub reads: Vec<String>,
-    /// Matched against what is assigned to.
+    /// Patterns for targets of assignments.
     #[serde(default)]
     pub targets: Vec<String>,
-    /// Words that make the rest of their line dangerous: `echo`.
+    /// Keywords that make the rest of their line dangerous: `echo`.
     #[serde(default)]
     pub keywords: Vec<String>,
-    /// Regular expression, without regard to case, that the text of the call must hold, or the text that one of
-    /// its arguments was last assigned.
+    /// Case-insensitive regular expression that must match the text of the call, or the last value assigned to one of
+    /// its arguments.
     #[serde(default)]
     pub pattern: Option<String>,
-    /// Regular expression that the text of the call must not hold: the option that makes it safe.
+    /// Regular expression that must not match the text of the call, such as an option that makes it safe.
     #[serde(default)]
     pub unless: Option<String>,
-    /// Of sources: the argument, from 0, that the call writes the input into.
+    /// For sources, the argument, from 0, that the call writes the input to.
     #[serde(default)]
     pub fills: Option<usize>,
-    /// The only dangerous argument, from 0.
+    /// The only dangerous argument, from 0; `None`: all are.
     #[serde(default)]
     pub argument: Option<usize>,
-    /// Whether what a method is called on is dangerous too.
+    /// Whether the receiver of a method call is dangerous, too.
     #[serde(default)]
     pub receiver: bool,
-    /// Of sanitizers: the categories of sinks it protects, empty for all.
+    /// For sanitizers, the categories of sinks that they protect; empty: all.
     #[serde(default)]
     pub clears: Vec<String>,
-    /// By language.
+    /// Examples by language.
     #[serde(default, skip_serializing)]
     pub examples: BTreeMap<String, Examples>,
 }
 
-/// Sources that a rule must find itself in, and must not.
+/// Source texts that a rule must match, and must not match.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Examples {
-    /// The rule holds in each.
+    /// The rule matches each.
     #[serde(default)]
     pub positive: Vec<String>,
-    /// It holds in none.
+    /// It matches none.
     #[serde(default)]
     pub negative: Vec<String>,
 }
 
 impl Rule {
-    /// Its keys in a file, to find the nearest for a wrong one.
+    /// Its keys in a file, to suggest the nearest for an unknown one.
     pub(super) const KEYS: &'static [&'static str] = &[
         "id",
         "kind",
@@ -126,9 +126,9 @@ impl Rule {
         "examples",
     ];
 
-    /// Whether it is asked in this language.
+    /// Whether it applies to a language.
     #[must_use]
-    pub fn speaks(&self, language: &str) -> bool {
+    pub fn applies_to(&self, language: &str) -> bool {
         let family = match language {
             "typescript" | "tsx" => "javascript",
             "cpp" => "c",
@@ -139,7 +139,7 @@ impl Rule {
 
     /// Whether it has a positive and a negative example.
     #[must_use]
-    pub fn is_proven(&self) -> bool {
+    pub fn has_examples(&self) -> bool {
         self.examples.values().any(|e| !e.positive.is_empty())
             && self.examples.values().any(|e| !e.negative.is_empty())
     }

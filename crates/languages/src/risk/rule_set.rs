@@ -1,4 +1,4 @@
-//! The rules in force: the product's own, a project's on top, and the index that finds them by name.
+//! A set of rules: the built-in ones and those of a repository, with an index by name.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::LazyLock;
@@ -11,7 +11,7 @@ use super::pattern::ChainPattern;
 use super::rule::{Kind, Rule};
 use crate::ChunkLimits;
 
-/// The product's own rules, by subject.
+/// The built-in rules, by subject.
 static DEFAULTS: &[&str] = &[
     include_str!("rules/sources.toml"),
     include_str!("rules/commands.toml"),
@@ -24,20 +24,20 @@ static DEFAULTS: &[&str] = &[
     include_str!("rules/sanitizers.toml"),
 ];
 
-/// Bump when the analysis finds other things by the same rules.
+/// Increase when the analysis yields other findings with the same rules.
 const ENGINE_VERSION: u32 = 2;
-/// Bytes of a compiled `pattern`: it counts as the first of these that it fits in, and is too large for the program beyond the
-/// last.
+/// Size classes in bytes of a compiled `pattern`: it counts as the smallest class that it fits in, and is rejected if it exceeds
+/// the last.
 const PATTERN_SIZES: [usize; 3] = [1 << 16, 1 << 18, 1 << 20];
-/// Bytes of all compiled patterns. Rules come with a repository: what they take is bounded as a whole.
+/// Most bytes of all compiled patterns together, because rules come with untrusted repositories.
 const PATTERNS_SIZE_MAX: usize = 64 << 20;
-/// What a pattern may keep of its search, in bytes, for each thread that searches by it.
+/// Size limit in bytes of a pattern's search cache, for each thread.
 const PATTERN_CACHE_MAX: usize = 1 << 18;
-/// Bytes of the compiled names of a language.
+/// Size limit in bytes of the compiled names of a language.
 const WORDS_SIZE_MAX: usize = 2 << 20;
-/// Bytes of a table of rules.
+/// Longest text of rules, in bytes.
 const TEXT_BYTES_MAX: usize = 256 << 10;
-/// How long the examples of a table may take.
+/// Time limit for the examples of a repository's rules.
 const PROOF_MAX: Duration = Duration::from_secs(10);
 /// Most categories: a set of them is a machine word.
 const CATEGORIES_MAX: usize = 64;
@@ -50,7 +50,7 @@ pub struct RuleSet {
     rules: Vec<Rule>,
     patterns: Vec<Option<Regex>>,
     unless: Vec<Option<Regex>>,
-    /// Of sinks: their own; of sanitizers: those they clear.
+    /// For each rule, a bit set of categories: that of a sink, or those that a sanitizer clears.
     categories: Vec<u64>,
     names: Vec<String>,
     by_language: HashMap<&'static str, Index>,
@@ -71,7 +71,7 @@ fn yes() -> bool {
 }
 
 impl RuleSet {
-    /// The product's own rules.
+    /// The built-in rules.
     ///
     /// # Panics
     ///
@@ -89,19 +89,19 @@ impl RuleSet {
         &SET
     }
 
-    /// This set with a project's rules: `[[rule]]` tables, and `include_defaults = false` to start from nothing. A
+    /// This set, extended with a repository's rules: `[[rule]]` tables, and `include_defaults = false` to drop the built-in ones. A
     /// rule with a known id replaces that one.
     ///
     /// # Errors
     ///
-    /// What is wrong with which rule, its own examples included: it needs one it finds and one it does not. What takes
-    /// too much room or time is refused as well, for rules come with repositories.
+    /// A message that names the rule and the problem. Each rule needs a positive and a negative example, which must hold. Rules that
+    /// take too much memory or time are rejected, because they come with untrusted repositories.
     pub fn with(&self, toml_text: &str) -> Result<Self, String> {
-        self.proven_within(toml_text, PROOF_MAX)
+        self.with_time_limit(toml_text, PROOF_MAX)
     }
 
-    /// As [`RuleSet::with`]; the examples may take this long.
-    pub(super) fn proven_within(&self, toml_text: &str, time: Duration) -> Result<Self, String> {
+    /// As [`RuleSet::with`], with a time limit for the examples.
+    pub(super) fn with_time_limit(&self, toml_text: &str, time: Duration) -> Result<Self, String> {
         if toml_text.len() > TEXT_BYTES_MAX {
             return Err(format!("{} bytes, at most {TEXT_BYTES_MAX} are read", toml_text.len()));
         }
@@ -124,7 +124,7 @@ impl RuleSet {
         let set = Self::new(rules)?;
         let until = Instant::now() + time;
         for rule in set.rules.iter().filter(|rule| added.contains(&rule.id)) {
-            set.prove(rule, until)?;
+            set.check_examples(rule, until)?;
         }
         Ok(set)
     }
@@ -135,7 +135,7 @@ impl RuleSet {
         &self.rules
     }
 
-    /// Changes whenever the same file could give other findings.
+    /// A hash that changes whenever the same file could yield other findings.
     #[must_use]
     pub fn fingerprint(&self) -> [u8; 32] {
         self.fingerprint
@@ -182,9 +182,9 @@ impl RuleSet {
         Ok(Self { rules, patterns, unless, categories, names, by_language, fingerprint })
     }
 
-    /// Whether a rule finds itself in its examples, and only where it should.
-    pub(super) fn prove(&self, rule: &Rule, until: Instant) -> Result<(), String> {
-        if !rule.is_proven() {
+    /// Checks that a rule matches its positive examples and not its negative ones.
+    pub(super) fn check_examples(&self, rule: &Rule, until: Instant) -> Result<(), String> {
+        if !rule.has_examples() {
             return Err(format!("rule `{}` needs a positive and a negative example", rule.id));
         }
         for (language, examples) in &rule.examples {
@@ -207,10 +207,10 @@ impl RuleSet {
         Ok(())
     }
 
-    /// Whether a rule is among the findings of a source.
+    /// Whether a rule matches in a source text.
     pub(super) fn finds(&self, rule: &Rule, language: &str, source: &str) -> bool {
         let chunked = crate::chunk(source, crate::by_name(language), &ChunkLimits::default());
-        let held = super::analyse::holding(source, language, &chunked.flow, self);
+        let held = super::analyse::matching_rules(source, language, &chunked.flow, self);
         held.into_iter().any(|held| self.rule(held).id == rule.id)
     }
 
@@ -218,7 +218,7 @@ impl RuleSet {
         &self.rules[at]
     }
 
-    /// The set of categories that a sink has or a sanitizer clears.
+    /// The bit set of categories that a sink has or a sanitizer clears.
     pub(super) fn categories(&self, at: usize) -> u64 {
         self.categories[at]
     }
@@ -242,7 +242,7 @@ impl RuleSet {
     }
 }
 
-/// Reads a table of rules; unknown keys are named with the nearest known one.
+/// Parses a text of rules. The error for an unknown key suggests the nearest known one.
 fn read(text: &str) -> Result<Document, String> {
     let table: toml::Table = toml::from_str(text).map_err(|error| error.to_string())?;
     known(table.keys(), &["include_defaults", "rule"], "the rules")?;
@@ -261,7 +261,7 @@ fn known<'k>(keys: impl IntoIterator<Item = &'k String>, all: &[&str], place: &s
     Err(format!("unknown key `{key}` in {place}; did you mean `{}`?", nearest.unwrap_or(&"rule")))
 }
 
-/// What the type of a rule does not say.
+/// Checks constraints that the type of a rule does not express.
 fn check(rule: &Rule) -> Result<(), String> {
     let wrong = |what: String| Err(format!("rule `{}`: {what}", rule.id));
     if rule.id.is_empty() || rule.name.is_empty() || rule.category.is_empty() {
@@ -278,7 +278,7 @@ fn check(rule: &Rule) -> Result<(), String> {
             ));
         }
     }
-    if let Some(language) = rule.examples.keys().find(|language| !rule.speaks(language)) {
+    if let Some(language) = rule.examples.keys().find(|language| !rule.applies_to(language)) {
         return wrong(format!("it has an example in {language}, which is not among its languages"));
     }
     let only = |given: bool, key: &str, kinds: &[Kind]| match given && !kinds.contains(&rule.kind) {
@@ -298,7 +298,7 @@ fn check(rule: &Rule) -> Result<(), String> {
     Ok(())
 }
 
-/// A pattern, whose size is taken from `room`.
+/// Compiles a pattern and subtracts its size from `room`.
 fn compile(rule: &Rule, pattern: Option<&str>, room: &mut usize) -> Result<Option<Regex>, String> {
     let Some(pattern) = pattern else { return Ok(None) };
     let mut refused = String::new();
@@ -324,19 +324,19 @@ fn fingerprint(rules: &[Rule]) -> Result<[u8; 32], String> {
     Ok(*blake3::hash(&bytes).as_bytes())
 }
 
-/// The rules of one language by the names that they are found by.
+/// An index of the rules that apply to a language, by name.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
     pub(super) calls: Names,
     pub(super) reads: Names,
     pub(super) targets: Names,
-    /// Word to rules.
+    /// Rules by keyword.
     pub(super) keywords: HashMap<Box<str>, Vec<usize>>,
-    /// Holds where a text may have something that is read, or a keyword.
+    /// Matches texts that may contain a name of `reads` or a keyword.
     words: Option<Regex>,
 }
 
-/// Patterns by their last name.
+/// Patterns by their keys ([`ChainPattern::key`]).
 #[derive(Debug, Clone, Default)]
 pub(super) struct Names(HashMap<Box<str>, Vec<Entry>>);
 
@@ -345,7 +345,7 @@ pub(super) struct Names(HashMap<Box<str>, Vec<Entry>>);
 pub(super) struct Entry {
     pub(super) rule: usize,
     pub(super) pattern: ChainPattern,
-    /// It ends with `*`: it is found by a name that is not the chain's last.
+    /// Whether it ends with `*`, so that its key is not the last name of a chain.
     open: bool,
 }
 
@@ -353,7 +353,7 @@ impl Index {
     fn new(rules: &[Rule], language: &str) -> Result<Self, String> {
         let mut index = Self::default();
         let mut words: Vec<String> = Vec::new();
-        for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.speaks(language)) {
+        for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.applies_to(language)) {
             let of = |error| format!("rule `{}`: {error}", rule.id);
             for text in &rule.calls {
                 index.calls.add(at, text).map_err(of)?;
@@ -379,7 +379,7 @@ impl Index {
         Ok(index)
     }
 
-    /// Whether a text may hold anything that is read; cheap.
+    /// A cheap test whether a text may contain a name of `reads` or a keyword.
     pub(super) fn may_read(&self, text: &str) -> bool {
         self.words.as_ref().is_some_and(|words| words.is_match(text))
     }
@@ -394,12 +394,12 @@ impl Names {
         Ok(pattern)
     }
 
-    /// The patterns that are found by a name.
+    /// The patterns with this key.
     pub(super) fn by(&self, name: &str) -> &[Entry] {
         self.0.get(name).map_or(&[], Vec::as_slice)
     }
 
-    /// The rules whose pattern a chain with `.` matches, each once.
+    /// Adds the rules with a pattern that matches a chain with `.`, without duplicates.
     pub(super) fn of_chain(&self, chain: &str, found: &mut Vec<usize>) {
         for (nth, part) in chain.rsplit('.').enumerate() {
             for entry in self.by(part) {

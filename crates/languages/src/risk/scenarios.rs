@@ -1,4 +1,4 @@
-//! Whole sources and what follows from them: flows, what ends them, and what a project may add to the rules.
+//! Tests of the analysis on complete sources: flows, what ends them, and rules of repositories.
 
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ fn input_reaches_a_sink_in_each_language() {
 }
 
 #[test]
-fn a_flow_says_where_it_can_be_seen() {
+fn a_flow_has_the_lines_that_show_it() {
     let source = "fn f() {\n    let a = std::env::var(\"A\");\n    let b = a;\n    Command::new(b);\n}\n";
     let found = findings("rust", source).flows;
     let [flow] = found.as_slice() else { panic!("{found:?}") };
@@ -158,7 +158,7 @@ fn a_loop_carries_a_value_to_its_next_turn() {
 }
 
 #[test]
-fn helpers_in_the_same_file_hand_it_on() {
+fn helpers_in_the_same_file_pass_it_on() {
     let source = "fn run(line: &str) {\n    Command::new(line);\n}\nfn twice(n: u8, text: &str) {\n    run(text);\n}\nfn f() {\n    let a = std::env::var(\"A\");\n    twice(1, a);\n}\n";
     let found = findings("rust", source);
     let [flow] = found.flows.as_slice() else { panic!("{found:?}") };
@@ -170,7 +170,7 @@ fn helpers_in_the_same_file_hand_it_on() {
 }
 
 #[test]
-fn helpers_give_sources_and_parameters_back() {
+fn helpers_return_sources_and_parameters() {
     let source = "fn home() -> String {\n    std::env::var(\"A\")\n}\nfn f() {\n    let a = home();\n    Command::new(a);\n}\n";
     let found = findings("rust", source);
     let [flow] = found.flows.as_slice() else { panic!("{found:?}") };
@@ -182,7 +182,7 @@ fn helpers_give_sources_and_parameters_back() {
 }
 
 #[test]
-fn a_function_sees_what_is_around_it() {
+fn a_function_uses_values_of_enclosing_scopes() {
     let source = "const dir = process.env.DIR;\nfunction f() { fs.readFileSync(dir); }\nfunction g(dir) { fs.readFileSync(dir); }\n";
     let found = findings("javascript", source).flows;
     assert_eq!(found.iter().map(|flow| flow.evidence.sink_line).collect::<Vec<_>>(), [2]);
@@ -228,7 +228,7 @@ fn a_sanitized_value_is_not_linked() {
 }
 
 #[test]
-fn too_much_is_capped_and_said() {
+fn too_many_findings_are_capped() {
     let mut source = "fn f() {\n let a = std::env::var(\"A\");\n".to_owned();
     source.push_str(&" Command::new(a);\n".repeat(400));
     source.push_str("}\n");
@@ -297,7 +297,7 @@ fn rules_that_take_too_much_are_refused() {
     assert!(refused(&many(r"\w{20}")).contains("too large together"));
     assert!(refused(&many(r"\w{2000}")).contains("size limit"), "one alone");
     assert!(refused(&format!("{OWN}# {}", "x".repeat(300_000))).contains("bytes"));
-    assert!(defaults.proven_within(OWN, Duration::ZERO).unwrap_err().contains("take too long"));
+    assert!(defaults.with_time_limit(OWN, Duration::ZERO).unwrap_err().contains("take too long"));
     assert_eq!(defaults.with(&many("launch")).unwrap().rules().len(), defaults.rules().len() + 300);
 }
 
@@ -392,7 +392,7 @@ proptest! {
 }
 
 #[test]
-fn what_several_rules_find_in_a_line_is_listed_once() {
+fn matches_of_several_rules_in_a_line_are_listed_once() {
     let again = OWN.replace("sink.launch", "sink.launch.again").replace("0.9", "0.5\ntags = [\"space\"]");
     let rules = RuleSet::defaults().with(&format!("{OWN}{again}")).unwrap();
     let source = "fn f(s: &str) {\n    rocket::launch(s);\n    rocket::launch(s); rocket::launch(s);\n}\n";
@@ -402,7 +402,7 @@ fn what_several_rules_find_in_a_line_is_listed_once() {
     assert_eq!(sinks, [(2, "sink.launch"), (3, "sink.launch")]);
     assert_eq!(found.sinks[0].tags, ["space"], "of the other rule");
 
-    // What was stored before is told once as well.
+    // Duplicates that older versions stored are removed when they are read.
     let twice = ChunkRisk { sinks: [found.sinks.clone(), found.sinks].concat(), ..ChunkRisk::default() };
     let read: ChunkRisk = serde_json::from_str(&serde_json::to_string(&twice).unwrap()).unwrap();
     assert_eq!(read.sinks.len(), 2);

@@ -1,37 +1,37 @@
-//! Reads strings for the expressions in them.
+//! Reads strings, and finds the expressions in them.
 
-use super::lexicon::{Holes, Single};
+use super::lexicon::{Interpolation, SingleQuote};
 use super::reader::{DEPTH_MAX, Open, Reader};
 
 /// A string that is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Literal<'t> {
     close: Close<'t>,
-    holes: Holes,
+    interpolation: Interpolation,
     escapes: bool,
     multiline: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Close<'t> {
-    /// So many of this quote, then so many `#`.
+    /// `count` of this quote, then `hashes` of `#`.
     Quotes { quote: u8, count: usize, hashes: usize },
     /// A line that starts with this word.
     Line(&'t str),
 }
 
-/// What stands at a place in a string.
-enum Hole {
-    /// An expression: so many bytes open it, this closes it.
+/// A token inside a string that concerns interpolation.
+enum Marker {
+    /// The start of an expression: its length in bytes, and the byte that closes the expression.
     Open(usize, u8),
-    /// A name after so many bytes.
+    /// A name after this number of bytes.
     Name(usize),
-    /// So many bytes that open nothing.
+    /// An escape of this number of bytes.
     Skip(usize),
 }
 
 impl<'t> Reader<'t> {
-    /// A quote, after letters that belong to it.
+    /// Begins a string at a quote, after its prefix.
     pub(super) fn quote(&mut self, prefix: &str) {
         let hashes = if prefix.is_empty() {
             0
@@ -39,36 +39,40 @@ impl<'t> Reader<'t> {
             self.bytes[self.at..].iter().take_while(|b| **b == b'#').count()
         };
         let quote = self.byte(hashes);
-        if quote == b'\'' && self.lexicon.single == Single::Char {
+        if quote == b'\'' && self.lexicon.single == SingleQuote::Char {
             return self.character();
         }
-        let by_prefix =
-            self.lexicon.prefixes.iter().find(|(known, _)| *known == prefix).map(|(_, holes)| *holes);
-        let holes = match quote {
+        let by_prefix = self
+            .lexicon
+            .prefixes
+            .iter()
+            .find(|(known, _)| *known == prefix)
+            .map(|(_, interpolation)| *interpolation);
+        let interpolation = match quote {
             b'`' => match self.lexicon.backquote {
-                Some(holes) => holes,
+                Some(interpolation) => interpolation,
                 None => {
                     self.at += 1;
-                    return self.nameless();
+                    return self.end_chain();
                 }
             },
-            b'\'' if self.lexicon.single == Single::Text => by_prefix.unwrap_or(Holes::None),
-            _ => by_prefix.unwrap_or(self.lexicon.holes),
+            b'\'' if self.lexicon.single == SingleQuote::Text => by_prefix.unwrap_or(Interpolation::None),
+            _ => by_prefix.unwrap_or(self.lexicon.interpolation),
         };
         let triple = self.lexicon.triple && quote != b'`' && self.byte(1) == quote && self.byte(2) == quote;
         let count = if triple { 3 } else { 1 };
-        let raw = prefix.contains('@') || (self.lexicon.single == Single::Char && prefix.contains('r'));
+        let raw = prefix.contains('@') || (self.lexicon.single == SingleQuote::Char && prefix.contains('r'));
         self.literal = Some(Literal {
             close: Close::Quotes { quote, count, hashes },
-            holes,
-            escapes: !raw && (quote != b'`' || holes != Holes::None),
+            interpolation,
+            escapes: !raw && (quote != b'`' || interpolation != Interpolation::None),
             multiline: self.lexicon.multiline || triple || quote == b'`' || raw,
         });
         self.at += hashes + count;
-        self.nameless();
+        self.end_chain();
     }
 
-    /// `'x'`, or the mark of a lifetime.
+    /// Skips a character such as `'x'`, or the quote of a lifetime.
     fn character(&mut self) {
         let rest = &self.names.text[self.at + 1..];
         let mut chars = rest.chars();
@@ -81,10 +85,10 @@ impl<'t> Reader<'t> {
             _ => Some(1),
         };
         self.at = (self.at + length.unwrap_or(1)).min(self.bytes.len());
-        self.nameless();
+        self.end_chain();
     }
 
-    /// `$` and `@` before names and strings.
+    /// Skips `$` and `@` before names and strings.
     pub(super) fn sigil(&mut self) {
         let text = &self.names.text[self.at..];
         let length = text.find(|c| !matches!(c, '$' | '@')).unwrap_or(text.len());
@@ -95,22 +99,22 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A string's text, up to its end or to its next expression.
+    /// Reads the text of a string up to its end or its next expression.
     pub(super) fn text(&mut self, literal: Literal<'t>) {
         let stop = self.next_anchor();
         while self.at < stop {
             if self.ends(literal) || (self.byte(0) == b'\n' && !literal.multiline) {
                 self.literal = None;
-                return self.nameless();
+                return self.end_chain();
             }
-            match self.hole(literal.holes) {
-                Some(Hole::Open(length, close)) if self.opens.len() < DEPTH_MAX => {
+            match self.marker(literal.interpolation) {
+                Some(Marker::Open(length, close)) if self.opens.len() < DEPTH_MAX => {
                     self.at += length;
-                    self.opens.push(Open::Hole { close, literal });
+                    self.opens.push(Open::Interpolation { close, literal });
                     self.literal = None;
-                    return self.nameless();
+                    return self.end_chain();
                 }
-                Some(Hole::Name(before)) => {
+                Some(Marker::Name(before)) => {
                     let start = self.at + before;
                     let text = &self.names.text[start..];
                     let length =
@@ -118,7 +122,7 @@ impl<'t> Reader<'t> {
                     self.push_alone(start, start + length);
                     self.at = start + length;
                 }
-                Some(Hole::Skip(length)) => self.at += length,
+                Some(Marker::Skip(length)) => self.at += length,
                 _ => {
                     if self.byte(0) == b'\\' && literal.escapes {
                         self.at += 1;
@@ -128,10 +132,10 @@ impl<'t> Reader<'t> {
             }
         }
         self.literal = None;
-        self.nameless();
+        self.end_chain();
     }
 
-    /// Over one character.
+    /// Skips one character.
     fn step(&mut self) {
         self.at = (self.at + 1).min(self.bytes.len());
         while !self.names.text.is_char_boundary(self.at) {
@@ -159,30 +163,32 @@ impl<'t> Reader<'t> {
         length.is_some()
     }
 
-    fn hole(&self, holes: Holes) -> Option<Hole> {
+    fn marker(&self, interpolation: Interpolation) -> Option<Marker> {
         let named = |ahead: usize| self.byte(ahead).is_ascii_alphabetic() || self.byte(ahead) == b'_';
-        let found = match (holes, self.byte(0), self.byte(1)) {
-            (Holes::Braces | Holes::Named, b'{', b'{') => Hole::Skip(2),
-            (Holes::Braces, b'{', _) => Hole::Open(1, b'}'),
-            (Holes::Named, b'{', _) if named(1) => {
+        let found = match (interpolation, self.byte(0), self.byte(1)) {
+            (Interpolation::Braces | Interpolation::Named, b'{', b'{') => Marker::Skip(2),
+            (Interpolation::Braces, b'{', _) => Marker::Open(1, b'}'),
+            (Interpolation::Named, b'{', _) if named(1) => {
                 let inside = &self.names.text[self.at + 1..];
                 let end = inside.find(|c: char| !(c.is_alphanumeric() || c == '_'))?;
                 if !inside[end..].starts_with(['}', ':']) {
                     return None;
                 }
-                Hole::Name(1)
+                Marker::Name(1)
             }
-            (Holes::Dollar | Holes::DollarName | Holes::Php, b'$', b'{') => Hole::Open(2, b'}'),
-            (Holes::DollarName | Holes::Php, b'$', _) if named(1) => Hole::Name(1),
-            (Holes::Php, b'{', b'$') => Hole::Open(1, b'}'),
-            (Holes::Hash, b'#', b'{') => Hole::Open(2, b'}'),
-            (Holes::Swift, b'\\', b'(') => Hole::Open(2, b')'),
+            (Interpolation::Dollar | Interpolation::DollarName | Interpolation::Php, b'$', b'{') => {
+                Marker::Open(2, b'}')
+            }
+            (Interpolation::DollarName | Interpolation::Php, b'$', _) if named(1) => Marker::Name(1),
+            (Interpolation::Php, b'{', b'$') => Marker::Open(1, b'}'),
+            (Interpolation::Hash, b'#', b'{') => Marker::Open(2, b'}'),
+            (Interpolation::Swift, b'\\', b'(') => Marker::Open(2, b')'),
             _ => return None,
         };
         Some(found)
     }
 
-    /// `/…/` where a value may start.
+    /// Skips a regular expression `/…/` where a value may start; returns whether there was one.
     pub(super) fn regex(&mut self) -> bool {
         if self.byte(0) != b'/' || !self.lexicon.regex {
             return false;
@@ -201,11 +207,11 @@ impl<'t> Reader<'t> {
             return false;
         }
         self.at = end + 1;
-        self.nameless();
+        self.end_chain();
         true
     }
 
-    /// `<<~END`, `<<<'END'`: the lines below are a string.
+    /// Reads the start of a heredoc, `<<~END` or `<<<'END'`, whose string begins on the next line; returns whether there was one.
     pub(super) fn starts_heredoc(&mut self) -> bool {
         let text = &self.names.text[self.at..];
         let Some(rest) = self.lexicon.heredoc.and_then(|mark| text.strip_prefix(mark)) else { return false };
@@ -214,15 +220,16 @@ impl<'t> Reader<'t> {
         let rest = rest.trim_start_matches(['\'', '"']);
         let length = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
         let word = &rest[..length];
-        // A shift or an append has a name in lower case or a number.
+        // After a shift or an append operator there is a lower-case name or a number.
         if !word.starts_with(|c: char| c.is_ascii_uppercase()) {
             return false;
         }
-        let holes = if quoted { Holes::None } else { self.lexicon.holes };
-        self.heredoc = Some(Literal { close: Close::Line(word), holes, escapes: !quoted, multiline: true });
+        let interpolation = if quoted { Interpolation::None } else { self.lexicon.interpolation };
+        self.heredoc =
+            Some(Literal { close: Close::Line(word), interpolation, escapes: !quoted, multiline: true });
         let quotes = rest[length..].len() - rest[length..].trim_start_matches(['\'', '"']).len();
         self.at = self.at + text.len() - rest.len() + length + quotes;
-        self.nameless();
+        self.end_chain();
         true
     }
 }

@@ -1,20 +1,20 @@
-//! What is known of a value: where it comes from, and what it was made harmless for.
+//! The taint of a value: its untrusted origins, and the categories of sinks that it was sanitized for.
 
 use std::collections::HashMap;
 
-/// Most origins that are kept of one value.
+/// Most origins that are stored for a value.
 const ORIGINS_MAX: usize = 8;
-/// Most lines that are kept between a source and a sink.
+/// Most lines that are stored between a source and a sink.
 pub(super) const STEPS_MAX: usize = 8;
-/// Most names of a function that are followed.
+/// Most names of a function whose taint is tracked.
 const TAINTED_NAMES_MAX: usize = 512;
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Origin {
     /// A source's rule, and its line.
     Source { rule: usize, line: u32 },
-    /// A parameter of the function, as callers count them.
+    /// A parameter of the function, by the position of its argument.
     Param(usize),
 }
 
@@ -22,11 +22,11 @@ pub(super) enum Origin {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Taint {
     pub(super) origin: Origin,
-    /// Categories that it was made harmless for.
+    /// Bit set of the categories that it was sanitized for.
     pub(super) cleared: u64,
-    /// Lines that it went over.
+    /// Lines that it passed through.
     pub(super) steps: Vec<u32>,
-    /// Functions that gave it back, the one with the source first.
+    /// Functions that returned it, the one with the source first.
     pub(super) via: Vec<usize>,
 }
 
@@ -35,7 +35,7 @@ impl Taint {
         Self { origin, cleared: 0, steps: Vec::new(), via: Vec::new() }
     }
 
-    /// The value is seen on a line.
+    /// Records that the value passes through a line.
     pub(super) fn step(&mut self, line: u32) {
         if self.steps.len() < STEPS_MAX && self.steps.last() != Some(&line) {
             self.steps.push(line);
@@ -43,7 +43,7 @@ impl Taint {
     }
 }
 
-/// The origins of one value; empty: it is clean.
+/// The taints of one value; empty if it is trusted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Taints(Vec<Taint>);
 
@@ -56,7 +56,7 @@ impl Taints {
         self.0.iter()
     }
 
-    /// Adds an origin; of two ways from the same one the less harmless counts.
+    /// Adds a taint. If there is one of the same origin, only the categories that both were sanitized for stay cleared.
     pub(super) fn add(&mut self, taint: Taint) {
         if let Some(known) = self.0.iter_mut().find(|known| known.origin == taint.origin) {
             known.cleared &= taint.cleared;
@@ -69,29 +69,30 @@ impl Taints {
         other.0.iter().for_each(|taint| self.add(taint.clone()));
     }
 
-    /// Makes the value harmless for these categories.
+    /// Records that the value was sanitized for these categories.
     pub(super) fn clear(&mut self, categories: u64) {
         self.0.iter_mut().for_each(|taint| taint.cleared |= categories);
         self.0.retain(|taint| taint.cleared != u64::MAX);
     }
 
-    /// The value is seen on a line.
+    /// Records that the value passes through a line.
     pub(super) fn step(&mut self, line: u32) {
         self.0.iter_mut().for_each(|taint| taint.step(line));
     }
 }
 
-/// What the names of a function hold, by chain.
+/// The taints of the variables of a function, by chain.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Env(HashMap<u32, Taints>);
 
 impl Env {
-    /// What a chain holds; none where this function never assigned it.
+    /// The taints of a chain; `None` if this function never assigned it.
     pub(super) fn get(&self, chain: u32) -> Option<&Taints> {
         self.0.get(&chain)
     }
 
-    /// Assigns; `parent` tells what a chain is selected from, since an assignment to `a` ends `a.b` as well.
+    /// Assigns a value to a chain, and forgets its members, because an assignment to `a` also replaces `a.b`. `parent` returns the
+    /// parent of a chain.
     pub(super) fn set(&mut self, chain: u32, taints: Taints, parent: impl Fn(u32) -> Option<u32>) {
         let below = |mut part: u32| loop {
             match parent(part) {
@@ -106,14 +107,14 @@ impl Env {
         }
     }
 
-    /// Adds to what a chain holds.
+    /// Adds taints to a chain.
     pub(super) fn add(&mut self, chain: u32, taints: &Taints) {
         if self.0.len() < TAINTED_NAMES_MAX || self.0.contains_key(&chain) {
             self.0.entry(chain).or_default().extend(taints);
         }
     }
 
-    /// Whether something untrusted is in it.
+    /// Whether a variable is tainted by a source.
     pub(super) fn is_tainted(&self) -> bool {
         let source = |taint: &Taint| matches!(taint.origin, Origin::Source { .. });
         self.0.values().any(|taints| taints.iter().any(source))

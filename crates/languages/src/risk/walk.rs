@@ -1,4 +1,4 @@
-//! Follows values through one function, step by step.
+//! Follows tainted values through one function, step by step.
 
 use std::ops::Range;
 
@@ -8,23 +8,23 @@ use super::findings::{
 };
 use super::taint::{Env, Origin, STEPS_MAX, Taint, Taints};
 
-/// Deepest nesting of calls that is followed one by one; below, names count as they are.
+/// Deepest nesting of calls that are evaluated; in deeper calls all names count as used.
 const DEPTH_MAX: usize = 24;
-/// Most steps of a function.
+/// Most steps that are followed in a function.
 const FUNCTION_STEPS_MAX: usize = 4000;
-/// Most ways from a parameter to a sink that are kept of a function.
+/// Most parameters that reach a sink that are stored for a function.
 const REACHES_MAX: usize = 64;
 /// Most functions that a flow is followed through.
 const VIA_MAX: usize = 4;
 /// Most flows, and most tainted calls, of a function.
 const FOUND_MAX: usize = 150;
 
-/// What a function does with its parameters, seen from outside.
+/// The effect of a function for its callers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Summary {
     /// Parameters that reach a sink.
     pub(super) reaches: Vec<Reach>,
-    /// What it gives back.
+    /// The taints of its return value.
     pub(super) returns: Taints,
 }
 
@@ -34,15 +34,16 @@ pub(super) struct Reach {
     pub(super) param: usize,
     /// The sink's rule.
     pub(super) rule: usize,
-    /// Where the sink is, in bytes.
+    /// Byte offset of the sink.
     pub(super) at: usize,
+    /// Bit set of the categories that the value was sanitized for.
     pub(super) cleared: u64,
-    /// The units it goes through, this one first.
+    /// The units that it passes through, this one first.
     pub(super) via: Vec<usize>,
     pub(super) steps: Vec<u32>,
 }
 
-/// What following a unit gives.
+/// The result of following a unit.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Followed {
     /// Whether it was followed at all.
@@ -55,8 +56,8 @@ pub(super) struct Followed {
     pub(super) capped: bool,
 }
 
-/// Follows one unit. `followed` holds what is known of all units so far; `work` is how many names may still be
-/// looked at.
+/// Follows one unit. `followed` has the results for all units so far; `work` is the number of names that may still be
+/// evaluated.
 pub(super) fn follow(
     file: &File<'_>,
     targets: &[Vec<u32>],
@@ -70,7 +71,7 @@ pub(super) fn follow(
     let steps = &file.units[unit].steps;
     walk.found.capped = steps.len() > FUNCTION_STEPS_MAX;
     let steps = &steps[..steps.len().min(FUNCTION_STEPS_MAX)];
-    // What a loop assigns late is used early in its next turn. The top level holds bodies that are not loops.
+    // Twice, because a value assigned late in a loop is used early in its next iteration. The top level has hardly any loops.
     let turns = if file.units[unit].function.is_some() { 2 } else { 1 };
     for _ in 0..turns {
         steps.iter().for_each(|(_, step)| walk.step(*step));
@@ -81,7 +82,7 @@ pub(super) fn follow(
 
 struct Walk<'w, 'a> {
     file: &'w File<'a>,
-    /// By assignment: the chains of its targets.
+    /// For each assignment, the chains of its targets.
     targets: &'w [Vec<u32>],
     followed: &'w [Followed],
     unit: usize,
@@ -90,7 +91,7 @@ struct Walk<'w, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// At the start, each parameter holds itself.
+    /// Initially, the taint of each parameter is the parameter itself.
     fn params(&mut self) {
         let Some(function) = self.file.units[self.unit].function else { return };
         for (at, name) in self.file.params(function).iter().enumerate() {
@@ -111,9 +112,9 @@ impl Walk<'_, '_> {
                 }
                 self.fill(call);
                 match self.file.callees(call) {
-                    [] if !self.file.marks.contains_key(&call) => self.leaves(call),
+                    [] if !self.file.marks.contains_key(&call) => self.external_call(call),
                     [] => {}
-                    functions => functions.iter().for_each(|function| self.enters(call, *function)),
+                    functions => functions.iter().for_each(|function| self.internal_call(call, *function)),
                 }
             }
             Step::Spot(at) => {
@@ -124,7 +125,7 @@ impl Walk<'_, '_> {
             Step::Assign(at) => self.assign(at),
             Step::Return(at) => {
                 let taints = self.value(&self.file.returns[at].clone());
-                self.gives_back(&taints);
+                self.add_returned(&taints);
             }
         }
     }
@@ -144,7 +145,7 @@ impl Walk<'_, '_> {
         self.reach(&taints, rule, site.range.start);
     }
 
-    /// Some sources write into an argument.
+    /// Taints the argument that a source writes to.
     fn fill(&mut self, call: usize) {
         let Some(rule) = self.file.marks.get(&call).and_then(|marks| marks.source) else { return };
         let site = &self.file.flow.calls[call];
@@ -158,8 +159,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Untrusted input in the arguments of a call that leads out of the file.
-    fn leaves(&mut self, call: usize) {
+    /// Records untrusted input in the arguments of a call to a function outside of the file.
+    fn external_call(&mut self, call: usize) {
         let site = &self.file.flow.calls[call];
         for (argument, range) in site.arguments.iter().enumerate() {
             for taint in self.value(range).iter() {
@@ -183,8 +184,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A call of a function of this file: its parameters may reach a sink there.
-    fn enters(&mut self, call: usize, function: usize) {
+    /// Follows the arguments of a call into a function of this file, where they may reach a sink.
+    fn internal_call(&mut self, call: usize, function: usize) {
         let unit = function + 1;
         let site = &self.file.flow.calls[call];
         let followed = self.followed;
@@ -208,7 +209,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// A value reaches a sink: here, or in the functions `below` over these lines.
+    /// Records that a value reaches a sink, in this function, or in the called functions `below` through the lines `steps`.
     fn reach_one(&mut self, taint: &Taint, rule: usize, at: usize, below: &[usize], steps: &[u32]) {
         if taint.cleared & self.file.rules.categories(rule) != 0 {
             return;
@@ -240,7 +241,7 @@ impl Walk<'_, '_> {
         let name = |unit: &usize| self.file.unit_name(*unit).unwrap_or("<file>").to_owned();
         let local = taint.via.is_empty() && below.is_empty();
         let all = taint.via.iter().chain(std::iter::once(&self.unit)).chain(below);
-        let sure = confidence(source.confidence, sink.confidence);
+        let combined = confidence(source.confidence, sink.confidence);
         let mut tags: Vec<String> = source.tags.iter().chain(&sink.tags).cloned().collect();
         tags.sort();
         tags.dedup();
@@ -255,7 +256,7 @@ impl Walk<'_, '_> {
             severity: sink.severity,
             tags,
             scope: if local { Scope::Local } else { Scope::File },
-            confidence: if local { sure } else { confidence_over_calls(sure) },
+            confidence: if local { combined } else { confidence_over_calls(combined) },
             rule_ids: vec![source.id.clone(), sink.id.clone()],
             via: if local { Vec::new() } else { all.map(name).collect() },
             function: self.file.unit_name(*taint.via.first().unwrap_or(&self.unit)).map(str::to_owned),
@@ -282,7 +283,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn gives_back(&mut self, taints: &Taints) {
+    fn add_returned(&mut self, taints: &Taints) {
         self.found.summary.returns.extend(taints);
         let Some(function) = self.file.unit_name(self.unit) else { return };
         for taint in taints.iter() {
@@ -295,7 +296,7 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// What a chain holds: in this function, or in those around it.
+    /// The taints of a chain in this function, or in an enclosing one.
     fn lookup(&self, chain: u32) -> Taints {
         if let Some(own) = self.found.env.get(chain) {
             return own.clone();
@@ -303,7 +304,7 @@ impl Walk<'_, '_> {
         let mut outer = self.file.units[self.unit].outer;
         while let Some(unit) = outer {
             if let Some(held) = self.followed[unit].env.get(chain) {
-                // Parameters of another function mean nothing here.
+                // Parameters of the enclosing function are not parameters of this one.
                 let mut taints = Taints::default();
                 held.iter()
                     .filter(|taint| matches!(taint.origin, Origin::Source { .. }))
@@ -320,7 +321,7 @@ impl Walk<'_, '_> {
         self.range(range, first, 0)
     }
 
-    /// What a range holds, calls from the one numbered `call` on seen as calls.
+    /// The taints of the expression in a range. Evaluates the calls in it, from the one numbered `call` on.
     fn range(&mut self, range: &Range<usize>, mut call: usize, depth: usize) -> Taints {
         let mut taints = Taints::default();
         let body = self.file.names.body(range.start);
@@ -349,7 +350,7 @@ impl Walk<'_, '_> {
         taints
     }
 
-    /// What the names in a range hold.
+    /// Adds the taints of the names in a range.
     fn names(&mut self, range: Range<usize>, body: u32, taints: &mut Taints) {
         let parts = self.file.names.within(range.start, range.end);
         if *self.work < parts.len() {
@@ -370,14 +371,14 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// What the callee of a call, and what it is called on, hold.
+    /// The taints of the callee of a call, including its receiver.
     fn receiver(&mut self, call: usize, depth: usize) -> Taints {
         let site = &self.file.flow.calls[call];
         let end = site.arguments.first().map_or(site.range.end, |first| first.start);
         self.range(&(site.range.start..end), call + 1, depth)
     }
 
-    /// What a call gives back.
+    /// The taints of the return value of a call.
     fn call(&mut self, call: usize, depth: usize) -> Taints {
         let site = &self.file.flow.calls[call];
         let mut taints = self.receiver(call, depth);
@@ -387,18 +388,19 @@ impl Walk<'_, '_> {
                 self.file.flow.calls[call + 1..].partition_point(|inner| inner.range.start < range.start);
             arguments.push(self.range(range, call + 1 + first, depth));
         }
-        let mut handed_through = true;
+        // Unless all callees are known, the result is assumed to depend on all arguments.
+        let mut depends_on_arguments = true;
         for function in self.file.callees(call) {
-            handed_through &=
+            depends_on_arguments &=
                 !(self.file.units[function + 1].returns_known && self.followed[function + 1].known);
-            taints.extend(&self.given_back(*function, &arguments));
+            taints.extend(&self.returned(*function, &arguments));
         }
-        if handed_through {
+        if depends_on_arguments {
             arguments.iter().for_each(|argument| taints.extend(argument));
         }
         let Some(marks) = self.file.marks.get(&call) else { return taints };
         if !marks.sinks.is_empty() {
-            // What a dangerous operation answers is something else than what it was given.
+            // The result of a dangerous operation does not contain its arguments.
             taints = Taints::default();
         }
         if let Some(rule) = marks.source {
@@ -408,8 +410,8 @@ impl Walk<'_, '_> {
         taints
     }
 
-    /// What a function of this file gives back for these arguments.
-    fn given_back(&self, function: usize, arguments: &[Taints]) -> Taints {
+    /// The taints of the return value of a function of this file for these arguments.
+    fn returned(&self, function: usize, arguments: &[Taints]) -> Taints {
         let unit = function + 1;
         let mut taints = Taints::default();
         for taint in self.followed[unit].summary.returns.iter() {
@@ -431,7 +433,7 @@ impl Walk<'_, '_> {
     }
 }
 
-/// Whether what stands before a value keeps what the target held: `+=`, `.=`, `||=`.
+/// Whether the operator before a value keeps the old value of the target: `+=`, `.=`, `||=`.
 fn is_compound(text: &str, value: usize) -> bool {
     let before = text.get(..value).unwrap_or("").trim_end();
     before
@@ -439,7 +441,7 @@ fn is_compound(text: &str, value: usize) -> bool {
         .is_some_and(|rest| rest.ends_with(['+', '.', '|', '&', '?', '*', '-', '%', '/', '~']))
 }
 
-/// Adds what is not there yet, up to a bound.
+/// Adds a finding unless it is a duplicate or the limit is reached.
 fn push<T: PartialEq>(all: &mut Vec<T>, one: T, capped: &mut bool) {
     if all.contains(&one) {
         return;

@@ -1,11 +1,11 @@
-; What Ruby defines. The earliest pattern wins for a name.
+; Definitions of Ruby. The earliest pattern wins for a name.
 (class name: (_) @name) @definition.class
 (module name: (_) @name) @definition.module
 (method name: (_) @name) @definition.function
 (singleton_method name: (_) @name) @definition.method
 (program (assignment left: (constant) @name) @definition.variable)
 (body_statement (assignment left: (constant) @name) @definition.variable)
-; Handlers without a name, given to a call: `get '/x' do … end`.
+; Anonymous handlers that are passed to a call: `get '/x' do … end`.
 (call !receiver method: (identifier) @name arguments: (argument_list . (string) @argument) block: [(do_block body: (_) @body) (block body: (_) @body)]
   (#any-of? @name "get" "post" "put" "patch" "delete" "head" "options")) @handler
 

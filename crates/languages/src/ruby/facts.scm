@@ -1,7 +1,7 @@
-; What Ruby code does.
+; Facts of Ruby.
 ;! default-visibility public
 
-; Parameters and what values tell of types
+; Parameters and types inferred from values
 ([(method_parameters [
     (identifier) @param
     (splat_parameter name: (identifier) @param)
@@ -39,7 +39,7 @@
 (assignment right: (call receiver: [(constant) (scope_resolution)] @inferred method: (identifier) @_new)
   (#eq? @_new "new"))
 (return (argument_list)) @returns
-; The last expression is the result; what stands there for its effect is left out.
+; The last expression is the result, except for those that are evaluated for their effect.
 ((method name: (_) @_name body: (body_statement [
     (identifier) (constant) (instance_variable) (string) (array) (hash) (binary) (conditional) (element_reference)
     (call receiver: (_))] @returns .))
@@ -49,7 +49,7 @@
     (call receiver: (_))] @returns .))
 [(method "=" body: (_) @returns) (singleton_method "=" body: (_) @returns)]
 
-; Modifiers and visibility: in front of a method, or above it
+; Modifiers and visibility: before a method, or on a line of their own above it
 ((call !receiver method: (identifier) @modifier arguments: (argument_list [(method) (singleton_method)]))
   (#any-of? @modifier "private" "protected" "public" "module_function" "private_class_method" "public_class_method" "memoize"))
 (singleton_method object: (self) @modifier)
@@ -73,7 +73,7 @@
 ((call !receiver method: (identifier) @_autoload arguments: (argument_list . (simple_symbol) . (string) @import))
   (#eq? @_autoload "autoload"))
 
-; Calls: the grammar has no node for what is called. The whole call stands for it where that gives a clean chain, else the name.
+; Calls: the grammar has no node for the callee. Captures the whole call if that yields a clean chain, else the name.
 (call !receiver method: (_) @call arguments: (_) @arguments)
 (call !receiver !arguments method: (_) @call)
 ((call receiver: (_) !block arguments: (_) @arguments) @call
@@ -86,7 +86,7 @@
   (#not-match? @_whole "^@{0,2}\\$?[\\w:]+[?!]?(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?(?:\\s*(?:&?\\.|::)\\s*\\w+[?!]?(?:[(\\[](?:[^<>(){}\\[\\]]|[(\\[][^<>(){}\\[\\]]*[)\\]])*[)\\]])?)+$"))
 (call receiver: (_) method: (_) @call arguments: (_) @arguments block: (_))
 (call receiver: (_) !arguments method: (_) @call block: (_))
-; A bare word is a call where a variable would be pointless, or by its last character.
+; An identifier alone is a call if a variable would have no effect there, or by its last character.
 [(body_statement (identifier) @call . [(call) (assignment) (identifier) (if) (case) (method) (return) (rescue) (ensure)])
  (then (identifier) @call . [(call) (assignment) (identifier) (if) (return)])
  (begin (identifier) @call . [(call) (assignment) (identifier) (rescue) (ensure)])]
@@ -97,7 +97,7 @@
   (#match? @call "[?!]$"))
 [(if_modifier body: (identifier) @call) (unless_modifier body: (identifier) @call)]
 
-; What leaves a method
+; Return values, raises and yields
 ((call !receiver method: (identifier) @_raise arguments: (argument_list . [
     (constant) @throw
     (scope_resolution) @throw
@@ -111,7 +111,7 @@
 (yield (argument_list (_) @yield))
 ((yield) @yield (#eq? @yield "yield"))
 
-; What is assigned
+; Assignments
 [(assignment left: (_) @target right: (_) @value)
  (operator_assignment left: (_) @target right: (_) @value)
  (for pattern: (_) @target value: (in (_) @value))
@@ -143,7 +143,7 @@
 ; Comments
 (comment) @comment
 
-; Rules
+; Lint rules
 ([(rescue !body) (rescue body: (then . (nil) .))] @lint (#set! value "empty-catch"))
 ((exceptions (constant) @lint) (#eq? @lint "Exception") (#set! value "rescue-exception"))
 ((ensure (return) @lint) (#set! value "return-in-ensure"))

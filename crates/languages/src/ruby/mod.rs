@@ -1,7 +1,8 @@
 //! Ruby: how its files are known, its grammar and its queries.
 
 use crate::hazard;
-use crate::language::{Grammar, Language};
+use crate::grammar::Grammar;
+use crate::language::Language;
 
 /// The registry's entry.
 pub(super) static LANGUAGE: Language = Language {
@@ -12,5 +13,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &["gemfile", "rakefile", "vagrantfile", "podfile", "brewfile", "capfile", "guardfile", "fastfile"],
     interpreters: &["ruby", "jruby", "rake"],
     separator: "::",
-    grammar: Some(Grammar::unless(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::ruby)),
+    grammar: Some(Grammar::with_hazard(|| tree_sitter_ruby::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::ruby)),
 };

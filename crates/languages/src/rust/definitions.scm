@@ -1,4 +1,4 @@
-; What Rust defines. The earliest pattern wins for a name.
+; Definitions of Rust. The earliest pattern wins for a name.
 (function_item name: (identifier) @name) @definition.function
 (function_signature_item name: (identifier) @name) @definition.function
 (struct_item name: (type_identifier) @name) @definition.struct
@@ -14,7 +14,7 @@
 (source_file [(const_item name: (identifier) @name) (static_item name: (identifier) @name)] @definition.variable)
 (declaration_list [(const_item name: (identifier) @name) (static_item name: (identifier) @name)] @definition.variable)
 
-; Belongs to what follows; `//!` and `#![…]` do not.
+; Comments and attributes belong to the item that follows, except `//!` and `#![…]`.
 (line_comment !inner) @leading
 (block_comment !inner) @leading
 (attribute_item) @leading

@@ -1,4 +1,4 @@
-; What Rust code does.
+; Facts of Rust.
 ;! default-visibility private
 
 ; Parameters, also those inside patterns: `|(name, &size)|`, `State(app): State<App>`.
@@ -26,7 +26,7 @@
 (function_item return_type: (_) @return_type)
 (function_signature_item return_type: (_) @return_type)
 
-; What values tell of their type. A constructor is known by how Rust names it; `?` takes its result apart.
+; Types inferred from values. Constructors are recognised by naming conventions; `?` unwraps their results.
 ((let_declaration value: [(string_literal) (raw_string_literal)] @inferred) (#set! value "&str"))
 ((let_declaration value: (integer_literal) @inferred) (#not-match? @inferred "[iu](8|16|32|64|128|size)$") (#set! value "i32"))
 ((let_declaration value: (integer_literal) @inferred) (#match? @inferred "u8$") (#set! value "u8"))
@@ -58,11 +58,11 @@
 ((let_declaration value: (call_expression function: (generic_function function: (field_expression field: (field_identifier) @_make) type_arguments: (type_arguments . (_) @inferred .))))
   (#any-of? @_make "collect" "sum" "product"))
 
-; What is given back, also by the last expression of a body.
+; Return values, including the last expression of a body.
 (return_expression (_)) @returns
 (function_item return_type: (_) body: (block [(_expression) @returns (expression_statement [(match_expression) (if_expression)]) @returns] .))
 
-; Attributes, modifiers, visibility. What a trait asks for is as visible as the trait.
+; Attributes, modifiers, visibility. Items of a trait are as visible as the trait.
 [(attribute_item) (inner_attribute_item)] @decorator
 (visibility_modifier) @modifier
 (function_modifiers ["async" "const" "unsafe" "default"] @modifier)
@@ -74,7 +74,7 @@
 ((trait_item (visibility_modifier) body: (declaration_list [(function_item "fn" @visibility) (function_signature_item "fn" @visibility)]))
   (#set! value "pub"))
 
-; Traits: those that a trait builds on, those that a type fulfils (`impl !Send` does not).
+; Traits: supertraits, and traits that a type implements (except with `impl !Send`).
 (trait_item bounds: (trait_bounds [
   (type_identifier) @extends
   (scoped_type_identifier name: (_) @extends) @extends
@@ -87,7 +87,7 @@
 ]) @_impl (#not-match? @_impl "^(unsafe )?impl *(<[^{]*> *)?!"))
 ((attribute (identifier) @_derive arguments: (token_tree (identifier) @implements)) (#eq? @_derive "derive") (#match? @implements "^[A-Z]"))
 
-; What comes in and what is offered.
+; Imports and exports.
 (use_declaration argument: (_) @import)
 (extern_crate_declaration name: (identifier) @import)
 (mod_item name: (identifier) @import !body)
@@ -119,7 +119,7 @@
 [(yield_expression) (gen_block)] @generator
 (yield_expression (_) @yield)
 
-; Calls. In a macro there are only tokens: a name right before brackets is called.
+; Calls. Macros contain only tokens: a name directly before brackets is a call.
 (call_expression function: [(identifier) (scoped_identifier) (field_expression)] @call arguments: (arguments) @arguments)
 (call_expression function: (generic_function function: (_) @call) arguments: (arguments) @arguments)
 (call_expression function: (parenthesized_expression (_) @call) arguments: (arguments) @arguments)
@@ -130,7 +130,7 @@
 (macro_rule right: (token_tree (identifier) @call . (token_tree "(") @arguments))
 (macro_rule right: (token_tree (token_tree (identifier) @call . (token_tree "(") @arguments)))
 
-; What it panics with, what goes into `Err`, what an error is turned into.
+; Throws: panics, arguments of `Err`, and converted errors.
 ((macro_invocation macro: [(identifier) @throw (scoped_identifier name: (identifier) @throw)])
   (#any-of? @throw "panic" "unreachable" "todo" "unimplemented" "bail" "ensure"))
 ((call_expression function: (identifier) @_err arguments: (arguments . [
@@ -153,7 +153,7 @@
   ])
 ])) (#any-of? @_turn "ok_or" "ok_or_else" "map_err"))
 
-; Assignments and bindings. In a pattern a capital begins what is only compared.
+; Assignments and bindings. In a pattern, a name with a capital letter is compared and not bound.
 (let_declaration pattern: (identifier) @target value: (_) @value)
 ((let_declaration pattern: [
   (tuple_pattern [(identifier) @target (_ (identifier) @target .)])
@@ -187,7 +187,7 @@
   (slice_pattern (identifier) @target)
   (captured_pattern . (identifier) @target)
 ])))) (#not-match? @target "^[A-Z]"))
-; Deeper in a pattern: bound, but to no value that could be named.
+; Names deeper in a pattern are bound, but to no value with a name.
 ([
   (field_pattern pattern: (tuple_struct_pattern type: (_) (identifier) @target))
   (or_pattern (tuple_struct_pattern type: (_) [(identifier) @target (ref_pattern (identifier) @target)]))
@@ -230,7 +230,7 @@
   (assignment_expression left: (tuple_expression (identifier) @use))
 ]
 
-; Control flow; `?` leaves like a `catch`.
+; Control flow; `?` counts as a branch, like a `catch`.
 [(if_expression) (else_clause) (match_expression) (match_arm) (try_expression)] @branch
 (let_declaration "else" @branch)
 [(for_expression) (while_expression) (loop_expression)] @loop
@@ -238,7 +238,7 @@
 (continue_expression) @continue
 (return_expression) @return
 
-; Comments and lint.
+; Comments and lint rules.
 [(line_comment) (block_comment)] @comment
 ((match_arm pattern: (match_pattern (tuple_struct_pattern type: (identifier) @_err)) value: [(block "{" . "}") (unit_expression)]) @lint
   (#eq? @_err "Err") (#set! value "empty-catch"))

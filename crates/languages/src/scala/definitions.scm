@@ -1,4 +1,4 @@
-; What Scala defines. The earliest pattern wins for a name.
+; Definitions of Scala. The earliest pattern wins for a name.
 (class_definition name: (_) @name) @definition.class
 (object_definition name: (_) @name) @definition.class
 (package_object name: (_) @name) @definition.module

@@ -1,4 +1,4 @@
-; What Scala code does.
+; Facts of Scala.
 ;! default-visibility public
 
 ; Parameters and types.
@@ -22,7 +22,7 @@
   (function_declaration return_type: (_) @return_type)
 ]
 
-; What values tell of their type.
+; Types inferred from values.
 ([
   (val_definition value: [(string) (interpolated_string_expression)] @inferred)
   (var_definition value: [(string) (interpolated_string_expression)] @inferred)
@@ -63,7 +63,7 @@
   (var_definition value: (call_expression function: (generic_function function: (identifier) @inferred)))
 ] (#match? @inferred "^[A-Z][A-Za-z0-9]*[a-z]"))
 
-; What is given back; a body of one expression gives it back without a word.
+; Return values, including those of bodies with a single expression.
 (return_expression (_)) @returns
 (function_definition !return_type body: [
   (identifier) (call_expression) (field_expression) (infix_expression) (if_expression) (match_expression) (instance_expression)
@@ -76,7 +76,7 @@
   (for_expression "yield") (lambda_expression)
 ] @returns) (#not-eq? @_type "Unit"))
 
-; Annotations, modifiers, visibility. A parameter's own visibility is not its class's.
+; Annotations, modifiers, visibility. The visibility of a parameter is not that of its class.
 (annotation) @decorator
 (modifiers ["abstract" "final" "sealed" "implicit" "lazy" "override"] @modifier)
 (access_modifier ["private" "protected"] @modifier)
@@ -95,7 +95,7 @@
   (type_definition (modifiers (access_modifier ["private" "protected"] @visibility)))
 ]
 
-; What it is derived from: the first in the list, and what is mixed in.
+; Base types: the first in the list, and mixins.
 (extends_clause "extends" . (type_identifier) @extends)
 (extends_clause "extends" . (generic_type type: (type_identifier) @extends))
 (extends_clause "extends" . (stable_type_identifier (type_identifier) @extends .))
@@ -107,10 +107,10 @@
 (extends_clause "," . (generic_type type: (type_identifier) @implements))
 (derives_clause (type_identifier) @implements)
 
-; Imports. A path is many nodes, and the query can only give one of them: where it starts.
+; Imports. A path has many nodes, of which the query can capture only one: the first.
 (import_declaration) @import
 
-; Calls. Of a call with more than one list of arguments, the first.
+; Calls. For a call with several argument lists, the first.
 (call_expression function: [(identifier) (field_expression)] @call arguments: (_) @arguments)
 (call_expression function: (generic_function function: [(identifier) (field_expression)] @call) arguments: (_) @arguments)
 (call_expression function: (field_expression value: [(string) (interpolated_string_expression) (integer_literal)] field: (identifier) @call) arguments: (_) @arguments)
@@ -123,7 +123,7 @@
 (extends_clause (generic_type type: (_) @call) . (arguments) @arguments)
 (infix_expression operator: (identifier) @call)
 
-; What is thrown.
+; Throws.
 (throw_expression (instance_expression "new" . [(type_identifier) (stable_type_identifier)] @throw))
 (throw_expression (instance_expression "new" . (generic_type type: (_) @throw)))
 (throw_expression (call_expression function: (_) @throw))
@@ -132,7 +132,7 @@
 ((annotation name: (generic_type type: (_) @_throws type_arguments: (type_arguments (type_identifier) @throw))) (#eq? @_throws "throws"))
 ((annotation name: (_) @_throws arguments: (arguments (generic_function type_arguments: (type_arguments (type_identifier) @throw)))) (#eq? @_throws "throws"))
 
-; Assignments and bindings. A named argument looks like an assignment, and so does only what is no argument here.
+; Assignments and bindings. Named arguments have the syntax of assignments, so these are captured only outside of arguments.
 (val_definition pattern: [(identifier) (tuple_pattern)] @target value: (_) @value)
 (var_definition pattern: [(identifier) (tuple_pattern)] @target value: (_) @value)
 [
@@ -185,8 +185,8 @@
   (assignment_expression left: (field_expression field: (identifier) @use))
 ]
 
-; Control flow. What a `catch` has are cases; a `for` with `yield` makes a collection,
-; and only its text tells: what follows an anchor may skip the word.
+; Control flow. The branches of a `catch` are cases; a `for` with `yield` creates a collection
+; and is recognised only by its text, because an anchor skips the keyword.
 [(if_expression) (match_expression) (case_clause) (try_expression) (finally_clause)] @branch
 (if_expression "else" @branch)
 [(while_expression) (do_while_expression)] @loop
@@ -194,7 +194,7 @@
 (for_expression "do" @loop)
 (return_expression) @return
 
-; Comments and lint.
+; Comments and lint rules.
 [(comment) (block_comment)] @comment
 ((catch_clause (case_block (case_clause !body) @lint)) (#set! value "empty-catch"))
 ((catch_clause (case_block (case_clause body: (unit)) @lint)) (#set! value "empty-catch"))

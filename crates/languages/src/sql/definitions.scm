@@ -1,4 +1,4 @@
-; What SQL defines.
+; Definitions of SQL.
 (create_table (object_reference) @name (column_definitions)? @body) @definition.struct
 (create_view (object_reference) @name (create_query)? @body) @definition.struct
 (create_materialized_view (object_reference) @name (create_query)? @body) @definition.struct

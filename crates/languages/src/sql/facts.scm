@@ -1,4 +1,4 @@
-; What SQL code does.
+; Facts of SQL.
 ;! without mutates
 
 ; Parameters, columns and their types.
@@ -19,14 +19,14 @@
   (statement (keyword_recursive) @modifier)
 ]
 
-; An extension is what a script builds on.
+; Imports: extensions.
 (create_extension (identifier) @import)
 
 ; Calls. A trigger calls its function.
 (invocation . (object_reference) @call)
 (create_trigger (keyword_execute) . (_) . (object_reference) @call)
 
-; Tables and columns that are written.
+; Assignments: tables and columns that are written.
 (insert (keyword_into) . (object_reference name: (identifier) @target))
 (insert (list (column (identifier) @target)))
 (update (relation (object_reference name: (identifier) @target)))
@@ -35,7 +35,7 @@
 (statement (keyword_truncate) (object_reference name: (identifier) @target))
 (statement (keyword_merge) (keyword_into) . (object_reference name: (identifier) @target))
 
-; Names. What something is only called is no value.
+; Names. Aliases are not values.
 (identifier) @identifier
 [
   (column_definition name: (identifier) @use)
@@ -69,7 +69,7 @@
 (case [(keyword_when) (keyword_else)] @branch)
 (function_body (keyword_return) @return)
 
-; Comments and lint.
+; Comments and lint rules.
 [(comment) (marginalia)] @comment
 ((select (select_expression (term value: (all_fields) @lint))) (#set! value "select-star"))
 ((update (assignment) @lint .) (#set! value "update-without-where"))

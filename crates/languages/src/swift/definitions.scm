@@ -1,4 +1,4 @@
-; What Swift defines. The earliest pattern wins for a name.
+; Definitions of Swift. The earliest pattern wins for a name.
 (class_declaration declaration_kind: "extension" name: (_) @name) @definition.impl
 (class_declaration declaration_kind: "struct" name: (_) @name) @definition.struct
 (class_declaration declaration_kind: "enum" name: (_) @name) @definition.enum

@@ -1,4 +1,4 @@
-; What Swift code does.
+; Facts of Swift.
 ;! default-visibility internal
 
 ; Parameters and types. A parameter is known by its inner name.
@@ -12,13 +12,13 @@
 ((class_declaration declaration_kind: "enum" . (_) . (inheritance_specifier inherits_from: (user_type) @type))
   (#any-of? @type "String" "Character" "Int" "Int8" "Int16" "Int32" "Int64" "UInt" "UInt8" "UInt16" "UInt32" "UInt64" "Float" "Double"))
 (catch_block error: (pattern "as" (user_type) @type))
-; The only type right below a function is what it returns.
+; The only type that is a direct child of a function is its return type.
 (function_declaration "->" . [(user_type) (optional_type) (array_type) (dictionary_type) (function_type) (tuple_type) (opaque_type) (existential_type) (metatype) (protocol_composition_type)] @return_type)
 (protocol_function_declaration "->" . [(user_type) (optional_type) (array_type) (dictionary_type) (function_type) (tuple_type) (opaque_type) (existential_type) (metatype) (protocol_composition_type)] @return_type)
 (subscript_declaration "->" . [(user_type) (optional_type) (array_type) (dictionary_type) (function_type) (tuple_type) (opaque_type) (existential_type) (metatype) (protocol_composition_type)] @return_type)
 (lambda_function_type "->" . [(user_type) (optional_type) (array_type) (dictionary_type) (function_type) (tuple_type) (opaque_type) (existential_type) (metatype) (protocol_composition_type)] @return_type)
 
-; What values tell of their type.
+; Types inferred from values.
 ([
   (property_declaration value: [(line_string_literal) (multi_line_string_literal) (raw_string_literal)] @inferred)
   (function_declaration default_value: [(line_string_literal) (multi_line_string_literal) (raw_string_literal)] @inferred)
@@ -56,7 +56,7 @@
 ] (#match? @inferred "^[A-Z]"))
 (property_declaration value: (as_expression (user_type) @inferred))
 
-; What is given back; a body of one expression gives it back without a word.
+; Return values, including those of bodies with a single expression.
 (control_transfer_statement "return" . result: (_)) @returns
 [
   (function_declaration "->" body: (function_body (statements . [
@@ -82,7 +82,7 @@
 (enum_entry "indirect" @modifier)
 ((visibility_modifier) @visibility (#any-of? @visibility "public" "open" "package" "internal" "fileprivate" "private"))
 
-; What it is derived from. A class stands first in a class's list; protocols are known by what Swift's guidelines name them.
+; Base types. The first entry in the list of a class is its base class; protocols are recognised by naming conventions.
 ((class_declaration declaration_kind: "class" name: (_) . (type_parameters)? . (inheritance_specifier inherits_from: (user_type . (type_identifier) @extends)))
   (#not-match? @extends "(able|ible|[a-z]ing|Protocol|Delegate|DataSource)$")
   (#not-any-of? @extends "Error" "Actor" "AnyObject"))
@@ -96,7 +96,7 @@
 
 (import_declaration (identifier) @import)
 
-; Names that other modules may use.
+; Exports: names that other modules may use.
 ([
   (class_declaration (modifiers (visibility_modifier) @_open) name: (type_identifier) @export)
   (protocol_declaration (modifiers (visibility_modifier) @_open) name: (type_identifier) @export)
@@ -116,13 +116,13 @@
 (for_statement "await" collection: (call_expression . (_) @await))
 (for_statement "await" collection: [(simple_identifier) (navigation_expression)] @await)
 
-; Calls. An index is written like one, and so is `defer`.
+; Calls. Subscripts and `defer` have the syntax of calls.
 (call_expression . (_) @call (call_suffix (value_arguments "(") @arguments))
 (call_expression . (_) @call (call_suffix . (lambda_literal)) @arguments (#not-eq? @call "defer"))
 (constructor_expression constructed_type: (_) @call (constructor_suffix (value_arguments) @arguments))
 (macro_invocation (simple_identifier) @call)
 
-; What is thrown.
+; Throws.
 (control_transfer_statement (throw_keyword) . (call_expression . (_) @throw))
 (control_transfer_statement (throw_keyword) . (constructor_expression constructed_type: (_) @throw))
 (control_transfer_statement (throw_keyword) . [(simple_identifier) (navigation_expression) (prefix_expression)] @throw)
@@ -178,7 +178,7 @@
 ((call_expression . (simple_identifier) @use) (#eq? @use "defer"))
 ((switch_entry (statements (simple_identifier) @use)) (#eq? @use "fallthrough"))
 
-; Control flow. A `do` counts as what other languages call `try`, where it has a `catch`.
+; Control flow. A `do` with a `catch` counts as a `try`.
 [(if_statement) (guard_statement) (switch_statement) (switch_entry) (catch_block) (ternary_expression)] @branch
 (if_statement (else) @branch)
 (do_statement "}" @branch . (catch_block))
@@ -187,7 +187,7 @@
 (control_transfer_statement "continue") @continue
 (control_transfer_statement "return") @return
 
-; Comments and lint.
+; Comments and lint rules.
 [(comment) (multiline_comment)] @comment
 ((catch_block "{" . "}") @lint (#set! value "empty-catch"))
 ((catch_block "{" . [(comment) (multiline_comment)]+ . "}") @lint (#set! value "empty-catch"))

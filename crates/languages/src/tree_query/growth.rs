@@ -1,4 +1,4 @@
-//! What matching costs grows with the number of nodes, whatever stands side by side.
+//! Tests that the cost of matching grows at most linearly with the number of nodes, whatever siblings a tree has.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -14,10 +14,10 @@ use crate::{ChunkLimits, How, PARSED, by_name, chunk};
 const SIBLINGS: usize = 1000;
 /// The same where trees are made for each pattern.
 const GROWN: usize = 150;
-/// How much more four times as many siblings may cost.
+/// Largest growth of the cost with four times as many siblings.
 const GROWTH_MAX: u64 = 5;
 
-/// By language: what stands in front, what is repeated, what is between, what is repeated there, what stands behind.
+/// Language, and the parts of a text: start, first repeated part, middle, second repeated part, end.
 const REPEATED: &[(&str, [&str; 5])] = &[
     ("cpp", ["class A {\n", "int a;\n", "", "", "};\n"]),
     ("cpp", ["class A {\n", "// said\n", "", "", "};\n"]),
@@ -97,7 +97,7 @@ fn steps(language: &str, text: &str) -> u64 {
 }
 
 #[test]
-fn siblings_cost_what_they_are() {
+fn cost_grows_linearly_with_siblings() {
     let mut wrong = Vec::new();
     for (language, parts) in REPEATED {
         let [few, many] = [SIBLINGS, 4 * SIBLINGS].map(|siblings| steps(language, &text(parts, siblings)));
@@ -117,8 +117,8 @@ fn long_classes_keep_their_facts() {
     let methods: String = (0..350).map(method).collect();
     let fields: String = (0..350).map(field).collect();
     let documented = format!("class Widget {{\npublic:\n{methods}private:\n{fields}}};\n");
-    let words = "private\n".repeat(4000);
-    let paired = format!("class A\n{words}{}end\n", "def b;end\n".repeat(4000));
+    let tokens = "private\n".repeat(4000);
+    let paired = format!("class A\n{tokens}{}end\n", "def b;end\n".repeat(4000));
     let texts = [
         ("cpp", format!("class A {{\n{}}};\n", "int a;\n".repeat(4000)), Field::Visibility, "private"),
         ("cpp", format!("class A {{\n{}int a;\n}};\n", "//\n".repeat(14_000)), Field::Visibility, "private"),
@@ -162,11 +162,11 @@ fn lists(slots: &[Slot], path: &Path, found: &mut Vec<Path>) {
     }
 }
 
-/// What of some slots decides how they are matched: patterns that differ in nothing else take the same steps.
+/// The properties of slots that determine how they are matched: patterns with equal properties take the same steps.
 fn shape(slots: &[Slot], kinds: &mut Vec<u16>, text: &mut String) {
     for slot in slots {
-        let (tells, once) = (slot.tells, slot.once);
-        write!(text, "({},{},{tells},{once}", slot.optional, slot.many).unwrap();
+        let (is_captured, first_suffices) = (slot.is_captured, slot.first_suffices);
+        write!(text, "({},{},{is_captured},{first_suffices}", slot.optional, slot.many).unwrap();
         for node in &slot.nodes {
             let kind = if let Kind::Is(kind) = node.kind { kind } else { 0 };
             let known = kinds.iter().position(|known| *known == kind).unwrap_or_else(|| {
@@ -202,7 +202,7 @@ impl Grown<'_> {
         self.list(&item.children, depth + 1, place);
     }
 
-    /// `place` is how much of the path has been gone, where this is on it.
+    /// `place` is the depth in the path, if this list is on it.
     fn list(&mut self, slots: &[Slot], depth: usize, place: Option<usize>) {
         if place.is_some_and(|place| place == self.path.len()) {
             return self.repeated(slots, depth);
@@ -232,7 +232,7 @@ impl Grown<'_> {
 }
 
 #[test]
-fn what_a_pattern_can_match_costs_what_it_is() {
+fn cost_of_every_pattern_grows_linearly() {
     let (mut wrong, mut lists_seen, mut shapes) = (Vec::new(), 0, HashSet::new());
     for language in PARSED {
         let grammar = language.grammar.as_ref().unwrap();
@@ -243,7 +243,7 @@ fn what_a_pattern_can_match_costs_what_it_is() {
         let tree = tree(language, "a");
         for text in [grammar.definitions, grammar.facts.text()] {
             let mut query = Query::new(&handle, text).unwrap();
-            // All nodes say the same.
+            // All nodes have the same text, so predicates must not matter.
             for pattern in &mut query.patterns {
                 pattern.predicates.clear();
                 pattern.slots.iter_mut().for_each(|slot| slot.each_node(&mut |node| node.tests.clear()));

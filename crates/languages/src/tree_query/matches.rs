@@ -1,42 +1,33 @@
-//! What a query's patterns match.
+//! Matches the patterns of a query.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Instant;
 
-use super::nodes::{Nodes, Position};
+use super::nodes::{Captured, Nodes, Position};
 use super::read::Query;
-use super::search::{Place, Search, Way};
-
-/// A captured node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(crate) struct Captured {
-    /// The capture's number.
-    pub(crate) capture: u16,
-    /// The node.
-    pub(crate) at: Position,
-}
+use super::search::{CaptureRange, Cursor, Search};
 
 /// A match.
 pub(crate) struct Hit<'h> {
-    /// The pattern's place in the query.
+    /// Number of the pattern in the query.
     pub(crate) pattern: usize,
-    /// What it captured: a node before what is in it, siblings in order. Captures that begin with `_` serve the
-    /// predicates and are not told.
+    /// The captured nodes: a node before its descendants, siblings in order. Captures whose names begin with `_` are only for
+    /// predicates and are omitted.
     pub(crate) captured: &'h [Captured],
 }
 
 /// Matches a query's patterns in a tree.
 ///
-/// A pattern takes a time and a memory that grow with the number of nodes below the one where it begins, whatever they
-/// are: each node is compared once with each part of the pattern, and what the parts give together is told up to a
-/// number that grows as well. Only products of captured siblings exceed it, which no code has.
+/// Time and memory for a pattern grow linearly with the number of nodes below the one where it begins: each node is compared once
+/// with each part of the pattern, and the number of combinations that are emitted is limited proportionally. Only products of
+/// captured siblings exceed that limit, which do not occur in real code.
 pub(crate) struct Matcher<'m, 't> {
     query: &'m Query,
     search: Search<'m, 't>,
-    /// Where the last run of a pattern that begins with a repetition ended, by pattern and parent.
+    /// For patterns that begin with a repetition, the end of its last run, by pattern and parent.
     runs: HashMap<(u16, Position), Position>,
-    ways: Vec<Way>,
-    /// Most captures and matches that were held at a time.
+    ranges: Vec<CaptureRange>,
+    /// Most captures and matches in memory at a time.
     #[cfg(test)]
     held_max: usize,
 }
@@ -48,7 +39,7 @@ impl<'m, 't> Matcher<'m, 't> {
             query,
             search: Search::new(nodes, text, deadline),
             runs: HashMap::new(),
-            ways: Vec::new(),
+            ranges: Vec::new(),
             #[cfg(test)]
             held_max: 0,
         }
@@ -60,14 +51,14 @@ impl<'m, 't> Matcher<'m, 't> {
         self.search.steps
     }
 
-    /// Most captures and matches that were held at a time.
+    /// Most captures and matches in memory at a time.
     #[cfg(test)]
     pub(super) fn held_max(&self) -> usize {
         self.held_max
     }
 
-    /// Hands over the matches that begin at a node; nodes are to be asked for in their order. False when time ran out:
-    /// they may be incomplete.
+    /// Calls `take` with the matches that begin at a node. Must be called for nodes in ascending order. Returns false if the time
+    /// limit passed; the matches may then be incomplete.
     pub(crate) fn at(&mut self, at: Position, take: &mut dyn FnMut(Hit<'_>)) -> bool {
         let query = self.query;
         let kind = usize::from(self.search.nodes.kind(at));
@@ -86,25 +77,25 @@ impl<'m, 't> Matcher<'m, 't> {
         true
     }
 
-    /// The same for one pattern.
+    /// As [`at`](Self::at), for one pattern.
     pub(super) fn one(&mut self, number: u16, at: Position, take: &mut dyn FnMut(Hit<'_>)) -> bool {
         self.pattern(number, at);
-        if !self.search.late && !self.ways.is_empty() {
-            self.tell(number, take);
+        if !self.search.timed_out && !self.ranges.is_empty() {
+            self.emit(number, take);
         }
-        !self.search.late
+        !self.search.timed_out
     }
 
-    /// Looks for the ways in which a pattern matches at a node.
+    /// Finds the matches of a pattern at a node.
     fn pattern(&mut self, number: u16, at: Position) {
         let pattern = &self.query.patterns[usize::from(number)];
         let nodes = self.search.nodes;
         let search = &mut self.search;
-        self.ways.clear();
+        self.ranges.clear();
         if !pattern.is_group() {
             search.begin(at, nodes.end(at));
             for node in &pattern.slots[0].nodes {
-                search.node(node, at, &mut self.ways);
+                search.node(node, at, &mut self.ranges);
             }
             return;
         }
@@ -114,33 +105,33 @@ impl<'m, 't> Matcher<'m, 't> {
         let end = nodes.siblings_end(at);
         search.begin(at, end);
         if pattern.begins_with_run() {
-            let begun = self.runs.entry((number, nodes.parent(at))).or_default();
-            if at < *begun {
+            let run_end = self.runs.entry((number, nodes.parent(at))).or_default();
+            if at < *run_end {
                 return;
             }
-            *begun = search.run_end(&pattern.slots[0], at, end);
+            *run_end = search.run_end(&pattern.slots[0], at, end);
         }
-        search.list(&pattern.slots, Place::only(at, end), &mut self.ways);
+        search.list(&pattern.slots, Cursor::only(at, end), &mut self.ranges);
     }
 
-    /// Hands over what was found.
-    fn tell(&mut self, number: u16, take: &mut dyn FnMut(Hit<'_>)) {
+    /// Calls `take` with the matches found.
+    fn emit(&mut self, number: u16, take: &mut dyn FnMut(Hit<'_>)) {
         let pattern = &self.query.patterns[usize::from(number)];
         if pattern.varies {
-            longest(&mut self.search, &mut self.ways);
+            longest(&mut self.search, &mut self.ranges);
         }
         let search = &mut self.search;
         #[cfg(test)]
         {
-            self.held_max = self.held_max.max(self.ways.len() + search.captured.len());
+            self.held_max = self.held_max.max(self.ranges.len() + search.captured.len());
         }
         let mut seen = HashSet::new();
         let mut public = Vec::new();
-        for way in &self.ways {
+        for range in &self.ranges {
             if !search.step() {
                 return;
             }
-            let mut captured = search.of(*way);
+            let mut captured = search.captures_in(*range);
             let (nodes, text) = (search.nodes, search.text);
             if !pattern.predicates.iter().all(|predicate| predicate.holds(captured, nodes, text)) {
                 continue;
@@ -150,28 +141,28 @@ impl<'m, 't> Matcher<'m, 't> {
                 public.extend(captured.iter().filter(|one| !self.query.is_private(one.capture)));
                 captured = &public;
             }
-            if self.ways.len() == 1 || seen.insert(captured.to_vec()) {
+            if self.ranges.len() == 1 || seen.insert(captured.to_vec()) {
                 take(Hit { pattern: usize::from(number), captured });
             }
         }
     }
 }
 
-/// Leaves out what captured only a part of another: of what may be missing or repeated, the most counts.
-fn longest(search: &mut Search<'_, '_>, ways: &mut Vec<Way>) {
-    if ways.len() < 2 {
+/// Drops matches whose captures are a subset of another's, because optional and repeated parts match as much as possible.
+fn longest(search: &mut Search<'_, '_>, ranges: &mut Vec<CaptureRange>) {
+    if ranges.len() < 2 {
         return;
     }
-    let mut sets: Vec<Vec<Captured>> = Vec::with_capacity(ways.len());
-    for way in &*ways {
+    let mut sets: Vec<Vec<Captured>> = Vec::with_capacity(ranges.len());
+    for range in &*ranges {
         if !search.step() {
             return;
         }
-        sets.push(search.of(*way).to_vec());
+        sets.push(search.captures_in(*range).to_vec());
         sets.last_mut().into_iter().for_each(|set| set.sort_unstable());
     }
     let shortest = sets.iter().map(Vec::len).min().unwrap_or_default();
-    // Only longer ones can hold another.
+    // Only longer matches can contain another.
     let mut holders: HashMap<Captured, Vec<usize>> = HashMap::new();
     for (at, set) in sets.iter().enumerate().filter(|(_, set)| set.len() > shortest) {
         set.iter().for_each(|one| holders.entry(*one).or_default().push(at));
@@ -182,13 +173,13 @@ fn longest(search: &mut Search<'_, '_>, ways: &mut Vec<Way>) {
     };
     let none = Vec::new();
     let mut at = 0;
-    ways.retain(|_| {
+    ranges.retain(|_| {
         let (this, set) = (at, &sets[at]);
         at += 1;
         let of = |one| holders.get(one).unwrap_or(&none);
         match set.iter().map(of).min_by_key(|holders| holders.len()) {
             Some(holders) => !holders.iter().any(|of| is_part(this, *of)),
-            // What captured nothing is a part of any.
+            // A match without captures is a subset of any other.
             None => false,
         }
     });

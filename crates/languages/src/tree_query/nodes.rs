@@ -1,32 +1,41 @@
-//! The nodes of a tree in one list, so that looking at a child or a sibling is looking into an array.
+//! The nodes of a tree in one array, which makes access to children and siblings fast.
 
 use std::time::Instant;
 
 use tree_sitter::Node;
 
-/// Where a node stands in [`Nodes`].
+/// The position of a node in [`Nodes`].
 pub(crate) type Position = u32;
 
 /// Stands for no node.
 pub(super) const NONE: Position = Position::MAX;
-/// The kind id of what the grammar could not read.
+/// The kind id of error nodes.
 const ERROR_KIND: u16 = u16::MAX;
-/// Nodes between two looks at the clock.
-const NODES_A_LOOK: usize = 4096;
+/// Number of nodes between two checks of the deadline.
+const NODES_PER_CHECK: usize = 4096;
 
-/// A node with its place in the tree.
+/// A captured node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Captured {
+    /// The capture's number.
+    pub(crate) capture: u16,
+    /// The node.
+    pub(crate) at: Position,
+}
+
+/// A node with its position in the tree.
 pub(super) struct Placed<'t> {
     pub(super) node: Node<'t>,
     pub(super) kind: u16,
-    /// Id of the field it stands in, or 0.
+    /// Id of its field in the parent, or 0.
     pub(super) field: u16,
     pub(super) named: bool,
     /// One past its last descendant.
     pub(super) end: Position,
     parent: Position,
-    /// The first named one of it and the siblings behind it, or none.
+    /// The first named node among itself and its later siblings, or [`NONE`].
     pub(super) next_named: Position,
-    /// The last of its children that is named, or 0 where there is none.
+    /// Its last named child, or 0 if it has none.
     last_named_child: Position,
 }
 
@@ -40,13 +49,13 @@ impl Placed<'_> {
 pub(crate) struct Nodes<'t>(Vec<Placed<'t>>);
 
 impl<'t> Nodes<'t> {
-    /// Lists them, or nothing when that takes longer than until `deadline`.
+    /// Lists the nodes of a tree; `None` if that takes longer than until `deadline`.
     pub(crate) fn new(root: Node<'t>, deadline: Instant) -> Option<Self> {
         let mut nodes: Vec<Placed<'t>> = Vec::new();
         let mut cursor = root.walk();
         let mut parent = NONE;
         loop {
-            if nodes.len() % NODES_A_LOOK == NODES_A_LOOK - 1 && Instant::now() > deadline {
+            if nodes.len() % NODES_PER_CHECK == NODES_PER_CHECK - 1 && Instant::now() > deadline {
                 return None;
             }
             let at = Position::try_from(nodes.len()).ok().filter(|at| *at != NONE)?;
@@ -72,7 +81,7 @@ impl<'t> Nodes<'t> {
             }
             while !cursor.goto_next_sibling() {
                 if !cursor.goto_parent() {
-                    note_next_named(&mut nodes);
+                    set_next_named(&mut nodes);
                     return Some(Self(nodes));
                 }
                 let end = nodes.len() as Position;
@@ -82,7 +91,7 @@ impl<'t> Nodes<'t> {
         }
     }
 
-    /// How many there are.
+    /// The number of nodes.
     pub(crate) fn len(&self) -> Position {
         self.0.len() as Position
     }
@@ -102,7 +111,7 @@ impl<'t> Nodes<'t> {
         self.0[at as usize].end
     }
 
-    /// What it says.
+    /// Its text.
     pub(super) fn text<'x>(&self, at: Position, text: &'x str) -> &'x str {
         text.get(self.node(at).byte_range()).unwrap_or_default()
     }
@@ -111,12 +120,12 @@ impl<'t> Nodes<'t> {
         &self.0[at as usize]
     }
 
-    /// Its parent; of the root, no node.
+    /// Its parent; [`NONE`] for the root.
     pub(super) fn parent(&self, at: Position) -> Position {
         self.get(at).parent
     }
 
-    /// Whether it stands in what the grammar could not read.
+    /// Whether its parent is an error node.
     pub(super) fn is_in_error(&self, at: Position) -> bool {
         self.0.get(self.get(at).parent as usize).is_some_and(Placed::is_error)
     }
@@ -145,7 +154,7 @@ impl<'t> Nodes<'t> {
 
 #[cfg(test)]
 impl<'t> Nodes<'t> {
-    /// Nodes of these kinds and fields at these depths, the root's being 0; all of them say what `node` says.
+    /// An artificial tree with nodes of these depths (0 for the root), kinds and fields; all have the text of `node`.
     pub(super) fn made(node: Node<'t>, made: &[(usize, u16, u16)]) -> Self {
         let mut nodes: Vec<Placed<'t>> = Vec::new();
         let mut open: Vec<usize> = Vec::new();
@@ -160,13 +169,13 @@ impl<'t> Nodes<'t> {
             nodes.push(Placed { node, kind, field, named, end, parent, next_named, last_named_child });
             open.push(at);
         }
-        note_next_named(&mut nodes);
+        set_next_named(&mut nodes);
         Self(nodes)
     }
 }
 
-fn note_next_named(nodes: &mut [Placed<'_>]) {
-    // By parent: its first named child behind the one that is looked at.
+fn set_next_named(nodes: &mut [Placed<'_>]) {
+    // For each parent, its first named child from the current node on.
     let mut first_named = vec![NONE; nodes.len()];
     for at in (1..nodes.len()).rev() {
         let parent = nodes[at].parent as usize;

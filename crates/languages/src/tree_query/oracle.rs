@@ -1,4 +1,4 @@
-//! Every query of every language means here what tree-sitter takes it to mean.
+//! Tests that every query of every language has the same matches here as with tree-sitter.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -20,7 +20,7 @@ pub(super) fn tree(language: &Language, text: &str) -> Tree {
     parser.parse(text, None).unwrap()
 }
 
-/// What tree-sitter finds; matches that differ only in captures for predicates are one.
+/// The matches of tree-sitter. Those that differ only in captures for predicates are one match.
 fn theirs(query: &tree_sitter::Query, tree: &Tree, text: &str) -> Vec<Match> {
     let mut cursor = QueryCursor::new();
     let mut hits = cursor.matches(query, tree.root_node(), text.as_bytes());
@@ -36,7 +36,7 @@ fn theirs(query: &tree_sitter::Query, tree: &Tree, text: &str) -> Vec<Match> {
     sorted(found)
 }
 
-/// What is found here.
+/// The matches of this implementation.
 fn ours(query: &Query, tree: &Tree, text: &str) -> Vec<Match> {
     let far = Instant::now() + Duration::from_secs(3600);
     let names: Vec<&str> = query.capture_names().collect();
@@ -59,7 +59,7 @@ fn ours(query: &Query, tree: &Tree, text: &str) -> Vec<Match> {
     sorted(found)
 }
 
-/// Each once: alternatives of one pattern may find the same from different nodes.
+/// Removes duplicates, because alternatives of one pattern may have the same match at different nodes.
 fn sorted(mut found: Vec<Match>) -> Vec<Match> {
     found.iter_mut().for_each(|(_, captures)| captures.sort());
     found.sort();
@@ -81,7 +81,7 @@ fn texts(language: &Language) -> Vec<String> {
     texts
 }
 
-/// By language and query: what is read here, and what tree-sitter compiles.
+/// Every query of every language, parsed here and compiled by tree-sitter.
 fn queries() -> impl Iterator<Item = (&'static Language, Query, tree_sitter::Query)> {
     PARSED.iter().flat_map(|language| {
         let grammar = language.grammar.as_ref().unwrap();
@@ -98,7 +98,7 @@ fn queries() -> impl Iterator<Item = (&'static Language, Query, tree_sitter::Que
 fn every_query_finds_what_tree_sitter_finds() {
     for (language, query, compiled) in queries() {
         assert_eq!(query.pattern_count(), compiled.pattern_count(), "{}", language.id);
-        // Together as well: what stands beside a case is another context.
+        // Also test all cases in one text, where each has other siblings.
         let mut texts = texts(language);
         texts.push(texts.join("\n"));
         for text in &texts {
@@ -131,9 +131,9 @@ fn captures_are_known_by_the_text_alone() {
     }
 }
 
-/// Patterns of Rust that find the same in any text. Of supertypes ours find more in broken text (a name left over by
-/// error recovery as an `_expression`): the tree does not tell them apart. In the languages' own queries, the test above
-/// compares them on the samples.
+/// Patterns for Rust that must have the same matches in any text. There are no supertypes among them, because in text with syntax
+/// errors this implementation finds more of these (a name left over by error recovery counts as an `_expression`). The test
+/// above compares supertypes in the languages' own queries on the samples.
 const PATTERNS: &[&str] = &[
     "(block . (_) @first)",
     "(block (_) @last .)",
@@ -193,7 +193,7 @@ fn code() -> impl Strategy<Value = String> {
         "(1, a, 2)",
         "f(a, b, z);\n",
     ]);
-    prop::collection::vec(word, 0..60).prop_map(|words| words.concat())
+    prop::collection::vec(word, 0..60).prop_map(|tokens| tokens.concat())
 }
 
 proptest! {

@@ -1,28 +1,27 @@
-//! What the text of captured nodes has to be.
+//! Predicates of patterns: conditions on the texts of captured nodes.
 
-use super::matches::Captured;
-use super::nodes::Nodes;
+use super::nodes::{Captured, Nodes};
 
-/// A condition on a capture. One that captured nothing fulfils it.
+/// A condition on a capture. It holds if the capture has no nodes.
 pub(super) struct Predicate {
     pub(super) capture: u16,
-    /// Whether the test has to hold, or not to hold, for each of its nodes.
+    /// Whether the test must hold (true) or fail (false) for each node of the capture.
     pub(super) is: bool,
     pub(super) test: Test,
 }
 
 /// A test of a text.
 pub(super) enum Test {
-    /// It is one of these.
+    /// It equals one of these.
     Among(Vec<String>),
-    /// It is what the other capture's node in the same place says.
+    /// It equals the text of the other capture's node at the same position.
     Same(u16),
-    /// It matches.
+    /// The regular expression matches it.
     Matches(regex::Regex),
 }
 
 impl Predicate {
-    /// Whether it says something of each node by itself.
+    /// Whether it can be tested on each node separately.
     pub(super) fn is_alone(&self) -> bool {
         !matches!(self.test, Test::Same(_))
     }
@@ -32,27 +31,29 @@ impl Predicate {
         self.capture == capture || matches!(self.test, Test::Same(other) if other == capture)
     }
 
-    /// Whether a node's text fulfils it; of one that compares nodes, true.
-    pub(super) fn accepts(&self, said: &str) -> bool {
+    /// Whether a node's text satisfies it; true for one that compares nodes.
+    pub(super) fn accepts(&self, node_text: &str) -> bool {
         match &self.test {
-            Test::Among(texts) => texts.iter().any(|text| text == said) == self.is,
-            Test::Matches(regex) => regex.is_match(said) == self.is,
+            Test::Among(texts) => texts.iter().any(|text| text == node_text) == self.is,
+            Test::Matches(regex) => regex.is_match(node_text) == self.is,
             Test::Same(_) => true,
         }
     }
 
-    /// Whether what a whole match captured fulfils it.
+    /// Whether the captures of a whole match satisfy it.
     pub(super) fn holds(&self, captured: &[Captured], nodes: &Nodes<'_>, text: &str) -> bool {
-        let of = |capture: u16| {
+        let texts_of = |capture: u16| {
             let these = captured.iter().filter(move |captured| captured.capture == capture);
             these.map(|captured| nodes.text(captured.at, text))
         };
         match &self.test {
             Test::Same(other) => {
-                of(self.capture).count() == of(*other).count()
-                    && of(self.capture).zip(of(*other)).all(|(said, other)| (said == other) == self.is)
+                texts_of(self.capture).count() == texts_of(*other).count()
+                    && texts_of(self.capture)
+                        .zip(texts_of(*other))
+                        .all(|(one, other)| (one == other) == self.is)
             }
-            _ => of(self.capture).all(|said| self.accepts(said)),
+            _ => texts_of(self.capture).all(|text| self.accepts(text)),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A query's text to patterns.
+//! Parses the text of a query into patterns.
 
 use std::collections::BTreeSet;
 
@@ -6,31 +6,31 @@ use tree_sitter::Language;
 
 use super::predicates::{Predicate, Test};
 use super::shape::{Kind, NodeItem, Pattern, Slot};
-use super::words::{Word, words};
+use super::tokens::{Token, tokens};
 
-/// Alternatives in alternatives, nodes in nodes. What matches is looked for as deep as that.
+/// Deepest nesting of a pattern. Matching recurses as deep.
 const DEPTH_MAX: usize = 64;
 
 /// A query, ready to be matched.
 pub(crate) struct Query {
     pub(super) patterns: Vec<Pattern>,
     captures: Vec<String>,
-    /// Patterns that a node of a kind can begin, by kind id, each in order.
+    /// For each kind id, the patterns that can begin at a node of that kind, in order.
     pub(super) by_kind: Vec<Vec<u16>>,
-    /// Patterns that any node can begin.
+    /// Patterns that can begin at any node.
     pub(super) anywhere: Vec<u16>,
 }
 
 impl Query {
-    /// Reads a query for a grammar.
+    /// Parses a query for a grammar.
     ///
     /// # Errors
-    /// What is wrong with it, for its maintainer.
+    /// A message for the maintainer of the query.
     pub(crate) fn new(language: &Language, text: &str) -> Result<Self, String> {
-        let words = words(text)?;
-        let mut reader = Reader { language, text, words: &words, at: 0, captures: Vec::new(), depth: 0 };
+        let tokens = tokens(text)?;
+        let mut reader = Reader { language, text, tokens: &tokens, at: 0, captures: Vec::new(), depth: 0 };
         let mut patterns = Vec::new();
-        while reader.at < words.len() {
+        while reader.at < tokens.len() {
             patterns
                 .push(reader.pattern().map_err(|error| format!("pattern {}: {error}", patterns.len() + 1))?);
         }
@@ -49,17 +49,17 @@ impl Query {
         self.captures.iter().map(String::as_str)
     }
 
-    /// Whether a capture serves predicates alone.
+    /// Whether a capture is only for predicates.
     pub(super) fn is_private(&self, capture: u16) -> bool {
         self.captures[usize::from(capture)].starts_with('_')
     }
 
-    /// How many patterns there are.
+    /// The number of patterns.
     pub(crate) fn pattern_count(&self) -> usize {
         self.patterns.len()
     }
 
-    /// What a pattern sets a key to.
+    /// The value of a key that a pattern sets with `#set!`.
     pub(crate) fn setting(&self, pattern: usize, key: &str) -> Option<&str> {
         let settings = &self.patterns.get(pattern)?.settings;
         settings.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
@@ -99,7 +99,7 @@ impl Query {
     }
 }
 
-/// What stands between the parentheses of a query.
+/// A parsed element of a query.
 enum Item {
     One(Slot),
     /// Several next to each other.
@@ -119,7 +119,7 @@ impl Item {
     }
 }
 
-/// What is gathered while one pattern is read.
+/// Predicates and settings of the pattern that is being parsed.
 #[derive(Default)]
 struct Gathered {
     predicates: Vec<Predicate>,
@@ -129,7 +129,7 @@ struct Gathered {
 struct Reader<'a> {
     language: &'a Language,
     text: &'a str,
-    words: &'a [Word<'a>],
+    tokens: &'a [Token<'a>],
     at: usize,
     captures: Vec<String>,
     depth: usize,
@@ -147,42 +147,42 @@ impl<'a> Reader<'a> {
         Pattern::new(slots, predicates, settings, &is_private, self.language)
     }
 
-    fn peek(&self) -> Option<&'a Word<'a>> {
-        self.words.get(self.at)
+    fn peek(&self) -> Option<&'a Token<'a>> {
+        self.tokens.get(self.at)
     }
 
-    fn next(&mut self) -> Result<&'a Word<'a>, String> {
+    fn next(&mut self) -> Result<&'a Token<'a>, String> {
         let word = self.peek().ok_or("it ends too early")?;
         self.at += 1;
         Ok(word)
     }
 
     fn takes(&mut self, mark: char) -> bool {
-        let found = self.peek() == Some(&Word::Mark(mark));
+        let found = self.peek() == Some(&Token::Mark(mark));
         self.at += usize::from(found);
         found
     }
 
-    /// One item with what follows it, or nothing where it is a predicate.
+    /// Parses one item with its suffixes; `None` for a predicate.
     fn item(&mut self, anchored: bool, gathered: &mut Gathered) -> Result<Option<Item>, String> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
             return Err("it is too deep".to_owned());
         }
         let item = match self.next()? {
-            Word::Mark('[') => self.alternatives(anchored, gathered)?,
-            Word::Mark('(') => match self.peek() {
-                Some(Word::Mark('(' | '[') | Word::Text(_)) => self.group(anchored, gathered)?,
-                Some(Word::Predicate(_)) => {
+            Token::Mark('[') => self.alternatives(anchored, gathered)?,
+            Token::Mark('(') => match self.peek() {
+                Some(Token::Mark('(' | '[') | Token::Text(_)) => self.group(anchored, gathered)?,
+                Some(Token::Predicate(_)) => {
                     self.predicate(gathered)?;
                     self.depth -= 1;
                     return Ok(None);
                 }
                 _ => self.node(anchored, gathered)?,
             },
-            Word::Text(kind) => Item::node(Kind::Is(self.kind(kind, false)?), anchored),
-            Word::Name("_") => Item::node(Kind::Any, anchored),
-            Word::Name(field) => {
+            Token::Text(kind) => Item::node(Kind::Is(self.kind(kind, false)?), anchored),
+            Token::Name("_") => Item::node(Kind::Any, anchored),
+            Token::Name(field) => {
                 let id = self.field(field)?;
                 if !self.takes(':') {
                     return Err(format!("`{field}` is neither a node nor a field"));
@@ -198,16 +198,16 @@ impl<'a> Reader<'a> {
     }
 
     fn suffixes(&mut self, item: Item) -> Result<Item, String> {
-        if !matches!(self.peek(), Some(Word::Mark('?' | '*' | '+') | Word::Capture(_))) {
+        if !matches!(self.peek(), Some(Token::Mark('?' | '*' | '+') | Token::Capture(_))) {
             return Ok(item);
         }
         let mut slot = item.one()?;
         loop {
             match self.peek() {
-                Some(Word::Mark('?')) => slot.optional = true,
-                Some(Word::Mark('*')) => (slot.optional, slot.many) = (true, true),
-                Some(Word::Mark('+')) => slot.many = true,
-                Some(Word::Capture(name)) => {
+                Some(Token::Mark('?')) => slot.optional = true,
+                Some(Token::Mark('*')) => (slot.optional, slot.many) = (true, true),
+                Some(Token::Mark('+')) => slot.many = true,
+                Some(Token::Capture(name)) => {
                     let capture = self.capture(name)?;
                     slot.nodes.iter_mut().for_each(|node| node.captures.push(capture));
                 }
@@ -238,13 +238,13 @@ impl<'a> Reader<'a> {
             }
             anchored = false;
         }
-        // Parentheses around one node and its predicates mean the node.
+        // Parentheses around a single node and its predicates are equivalent to the node.
         Ok(if slots.len() == 1 { Item::One(slots.remove(0)) } else { Item::Group(slots) })
     }
 
-    /// A named node, behind its parenthesis.
+    /// Parses a named node, after its opening parenthesis.
     fn node(&mut self, anchored: bool, gathered: &mut Gathered) -> Result<Item, String> {
-        let Word::Name(name) = self.next()? else { return Err("a node without a kind".to_owned()) };
+        let Token::Name(name) = self.next()? else { return Err("a node without a kind".to_owned()) };
         let kind = match *name {
             "_" => Kind::Named,
             name => self.named(name)?,
@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
         let mut node = NodeItem::new(kind, anchored);
         loop {
             if self.takes('!') {
-                let Word::Name(field) = self.next()? else { return Err("`!` without a field".to_owned()) };
+                let Token::Name(field) = self.next()? else { return Err("`!` without a field".to_owned()) };
                 node.without.push(self.field(field)?);
                 continue;
             }
@@ -274,13 +274,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A predicate, behind its parenthesis.
+    /// Parses a predicate, after its opening parenthesis.
     fn predicate(&mut self, gathered: &mut Gathered) -> Result<(), String> {
-        let Word::Predicate(name) = self.next()? else { return Err("no predicate".to_owned()) };
+        let Token::Predicate(name) = self.next()? else { return Err("no predicate".to_owned()) };
         let mut arguments = Vec::new();
         loop {
             match self.next()? {
-                Word::Mark(')') => break,
+                Token::Mark(')') => break,
                 word => arguments.push(word),
             }
         }
@@ -290,21 +290,21 @@ impl<'a> Reader<'a> {
             None => (true, *name),
         };
         if test == "set!" {
-            let [Word::Name(key), Word::Text(value)] = arguments.as_slice() else { return Err(error()) };
+            let [Token::Name(key), Token::Text(value)] = arguments.as_slice() else { return Err(error()) };
             gathered.settings.push(((*key).to_owned(), value.clone()));
             return Ok(());
         }
-        let [Word::Capture(capture), values @ ..] = arguments.as_slice() else { return Err(error()) };
+        let [Token::Capture(capture), values @ ..] = arguments.as_slice() else { return Err(error()) };
         let capture = self.capture(capture)?;
         let test = match (test, values) {
-            ("eq?", [Word::Text(text)]) => Test::Among(vec![text.clone()]),
-            ("eq?", [Word::Capture(other)]) => Test::Same(self.capture(other)?),
+            ("eq?", [Token::Text(text)]) => Test::Among(vec![text.clone()]),
+            ("eq?", [Token::Capture(other)]) => Test::Same(self.capture(other)?),
             ("any-of?", texts) => {
                 let text =
-                    |word: &&Word<'_>| if let Word::Text(text) = word { Some(text.clone()) } else { None };
+                    |word: &&Token<'_>| if let Token::Text(text) = word { Some(text.clone()) } else { None };
                 Test::Among(texts.iter().map(text).collect::<Option<_>>().ok_or_else(error)?)
             }
-            ("match?", [Word::Text(pattern)]) => {
+            ("match?", [Token::Text(pattern)]) => {
                 Test::Matches(regex::Regex::new(pattern).map_err(|error| error.to_string())?)
             }
             _ => return Err(error()),
@@ -329,8 +329,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A kind by its name; of a supertype, all that are of it. Older grammars do not list them: then lines
-    /// `;! supertype name kind kind …` of the query do.
+    /// A kind by its name; for a supertype, all its kinds. Older grammars do not list them; then lines
+    /// `;! supertype name kind kind …` of the query must.
     fn named(&self, name: &str) -> Result<Kind, String> {
         let id = self.kind(name, true)?;
         if !self.language.node_kind_is_supertype(id) {
@@ -352,7 +352,7 @@ impl<'a> Reader<'a> {
                 .map(|kind| self.language.id_for_node_kind(kind, true))
                 .filter(|id| *id != 0),
         );
-        // No node is of a supertype itself.
+        // Nodes always have a concrete kind, never a supertype.
         of.retain(|kind| !self.language.node_kind_is_supertype(*kind));
         if of.is_empty() {
             Err(format!("the grammar does not say what is a `{name}`"))

@@ -1,59 +1,58 @@
-//! What the parts of a pattern match, and what they give together.
+//! Matches the parts of a pattern, and combines them.
 //!
-//! A list of children is compared from left to right: for each slot, all siblings are found that it matches behind what
-//! the slot before matched. Then, from right to left, those are left out behind which the rest of the slots does not
-//! match, so that each combination that is begun can be completed. A sibling is compared with a slot once.
+//! A list of slots is matched against siblings from left to right: for each slot, finds all siblings that it matches after a match
+//! of the previous slot. Then, from right to left, drops matches after which the rest of the slots cannot
+//! match, so that every combination that is begun can be completed. A sibling is compared with a slot only once.
 
 use std::time::Instant;
 
-use super::matches::Captured;
-use super::nodes::{NONE, Nodes, Position};
+use super::nodes::{Captured, NONE, Nodes, Position};
 use super::shape::{Kind, NodeItem, Slot};
 
-/// Steps between two looks at the clock.
-const STEPS_A_LOOK: u64 = 1024;
-/// Bytes of a text that cost as much to compare as a node.
-const BYTES_A_STEP: usize = 256;
-/// What a pattern may capture, in all combinations and on the way to them, for each node that it looks at.
-const CAPTURED_A_NODE: usize = 32;
-/// The same for few nodes.
-const CAPTURED_MIN: usize = 4096;
-/// The same for any number of nodes; eight bytes each.
-const CAPTURED_MAX: usize = 4_000_000;
-/// Room for captures that is kept.
-const CAPTURED_KEPT: usize = 65_536;
+/// Steps between two checks of the deadline.
+const STEPS_PER_CHECK: u64 = 1024;
+/// Number of bytes of text whose comparison counts as a step.
+const BYTES_PER_STEP: usize = 256;
+/// Most captures of a pattern, in all combinations and intermediate results, per node that it visits.
+const CAPTURES_PER_NODE: usize = 32;
+/// Additional captures, so that few nodes suffice.
+const CAPTURES_MIN: usize = 4096;
+/// Most captures for any number of nodes; they take eight bytes each.
+const CAPTURES_MAX: usize = 4_000_000;
+/// Capacity for captures that is kept between patterns.
+const CAPTURE_CAPACITY_KEPT: usize = 65_536;
 
-/// What one match captured: a part of [`Search::captured`].
+/// The captures of one match: a range of [`Search::captured`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Way {
+pub(super) struct CaptureRange {
     from: u32,
     to: u32,
 }
 
-impl Way {
+impl CaptureRange {
     const EMPTY: Self = Self { from: 0, to: 0 };
 }
 
-/// Where the next sibling is looked for.
+/// The position where the next slot is matched.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct Cursor {
     at: Position,
     /// One past the last sibling.
     end: Position,
     /// The node that was matched last: a sibling, or the parent.
     previous: Position,
-    /// Only the node right there will do.
+    /// Whether only the node at this position may match.
     exact: bool,
-    /// What was matched last is `_`: an anchor to it is exact.
+    /// Whether the last match was of `_`, after which an anchor is exact.
     bare: bool,
-    /// What an anchor referred to is missing: it means nothing.
+    /// Whether the slot that an anchor refers to was skipped, so that the anchor has no effect.
     free: bool,
-    /// Nothing has been matched in this parent.
+    /// Whether nothing has been matched in this parent.
     first: bool,
 }
 
-impl Place {
-    /// A node itself, with siblings up to `end`.
+impl Cursor {
+    /// Exactly the node `at`, with siblings up to `end`.
     pub(super) fn only(at: Position, end: Position) -> Self {
         Self { at, end, previous: at, exact: true, bare: false, free: false, first: true }
     }
@@ -74,7 +73,7 @@ impl Place {
         }
     }
 
-    /// Where to go on when a slot stays empty, if it may.
+    /// The position after skipping a slot; `None` if it must not be skipped.
     fn without(self, slot: &Slot, has_next: bool, nodes: &Nodes<'_>) -> Option<Self> {
         if !slot.optional || (slot.last() && nodes.has_later_named_sibling(self.previous)) {
             return None;
@@ -88,35 +87,35 @@ impl Place {
     }
 }
 
-/// A sibling that a slot matches, in one way.
+/// A match of a slot with a sibling, with its captures.
 #[derive(Clone, Copy)]
-struct Found {
+struct SlotMatch {
     at: Position,
-    /// The last sibling of the run that it stands in; of a slot for one node, itself.
+    /// The last sibling of its run, for a repeated slot; else the sibling itself.
     last: Position,
-    way: Way,
+    range: CaptureRange,
     bare: bool,
 }
 
-impl Found {
-    fn behind(&self, place: Place, nodes: &Nodes<'_>) -> Place {
+impl SlotMatch {
+    fn behind(&self, cursor: Cursor, nodes: &Nodes<'_>) -> Cursor {
         let (at, previous, bare) = (nodes.end(self.last), self.last, self.bare);
-        Place { at, previous, bare, exact: false, free: false, first: false, ..place }
+        Cursor { at, previous, bare, exact: false, free: false, first: false, ..cursor }
     }
 }
 
-/// The slots of a list, with what each of them matches.
-struct Listed<'l> {
+/// The slots of a list with their matches.
+struct SlotMatches<'l> {
     slots: &'l [Slot],
-    found: Vec<Vec<Found>>,
+    found: Vec<Vec<SlotMatch>>,
 }
 
-impl Listed<'_> {
-    /// What a slot matches from a place on, up to the limit.
-    fn from(&self, slot: usize, place: Place, nodes: &Nodes<'_>) -> &[Found] {
+impl SlotMatches<'_> {
+    /// The matches of a slot from a position on, up to its limit.
+    fn from(&self, slot: usize, cursor: Cursor, nodes: &Nodes<'_>) -> &[SlotMatch] {
         let found = &self.found[slot];
-        let limit = place.limit(&self.slots[slot], nodes);
-        let from = found.partition_point(|one| one.at < place.at);
+        let limit = cursor.limit(&self.slots[slot], nodes);
+        let from = found.partition_point(|one| one.at < cursor.at);
         let to = match limit {
             NONE => found.len(),
             limit => from + found[from..].partition_point(|one| one.at <= limit),
@@ -124,29 +123,31 @@ impl Listed<'_> {
         &found[from..to]
     }
 
-    /// Whether the slots from `slot` on match from a place on.
-    fn leads_on(&self, slot: usize, place: Place, nodes: &Nodes<'_>) -> bool {
+    /// Whether the slots from `slot` on can match from a position on.
+    fn rest_matches(&self, slot: usize, cursor: Cursor, nodes: &Nodes<'_>) -> bool {
         let Some(next) = self.slots.get(slot) else { return true };
         let has_next = slot + 1 < self.slots.len();
-        !self.from(slot, place, nodes).is_empty()
-            || place.without(next, has_next, nodes).is_some_and(|place| self.leads_on(slot + 1, place, nodes))
+        !self.from(slot, cursor, nodes).is_empty()
+            || cursor
+                .without(next, has_next, nodes)
+                .is_some_and(|cursor| self.rest_matches(slot + 1, cursor, nodes))
     }
 }
 
-/// What is looked for at one node.
+/// The state of a search for a pattern.
 pub(super) struct Search<'s, 't> {
     pub(super) nodes: &'s Nodes<'t>,
     pub(super) text: &'s str,
     deadline: Instant,
-    /// Steps taken: nodes compared and captures told.
+    /// Steps taken: compared nodes and stored captures.
     pub(super) steps: u64,
-    /// At how many of them the clock is looked at next.
-    look_at: u64,
-    /// Whether time ran out.
-    pub(super) late: bool,
-    /// Captures of what was found.
+    /// Number of steps at which the deadline is checked next.
+    next_check: u64,
+    /// Whether the deadline passed.
+    pub(super) timed_out: bool,
+    /// Captures of all matches.
     pub(super) captured: Vec<Captured>,
-    /// How many more may be told, at any depth.
+    /// Number of captures that may still be stored, at any depth.
     left: usize,
 }
 
@@ -157,122 +158,126 @@ impl<'s, 't> Search<'s, 't> {
             text,
             deadline,
             steps: 0,
-            look_at: STEPS_A_LOOK,
-            late: false,
+            next_check: STEPS_PER_CHECK,
+            timed_out: false,
             captured: Vec::new(),
             left: 0,
         }
     }
 
-    /// Begins anew, for a pattern that looks at the nodes from `at` to `end`.
+    /// Resets the search for a pattern that visits the nodes from `at` to `end`.
     pub(super) fn begin(&mut self, at: Position, end: Position) {
         self.captured.clear();
-        self.captured.shrink_to(CAPTURED_KEPT);
+        self.captured.shrink_to(CAPTURE_CAPACITY_KEPT);
         let nodes = (end - at) as usize;
-        self.left = nodes.saturating_mul(CAPTURED_A_NODE).saturating_add(CAPTURED_MIN).min(CAPTURED_MAX);
+        self.left = nodes.saturating_mul(CAPTURES_PER_NODE).saturating_add(CAPTURES_MIN).min(CAPTURES_MAX);
     }
 
-    /// What was captured in a way.
-    pub(super) fn of(&self, way: Way) -> &[Captured] {
-        &self.captured[way.from as usize..way.to as usize]
+    /// The captures in a range.
+    pub(super) fn captures_in(&self, range: CaptureRange) -> &[Captured] {
+        &self.captured[range.from as usize..range.to as usize]
     }
 
-    /// Counts a step; false when time ran out.
+    /// Counts a step; returns false if the deadline passed.
     pub(super) fn step(&mut self) -> bool {
         self.steps += 1;
-        if self.steps >= self.look_at {
-            self.look_at = self.steps + STEPS_A_LOOK;
-            self.late |= Instant::now() > self.deadline;
+        if self.steps >= self.next_check {
+            self.next_check = self.steps + STEPS_PER_CHECK;
+            self.timed_out |= Instant::now() > self.deadline;
         }
-        !self.late
+        !self.timed_out
     }
 
-    /// Where the run ends that a slot begins at a node.
+    /// The end of the run of siblings, from `at` on, that a slot matches.
     pub(super) fn run_end(&mut self, slot: &Slot, mut at: Position, end: Position) -> Position {
-        let mut ways = Vec::new();
-        while at < end && slot.nodes.iter().any(|node| self.node(node, at, &mut ways)) {
+        let mut ranges = Vec::new();
+        while at < end && slot.nodes.iter().any(|node| self.node(node, at, &mut ranges)) {
             at = self.nodes.end(at);
-            ways.clear();
+            ranges.clear();
         }
         self.captured.clear();
         at
     }
 
-    /// Adds the ways in which a node matches: one without captures where nothing is told. False where it does not.
-    pub(super) fn node(&mut self, item: &NodeItem, at: Position, ways: &mut Vec<Way>) -> bool {
+    /// Matches a node and adds the captures of each match: a single empty range if nothing is captured. Returns false if it does not
+    /// match.
+    pub(super) fn node(&mut self, item: &NodeItem, at: Position, ranges: &mut Vec<CaptureRange>) -> bool {
         if !self.step() || !self.fits(item, at) {
             return false;
         }
-        let (before, found) = (self.captured.len(), ways.len());
-        if !item.children.is_empty() && !self.list(&item.children, Place::inside(self.nodes, at), ways) {
+        let (before, found) = (self.captured.len(), ranges.len());
+        if !item.children.is_empty() && !self.list(&item.children, Cursor::inside(self.nodes, at), ranges) {
             return false;
         }
         if !self.accepts(item, at) {
             self.captured.truncate(before);
-            ways.truncate(found);
+            ranges.truncate(found);
             return false;
         }
         if item.children.is_empty() {
-            ways.push(Way::EMPTY);
+            ranges.push(CaptureRange::EMPTY);
         }
         if !item.captures.is_empty() {
             let mut kept = found;
-            for next in found..ways.len() {
-                let Some(way) = self.join(Some((item, at)), &[ways[next]]) else { break };
-                ways[kept] = way;
+            for next in found..ranges.len() {
+                let Some(range) = self.join(Some((item, at)), &[ranges[next]]) else { break };
+                ranges[kept] = range;
                 kept += 1;
             }
-            ways.truncate(kept);
+            ranges.truncate(kept);
         }
-        ways.len() > found
+        ranges.len() > found
     }
 
-    /// Adds the ways in which slots match siblings: one without captures where nothing is told. False where they do not.
-    pub(super) fn list(&mut self, slots: &[Slot], start: Place, ways: &mut Vec<Way>) -> bool {
+    /// Matches slots with siblings and adds the captures of each match: a single empty range if nothing is captured. Returns false if
+    /// they do not match.
+    pub(super) fn list(&mut self, slots: &[Slot], start: Cursor, ranges: &mut Vec<CaptureRange>) -> bool {
         let before = self.captured.len();
         let Some(mut listed) = self.compare(slots, start) else {
             self.captured.truncate(before);
             return false;
         };
-        if !slots.iter().any(|slot| slot.tells) {
+        if !slots.iter().any(|slot| slot.is_captured) {
             self.captured.truncate(before);
-            ways.push(Way::EMPTY);
+            ranges.push(CaptureRange::EMPTY);
             return true;
         }
         for slot in (0..slots.len() - 1).rev() {
             let mut found = std::mem::take(&mut listed.found[slot]);
             found.retain(|one| {
-                self.step() && listed.leads_on(slot + 1, one.behind(start, self.nodes), self.nodes)
+                self.step() && listed.rest_matches(slot + 1, one.behind(start, self.nodes), self.nodes)
             });
             listed.found[slot] = found;
         }
-        let count = ways.len();
-        self.combine(&listed, 0, start, &mut Vec::new(), (count, ways));
-        ways.len() > count
+        let count = ranges.len();
+        self.combine(&listed, 0, start, &mut Vec::new(), (count, ranges));
+        ranges.len() > count
     }
 
-    /// What each slot matches behind what the slot before does; nothing where one matches nowhere.
-    fn compare<'l>(&mut self, slots: &'l [Slot], start: Place) -> Option<Listed<'l>> {
-        let mut listed = Listed { slots, found: Vec::new() };
-        let mut held: Vec<Place> = Vec::new();
+    /// Finds the matches of each slot after those of the previous one; `None` if a slot has none.
+    fn compare<'l>(&mut self, slots: &'l [Slot], start: Cursor) -> Option<SlotMatches<'l>> {
+        let mut listed = SlotMatches { slots, found: Vec::new() };
+        let mut held: Vec<Cursor> = Vec::new();
         for (number, slot) in slots.iter().enumerate() {
-            let places = if number == 0 { std::slice::from_ref(&start) } else { &held };
-            let found = self.stand(slot, places);
-            if self.late {
+            let cursors = if number == 0 { std::slice::from_ref(&start) } else { &held };
+            let found = self.slot_matches(slot, cursors);
+            if self.timed_out {
                 return None;
             }
             let has_next = number + 1 < slots.len();
-            let mut next: Vec<Place> = Vec::new();
+            let mut next: Vec<Cursor> = Vec::new();
             if has_next || found.is_empty() {
                 for one in &found {
-                    let place = one.behind(start, self.nodes);
-                    if next.last().is_none_or(|last| (last.at, last.bare) != (place.at, place.bare)) {
-                        next.push(place);
+                    let cursor = one.behind(start, self.nodes);
+                    if next.last().is_none_or(|last| (last.at, last.bare) != (cursor.at, cursor.bare)) {
+                        next.push(cursor);
                     }
                 }
                 if slot.optional {
-                    next.extend(places.iter().filter_map(|place| place.without(slot, has_next, self.nodes)));
-                    next.sort_by_key(|place| place.at);
+                    next.extend(
+                        cursors.iter().filter_map(|cursor| cursor.without(slot, has_next, self.nodes)),
+                    );
+                    next.sort_by_key(|cursor| cursor.at);
                 }
                 if next.is_empty() {
                     return None;
@@ -287,20 +292,20 @@ impl<'s, 't> Search<'s, 't> {
         Some(listed)
     }
 
-    /// Where a slot matches, from any of the places on. They are sorted.
-    fn stand(&mut self, slot: &Slot, places: &[Place]) -> Vec<Found> {
+    /// Finds the matches of a slot from any of the positions on. The positions are sorted.
+    fn slot_matches(&mut self, slot: &Slot, cursors: &[Cursor]) -> Vec<SlotMatch> {
         let mut found = Vec::new();
         let mut seen_to = 0;
-        // From one place on, the first that will do is enough.
-        let enough = slot.once && !slot.many && places.len() == 1;
-        for place in places {
-            let limit = place.limit(slot, self.nodes);
-            let mut at = place.at.max(seen_to);
-            let mut stands = false;
-            // A run goes on behind the limit.
-            while at < place.end && (at <= limit || (slot.many && stands)) && !self.late {
-                stands = self.stands(slot, at, &mut found);
-                if stands && enough {
+        // With a single position, the first match is sufficient if no later one can differ.
+        let enough = slot.first_suffices && !slot.many && cursors.len() == 1;
+        for cursor in cursors {
+            let limit = cursor.limit(slot, self.nodes);
+            let mut at = cursor.at.max(seen_to);
+            let mut matched = false;
+            // A run may continue after the limit.
+            while at < cursor.end && (at <= limit || (slot.many && matched)) && !self.timed_out {
+                matched = self.match_slot(slot, at, &mut found);
+                if matched && enough {
                     return found;
                 }
                 at = self.nodes.end(at);
@@ -318,34 +323,34 @@ impl<'s, 't> Search<'s, 't> {
         found
     }
 
-    fn stands(&mut self, slot: &Slot, at: Position, found: &mut Vec<Found>) -> bool {
+    fn match_slot(&mut self, slot: &Slot, at: Position, found: &mut Vec<SlotMatch>) -> bool {
         let before = found.len();
-        let mut ways = Vec::new();
+        let mut ranges = Vec::new();
         for item in &slot.nodes {
-            self.node(item, at, &mut ways);
+            self.node(item, at, &mut ranges);
             let bare = matches!(item.kind, Kind::Any);
-            for way in ways.drain(..) {
-                let said = !slot.tells && found[before..].iter().any(|one| one.bare == bare);
-                // Of a run, the first way of each node counts.
-                if !(said || (slot.many && found.len() > before)) {
-                    found.push(Found { at, last: at, way, bare });
+            for range in ranges.drain(..) {
+                let node_text = !slot.is_captured && found[before..].iter().any(|one| one.bare == bare);
+                // For a repeated slot, only the first match of each node counts.
+                if !(node_text || (slot.many && found.len() > before)) {
+                    found.push(SlotMatch { at, last: at, range, bare });
                 }
             }
         }
         found.len() > before
     }
 
-    /// Tells what the slots from `slot` on give together; false when that is more than may be told.
+    /// Combines the matches of the slots from `slot` on; returns false when a limit is reached.
     fn combine(
         &mut self,
-        listed: &Listed<'_>,
+        listed: &SlotMatches<'_>,
         slot: usize,
-        place: Place,
-        parts: &mut Vec<Way>,
-        (from, ways): (usize, &mut Vec<Way>),
+        cursor: Cursor,
+        parts: &mut Vec<CaptureRange>,
+        (from, ranges): (usize, &mut Vec<CaptureRange>),
     ) -> bool {
-        let Some(this) = listed.slots.get(slot) else { return self.tell(parts, (from, ways)) };
-        let found = listed.from(slot, place, self.nodes);
+        let Some(this) = listed.slots.get(slot) else { return self.emit(parts, (from, ranges)) };
+        let found = listed.from(slot, cursor, self.nodes);
         let held = parts.len();
         let mut run = 0;
         for one in found {
@@ -357,46 +362,46 @@ impl<'s, 't> Search<'s, 't> {
             }
             if this.many {
                 run = self.nodes.end(one.last);
-                // Behind the limit as well.
+                // The whole run, including siblings after the limit.
                 let all = &listed.found[slot];
                 let first = all.partition_point(|other| other.at < one.at);
-                parts.extend(all[first..].iter().take_while(|other| other.at < run).map(|other| other.way));
+                parts.extend(all[first..].iter().take_while(|other| other.at < run).map(|other| other.range));
             } else {
-                parts.push(one.way);
+                parts.push(one.range);
             }
             let goes_on =
-                self.combine(listed, slot + 1, one.behind(place, self.nodes), parts, (from, &mut *ways));
+                self.combine(listed, slot + 1, one.behind(cursor, self.nodes), parts, (from, &mut *ranges));
             parts.truncate(held);
             if !goes_on {
                 return false;
             }
-            if this.once {
+            if this.first_suffices {
                 break;
             }
         }
-        let missing = place.without(this, slot + 1 < listed.slots.len(), self.nodes);
-        missing.is_none_or(|place| {
-            !listed.leads_on(slot + 1, place, self.nodes)
-                || self.combine(listed, slot + 1, place, parts, (from, ways))
+        let missing = cursor.without(this, slot + 1 < listed.slots.len(), self.nodes);
+        missing.is_none_or(|cursor| {
+            !listed.rest_matches(slot + 1, cursor, self.nodes)
+                || self.combine(listed, slot + 1, cursor, parts, (from, ranges))
         })
     }
 
-    fn tell(&mut self, parts: &[Way], (from, ways): (usize, &mut Vec<Way>)) -> bool {
-        let Some(way) = self.join(None, parts) else { return false };
-        if ways[from..].last().is_none_or(|last| self.of(*last) != self.of(way)) {
-            ways.push(way);
+    fn emit(&mut self, parts: &[CaptureRange], (from, ranges): (usize, &mut Vec<CaptureRange>)) -> bool {
+        let Some(range) = self.join(None, parts) else { return false };
+        if ranges[from..].last().is_none_or(|last| self.captures_in(*last) != self.captures_in(range)) {
+            ranges.push(range);
         }
         true
     }
 
-    /// What was captured in some ways, behind what a node captures itself; nothing where that is too much.
-    fn join(&mut self, node: Option<(&NodeItem, Position)>, parts: &[Way]) -> Option<Way> {
-        let mut told = parts.iter().filter(|part| part.from < part.to);
-        let length: usize = told.clone().map(|part| (part.to - part.from) as usize).sum();
+    /// Concatenates the captures of a node itself and of some ranges; `None` if the limit is reached.
+    fn join(&mut self, node: Option<(&NodeItem, Position)>, parts: &[CaptureRange]) -> Option<CaptureRange> {
+        let mut non_empty = parts.iter().filter(|part| part.from < part.to);
+        let length: usize = non_empty.clone().map(|part| (part.to - part.from) as usize).sum();
         let length = length + node.map_or(0, |(item, _)| item.captures.len());
         self.left = self.left.checked_sub(1)?;
-        if node.is_none() && told.clone().count() < 2 {
-            return Some(told.next().copied().unwrap_or(Way::EMPTY));
+        if node.is_none() && non_empty.clone().count() < 2 {
+            return Some(non_empty.next().copied().unwrap_or(CaptureRange::EMPTY));
         }
         self.left = self.left.checked_sub(length)?;
         self.steps += length as u64;
@@ -404,18 +409,18 @@ impl<'s, 't> Search<'s, 't> {
         if let Some((item, at)) = node {
             self.captured.extend(item.captures.iter().map(|&capture| Captured { capture, at }));
         }
-        for part in told {
+        for part in non_empty {
             self.captured.extend_from_within(part.from as usize..part.to as usize);
         }
-        Some(Way { from: from as u32, to: self.captured.len() as u32 })
+        Some(CaptureRange { from: from as u32, to: self.captured.len() as u32 })
     }
 
-    /// Whether a node was made up or left over where the text breaks the grammar: it then stands for no supertype.
+    /// Whether error recovery inserted or left over a node. Such nodes do not match supertypes.
     fn is_recovered(&self, at: Position) -> bool {
         self.nodes.is_in_error(at) || self.nodes.node(at).is_missing()
     }
 
-    /// Whether a node is what an item asks for, children and text apart.
+    /// Whether a node matches an item, apart from its children and text.
     fn fits(&self, item: &NodeItem, at: Position) -> bool {
         let node = self.nodes.get(at);
         let is = match &item.kind {
@@ -430,12 +435,12 @@ impl<'s, 't> Search<'s, 't> {
                 || !self.nodes.children(at).any(|child| item.without.contains(&self.nodes.get(child).field)))
     }
 
-    /// Whether its text is what an item asks for.
+    /// Whether the text of a node passes the tests of an item.
     fn accepts(&mut self, item: &NodeItem, at: Position) -> bool {
         item.tests.iter().all(|test| {
-            let said = self.nodes.text(at, self.text);
-            self.steps += (said.len() / BYTES_A_STEP) as u64;
-            test.accepts(said)
+            let node_text = self.nodes.text(at, self.text);
+            self.steps += (node_text.len() / BYTES_PER_STEP) as u64;
+            test.accepts(node_text)
         })
     }
 }

@@ -1,4 +1,4 @@
-//! What a query's patterns are made of.
+//! The structure of a query's patterns.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,69 +9,68 @@ use super::predicates::Predicate;
 
 /// One pattern of a query.
 pub(super) struct Pattern {
-    /// One slot, or the neighbours of a group.
+    /// One slot, or the siblings of a group.
     pub(super) slots: Vec<Slot>,
-    /// Conditions that need the whole match; the others are with their nodes.
+    /// Predicates that need the whole match; the others are stored with their nodes.
     pub(super) predicates: Vec<Predicate>,
-    /// `#set!`, by key.
+    /// Keys and values of `#set!`.
     pub(super) settings: Vec<(String, String)>,
-    /// Whether one match of it can have captured more nodes than another.
+    /// Whether the number of captured nodes can differ between matches.
     pub(super) varies: bool,
-    /// Whether a match can hold captures that serve its predicates alone.
+    /// Whether a match can contain captures that are only for predicates.
     pub(super) has_private: bool,
 }
 
-/// A place among siblings: what may stand there, once or several times.
+/// A position among siblings, which one or several nodes can fill.
 pub(super) struct Slot {
-    /// One of these.
+    /// Alternatives, of which one must match.
     pub(super) nodes: Vec<NodeItem>,
     /// Whether it may be missing.
     pub(super) optional: bool,
-    /// Whether there may be more than one, right behind each other. Then all that are there are meant.
+    /// Whether it matches a run of adjacent siblings; always the longest run.
     pub(super) many: bool,
-    /// Whether something in it is told.
-    pub(super) tells: bool,
-    /// Whether the first place where it matches serves as well as any other: nothing is told of it and of what is
-    /// anchored to it.
-    pub(super) once: bool,
+    /// Whether it contains captures that are emitted.
+    pub(super) is_captured: bool,
+    /// Whether only the first match is needed, because neither it nor what is anchored to it is captured.
+    pub(super) first_suffices: bool,
 }
 
-/// What a node has to be.
+/// The conditions on a node.
 pub(super) struct NodeItem {
     pub(super) kind: Kind,
-    /// Id of its field; 0 for any or none.
+    /// Id of its field in the parent; 0 for any or none.
     pub(super) field: u16,
-    /// Fields of which it has none.
+    /// Fields that it must not have.
     pub(super) without: Vec<u16>,
     pub(super) captures: Vec<u16>,
-    /// Conditions on its own text.
+    /// Predicates on its own text.
     pub(super) tests: Vec<Arc<Predicate>>,
-    /// No named sibling stands between it and what precedes.
+    /// Whether no named sibling may be between it and the previous match.
     pub(super) anchored: bool,
-    /// No named sibling follows it.
+    /// Whether no named sibling may follow it.
     pub(super) last: bool,
     pub(super) children: Vec<Slot>,
-    /// Whether it or something in it is told.
-    pub(super) tells: bool,
+    /// Whether it or a descendant has captures that are emitted.
+    pub(super) is_captured: bool,
 }
 
 /// Kinds of node.
 pub(super) enum Kind {
     /// `_`: any.
     Any,
-    /// `(_)`: any with a name of its own.
+    /// `(_)`: any named node.
     Named,
-    /// This one.
+    /// This kind.
     Is(u16),
-    /// One of a supertype's, sorted.
+    /// One of the kinds of a supertype, sorted.
     Of(Vec<u16>),
 }
 
 impl Pattern {
-    /// A pattern as it is read, made ready to be matched. `is_private` tells captures that serve predicates alone.
+    /// Prepares a parsed pattern for matching. `is_private` returns whether a capture is only for predicates.
     ///
     /// # Errors
-    /// What cannot be matched in a time that grows with the number of nodes only, for the query's maintainer.
+    /// A message for the query's maintainer if the pattern cannot be matched in linear time.
     pub(super) fn new(
         mut slots: Vec<Slot>,
         predicates: Vec<Predicate>,
@@ -82,7 +81,7 @@ impl Pattern {
         check_group(&slots, language)?;
         check_runs(&slots, language)?;
         let varies = captured(&slots).is_none();
-        // Where one match may be a part of another, the larger one counts, even if it is then refused.
+        // If matches can be subsets of others, the largest one counts, even if a predicate then rejects it.
         let (alone, predicates): (Vec<_>, Vec<_>) =
             predicates.into_iter().partition(|predicate| !varies && predicate.is_alone());
         let alone: Vec<_> = alone.into_iter().map(Arc::new).collect();
@@ -98,16 +97,16 @@ impl Pattern {
                 has_private |= node.captures.iter().any(|capture| is_private(*capture));
             });
         }
-        note(&mut slots);
+        mark_captured(&mut slots);
         Ok(Self { slots, predicates, settings, varies, has_private })
     }
 
-    /// Whether it begins at one of several siblings.
+    /// Whether it matches a list of siblings.
     pub(super) fn is_group(&self) -> bool {
         self.slots.len() > 1 || self.begins_with_run()
     }
 
-    /// Whether what it begins with may stand there several times.
+    /// Whether it begins with a repetition.
     pub(super) fn begins_with_run(&self) -> bool {
         self.slots[0].many
     }
@@ -116,20 +115,20 @@ impl Pattern {
 impl Slot {
     /// A slot for one of some nodes.
     pub(super) fn new(nodes: Vec<NodeItem>) -> Self {
-        Self { nodes, optional: false, many: false, tells: false, once: false }
+        Self { nodes, optional: false, many: false, is_captured: false, first_suffices: false }
     }
 
-    /// Whether it is anchored to what precedes.
+    /// Whether it is anchored to the previous slot.
     pub(super) fn anchored(&self) -> bool {
         self.nodes.first().is_some_and(|node| node.anchored)
     }
 
-    /// Whether it ends a list of children.
+    /// Whether it must be the last named child.
     pub(super) fn last(&self) -> bool {
         self.nodes.first().is_some_and(|node| node.last)
     }
 
-    /// Calls back with each node in it.
+    /// Calls `then` with each node in it.
     pub(super) fn each_node(&mut self, then: &mut dyn FnMut(&mut NodeItem)) {
         for node in &mut self.nodes {
             then(node);
@@ -137,7 +136,7 @@ impl Slot {
         }
     }
 
-    /// Whether a capture is in it.
+    /// Whether it contains a capture.
     #[cfg(test)]
     pub(super) fn captures(&self, capture: usize) -> bool {
         self.nodes.iter().any(|node| {
@@ -148,7 +147,7 @@ impl Slot {
 }
 
 impl NodeItem {
-    /// A node without conditions but its kind.
+    /// A node with no other condition than its kind.
     pub(super) fn new(kind: Kind, anchored: bool) -> Self {
         Self {
             kind,
@@ -159,13 +158,13 @@ impl NodeItem {
             anchored,
             last: false,
             children: Vec::new(),
-            tells: false,
+            is_captured: false,
         }
     }
 }
 
 impl Kind {
-    /// Adds the kinds that a node can be of; false where that is any.
+    /// Adds the kinds of nodes that match; returns false if any kind does.
     pub(super) fn list(&self, kinds: &mut BTreeSet<u16>) -> bool {
         match self {
             Self::Any | Self::Named => return false,
@@ -175,7 +174,7 @@ impl Kind {
         true
     }
 
-    /// Whether a node can be of both.
+    /// Whether a node can match both.
     fn overlaps(&self, other: &Self, language: &Language) -> bool {
         let has_named = |kind: &Self| match kind {
             Self::Is(kind) => language.node_kind_is_named(*kind),
@@ -193,7 +192,7 @@ impl Kind {
     }
 }
 
-/// A group is looked for at each of the siblings: what follows has to stand right behind.
+/// Checks a group. It is tried at each sibling, so its elements must be anchored to each other to keep the cost linear.
 fn check_group(slots: &[Slot], language: &Language) -> Result<(), String> {
     let [first, rest @ ..] = slots else { return Err("an empty pattern".to_owned()) };
     if first.optional {
@@ -213,7 +212,7 @@ fn check_group(slots: &[Slot], language: &Language) -> Result<(), String> {
     Ok(())
 }
 
-/// A repetition takes all that it can have, so that nothing of it may be meant for what follows.
+/// Checks that a repetition, which is greedy, cannot consume nodes that the next slot needs.
 fn check_runs(slots: &[Slot], language: &Language) -> Result<(), String> {
     for (at, slot) in slots.iter().enumerate() {
         if slot.many {
@@ -232,7 +231,7 @@ fn check_runs(slots: &[Slot], language: &Language) -> Result<(), String> {
     Ok(())
 }
 
-/// How many nodes each match of some slots captures, or nothing where that varies.
+/// The number of nodes that each match of some slots captures; `None` if it varies.
 fn captured(slots: &[Slot]) -> Option<usize> {
     let of_node = |node: &NodeItem| Some(node.captures.len() + captured(&node.children)?);
     let of_slot = |slot: &Slot| {
@@ -243,20 +242,20 @@ fn captured(slots: &[Slot]) -> Option<usize> {
     slots.iter().map(of_slot).sum()
 }
 
-/// Notes of each slot what of it is told, and where the first place is enough.
-fn note(slots: &mut [Slot]) {
+/// Sets `is_captured` and `first_suffices` of each slot.
+fn mark_captured(slots: &mut [Slot]) {
     for slot in &mut *slots {
         for node in &mut slot.nodes {
-            note(&mut node.children);
-            node.tells = !node.captures.is_empty() || node.children.iter().any(|slot| slot.tells);
+            mark_captured(&mut node.children);
+            node.is_captured = !node.captures.is_empty() || node.children.iter().any(|slot| slot.is_captured);
         }
-        slot.tells = slot.nodes.iter().any(|node| node.tells);
+        slot.is_captured = slot.nodes.iter().any(|node| node.is_captured);
     }
-    let mut tells = false;
+    let mut is_captured = false;
     for at in (0..slots.len()).rev() {
-        // Up to what may stand anywhere behind it.
+        // Slots that are anchored to it depend on its position.
         let goes_on = slots.get(at + 1).is_some_and(Slot::anchored);
-        tells = slots[at].tells || (goes_on && tells);
-        slots[at].once = !tells;
+        is_captured = slots[at].is_captured || (goes_on && is_captured);
+        slots[at].first_suffices = !is_captured;
     }
 }

@@ -1,4 +1,4 @@
-; What TypeScript and TSX define. The earliest pattern wins for a name.
+; Definitions of TypeScript and TSX. The earliest pattern wins for a name.
 (class_declaration name: (type_identifier) @name) @definition.class
 (abstract_class_declaration name: (type_identifier) @name) @definition.class
 (interface_declaration name: (type_identifier) @name) @definition.interface
@@ -37,7 +37,7 @@
 (pair
   key: (property_identifier) @name
   value: [(arrow_function body: (_) @body) (function_expression body: (_) @body)]) @definition.function
-; Handlers without a name, given to a call: `app.get('/x', (request, response) => …)`.
+; Anonymous handlers that are passed to a call: `app.get('/x', (request, response) => …)`.
 (expression_statement (call_expression
   function: (member_expression property: (property_identifier) @_on) @name
   arguments: (arguments . [(string) (template_string) (regex)] @argument

@@ -1,5 +1,5 @@
-; What TypeScript and TSX code does, besides ../javascript/ecmascript.scm. Only the TSX grammar knows the kinds of
-; JSX: patterns for it start at `_` and are told by the brackets.
+; Facts of TypeScript and TSX, besides ../javascript/ecmascript.scm. Only the TSX grammar has the node kinds of
+; JSX, so the patterns for it start with `_` and match the brackets.
 ;! supertype statement break_statement continue_statement debugger_statement abstract_class_declaration
 ;! supertype statement ambient_declaration class_declaration enum_declaration function_declaration function_signature
 ;! supertype statement generator_function_declaration import_alias interface_declaration internal_module
@@ -16,7 +16,7 @@
 ;! supertype expression update_expression yield_expression
 ;! default-visibility public
 
-; Parameters of definitions, not of types of functions
+; Parameters of definitions, but not of function types
 (function_declaration parameters: (formal_parameters [
   (required_parameter pattern: [(identifier) @param (rest_pattern (identifier) @param)])
   (optional_parameter pattern: (identifier) @param)]))
@@ -45,7 +45,7 @@
   (required_parameter pattern: [(identifier) @param (rest_pattern (identifier) @param)])
   (optional_parameter pattern: (identifier) @param)]))
 
-; Of destructured ones the names they bind
+; For destructured parameters, the names they bind
 (required_parameter pattern: (object_pattern [
   (shorthand_property_identifier_pattern) @param
   (object_assignment_pattern left: (shorthand_property_identifier_pattern) @param)
@@ -75,7 +75,7 @@
 (abstract_method_signature return_type: (_) @return_type)
 (function_signature return_type: (_) @return_type)
 
-; Types that values give away
+; Types inferred from values
 ([(variable_declarator value: [(string) (template_string)] @inferred)
   (assignment_pattern right: [(string) (template_string)] @inferred)
   (required_parameter value: [(string) (template_string)] @inferred)
@@ -131,7 +131,7 @@
 (ambient_declaration "declare" @modifier)
 (enum_declaration "const" @modifier)
 
-; Visibility; that of a parameter is not the constructor's.
+; Visibility; that of a parameter is not that of the constructor.
 (method_definition (accessibility_modifier) @visibility)
 (method_signature (accessibility_modifier) @visibility)
 (abstract_method_signature (accessibility_modifier) @visibility)
@@ -140,7 +140,7 @@
   (public_field_definition name: (private_property_identifier) @visibility)]
   (#set! value "private"))
 
-; Base classes and interfaces; of a mixin's call the mixin and what it is laid over.
+; Base classes and interfaces; for the call of a mixin, the mixin and its base.
 (extends_clause value: [(identifier) (member_expression)] @extends)
 (extends_clause value: (call_expression function: (_) @extends))
 (extends_clause value: (call_expression arguments: (arguments [(identifier) (member_expression)] @extends)))
@@ -162,21 +162,21 @@
   (object [(shorthand_property_identifier) @export (pair key: [(property_identifier) (string)] @export) (method_definition name: (property_identifier) @export)])])
   (#eq? @_exports "module.exports"))
 
-; Asynchronous: definitions, and callbacks that no definition is around.
+; Asynchronous code: definitions, and callbacks outside of any definition.
 (public_field_definition value: [(arrow_function "async" @async) (function_expression "async" @async)])
 
-; Calls; a component's element calls the component.
+; Calls; a JSX element calls its component.
 (call_expression function: [(identifier) (member_expression) (subscript_expression) (call_expression) (super) (non_null_expression)] @call arguments: (_) @arguments)
 
-; `await f<T>(x)` is read as `(await f)<T>(x)`.
+; The grammar parses `await f<T>(x)` as `(await f)<T>(x)`.
 (call_expression function: (await_expression [(identifier) (member_expression)] @call) arguments: (_) @arguments)
 ((_ . "<" . name: [(identifier) (member_expression)] @call) (#match? @call "^[A-Z]|[.]"))
 
-; Assignments. Of destructuring every bound name is a target; its value is the whole, as it is no alias of it.
+; Assignments. With destructuring, every bound name is a target, without an alias: its value is a part of the whole.
 (import_alias . (identifier) @target (_) @value)
 (public_field_definition name: (property_identifier) @target value: (_) @value)
 
-; Names that are read, and names that are no values
+; Names that are read, and names that are not values
 (public_field_definition name: [(property_identifier) (private_property_identifier)] @use)
 (_ . "<" . name: (identifier) @use)
 (_ name: [(identifier) @use (member_expression object: (identifier) @use property: (property_identifier) @use)] . ">" .)
@@ -202,7 +202,7 @@
 ; Comments
 (comment) @comment
 
-; Rules. What is hoisted may stand behind a return.
+; Lint rules. Hoisted declarations may follow a `return`.
 ([
   (statement_block [(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint)
   (switch_case [(return_statement) (throw_statement) (break_statement) (continue_statement)] . (comment)* . (statement) @lint)

@@ -1,7 +1,8 @@
 //! YAML: how its files are known, its grammar and its queries.
 
 use crate::hazard;
-use crate::language::{Grammar, Language};
+use crate::grammar::Grammar;
+use crate::language::Language;
 
 /// The registry's entry.
 pub(super) static LANGUAGE: Language = Language {
@@ -12,5 +13,5 @@ pub(super) static LANGUAGE: Language = Language {
     file_names: &[".clang-format", ".clang-tidy", ".gemrc", "pubspec.lock", "pnpm-lock.yaml", "yarn.lock"],
     interpreters: &[],
     separator: ".",
-    grammar: Some(Grammar::unless(|| tree_sitter_yaml::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::yaml)),
+    grammar: Some(Grammar::with_hazard(|| tree_sitter_yaml::LANGUAGE.into(), include_str!("definitions.scm"), include_str!("facts.scm"), hazard::yaml)),
 };

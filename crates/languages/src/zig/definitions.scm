@@ -1,4 +1,4 @@
-; What Zig defines. The earliest pattern wins for a name.
+; Definitions of Zig. The earliest pattern wins for a name.
 (function_declaration name: (identifier) @name) @definition.function
 (variable_declaration . (identifier) @name (struct_declaration) @body) @definition.struct
 (variable_declaration . (identifier) @name (union_declaration) @body) @definition.struct

@@ -1,4 +1,4 @@
-; What Zig code does.
+; Facts of Zig.
 ;! default-visibility private
 
 ; Parameters and types.
@@ -6,11 +6,11 @@
 (parameter type: (_) @type)
 (container_field type: (_) @type)
 (variable_declaration type: (_) @type)
-; Of `E!T` both the whole and what it holds, but `!void` gives nothing back.
+; `E!T` yields both the whole type and `T`; `!void` returns no value.
 ((function_declaration type: (_) @return_type) (#not-match? @return_type "!(void|noreturn)$"))
 (function_declaration type: (error_union_type ok: (_) @return_type))
 
-; What values tell of their type.
+; Types inferred from values.
 ((variable_declaration !type "=" . [(string) (multiline_string)] @inferred) (#set! value "[]const u8"))
 ((variable_declaration !type "=" . (integer) @inferred) (#set! value "comptime_int"))
 ((variable_declaration !type "=" . (float) @inferred) (#set! value "comptime_float"))
@@ -23,7 +23,7 @@
   (variable_declaration !type "=" . (try_expression (call_expression function: (field_expression object: (_) @inferred member: (identifier) @_make))))
 ] (#match? @_make "^(init|create)") (#match? @inferred "(^|[.])[A-Z][A-Za-z0-9]*([(].*[)])?$"))
 
-; What is given back; an error is no value.
+; Return values; errors are not values.
 ((return_expression "return" . (_) @_value) @returns (#not-match? @_value "^error[.]"))
 
 ; Modifiers and visibility.
@@ -36,7 +36,7 @@
 (function_declaration "pub" @visibility)
 (variable_declaration "pub" @visibility)
 
-; What comes in and what is offered.
+; Imports and exports.
 ((builtin_function (builtin_identifier) @_import (arguments . (string) @import)) (#any-of? @_import "@import" "@cInclude"))
 (using_namespace_declaration (field_expression) @import)
 (function_declaration ["pub" "export"] name: (identifier) @export)
@@ -48,17 +48,17 @@
 (await_expression (call_expression function: (_) @await))
 (await_expression (async_expression (call_expression function: (_) @await)))
 
-; Calls. The grammar has no node for the arguments of a function, so the call stands for them.
+; Calls. The grammar has no node for the arguments, so the call itself is captured.
 (call_expression function: (_) @call) @arguments
 (builtin_function (builtin_identifier) @call (arguments) @arguments (#not-any-of? @call "@import" "@cInclude"))
 
-; What is returned as an error, and panics.
+; Throws: returned errors, and panics.
 (return_expression (error_type (identifier) @throw))
 ((return_expression (field_expression object: (_) @_set member: (identifier) @throw)) (#match? @_set "Errors?$"))
 ((builtin_function (builtin_identifier) @throw) (#eq? @throw "@panic"))
 ((call_expression function: (field_expression member: (identifier) @throw)) (#eq? @throw "panic"))
 
-; Assignments and bindings: a name stands right before its value, before its type or before another name.
+; Assignments and bindings: a name is directly before its value, its type or another name.
 ((variable_declaration !type [(identifier) (field_expression object: (_)) (index_expression) (dereference_expression)] @target . (_) @value .)
   (#not-match? @value "^((packed|extern) )?(struct|enum|union|opaque|error)[ ({]"))
 (variable_declaration . (identifier) @target . ":" "=" . (_) @value)
@@ -73,10 +73,10 @@
   (if_expression condition: (_) @value ")" . (payload (identifier) @target))
   (switch_expression "(" . (_) @value (switch_case (payload (identifier) @target)))
 ]
-; Everything between bars is bound, also what belongs to no value: an error, a further element.
+; All names between bars are bound, also those without a value of their own, such as an error or an index.
 (payload (identifier) @target)
 
-; Names. Types are expressions here: those in the place of a type are no values.
+; Names. Types are expressions in Zig; those in the position of a type are not values.
 (identifier) @identifier
 [
   (parameter type: (identifier) @use)
@@ -103,7 +103,7 @@
   (variable_declaration !type (field_expression object: (_) member: (identifier) @use) . "=")
 ]
 ((array_type . (identifier) @use . "]") (#eq? @use "_"))
-; A container's name is told by its definition, or belongs to no value.
+; The name of a container is that of its definition, or is not a value.
 ((variable_declaration . (identifier) @use . "=" . [(struct_declaration) (enum_declaration) (union_declaration) (opaque_declaration) (error_set_declaration)]))
 
 ; Control flow.
@@ -116,7 +116,7 @@
 (continue_expression) @continue
 (return_expression) @return
 
-; Comments and lint.
+; Comments and lint rules.
 (comment) @comment
 ((catch_expression "catch" (block "{" . "}") @lint) (#set! value "empty-catch"))
 ((catch_expression "catch" (block "{" . (comment)+ . "}") @lint) (#set! value "empty-catch"))

@@ -12,12 +12,12 @@ use reqwest::header::{self, HeaderMap};
 use reqwest::{Client, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use sha2::{Digest, Sha256};
 use tokio::fs::{self, File};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::{Outbound, Problem, Url, is_loopback};
 use crate::room::Room;
+use crate::sha256::Hasher;
 use contract::{ErrorCode, Fault};
 
 /// Bytes between two reports of progress.
@@ -116,7 +116,7 @@ async fn fetch(
         Some(begun) => (part.open().await.map_err(io_fault)?, begun.hasher, begun.bytes),
         None => {
             let from = Origin { url: wanted.url.to_string(), validator: strong(&etag, &last_modified) };
-            (part.create(&from).await.map_err(io_fault)?, Sha256::new(), 0)
+            (part.create(&from).await.map_err(io_fault)?, Hasher::default(), 0)
         }
     };
     let (sha256, bytes) = match receive(wanted, answer, &mut file, hasher, done, on_progress).await {
@@ -141,7 +141,7 @@ async fn receive(
     wanted: &Download,
     mut answer: Response,
     file: &mut File,
-    mut hasher: Sha256,
+    mut hasher: Hasher,
     mut done: u64,
     on_progress: &(dyn Fn(u64, Option<u64>) + Sync),
 ) -> Result<(String, u64), Fault> {
@@ -184,7 +184,7 @@ async fn receive(
     }
     file.flush().await.map_err(io_fault)?;
     on_progress(done, Some(done));
-    Ok((hex(hasher), done))
+    Ok((hasher.hex(), done))
 }
 
 /// Sends the request and follows redirects to where that is allowed.
@@ -263,7 +263,7 @@ struct Origin {
 /// A part file that may be continued.
 struct Begun {
     bytes: u64,
-    hasher: Sha256,
+    hasher: Hasher,
     validator: String,
 }
 
@@ -293,15 +293,15 @@ impl Part {
         if url != wanted.url.as_str() {
             return Ok(None);
         }
-        let (mut hasher, mut bytes, mut block) = (Sha256::new(), 0, vec![0; 1 << 20]);
+        let (mut hasher, mut block) = (Hasher::default(), vec![0; 1 << 20]);
         loop {
             let read = file.read(&mut block).await.map_err(io_fault)?;
             if read == 0 {
                 break;
             }
             hasher.update(&block[..read]);
-            bytes += read as u64;
         }
+        let bytes = hasher.bytes();
         Ok((bytes > 0 && bytes <= wanted.bytes_max).then_some(Begun { bytes, hasher, validator }))
     }
 
@@ -323,10 +323,6 @@ impl Part {
             let _ = fs::remove_file(file).await;
         }
     }
-}
-
-fn hex(hasher: Sha256) -> String {
-    hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The address without user, password and query, which may be secret.

@@ -1,5 +1,5 @@
-//! A child that answers requests, one at a time, over its standard streams: a frame each, four bytes of length and the
-//! bytes. Whoever wrote the program, its answers are bounded in length and in time.
+//! A child process that answers requests, one at a time, over its standard streams. Each message is a frame: a length of four
+//! bytes, little-endian, and the content. Length and time of an answer are bounded, because the child is not trusted.
 
 use std::io::{self, Read, Write};
 use std::process::{ChildStdin, ChildStdout, Stdio};
@@ -11,34 +11,34 @@ use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
 use rustix::process::Signal;
 
-use super::{DRAIN, Group, Output, Program, not_started, tail};
+use super::{DRAIN, ProcessGroup, Program, ProgramOutput, not_started, tail};
 use contract::Fault;
 
-/// Bytes of a frame's length.
-const HEAD: usize = 4;
-/// Between looks whether the answer is still wanted.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
-/// What is read at once.
-const BLOCK: usize = 64 * 1024;
+/// Bytes of a frame's length field.
+const HEAD_BYTES: usize = 4;
+/// Time between two checks for cancellation: 20 ms.
+const CANCEL_POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+/// Bytes that are read at once.
+const BLOCK_BYTES: usize = 64 * 1024;
 
-/// A child that has answered everything so far. Dropped, it is killed with everything that it started.
+/// A child that answered every request so far. Dropping it kills it and its descendants.
 pub struct Worker {
-    group: Group,
+    group: ProcessGroup,
     input: ChildStdin,
     output: ChildStdout,
     errors: Receiver<Vec<u8>>,
 }
 
-/// Why there is no answer. The child cannot be asked again.
+/// Why there is no answer. The child cannot be used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Broken {
+pub enum WorkerError {
     /// It ended, or closed its streams.
     Ended,
-    /// It answers more than it may.
-    TooMuch,
-    /// Its time is over.
-    Late,
-    /// Nobody wants the answer any more.
+    /// The answer is longer than allowed.
+    TooLarge,
+    /// The deadline passed.
+    TimedOut,
+    /// The request was cancelled.
     Cancelled,
 }
 
@@ -49,8 +49,8 @@ impl Worker {
     /// As [`Program::run`].
     pub fn start(program: Program) -> Result<Self, Fault> {
         let name = program.name();
-        let mut group =
-            Group::start(program.command, Stdio::piped()).map_err(|error| not_started(&name, error))?;
+        let mut group = ProcessGroup::start(program.command, Stdio::piped())
+            .map_err(|error| not_started(&name, error))?;
         let errors = tail(group.child.stderr.take());
         let streams = group.child.stdin.take().zip(group.child.stdout.take());
         let (input, output) =
@@ -64,55 +64,55 @@ impl Worker {
         Ok(Self { group, input, output, errors })
     }
 
-    /// The number of the process.
+    /// The process id.
     #[must_use]
     pub fn id(&self) -> u32 {
         self.group.child.id()
     }
 
-    /// Sends a request and waits for its answer, of at most `answer_bytes_max`. Blocks; `cancelled` is asked every few
-    /// milliseconds.
+    /// Sends a request and waits for its answer, of at most `answer_bytes_max`. Blocks; `cancelled` is called every
+    /// 20 ms.
     ///
     /// # Errors
-    /// [`Broken`]; then the child is of no use any more.
+    /// [`WorkerError`]; the child cannot be used afterwards.
     pub fn ask(
         &mut self,
         request: &[u8],
         answer_bytes_max: usize,
         deadline: Instant,
         cancelled: &dyn Fn() -> bool,
-    ) -> Result<Vec<u8>, Broken> {
-        let head = u32::try_from(request.len()).map_err(|_| Broken::Ended)?.to_le_bytes();
+    ) -> Result<Vec<u8>, WorkerError> {
+        let head = u32::try_from(request.len()).map_err(|_| WorkerError::Ended)?.to_le_bytes();
         let (mut head, mut body) = (&head[..], request);
         let mut answer = Vec::new();
         loop {
             if cancelled() {
-                return Err(Broken::Cancelled);
+                return Err(WorkerError::Cancelled);
             }
             if Instant::now() >= deadline {
-                return Err(Broken::Late);
+                return Err(WorkerError::TimedOut);
             }
-            self.wait(!body.is_empty() || !head.is_empty()).map_err(|_| Broken::Ended)?;
+            self.wait(!body.is_empty() || !head.is_empty()).map_err(|_| WorkerError::Ended)?;
             for part in [&mut head, &mut body] {
                 if !send(&mut self.input, part)? {
                     break;
                 }
             }
             if let Some(length) = receive(&mut self.output, &mut answer, answer_bytes_max)?
-                && answer.len() == HEAD + length
+                && answer.len() == HEAD_BYTES + length
             {
-                answer.drain(..HEAD);
+                answer.drain(..HEAD_BYTES);
                 return Ok(answer);
             }
         }
     }
 
-    /// Until there is something to read, or room to write where that is wanted, or a few milliseconds are over.
+    /// Waits until the output can be read, or with `to_write` the input can be written, for at most 20 ms.
     fn wait(&self, to_write: bool) -> rustix::io::Result<()> {
         let out = PollFd::new(&self.output, PollFlags::IN);
         let outcome = match to_write {
-            true => poll(&mut [out, PollFd::new(&self.input, PollFlags::OUT)], Some(&LOOK)),
-            false => poll(&mut [out], Some(&LOOK)),
+            true => poll(&mut [out, PollFd::new(&self.input, PollFlags::OUT)], Some(&CANCEL_POLL)),
+            false => poll(&mut [out], Some(&CANCEL_POLL)),
         };
         match outcome {
             Ok(_) | Err(Errno::INTR) => Ok(()),
@@ -120,16 +120,16 @@ impl Worker {
         }
     }
 
-    /// Ends it, and says how it ended: by itself a moment ago, or now.
+    /// Ends it and returns how it ended: by itself within 200 ms, or killed.
     #[must_use]
-    pub fn end(mut self) -> Option<Output> {
+    pub fn end(mut self) -> Option<ProgramOutput> {
         let deadline = Instant::now() + Duration::from_millis(200);
         while !self.group.ended() && Instant::now() < deadline {
             std::thread::sleep(super::POLL);
         }
         let status = self.group.reap().ok()?;
         let stderr = self.errors.recv_timeout(DRAIN).unwrap_or_default();
-        Some(Output { status, stdout: Vec::new(), stderr })
+        Some(ProgramOutput { status, stdout: Vec::new(), stderr })
     }
 }
 
@@ -137,51 +137,51 @@ impl Drop for Worker {
     fn drop(&mut self) {
         if !self.group.reaped {
             self.group.signal(Signal::KILL);
-            // It fails only for what is gone already.
+            // Fails only when the group is gone already.
             let _ = self.group.reap();
         }
     }
 }
 
-/// Writes what there is room for; whether that was all.
-fn send(input: &mut ChildStdin, part: &mut &[u8]) -> Result<bool, Broken> {
+/// Writes as much as the pipe takes; true if that was everything.
+fn send(input: &mut ChildStdin, part: &mut &[u8]) -> Result<bool, WorkerError> {
     while !part.is_empty() {
         match input.write(part) {
             Ok(sent @ 1..) => *part = &part[sent..],
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(0) | Err(_) => return Err(Broken::Ended),
+            Ok(0) | Err(_) => return Err(WorkerError::Ended),
         }
     }
     Ok(true)
 }
 
-/// Reads what is there; the length of the answer once that is known.
+/// Reads what is available; returns the length of the answer once it is known.
 fn receive(
     output: &mut ChildStdout,
     answer: &mut Vec<u8>,
     bytes_max: usize,
-) -> Result<Option<usize>, Broken> {
-    let mut block = [0; BLOCK];
+) -> Result<Option<usize>, WorkerError> {
+    let mut block = [0; BLOCK_BYTES];
     loop {
-        let length = answer.first_chunk::<HEAD>().map(|head| u32::from_le_bytes(*head) as usize);
+        let length = answer.first_chunk::<HEAD_BYTES>().map(|head| u32::from_le_bytes(*head) as usize);
         if length.is_some_and(|length| length > bytes_max) {
-            return Err(Broken::TooMuch);
+            return Err(WorkerError::TooLarge);
         }
-        let wanted = length.map_or(HEAD, |length| HEAD + length) - answer.len();
+        let wanted = length.map_or(HEAD_BYTES, |length| HEAD_BYTES + length) - answer.len();
         if wanted == 0 {
             return Ok(length);
         }
-        match output.read(&mut block[..wanted.min(BLOCK)]) {
+        match output.read(&mut block[..wanted.min(BLOCK_BYTES)]) {
             Ok(read @ 1..) => answer.extend(&block[..read]),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Ok(0) | Err(_) => return Err(Broken::Ended),
+            Ok(0) | Err(_) => return Err(WorkerError::Ended),
         }
     }
 }
 
-/// The other side, in the child: answers each request that comes on the standard input, until it is closed.
+/// The child's side: answers each request on the standard input until that is closed.
 ///
 /// # Errors
 /// When the streams fail, or a request is longer than `request_bytes_max`.
@@ -189,7 +189,7 @@ pub fn answer_all(request_bytes_max: usize, mut answer: impl FnMut(&[u8]) -> Vec
     let (mut input, mut output) = (io::stdin().lock(), io::stdout().lock());
     let mut request = Vec::new();
     loop {
-        let mut head = [0; HEAD];
+        let mut head = [0; HEAD_BYTES];
         match input.read_exact(&mut head) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
@@ -220,7 +220,7 @@ mod tests {
         Worker::start(Program::new("sh").args(["-c", script])).unwrap()
     }
 
-    fn ask(worker: &mut Worker, request: &[u8], limit: Duration) -> Result<Vec<u8>, Broken> {
+    fn ask(worker: &mut Worker, request: &[u8], limit: Duration) -> Result<Vec<u8>, WorkerError> {
         worker.ask(request, 1 << 20, Instant::now() + limit, &|| false)
     }
 
@@ -236,28 +236,28 @@ mod tests {
 
     #[test]
     fn a_child_that_does_not_answer_is_given_up() {
-        let ended = Err(Broken::Ended);
+        let ended = Err(WorkerError::Ended);
         assert_eq!(ask(&mut worker("exit 0"), b"ask", LONG), ended);
         assert_eq!(ask(&mut worker("kill -s SEGV $$"), b"ask", LONG), ended);
         assert_eq!(ask(&mut worker("exec >&-; sleep 60"), b"ask", LONG), ended);
         let much = ask(&mut worker(r"printf '\377\377\377\377much'; sleep 60"), b"ask", LONG);
-        assert_eq!(much, Err(Broken::TooMuch));
+        assert_eq!(much, Err(WorkerError::TooLarge));
         let short = Duration::from_millis(200);
-        assert_eq!(ask(&mut worker("sleep 60"), b"ask", short), Err(Broken::Late));
+        assert_eq!(ask(&mut worker("sleep 60"), b"ask", short), Err(WorkerError::TimedOut));
         assert_eq!(
             ask(&mut worker(r"printf '\011\000\000\000half'; sleep 60"), b"ask", short),
-            Err(Broken::Late)
+            Err(WorkerError::TimedOut)
         );
         // It does not even read.
-        assert_eq!(ask(&mut worker("sleep 60"), &vec![0; 1 << 20], short), Err(Broken::Late));
+        assert_eq!(ask(&mut worker("sleep 60"), &vec![0; 1 << 20], short), Err(WorkerError::TimedOut));
         let cancelled = worker("sleep 60").ask(b"ask", 10, Instant::now() + LONG, &|| true);
-        assert_eq!(cancelled, Err(Broken::Cancelled));
+        assert_eq!(cancelled, Err(WorkerError::Cancelled));
     }
 
     #[test]
     fn it_tells_how_a_child_ended() {
         let mut talks = worker("echo it went wrong >&2; exit 3");
-        assert_eq!(ask(&mut talks, b"ask", LONG), Err(Broken::Ended));
+        assert_eq!(ask(&mut talks, b"ask", LONG), Err(WorkerError::Ended));
         let output = talks.end().unwrap();
         assert_eq!((output.status.code(), output.stderr_tail(1).as_str()), (Some(3), "it went wrong"));
     }

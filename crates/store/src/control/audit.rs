@@ -1,47 +1,45 @@
-//! `pairofcleats.audit`: who did what. Rows are added and, when they are old, dropped; never changed.
+//! `pairofcleats.audit`: the audit log of calls. Rows are never changed, and deleted when they are old.
 
-use crate::door::ControlTx;
 use crate::postgres::sql;
+use crate::transaction::ControlTx;
 use contract::Fault;
 
-/// One call.
+/// An audited call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditEntry {
-    /// When it was answered, milliseconds since the epoch, UTC.
+    /// When it ended, milliseconds since the epoch, UTC.
     pub at_ms: i64,
-    /// Who called: the principal's id.
+    /// Id of the principal that called.
     pub principal: String,
-    /// … and its name.
+    /// Name of the principal.
     pub name: String,
-    /// cli, stdio, mcp, sse or http.
+    /// `cli`, `stdio`, `mcp`, `sse` or `http`.
     pub surface: &'static str,
-    /// What was called.
+    /// Name of the tool.
     pub tool: String,
-    /// The project it was about, if that was found out.
+    /// The project it concerned, if that was resolved.
     pub project_id: Option<String>,
     /// `ok` or an error code.
     pub outcome: &'static str,
-    /// How long it took.
+    /// Its duration in milliseconds.
     pub duration_ms: f64,
     /// Correlation id.
     pub request_id: Option<String>,
-    /// The question, where the operator wants questions kept.
+    /// The query, if the operator's settings keep queries.
     pub query: Option<String>,
 }
 
-/// Adds entries, in their order.
-///
-/// # Errors
-/// Storage faults.
-pub async fn append(door: &mut ControlTx, entries: &[AuditEntry]) -> Result<(), Fault> {
+/// Appends entries.
+pub async fn append(control: &mut ControlTx, entries: &[AuditEntry]) -> Result<(), Fault> {
     let column = |pick: fn(&AuditEntry) -> Option<String>| entries.iter().map(pick).collect::<Vec<_>>();
-    let query = sql(
-        "INSERT INTO pairofcleats.audit (at, principal, name, surface, tool, project_id, outcome, duration_ms, \
-         request_id, query) SELECT to_timestamp(at / 1000.0), principal, name, surface, tool, project_id, outcome, duration_ms, \
-         request_id, query FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], \
-         $8::float8[], $9::text[], $10::text[]) AS entry (at, principal, name, surface, tool, project_id, outcome, duration_ms, \
-         request_id, query)",
-    );
+    let query =
+        sql("INSERT INTO pairofcleats.audit (at, principal, name, surface, tool, project_id, outcome, \
+               duration_ms, request_id, query) \
+             SELECT to_timestamp(at / 1000.0), principal, name, surface, tool, project_id, outcome, \
+               duration_ms, request_id, query \
+             FROM unnest($1::int8[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], \
+               $8::float8[], $9::text[], $10::text[]) AS entry (at, principal, name, surface, tool, \
+               project_id, outcome, duration_ms, request_id, query)");
     let query = query
         .bind(entries.iter().map(|entry| entry.at_ms).collect::<Vec<_>>())
         .bind(column(|entry| Some(entry.principal.clone())))
@@ -53,31 +51,27 @@ pub async fn append(door: &mut ControlTx, entries: &[AuditEntry]) -> Result<(), 
         .bind(entries.iter().map(|entry| entry.duration_ms).collect::<Vec<_>>())
         .bind(column(|entry| entry.request_id.clone()))
         .bind(column(|entry| entry.query.clone()));
-    door.tx.execute(query).await?;
+    control.tx.execute(query).await?;
     Ok(())
 }
 
-/// Drops entries older than `days`.
-///
-/// # Errors
-/// Storage faults.
-pub async fn prune(door: &mut ControlTx, days: u32) -> Result<u64, Fault> {
+/// Deletes entries older than `days`; returns how many.
+pub async fn prune(control: &mut ControlTx, days: u32) -> Result<u64, Fault> {
     let query = sql("DELETE FROM pairofcleats.audit WHERE at < now() - make_interval(days => $1)");
-    door.tx.execute(query.bind(i32::try_from(days).unwrap_or(i32::MAX))).await
+    control.tx.execute(query.bind(i32::try_from(days).unwrap_or(i32::MAX))).await
 }
 
-/// What a principal did last, newest first: tool, project, outcome.
-///
-/// # Errors
-/// Storage faults.
-pub async fn of_principal(
-    door: &mut ControlTx,
+/// The last calls of a principal, newest first: tool, project, outcome.
+pub async fn recent_calls(
+    control: &mut ControlTx,
     principal: &str,
     limit: i64,
 ) -> Result<Vec<(String, Option<String>, String)>, Fault> {
-    let query = sql(
-        "SELECT tool, project_id, outcome FROM pairofcleats.audit WHERE principal = $1 ORDER BY id DESC LIMIT $2",
-    );
-    let rows = door.tx.all(query.bind(principal).bind(limit)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
+    let query = sql("SELECT tool, project_id, outcome \
+         FROM pairofcleats.audit \
+         WHERE principal = $1 ORDER BY id DESC LIMIT $2");
+    let rows = control.tx.all(query.bind(principal).bind(limit)).await?;
+    rows.iter()
+        .map(|row| Ok((row.try_get("tool")?, row.try_get("project_id")?, row.try_get("outcome")?)))
+        .collect()
 }

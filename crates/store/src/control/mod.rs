@@ -1,7 +1,9 @@
-//! The control schema `pairofcleats`: what is kept once a database.
+//! The control schema `pairofcleats`: tables that all projects of a database share.
 
 pub mod api_keys;
 pub mod audit;
+mod claimed_jobs;
+mod job;
 pub mod jobs;
 mod lost_jobs;
 pub mod mcp_sessions;

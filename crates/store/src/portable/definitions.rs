@@ -1,4 +1,4 @@
-//! What chunks define, in a portable file.
+//! The definitions in the chunks of a portable file.
 
 use std::collections::HashSet;
 
@@ -10,14 +10,15 @@ use crate::postgres::OrFault;
 use crate::{DefinitionRow, Within};
 use contract::Fault;
 
-const ROW: &str = "d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, d.start_line, \
-    d.end_line, d.exported, d.ids";
+const ROW: &str = "d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, \
+      d.start_line, d.end_line, d.exported, d.ids";
 
 impl Writer {
     pub(super) fn put_definitions(&self, definitions: &[DefinitionRow]) -> Result<(), Fault> {
         let mut statement = self.connection.prepare_cached(
-            "INSERT INTO definitions (chunk_id, ordinal, name, qualified, kind, signature, line, name_column, start_line, end_line, \
-             exported, ids) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            "INSERT INTO definitions (chunk_id, ordinal, name, qualified, kind, signature, line, name_column, \
+               start_line, end_line, exported, ids) \
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         ).or_fault()?;
         for one in definitions {
             let ids = one.ids.as_ref().map(json).transpose()?;
@@ -45,7 +46,10 @@ impl Writer {
 impl Reader {
     pub(crate) fn definitions(&self, chunk_ids: &[i64]) -> Result<Vec<DefinitionRow>, Fault> {
         let text = format!(
-            "SELECT {ROW} FROM definitions d WHERE d.chunk_id IN (SELECT value FROM json_each(?1)) ORDER BY d.chunk_id, d.ordinal"
+            "SELECT {ROW} \
+             FROM definitions d \
+             WHERE d.chunk_id IN (SELECT value FROM json_each(?1)) \
+             ORDER BY d.chunk_id, d.ordinal"
         );
         self.rows(&text, [json(&chunk_ids)?], decode)
     }
@@ -74,7 +78,7 @@ impl Reader {
     }
 }
 
-/// Of a row that begins with [`ROW`].
+/// Decodes a row of [`ROW`].
 fn decode(row: &Row<'_>) -> rusqlite::Result<DefinitionRow> {
     let ids: Option<String> = row.get(11)?;
     Ok(DefinitionRow {
@@ -89,7 +93,7 @@ fn decode(row: &Row<'_>) -> rusqlite::Result<DefinitionRow> {
         start_line: row.get(8)?,
         end_line: row.get(9)?,
         exported: row.get(10)?,
-        // A foreign list of something else holds nothing.
+        // The file may come from anywhere, so a malformed list counts as empty.
         ids: ids.map(|ids| serde_json::from_str(&ids).unwrap_or_default()),
     })
 }

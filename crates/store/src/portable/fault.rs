@@ -1,4 +1,4 @@
-//! What SQLite's errors mean to a client.
+//! Translates SQLite's errors into faults.
 
 use rusqlite::ErrorCode as Sqlite;
 
@@ -12,7 +12,7 @@ impl<T> OrFault<T> for Result<T, rusqlite::Error> {
     }
 }
 
-/// What callers are told of an error of SQLite.
+/// The fault for an error of SQLite.
 pub(super) fn fault(error: rusqlite::Error) -> Fault {
     let fault = match error.sqlite_error_code() {
         Some(Sqlite::OperationInterrupted) => {
@@ -20,7 +20,7 @@ pub(super) fn fault(error: rusqlite::Error) -> Fault {
         }
         Some(Sqlite::DiskFull) => {
             Fault::new(ErrorCode::StorageUnavailable, "The disk of the portable file is full.")
-                .with_hint("Free disk space and run again; the file that was there is whole.")
+                .with_hint("Free disk space and run again; the previous file is intact.")
         }
         Some(
             Sqlite::SystemIoFailure
@@ -39,7 +39,7 @@ pub(super) fn fault(error: rusqlite::Error) -> Fault {
     fault.with_source(error)
 }
 
-/// A file that is no whole portable index; `why` completes a sentence.
+/// The fault for an unusable portable index; `why` completes the sentence of its message.
 pub(super) fn damaged(why: &str) -> Fault {
     Fault::new(ErrorCode::SchemaValidationFailed, format!("The file is no usable portable index: {why}."))
         .with_hint("Build it again with `build_sqlite_index`, or copy it again from where it was made.")

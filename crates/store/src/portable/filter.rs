@@ -1,6 +1,6 @@
-//! Filters over a portable file: each test is the set of chunks that pass it, and sets are joined as the filter says.
+//! Evaluates filters on a portable file: each test yields the set of chunks that pass it, and the boolean operators combine sets.
 //!
-//! What is not known fulfils no test, so that two truth values say what SQL says with three.
+//! Unknown values pass no test, which gives the same results as SQL's three-valued logic.
 
 use std::collections::HashSet;
 
@@ -10,12 +10,12 @@ use rusqlite::params;
 use super::reader::Reader;
 use super::writer::json;
 use crate::postgres::OrFault;
-use crate::{Counted, Filter, Test, Within, Words};
+use crate::{Counted, Filter, LexicalSource, Test, Within};
 use contract::{ErrorCode, Fault};
 
 pub(super) type Set = HashSet<i64>;
 
-/// What tests of files look at.
+/// The properties of a file that tests use.
 struct FileFacts {
     id: i64,
     repository_id: i64,
@@ -29,7 +29,7 @@ struct FileFacts {
     meta: Vec<String>,
 }
 
-/// Longest program of a regular expression; ours are far shorter.
+/// Size limit in bytes of a compiled regular expression; those of this program are far smaller.
 const REGEX_BYTES_MAX: usize = 10 * 1024 * 1024;
 
 impl Reader {
@@ -43,11 +43,11 @@ impl Reader {
         Ok(Within::These(ids))
     }
 
-    /// Those of `among` that pass.
+    /// The chunks of `among` that pass the filter.
     pub(super) fn passing(&self, filter: &Filter, among: &Set) -> Result<Set, Fault> {
         Ok(match filter {
             Filter::All(all) => {
-                // Texts are read last, and only of chunks that pass everything else.
+                // Tests that read texts run last, only on chunks that pass all others.
                 let mut sorted: Vec<&Filter> = all.iter().collect();
                 sorted.sort_by_key(|filter| reads_texts(filter));
                 let mut left = among.clone();
@@ -87,15 +87,20 @@ impl Reader {
                 self.rows(&format!("SELECT id FROM chunks WHERE {column} >= ?1"), [number], |row| row.get(0))?
             }
             Test::Signature(text) => {
-                let within = "SELECT id FROM chunks WHERE instr(signature, ?1) > 0 \
-                              UNION SELECT chunk_id FROM definitions WHERE instr(signature, ?1) > 0";
+                let within = "SELECT id \
+                     FROM chunks \
+                     WHERE instr(signature, ?1) > 0 \
+                     UNION SELECT chunk_id \
+                     FROM definitions \
+                     WHERE instr(signature, ?1) > 0";
                 self.rows(within, [text], |row| row.get(0))?
             }
-            Test::Says(terms) => {
+            Test::HasTerms(terms) => {
                 let mut left = among.clone();
                 for term in terms {
-                    let saying: Set = self.saying(Words::Chunks, *term)?.into_iter().collect();
-                    left.retain(|id| saying.contains(id));
+                    let with_term: Set =
+                        self.chunks_with_term(LexicalSource::Chunks, *term)?.into_iter().collect();
+                    left.retain(|id| with_term.contains(id));
                 }
                 return Ok(left);
             }
@@ -103,11 +108,13 @@ impl Reader {
             Test::HasComments => self.rows("SELECT chunk_id FROM comments", [], |row| row.get(0))?,
             Test::Files { ids, .. } => self.in_files(ids)?,
             Test::Imports(ids) => {
-                let text = "SELECT c.id FROM chunks c WHERE c.file_id IN \
-                            (SELECT file_id FROM file_imports WHERE name_id IN (SELECT value FROM json_each(?1)))";
+                let text = "SELECT c.id \
+                     FROM chunks c \
+                     WHERE c.file_id IN (SELECT file_id FROM file_imports WHERE name_id IN \
+                       (SELECT value FROM json_each(?1)))";
                 self.rows(text, [json(ids)?], |row| row.get(0))?
             }
-            of_file => self.in_files(&self.files_that(of_file)?)?,
+            file_test => self.in_files(&self.files_passing(file_test)?)?,
         };
         Ok(found.into_iter().filter(|id| among.contains(id)).collect())
     }
@@ -117,7 +124,7 @@ impl Reader {
         self.rows(text, [json(&files)?], |row| row.get(0))
     }
 
-    /// Lines by one of these authors; where that is not known, in a file last changed by one.
+    /// Chunks with lines by one of these authors; where authors of lines are unknown, chunks in files last changed by one.
     fn by_authors(&self, ids: &[i64], names: &[String], among: &Set) -> Result<Set, Fault> {
         let text = "SELECT chunk_id FROM chunk_authors WHERE name_id IN (SELECT value FROM json_each(?1))";
         let own: Set = self.rows(text, params![json(&ids)?], |row| row.get(0))?.into_iter().collect();
@@ -126,7 +133,7 @@ impl Reader {
             .into_iter()
             .collect();
         let last: Set =
-            self.in_files(&self.files_that(&Test::LastAuthors(names.to_vec()))?)?.into_iter().collect();
+            self.in_files(&self.files_passing(&Test::LastAuthors(names.to_vec()))?)?.into_iter().collect();
         let passes = |id: &i64| own.contains(id) || (!known.contains(id) && last.contains(id));
         Ok(among.iter().copied().filter(passes).collect())
     }
@@ -147,7 +154,7 @@ impl Reader {
         Ok(found)
     }
 
-    fn files_that(&self, test: &Test) -> Result<Vec<i64>, Fault> {
+    fn files_passing(&self, test: &Test) -> Result<Vec<i64>, Fault> {
         let patterns = match test {
             Test::Paths(patterns) | Test::FileNames(patterns) => {
                 patterns.iter().map(|pattern| regex(pattern)).collect::<Result<Vec<_>, _>>()?
@@ -174,7 +181,7 @@ impl Reader {
                     !own.is_empty() && value.as_ref().is_none_or(|part| own.contains(part.as_str()))
                 })
             }),
-            // Everything else is a test of chunks.
+            // All other tests are about chunks.
             _ => false,
         };
         Ok(self.file_facts()?.into_iter().filter(|file| holds(file)).map(|file| file.id).collect())
@@ -182,7 +189,8 @@ impl Reader {
 
     fn file_facts(&self) -> Result<Vec<FileFacts>, Fault> {
         let text = "SELECT id, repository_id, path, language, extension, mode, last_author, last_modified_s, \
-                    churn_added + churn_deleted, meta FROM files";
+               churn_added + churn_deleted, meta \
+             FROM files";
         self.rows(text, [], |row| {
             let meta: Option<String> = row.get(9)?;
             Ok(FileFacts {
@@ -209,7 +217,7 @@ fn reads_texts(filter: &Filter) -> bool {
     }
 }
 
-/// An expression that was made for Postgres. Only its borders of words are written otherwise here.
+/// Compiles a regular expression written for Postgres. Only its escapes for word boundaries differ here.
 fn regex(pattern: &str) -> Result<Regex, Fault> {
     let mut translated = String::with_capacity(pattern.len());
     let mut rest = pattern.chars();
@@ -225,12 +233,12 @@ fn regex(pattern: &str) -> Result<Regex, Fault> {
             }
         }
     }
-    // In Postgres a dot is any character.
+    // In Postgres a dot also matches a line break.
     let built =
         regex::RegexBuilder::new(&translated).dot_matches_new_line(true).size_limit(REGEX_BYTES_MAX).build();
     built.map_err(|error| {
         Fault::new(ErrorCode::InvalidRequest, "A pattern is too complex for a portable file.")
-            .with_hint("Give a shorter pattern, or ask Postgres.")
+            .with_hint("Give a shorter pattern, or search the index in Postgres.")
             .with_source(error)
     })
 }
@@ -240,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn borders_of_words_are_written_otherwise() {
+    fn word_boundaries_are_translated() {
         let matches = |pattern: &str, text: &str| regex(pattern).unwrap().is_match(text);
         assert!(matches("(?i)\\mstore\\M", "the Store.") && !matches("\\mstore\\M", "restore stores"));
         assert!(matches("\\yfoo\\y", "a foo b") && !matches("\\Yfoo", "a foo"));

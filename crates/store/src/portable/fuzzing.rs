@@ -1,4 +1,4 @@
-//! What fuzzing drives here: a portable file that somebody gives to search, and every question that is asked of one.
+//! Fuzzing entry points: an untrusted portable file, and every read of it.
 
 use std::path::Path;
 use std::sync::LazyLock;
@@ -6,27 +6,27 @@ use std::sync::LazyLock;
 use tokio_util::sync::CancellationToken;
 
 use super::open::{Limits, Meta};
-use super::reader::{Reader, WordsBy};
-use super::rows::{ChunkOut, CommentOut, FileOut, Page, Small};
+use super::reader::{LexicalBackend, Reader};
+use super::rows::{ChunkOut, CommentOut, FileOut, Page, RewrittenRows};
 use super::writer::Writer;
 use crate::{
-    DefinitionRow, FileFacts, Filter, LexicalQuery, ModelFacts, RepositoryRow, RepositoryState, Test,
-    Versions, Within, Words,
+    DefinitionRow, FileFacts, Filter, LexicalQuery, LexicalSource, ModelFacts, RepositoryRow,
+    RepositoryState, Test, Versions, Within,
 };
 use contract::Fault;
 
 const LIMITS: Limits =
     Limits { file_bytes_max: 1 << 22, value_bytes_max: 1 << 20, check_bytes_max: 0, cache_bytes: 1 << 20 };
-/// Ids that the file has, and some that it has not.
+/// Ids that exist in the file, and some that do not.
 const IDS: [i64; 6] = [1, 2, 3, -1, 0, i64::MAX];
 const HASH: [u8; 32] = [7; 32];
 
-/// A file with a little of everything.
+/// A valid file with at least one row in each table.
 pub fn base() -> &'static [u8] {
     static BASE: LazyLock<Vec<u8>> = LazyLock::new(|| {
         let path = std::env::temp_dir().join(format!("pairofcleats-fuzz-base-{}.sqlite", std::process::id()));
         drop(std::fs::remove_file(&path));
-        let bytes = written(&path).ok().and_then(|()| std::fs::read(&path).ok());
+        let bytes = write_sample(&path).ok().and_then(|()| std::fs::read(&path).ok());
         drop(std::fs::remove_file(&path));
         bytes.unwrap_or_default()
     });
@@ -34,8 +34,8 @@ pub fn base() -> &'static [u8] {
     &BASE
 }
 
-#[expect(clippy::too_many_lines, reason = "one row of everything")]
-fn written(path: &Path) -> Result<(), Fault> {
+#[expect(clippy::too_many_lines, reason = "writes a row into each table")]
+fn write_sample(path: &Path) -> Result<(), Fault> {
     let stop = CancellationToken::new();
     let mut writer = Writer::create(path, LIMITS, &stop)?;
     let text = |text: &str| Some(text.to_owned());
@@ -95,9 +95,13 @@ fn written(path: &Path) -> Result<(), Fault> {
     };
     writer.put(&page)?;
     let name = |id: i64, name: &str| (id, 1, name.to_owned(), name.to_owned());
-    writer.put_small(&Small::Names(vec![name(11, "sleep"), name(12, "retry"), name(13, "std::time")]))?;
-    writer.put_small(&Small::Terms(vec![(5, 2), (6, 2), (7, 1)]))?;
-    writer.put_small(&Small::Authors(vec![(1, vec![12])]))?;
+    writer.put_rewritten(&RewrittenRows::Names(vec![
+        name(11, "sleep"),
+        name(12, "retry"),
+        name(13, "std::time"),
+    ]))?;
+    writer.put_rewritten(&RewrittenRows::Terms(vec![(5, 2), (6, 2), (7, 1)]))?;
+    writer.put_rewritten(&RewrittenRows::Authors(vec![(1, vec![12])]))?;
     let model = ModelFacts { id: "model".into(), variant: "fp32".into(), hash: HASH.to_vec(), dimensions: 4 };
     let meta = Meta {
         project: text("client-a"),
@@ -126,15 +130,17 @@ fn written(path: &Path) -> Result<(), Fault> {
     writer.finish(&meta, &[repository]).map(drop)
 }
 
-/// A file: each question to it is answered or refused, whatever is in it, and what is ranked has a number for a score.
+/// Runs every read on a file. Whatever it contains, each must return or fail without a panic, and scores must be numbers.
 pub fn read(file: &Path) {
-    for words_by in [WordsBy::Postings, WordsBy::Fts] {
-        let Ok(reader) = Reader::open(file, LIMITS, words_by, &CancellationToken::new()) else { return };
-        asked(&reader);
+    for lexical_backend in [LexicalBackend::Postings, LexicalBackend::Fts] {
+        let Ok(reader) = Reader::open(file, LIMITS, lexical_backend, &CancellationToken::new()) else {
+            return;
+        };
+        run_all_reads(&reader);
     }
 }
 
-fn asked(reader: &Reader) {
+fn run_all_reads(reader: &Reader) {
     drop((
         reader.terms_versions(),
         reader.state(),
@@ -146,8 +152,8 @@ fn asked(reader: &Reader) {
     drop((
         reader.contents(&IDS),
         reader.by_file(1),
-        reader.shown(&IDS),
-        reader.opening(&[5, 6]),
+        reader.details(&IDS),
+        reader.overview(&[5, 6]),
         reader.comments(&IDS),
     ));
     drop((reader.names_of_chunks(&IDS), reader.holders(&[(11, 1), (-1, 0)], 10), reader.of_files(&IDS)));
@@ -168,7 +174,7 @@ fn asked(reader: &Reader) {
     let mut within = vec![Within::Everything, Within::These(IDS.to_vec())];
     within.extend(filters.into_iter().filter_map(|filter| reader.within(&filter).ok()));
     for within in &within {
-        for words in [Words::Chunks, Words::Comments] {
+        for words in [LexicalSource::Chunks, LexicalSource::Comments] {
             for hit in reader.candidates(words, within, &query, 10).unwrap_or_default() {
                 assert!(!hit.score.is_nan(), "{hit:?}");
             }
@@ -189,10 +195,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_file_that_is_edited_is_a_good_one() {
+    fn the_sample_file_is_valid() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), base()).unwrap();
-        let reader = Reader::open(file.path(), LIMITS, WordsBy::Postings, &CancellationToken::new()).unwrap();
+        let reader =
+            Reader::open(file.path(), LIMITS, LexicalBackend::Postings, &CancellationToken::new()).unwrap();
         assert_eq!(reader.count().unwrap(), 2);
         read(file.path());
     }

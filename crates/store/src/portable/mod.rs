@@ -1,5 +1,5 @@
-//! One SQLite file that answers as a project's schema does, on any machine: written whole from rows of Postgres, read as what
-//! it is: a file that anybody may have made.
+//! Portable indexes: one SQLite file that search reads like a project's schema, on any machine. It is written completely from
+//! rows of Postgres, and read as untrusted input, because anybody may have made it.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
@@ -22,8 +22,8 @@ mod vectors;
 mod words;
 
 pub use open::{Limits, Meta, is_portable};
-pub use reader::{Reader, WordsBy};
-pub use rows::{Small, VectorOut};
+pub use reader::{LexicalBackend, Reader};
+pub use rows::{RewrittenRows, VectorOut};
 pub use schema::FORMAT;
 pub use update::Stamp;
-pub use writer::{Held, Shrunk, Writer};
+pub use writer::{Compacted, RowCounts, Writer};

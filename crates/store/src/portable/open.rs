@@ -1,4 +1,4 @@
-//! Opening: what is looked at before a byte of a file is believed.
+//! Validates and opens a portable file.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -17,17 +17,18 @@ use crate::workspace::ModelFacts;
 use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::beneath;
+use platform::sha256::to_hex;
 
-/// How large a file and what is in it may be.
+/// Size limits of a portable file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// The file.
+    /// Largest file in bytes.
     pub file_bytes_max: u64,
-    /// One text or vector.
+    /// Longest text or vector in bytes.
     pub value_bytes_max: usize,
-    /// Files up to this size are checked page by page when they are opened.
+    /// Files up to this size in bytes are checked page by page when they are opened.
     pub check_bytes_max: u64,
-    /// SQLite's page cache.
+    /// Size of SQLite's page cache in bytes.
     pub cache_bytes: usize,
 }
 
@@ -42,12 +43,12 @@ impl From<&config::Portable> for Limits {
     }
 }
 
-/// What a file says of itself.
+/// The metadata of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meta {
-    /// The project it was made from; none is the default workspace.
+    /// The project it was made from; `None`: the default workspace.
     pub project: Option<String>,
-    /// The repository, where it holds one alone.
+    /// The repository, if it holds only one.
     pub repository: Option<String>,
     /// Which files it holds: `all`, `code`, `prose`, `extracted-prose` or `records`.
     pub mode: String,
@@ -55,11 +56,11 @@ pub struct Meta {
     pub model: ModelFacts,
     /// When it was made, UTC.
     pub built_at: String,
-    /// Publications of the index it was made from.
+    /// Generation of the index it was made from.
     pub generation: i64,
     /// When that index was last published, milliseconds since the epoch.
     pub updated_ms: i64,
-    /// Chunks behind its document frequencies.
+    /// Number of chunks that its document frequencies count.
     pub statistics_chunks: i64,
 }
 
@@ -71,7 +72,7 @@ impl Meta {
             ("mode", self.mode.clone()),
             ("modelId", self.model.id.clone()),
             ("modelVariant", self.model.variant.clone()),
-            ("modelHash", hex(&self.model.hash)),
+            ("modelHash", to_hex(&self.model.hash)),
             ("modelDimensions", self.model.dimensions.to_string()),
             ("builtAt", self.built_at.clone()),
             ("generation", self.generation.to_string()),
@@ -114,19 +115,15 @@ impl Meta {
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn unhex(text: &str) -> Option<Vec<u8>> {
     (0..text.len()).step_by(2).map(|at| u8::from_str_radix(text.get(at..at + 2)?, 16).ok()).collect()
 }
 
-/// SQLite's header.
+/// Length of SQLite's file header.
 const HEADER_BYTES: usize = 100;
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Whether the file's header says that it is a portable index, of whatever version. A file that is not there is none.
+/// Whether the file has the header of a portable index, of any format version. False if it does not exist.
 #[must_use]
 pub fn is_portable(path: &Path) -> bool {
     header(path).is_ok_and(|header| number_at(&header, 68) == APPLICATION_ID)
@@ -143,8 +140,8 @@ fn number_at(header: &[u8; HEADER_BYTES], at: usize) -> i32 {
     i32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
 }
 
-/// Looks at size, kind and header, before SQLite does.
-fn look(path: &Path, limits: Limits) -> Result<u64, Fault> {
+/// Checks size, file type and header before SQLite opens the file; returns its size in bytes.
+fn check_header(path: &Path, limits: Limits) -> Result<u64, Fault> {
     let missing = |error: std::io::Error| {
         Fault::new(ErrorCode::NoIndex, "There is no portable index file.")
             .with_hint("Make one with `build_sqlite_index`.")
@@ -169,12 +166,12 @@ fn look(path: &Path, limits: Limits) -> Result<u64, Fault> {
     Ok(metadata.len())
 }
 
-/// Characters that a URI of SQLite may hold as they are.
+/// Characters to percent-encode in a URI for SQLite.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
 
-/// Opens a file for reading, whoever made it: nothing is written, also not beside it, and nothing in it is run.
+/// Opens an untrusted file for reading: writes neither to it nor next to it, and executes nothing that it contains.
 pub(super) fn read_only(path: &Path, limits: Limits, stop: &CancellationToken) -> Result<Connection, Fault> {
-    let bytes = look(path, limits)?;
+    let bytes = check_header(path, limits)?;
     let name = path.to_str().ok_or_else(|| damaged("its path is not UTF-8"))?;
     let uri = format!("file:{}?immutable=1", utf8_percent_encode(name, PLAIN));
     let flags =
@@ -195,18 +192,20 @@ pub(super) fn read_only(path: &Path, limits: Limits, stop: &CancellationToken) -
     Ok(connection)
 }
 
-/// Paths that lead out of a repository: an empty part, `.` or `..` among the parts, a slash at an end, NUL, or too long.
+/// Finds paths that may lead out of a repository: with an empty component, `.` or `..`, a slash at either end, a NUL, or more
+/// than 4,096 bytes.
 const STRAY_PATHS: &str = "SELECT EXISTS (SELECT 1 FROM files WHERE typeof(path) <> 'text' OR path = '' \
-     OR length(CAST(path AS BLOB)) > 4096 OR instr(path, char(0)) > 0 OR instr('/' || path || '/', '//') > 0 \
-     OR instr('/' || path || '/', '/./') > 0 OR instr('/' || path || '/', '/../') > 0)";
+      OR length(CAST(path AS BLOB)) > 4096 OR instr(path, char(0)) > 0 \
+      OR instr('/' || path || '/', '//') > 0 OR instr('/' || path || '/', '/./') > 0 \
+      OR instr('/' || path || '/', '/../') > 0)";
 
-/// Paths are shown, and asked for: each is one that a run writes.
+/// Rejects paths that an index run would not write, because callers display them and open files by them.
 fn check_paths(connection: &Connection) -> Result<(), Fault> {
     let stray: bool = connection.query_row(STRAY_PATHS, [], |row| row.get(0)).or_fault()?;
     if stray { Err(damaged("a path in it leads elsewhere")) } else { Ok(()) }
 }
 
-/// Cache, temporary files, and the way to stop a statement.
+/// Sets the cache size, and a handler that lets `stop` interrupt statements.
 pub(super) fn tune(
     connection: &mut Connection,
     limits: Limits,
@@ -215,15 +214,16 @@ pub(super) fn tune(
     let kib = i64::try_from(limits.cache_bytes / 1024).unwrap_or(i64::MAX);
     connection.pragma_update(None, "cache_size", -kib).or_fault()?;
     let stop = stop.clone();
-    connection.progress_handler(STEPS, Some(move || stop.is_cancelled())).or_fault()?;
+    connection.progress_handler(STEPS_PER_CHECK, Some(move || stop.is_cancelled())).or_fault()?;
     Ok(())
 }
 
-/// Steps of SQLite's machine between two looks whether to stop: well below a millisecond.
-const STEPS: std::ffi::c_int = 10_000;
+/// Instructions of SQLite's virtual machine between two checks of `stop`; they take well below a millisecond.
+const STEPS_PER_CHECK: std::ffi::c_int = 10_000;
 
-/// `integrity_check` or `quick_check`; the first fault found is in the log.
-pub(super) fn check(connection: &Connection, how: &str) -> Result<(), Fault> {
-    let found: String = connection.query_row(&format!("PRAGMA {how}(1)"), [], |row| row.get(0)).or_fault()?;
+/// Runs `integrity_check` or `quick_check`; the first problem becomes the source of the fault.
+pub(super) fn check(connection: &Connection, pragma: &str) -> Result<(), Fault> {
+    let found: String =
+        connection.query_row(&format!("PRAGMA {pragma}(1)"), [], |row| row.get(0)).or_fault()?;
     if found == "ok" { Ok(()) } else { Err(damaged("its pages are damaged").with_source(found)) }
 }

@@ -1,4 +1,4 @@
-//! Reads a portable file: the same questions that search asks of a project's schema, with the same answers.
+//! Reads a portable file: the same reads as those of a project's schema, with the same results.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -11,53 +11,53 @@ use super::writer::json;
 use crate::postgres::OrFault;
 use crate::workspace::ModelFacts;
 use crate::{
-    Candidate, ChunkRow, ChunkSpan, Completion, Filter, IndexState, LanguageCount, Opening, RepositoryRow,
-    RepositoryState, Shown, Versions, Within,
+    Candidate, ChunkDetails, ChunkRow, ChunkSpan, Completion, Filter, IndexOverview, IndexState,
+    LanguageCount, RepositoryRow, RepositoryState, Versions, Within,
 };
 use contract::Fault;
 
-/// What finds chunks by words.
+/// The index that lexical search uses in a portable file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum WordsBy {
-    /// The weights of Postgres: the same scores.
+pub enum LexicalBackend {
+    /// The postings with the weights of Postgres, which give the same scores.
     Postings,
-    /// FTS5, which any SQLite program has.
+    /// FTS5 with its own BM25.
     Fts,
 }
 
 /// An open file.
 pub struct Reader {
     pub(super) connection: Connection,
-    pub(super) words_by: WordsBy,
+    pub(super) lexical_backend: LexicalBackend,
     meta: Meta,
 }
 
 impl Reader {
-    /// Opens a file, whoever made it; `stop` ends its statements.
+    /// Opens an untrusted file; `stop` interrupts its statements.
     ///
     /// # Errors
-    /// `NO_INDEX` when there is none; `SCHEMA_VALIDATION_FAILED` when it is damaged, foreign, too large or of another format.
+    /// `NO_INDEX` if it does not exist; `SCHEMA_VALIDATION_FAILED` if it is damaged, too large, or not of this format.
     pub fn open(
         path: &Path,
         limits: Limits,
-        words_by: WordsBy,
+        lexical_backend: LexicalBackend,
         stop: &CancellationToken,
     ) -> Result<Self, Fault> {
         let connection = open::read_only(path, limits, stop)?;
         let meta = Meta::read(&connection)?;
-        Ok(Self { connection, words_by, meta })
+        Ok(Self { connection, lexical_backend, meta })
     }
 
-    /// What the file says of itself.
+    /// The metadata of the file.
     #[must_use]
     pub fn meta(&self) -> &Meta {
         &self.meta
     }
 
-    /// What finds chunks by words in it.
+    /// The index that lexical search uses.
     #[must_use]
-    pub fn words_by(&self) -> WordsBy {
-        self.words_by
+    pub fn lexical_backend(&self) -> LexicalBackend {
+        self.lexical_backend
     }
 
     /// The model of its vectors.
@@ -66,7 +66,7 @@ impl Reader {
         &self.meta.model
     }
 
-    /// Versions of the code that made its terms, one a repository.
+    /// The version of the code that extracted the terms, for each repository.
     ///
     /// # Errors
     /// `SCHEMA_VALIDATION_FAILED` when the file is damaged.
@@ -104,11 +104,12 @@ impl Reader {
         })
     }
 
-    /// The repositories it holds, by name, which stands for the root: a file knows no paths of the machine it was made on.
+    /// Its repositories, sorted by name. The name also serves as the root, because a portable file contains no absolute paths.
     pub(crate) fn repositories(&self) -> Result<Vec<RepositoryRow>, Fault> {
-        let text = "SELECT r.id, r.name, r.state, r.generation, r.terms_version, r.facts_version, r.branch, r.commit_id, r.indexed_ms, \
-                    count(f.id), coalesce(sum(f.chunks), 0) FROM repositories r LEFT JOIN files f ON f.repository_id = r.id \
-                    GROUP BY r.id ORDER BY r.name";
+        let text = "SELECT r.id, r.name, r.state, r.generation, r.terms_version, r.facts_version, r.branch, \
+               r.commit_id, r.indexed_ms, count(f.id), coalesce(sum(f.chunks), 0) \
+             FROM repositories r LEFT JOIN files f ON f.repository_id = r.id \
+             GROUP BY r.id ORDER BY r.name";
         self.rows(text, [], |row| {
             let name: String = row.get(1)?;
             let versions = Versions { terms: row.get(4)?, facts: row.get(5)?, ..Versions::default() };
@@ -134,9 +135,10 @@ impl Reader {
     }
 
     pub(crate) fn pending_within(&self, repositories: &[i64]) -> Result<i64, Fault> {
-        let text = "SELECT count(DISTINCT c.content_hash) FROM chunks c JOIN files f ON f.id = c.file_id \
-                    WHERE f.repository_id IN (SELECT value FROM json_each(?1)) \
-                    AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.hash = c.content_hash)";
+        let text = "SELECT count(DISTINCT c.content_hash) \
+             FROM chunks c JOIN files f ON f.id = c.file_id \
+             WHERE f.repository_id IN (SELECT value FROM json_each(?1)) AND NOT EXISTS \
+               (SELECT 1 FROM vectors v WHERE v.hash = c.content_hash)";
         let counts: Vec<i64> = self.rows(text, [json(&repositories)?], |row| row.get(0))?;
         Ok(counts.first().copied().unwrap_or(0))
     }
@@ -150,19 +152,23 @@ impl Reader {
             Within::These(ids) => Some(json(&ids)?),
             _ => None,
         };
-        let text = "SELECT f.language, count(*) FROM chunks c JOIN files f ON f.id = c.file_id \
-                    WHERE ?1 IS NULL OR c.id IN (SELECT value FROM json_each(?1)) \
-                    GROUP BY f.language ORDER BY 2 DESC, f.language IS NULL, f.language";
-        // A file does not hold whose facts are missing.
+        let text = "SELECT f.language, count(*) \
+             FROM chunks c JOIN files f ON f.id = c.file_id \
+             WHERE ?1 IS NULL OR c.id IN (SELECT value FROM json_each(?1)) \
+             GROUP BY f.language \
+             ORDER BY 2 DESC, f.language IS NULL, f.language";
+        // A portable file does not record which files lack facts.
         self.rows(text, [within], |row| {
             Ok(LanguageCount { language: row.get(0)?, chunks: row.get(1)?, facts_missing: 0 })
         })
     }
 
     pub(crate) fn hydrate(&self, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {
-        let text = "SELECT c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.name_line, c.file_id, f.repository_id, r.name, \
-                    f.path, f.language, f.mode FROM json_each(?1) w JOIN chunks c ON c.id = w.value JOIN files f ON f.id = c.file_id \
-                    JOIN repositories r ON r.id = f.repository_id ORDER BY w.key";
+        let text = "SELECT c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, \
+               c.name_line, c.file_id, f.repository_id, r.name, f.path, f.language, f.mode \
+             FROM json_each(?1) w JOIN chunks c ON c.id = w.value \
+             JOIN files f ON f.id = c.file_id \
+             JOIN repositories r ON r.id = f.repository_id ORDER BY w.key";
         self.rows(text, [json(&ids)?], |row| {
             let repository_name: String = row.get(10)?;
             Ok(ChunkRow {
@@ -186,37 +192,41 @@ impl Reader {
     }
 
     pub(crate) fn by_file(&self, file_id: i64) -> Result<Vec<ChunkSpan>, Fault> {
-        let text = "SELECT id, start_line, end_line, kind, name, defines, signature, name_line FROM chunks WHERE file_id = ?1 ORDER BY ordinal";
+        let text = "SELECT id, start_line, end_line, kind, name, defines, signature, name_line \
+             FROM chunks \
+             WHERE file_id = ?1 ORDER BY ordinal";
         self.rows(text, [file_id], span)
     }
 
-    pub(crate) fn shown(&self, ids: &[i64]) -> Result<Vec<Shown>, Fault> {
-        let text = "SELECT c.id, c.content, c.detail, w.detail FROM chunks c LEFT JOIN flows w ON w.chunk_id = c.id \
-                    WHERE c.id IN (SELECT value FROM json_each(?1))";
+    pub(crate) fn details(&self, ids: &[i64]) -> Result<Vec<ChunkDetails>, Fault> {
+        let text = "SELECT c.id, c.content, c.detail, w.detail \
+             FROM chunks c LEFT JOIN flows w ON w.chunk_id = c.id \
+             WHERE c.id IN (SELECT value FROM json_each(?1))";
         let texts = self.rows(text, [json(&ids)?], |row| {
             Ok((row.get::<_, i64>(0)?, (row.get(1)?, row.get(2)?, row.get(3)?)))
         })?;
         let mut texts: HashMap<i64, (String, Option<String>, Option<String>)> = texts.into_iter().collect();
         let shown = self.hydrate(ids)?.into_iter().filter_map(|chunk| {
             let (content, detail, flows) = texts.remove(&chunk.id)?;
-            Some(Shown { chunk, content, detail, flows })
+            Some(ChunkDetails { chunk, content, detail, flows })
         });
         Ok(shown.collect())
     }
 
-    /// Chunks with the scores that one leg lacks: the first source that has words of a chunk speaks for it.
+    /// Candidates with the scores that one retriever did not give. The lexical score is that of the first source that has terms of
+    /// the chunk.
     pub(crate) fn completed(&self, wanted: &Completion<'_>) -> Result<Vec<Candidate>, Fault> {
         let marked = |marks: &[bool]| -> Vec<i64> {
             wanted.ids.iter().zip(marks).filter(|(_, marked)| **marked).map(|(id, _)| *id).collect()
         };
         let mut lexical = HashMap::new();
         for source in wanted.sources {
-            for hit in self.scores(*source, wanted.words, &marked(wanted.by_words))? {
+            for hit in self.scores(*source, wanted.words, &marked(wanted.needs_lexical))? {
                 lexical.entry(hit.chunk_id).or_insert(hit.score);
             }
         }
-        let near = match wanted.question {
-            Some(question) => self.similarities(question, &marked(wanted.by_meaning))?,
+        let near = match wanted.query_vector {
+            Some(question) => self.similarities(question, &marked(wanted.needs_similarity))?,
             None => Vec::new(),
         };
         let near: HashMap<i64, f64> = near.iter().map(|hit| (hit.chunk_id, hit.similarity)).collect();
@@ -233,8 +243,8 @@ impl Reader {
         Ok(self.hydrate(wanted.ids)?.into_iter().map(candidate).collect())
     }
 
-    pub(crate) fn opening(&self, terms: &[i32]) -> Result<Opening, Fault> {
-        Ok(Opening {
+    pub(crate) fn overview(&self, terms: &[i32]) -> Result<IndexOverview, Fault> {
+        Ok(IndexOverview {
             state: self.state()?,
             repositories: self.repositories()?,
             any_records: self.any_records()?,
@@ -243,8 +253,9 @@ impl Reader {
     }
 
     pub(crate) fn comments(&self, ids: &[i64]) -> Result<Vec<(i64, i32, i32, String)>, Fault> {
-        let text = "SELECT chunk_id, start_line, end_line, content FROM comments \
-                    WHERE chunk_id IN (SELECT value FROM json_each(?1))";
+        let text = "SELECT chunk_id, start_line, end_line, content \
+             FROM comments \
+             WHERE chunk_id IN (SELECT value FROM json_each(?1))";
         self.rows(text, [json(&ids)?], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
     }
 
@@ -253,7 +264,9 @@ impl Reader {
         let mut ids: Vec<i64> = match within {
             Within::These(ids) => {
                 let text = format!(
-                    "SELECT c.id FROM chunks c JOIN files f ON f.id = c.file_id WHERE c.id IN (SELECT value FROM json_each(?1)) {order}"
+                    "SELECT c.id \
+                     FROM chunks c JOIN files f ON f.id = c.file_id \
+                     WHERE c.id IN (SELECT value FROM json_each(?1)) {order}"
                 );
                 self.rows(&text, [json(&ids)?], |row| row.get(0))?
             }
@@ -277,7 +290,7 @@ fn span(row: &Row<'_>) -> rusqlite::Result<ChunkSpan> {
         end_line: row.get(2)?,
         kind: row.get(3)?,
         name: row.get(4)?,
-        // A foreign list of something else defines nothing.
+        // The file may come from anywhere, so a malformed list counts as empty.
         defines: serde_json::from_str(&defines).unwrap_or_default(),
         signature: row.get(6)?,
         name_line: row.get(7)?,

@@ -1,15 +1,15 @@
-//! What goes from a project's tables into a portable file, a page at a time.
+//! The rows that are copied from a project's tables into a portable file, page by page.
 
 use crate::DefinitionRow;
 
-/// Some files with all that is stored of their chunks.
+/// Some files with all rows of their chunks.
 #[derive(Debug, Default)]
 pub struct Page {
     /// The files.
     pub files: Vec<FileOut>,
     /// Their chunks.
     pub chunks: Vec<ChunkOut>,
-    /// What the chunks define.
+    /// The definitions in the chunks.
     pub definitions: Vec<DefinitionRow>,
     /// The chunks' comments.
     pub comments: Vec<CommentOut>,
@@ -17,15 +17,15 @@ pub struct Page {
     pub vectors: Vec<VectorOut>,
 }
 
-/// A content hash with its vector.
+/// A content hash and its vector.
 pub type VectorOut = (Vec<u8>, Vec<f32>);
 
 /// A file.
 #[derive(Debug, Clone)]
 pub struct FileOut {
-    /// Row id.
+    /// Id of the row.
     pub id: i64,
-    /// Its repository.
+    /// Id of its repository.
     pub repository_id: i64,
     /// Relative to the repository's root.
     pub path: String,
@@ -35,32 +35,32 @@ pub struct FileOut {
     pub extension: Option<String>,
     /// `code`, `prose` or `records`.
     pub mode: String,
-    /// Size.
+    /// Size in bytes.
     pub bytes: i64,
     /// Lines.
     pub lines: i32,
     /// blake3 of the bytes.
     pub content_hash: Vec<u8>,
-    /// Ids of what it imports.
+    /// Ids of the names it imports.
     pub imports: Vec<i64>,
-    /// `key=value` of its metadata.
+    /// Its metadata as `key=value`.
     pub meta: Option<Vec<String>>,
-    /// What git knows of it.
+    /// Its git history.
     pub history: crate::FileFacts,
 }
 
 /// A chunk with its words and facts.
 #[derive(Debug, Clone)]
 pub struct ChunkOut {
-    /// Row id.
+    /// Id of the row.
     pub id: i64,
-    /// Its file.
+    /// Id of its file.
     pub file_id: i64,
-    /// Place in the file.
+    /// Position among the chunks of its file, from 0.
     pub ordinal: i32,
-    /// First and last line.
+    /// First and last line, 1-based and inclusive.
     pub lines: (i32, i32),
-    /// Kind.
+    /// `function`, `class`, `block` …
     pub kind: String,
     /// Qualified name of the main definition.
     pub name: Option<String>,
@@ -68,15 +68,15 @@ pub struct ChunkOut {
     pub name_line: Option<i32>,
     /// Simple names defined in it.
     pub defines: Vec<String>,
-    /// One line.
+    /// Signature of the main definition, on one line.
     pub signature: Option<String>,
-    /// The text.
+    /// Its text.
     pub content: String,
     /// blake3 of the text.
     pub content_hash: Vec<u8>,
-    /// What is shown of it besides, JSON.
+    /// Facts that are displayed but not filtered by, as JSON.
     pub detail: Option<String>,
-    /// Branches, loops, breaks, continues.
+    /// Numbers of branches, loops, breaks and continues.
     pub counts: [Option<i16>; 4],
     /// Ids of its facts.
     pub facts: Vec<i64>,
@@ -87,28 +87,28 @@ pub struct ChunkOut {
 /// The comments of a chunk.
 #[derive(Debug, Clone)]
 pub struct CommentOut {
-    /// The chunk.
+    /// Id of the chunk.
     pub chunk_id: i64,
-    /// First and last line.
+    /// First and last line, 1-based and inclusive.
     pub lines: (i32, i32),
-    /// The text.
+    /// Their text.
     pub content: String,
     /// Term ids with their BM25 weights.
     pub words: Vec<(i32, f32)>,
 }
 
-/// What is written anew each time, because it is small or changes without the text.
+/// Rows that every update writes again, because they are few or change while the texts do not.
 #[derive(Debug)]
-pub enum Small {
-    /// Files whose chunks are as they were.
+pub enum RewrittenRows {
+    /// Files whose chunks did not change.
     Files(Vec<FileOut>),
     /// Values of facts: id, field, value, folded value.
     Names(Vec<(i64, i16, String, String)>),
-    /// Document frequencies.
+    /// Document frequencies: term, number of chunks.
     Terms(Vec<(i32, i32)>),
-    /// Who wrote a chunk's lines: chunk and ids.
+    /// Authors of a chunk's lines: chunk, ids of names.
     Authors(Vec<(i64, Vec<i64>)>),
-    /// Untrusted input from elsewhere: chunk, ids, JSON.
+    /// Flows of untrusted input between files: chunk, ids of facts, JSON.
     Flows(Vec<(i64, Vec<i64>, String)>),
     /// Vectors of texts that had none.
     Vectors(Vec<VectorOut>),

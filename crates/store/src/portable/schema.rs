@@ -1,4 +1,4 @@
-//! The tables of a portable file: what is made, and what a file must have to be read.
+//! The tables of a portable file: creates them, and checks that a file has exactly these.
 
 use rusqlite::Connection;
 
@@ -8,10 +8,10 @@ use contract::Fault;
 
 /// `POCI`, in the header of each file.
 pub(super) const APPLICATION_ID: i32 = 0x504F_4349;
-/// Version of the tables; a file of another one is made anew.
+/// Format version of the tables; a file of another version must be built again.
 pub const FORMAT: i32 = 2;
 
-/// Every object, in the order in which they are made; described in `docs/portable.md`. Lists are JSON arrays.
+/// Every object, in the order of creation; described in `docs/portable.md`. Lists are JSON arrays.
 pub(super) const OBJECTS: &[&str] = &[
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE repositories (id INTEGER PRIMARY KEY, name TEXT NOT NULL, state TEXT NOT NULL, generation INTEGER NOT NULL, \
@@ -47,7 +47,7 @@ pub(super) const OBJECTS: &[&str] = &[
     "CREATE VIRTUAL TABLE comment_search USING fts5(content, content='comments', content_rowid='chunk_id', tokenize='porter unicode61')",
 ];
 
-/// Makes the tables and says in the header what the file is.
+/// Creates the tables, and marks the file in its header as a portable index of this format.
 pub(super) fn create(connection: &Connection) -> Result<(), Fault> {
     connection.pragma_update(None, "application_id", APPLICATION_ID).or_fault()?;
     connection.pragma_update(None, "user_version", FORMAT).or_fault()?;
@@ -57,15 +57,19 @@ pub(super) fn create(connection: &Connection) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Refuses a file that does not have exactly the objects of this format: a view in the place of a table would run
-/// whatever its author wrote.
+/// Rejects a file that does not have exactly the objects of this format, because a view in place of a table would execute
+/// SQL of the file's author.
 pub(super) fn check(connection: &Connection) -> Result<(), Fault> {
     let model = Connection::open_in_memory().or_fault()?;
     create(&model)?;
-    if objects(connection)? == objects(&model)? { Ok(()) } else { Err(damaged("its tables are others")) }
+    if objects(connection)? == objects(&model)? {
+        Ok(())
+    } else {
+        Err(damaged("its tables are not those of this format"))
+    }
 }
 
-/// Most objects of a file that are looked at; ours has fewer.
+/// Most objects that are read from a file; a valid one has fewer.
 const OBJECTS_MAX: i64 = 200;
 
 type Object = (String, String, String, Option<String>);

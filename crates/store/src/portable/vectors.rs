@@ -1,4 +1,4 @@
-//! Vectors of a portable file: every one is compared, as Postgres compares them.
+//! Vector search in a portable file: an exact scan with the same arithmetic as Postgres.
 
 use std::collections::HashMap;
 
@@ -11,21 +11,21 @@ use crate::postgres::OrFault;
 use crate::{VectorHit, Within};
 use contract::Fault;
 
-/// How far from 1 the length of a vector may be that was rounded to half precision.
+/// Largest deviation from 1 of the length of a unit vector after rounding to half precision.
 const LENGTH_ERROR_MAX: f32 = 0.02;
 
 impl Reader {
     pub(crate) fn candidates_exact(
         &self,
         within: &Within,
-        question: &[f32],
+        query_vector: &[f32],
         limit: i64,
     ) -> Result<Vec<VectorHit>, Fault> {
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         match within {
-            Within::Everything => self.nearest(question, limit),
+            Within::Everything => self.nearest(query_vector, limit),
             Within::These(ids) => {
-                let mut hits = self.similarities(question, ids)?;
+                let mut hits = self.similarities(query_vector, ids)?;
                 hits.sort_by(|a, b| {
                     b.similarity.total_cmp(&a.similarity).then_with(|| a.chunk_id.cmp(&b.chunk_id))
                 });
@@ -34,14 +34,14 @@ impl Reader {
             }
             Within::Where(filter) => {
                 let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-                self.candidates_exact(&self.within(filter)?, question, limit)
+                self.candidates_exact(&self.within(filter)?, query_vector, limit)
             }
         }
     }
 
-    /// The nearest texts, ties by hash, each with its chunks.
-    fn nearest(&self, question: &[f32], limit: usize) -> Result<Vec<VectorHit>, Fault> {
-        let question = rounded(question);
+    /// The chunks of the nearest texts; ties are ordered by hash.
+    fn nearest(&self, query_vector: &[f32], limit: usize) -> Result<Vec<VectorHit>, Fault> {
+        let query_vector = rounded(query_vector);
         let mut statement =
             self.connection.prepare_cached("SELECT hash, embedding FROM vectors").or_fault()?;
         let mut rows = statement.query([]).or_fault()?;
@@ -49,7 +49,7 @@ impl Reader {
         while let Some(row) = rows.next().or_fault()? {
             let (hash, bytes) = (row.get_ref(0).or_fault()?, row.get_ref(1).or_fault()?);
             if let (Ok(hash), Ok(bytes)) = (hash.as_blob(), bytes.as_blob())
-                && let Some(similarity) = likeness(&question, bytes)
+                && let Some(similarity) = similarity_to(&query_vector, bytes)
             {
                 all.push((similarity, hash.to_vec()));
             }
@@ -69,12 +69,18 @@ impl Reader {
         Ok(hits)
     }
 
-    pub(crate) fn similarities(&self, question: &[f32], chunk_ids: &[i64]) -> Result<Vec<VectorHit>, Fault> {
-        let question = rounded(question);
-        let text = "SELECT c.id, c.file_id, v.embedding FROM json_each(?1) w JOIN chunks c ON c.id = w.value \
-                    JOIN vectors v ON v.hash = c.content_hash";
+    pub(crate) fn similarities(
+        &self,
+        query_vector: &[f32],
+        chunk_ids: &[i64],
+    ) -> Result<Vec<VectorHit>, Fault> {
+        let query_vector = rounded(query_vector);
+        let text = "SELECT c.id, c.file_id, v.embedding \
+             FROM json_each(?1) w JOIN chunks c ON c.id = w.value \
+             JOIN vectors v ON v.hash = c.content_hash";
         let hits = self.rows(text, [json(&chunk_ids)?], |row| {
-            let similarity = row.get_ref(2)?.as_blob().ok().and_then(|bytes| likeness(&question, bytes));
+            let similarity =
+                row.get_ref(2)?.as_blob().ok().and_then(|bytes| similarity_to(&query_vector, bytes));
             Ok((row.get(0)?, row.get(1)?, similarity))
         })?;
         Ok(hits
@@ -86,17 +92,18 @@ impl Reader {
     }
 
     pub(crate) fn of_chunk(&self, chunk_id: i64) -> Result<(bool, Option<Vec<f32>>), Fault> {
-        let text =
-            "SELECT v.embedding FROM chunks c LEFT JOIN vectors v ON v.hash = c.content_hash WHERE c.id = ?1";
+        let text = "SELECT v.embedding \
+             FROM chunks c LEFT JOIN vectors v ON v.hash = c.content_hash \
+             WHERE c.id = ?1";
         let found = self.rows(text, params![chunk_id], |row| row.get::<_, Option<Vec<u8>>>(0))?;
         let exists = !found.is_empty();
         Ok((exists, found.into_iter().flatten().next().map(|bytes| numbers(&bytes).collect())))
     }
 
-    /// The vectors of some texts, those that have a usable one: of the model's length, pointing somewhere.
+    /// The vectors of texts, as far as they are valid: unit vectors with the dimensions of the model.
     ///
     /// # Errors
-    /// `SCHEMA_VALIDATION_FAILED` when the file is damaged.
+    /// `SCHEMA_VALIDATION_FAILED` if the file is damaged.
     pub fn vectors(&self, hashes: &[Vec<u8>]) -> Result<Vec<VectorOut>, Fault> {
         let mut statement =
             self.connection.prepare_cached("SELECT embedding FROM vectors WHERE hash = ?1").or_fault()?;
@@ -122,23 +129,23 @@ fn numbers(bytes: &[u8]) -> impl Iterator<Item = f32> {
     bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
 }
 
-/// The question as Postgres compares it: in half precision.
-fn rounded(question: &[f32]) -> Vec<f32> {
-    question.iter().map(|number| half::f16::from_f32(*number).to_f32()).collect()
+/// The query vector rounded to half precision, in which Postgres compares it.
+fn rounded(query_vector: &[f32]) -> Vec<f32> {
+    query_vector.iter().map(|number| half::f16::from_f32(*number).to_f32()).collect()
 }
 
-/// Inner product with a stored vector; none where that is of another length or holds what is no number.
-fn likeness(question: &[f32], bytes: &[u8]) -> Option<f64> {
-    if bytes.len() != 4 * question.len() {
+/// Inner product with a stored vector; `None` if that has other dimensions or the result is not finite.
+fn similarity_to(query_vector: &[f32], bytes: &[u8]) -> Option<f64> {
+    if bytes.len() != 4 * query_vector.len() {
         return None;
     }
-    // Eight sums side by side keep the processor's lanes busy.
+    // Eight independent sums let the compiler vectorise the loop.
     let mut sums = [0.0_f32; 8];
-    let (wide, rest) = question.split_at(question.len() / 8 * 8);
+    let (wide, rest) = query_vector.split_at(query_vector.len() / 8 * 8);
     let (wide_bytes, rest_bytes) = bytes.split_at(wide.len() * 4);
-    for (numbers_of, bytes_of) in wide.chunks_exact(8).zip(wide_bytes.chunks_exact(32)) {
-        for (at, (sum, stored)) in sums.iter_mut().zip(numbers(bytes_of)).enumerate() {
-            *sum += numbers_of[at] * stored;
+    for (query_block, stored_block) in wide.chunks_exact(8).zip(wide_bytes.chunks_exact(32)) {
+        for (at, (sum, stored)) in sums.iter_mut().zip(numbers(stored_block)).enumerate() {
+            *sum += query_block[at] * stored;
         }
     }
     let tail: f32 = rest.iter().zip(numbers(rest_bytes)).map(|(a, b)| a * b).sum();
@@ -155,11 +162,11 @@ mod tests {
     }
 
     #[test]
-    fn likeness_is_the_inner_product_of_equal_lengths() {
+    fn similarity_is_the_inner_product_of_equal_lengths() {
         let vector: Vec<f32> = (0_u8..19).map(f32::from).collect();
         let plain: f32 = vector.iter().map(|number| number * number).sum();
-        assert!((likeness(&vector, &bytes(&vector)).unwrap() - f64::from(plain)).abs() < 1e-3);
-        assert_eq!(likeness(&vector, &bytes(&vector[1..])), None);
-        assert_eq!(likeness(&[1.0], &bytes(&[f32::NAN])), None);
+        assert!((similarity_to(&vector, &bytes(&vector)).unwrap() - f64::from(plain)).abs() < 1e-3);
+        assert_eq!(similarity_to(&vector, &bytes(&vector[1..])), None);
+        assert_eq!(similarity_to(&[1.0], &bytes(&[f32::NAN])), None);
     }
 }

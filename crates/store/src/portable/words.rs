@@ -1,16 +1,16 @@
-//! Words of a portable file: the weights of Postgres, summed as it sums them, or FTS5.
+//! Lexical search in a portable file: with the weights of Postgres, summed in the same order, or with FTS5.
 
 use std::collections::{HashMap, HashSet};
 
 use rusqlite::params;
 
-use super::reader::{Reader, WordsBy};
+use super::reader::{LexicalBackend, Reader};
 use super::writer::json;
 use crate::postgres::OrFault;
-use crate::{LexicalHit, LexicalQuery, Within, Words};
+use crate::{LexicalHit, LexicalQuery, LexicalSource, Within};
 use contract::Fault;
 
-/// Hits of FTS5 looked at where a filter follows: the words of a question seldom stand in more.
+/// Most hits of FTS5 that are tested against a filter; queries seldom match more.
 const FTS_TESTED_MAX: i64 = 100_000;
 
 impl Reader {
@@ -21,7 +21,7 @@ impl Reader {
 
     pub(crate) fn candidates(
         &self,
-        words: Words,
+        words: LexicalSource,
         within: &Within,
         query: &LexicalQuery,
         limit: i64,
@@ -34,16 +34,16 @@ impl Reader {
             }
         };
         let is_allowed = |id: &i64| allowed.as_ref().is_none_or(|allowed| allowed.contains(id));
-        let mut hits: Vec<LexicalHit> = match self.words_by {
-            WordsBy::Fts => {
+        let mut hits: Vec<LexicalHit> = match self.lexical_backend {
+            LexicalBackend::Fts => {
                 let tested = if allowed.is_some() { FTS_TESTED_MAX } else { limit };
                 let found = self.matching(words, query, tested)?;
                 found.into_iter().filter(|hit| is_allowed(&hit.chunk_id)).collect()
             }
-            WordsBy::Postings => {
+            LexicalBackend::Postings => {
                 let mut chosen = HashSet::new();
                 for term in &query.keep {
-                    let ids = self.saying(words, *term)?;
+                    let ids = self.chunks_with_term(words, *term)?;
                     chosen.extend(ids.into_iter().filter(is_allowed));
                 }
                 self.sums(words, query, &chosen)?
@@ -56,35 +56,36 @@ impl Reader {
 
     pub(crate) fn scores(
         &self,
-        words: Words,
+        words: LexicalSource,
         query: &LexicalQuery,
         chunk_ids: &[i64],
     ) -> Result<Vec<LexicalHit>, Fault> {
-        // A chunk that says none of the words scores 0, one that has no words of this kind at all does not score.
+        // A chunk without any term of the query scores 0; a chunk that does not have this source at all gets no score.
         let table = match words {
-            Words::Chunks => "chunks",
-            Words::Comments => "comments",
+            LexicalSource::Chunks => "chunks",
+            LexicalSource::Comments => "comments",
         };
         let id = if table == "chunks" { "id" } else { "chunk_id" };
         let text = format!("SELECT {id} FROM {table} WHERE {id} IN (SELECT value FROM json_each(?1))");
-        let there: HashSet<i64> =
+        let existing: HashSet<i64> =
             self.rows(&text, [json(&chunk_ids)?], |row| row.get(0))?.into_iter().collect();
-        let scored = self.sums(words, query, &there)?;
-        let said: HashSet<i64> = scored.iter().map(|hit| hit.chunk_id).collect();
-        let silent = there.difference(&said).map(|id| LexicalHit { chunk_id: *id, file_id: 0, score: 0.0 });
-        Ok(silent.chain(scored.iter().copied()).collect())
+        let scored = self.sums(words, query, &existing)?;
+        let scored_ids: HashSet<i64> = scored.iter().map(|hit| hit.chunk_id).collect();
+        let without_terms =
+            existing.difference(&scored_ids).map(|id| LexicalHit { chunk_id: *id, file_id: 0, score: 0.0 });
+        Ok(without_terms.chain(scored.iter().copied()).collect())
     }
 
-    /// Chunks that say a term.
-    pub(super) fn saying(&self, words: Words, term: i32) -> Result<Vec<i64>, Fault> {
+    /// Chunks that contain a term.
+    pub(super) fn chunks_with_term(&self, words: LexicalSource, term: i32) -> Result<Vec<i64>, Fault> {
         let text = format!("SELECT chunk_id FROM {} WHERE term = ?1", postings(words));
         self.rows(&text, [term], |row| row.get(0))
     }
 
-    /// BM25 of `chosen` chunks: f32 sums in the order of terms, which is what pgvector does.
+    /// BM25 scores of the `chosen` chunks: sums of f32 in the order of terms, as pgvector computes them.
     fn sums(
         &self,
-        words: Words,
+        words: LexicalSource,
         query: &LexicalQuery,
         chosen: &HashSet<i64>,
     ) -> Result<Vec<LexicalHit>, Fault> {
@@ -93,7 +94,9 @@ impl Reader {
         let table = postings(words);
         let text = if few {
             format!(
-                "SELECT chunk_id, weight FROM {table} WHERE term = ?1 AND chunk_id IN (SELECT value FROM json_each(?2))"
+                "SELECT chunk_id, weight \
+                 FROM {table} \
+                 WHERE term = ?1 AND chunk_id IN (SELECT value FROM json_each(?2))"
             )
         } else {
             format!("SELECT chunk_id, weight FROM {table} WHERE term = ?1 AND ?2 IS NOT NULL")
@@ -117,21 +120,28 @@ impl Reader {
     }
 
     /// The best chunks by FTS5's own BM25.
-    fn matching(&self, words: Words, query: &LexicalQuery, limit: i64) -> Result<Vec<LexicalHit>, Fault> {
+    fn matching(
+        &self,
+        words: LexicalSource,
+        query: &LexicalQuery,
+        limit: i64,
+    ) -> Result<Vec<LexicalHit>, Fault> {
         let quoted: Vec<String> =
             query.words.iter().map(|word| format!("\"{}\"", word.replace('"', "\"\""))).collect();
         if quoted.is_empty() {
             return Ok(Vec::new());
         }
         let text = match words {
-            // What names a chunk says more of it than what stands in it.
-            Words::Chunks => {
-                "SELECT rowid, bm25(search, 2.0, 4.0, 2.0, 1.0) AS distance FROM search WHERE search MATCH ?1 \
-                 ORDER BY distance, rowid LIMIT ?2"
+            // Columns path, name, signature and body: a match in the name of a chunk weighs most.
+            LexicalSource::Chunks => {
+                "SELECT rowid, bm25(search, 2.0, 4.0, 2.0, 1.0) AS distance \
+                 FROM search \
+                 WHERE search MATCH ?1 ORDER BY distance, rowid LIMIT ?2"
             }
-            Words::Comments => {
-                "SELECT rowid, bm25(comment_search) AS distance FROM comment_search WHERE comment_search MATCH ?1 \
-                 ORDER BY distance, rowid LIMIT ?2"
+            LexicalSource::Comments => {
+                "SELECT rowid, bm25(comment_search) AS distance \
+                 FROM comment_search \
+                 WHERE comment_search MATCH ?1 ORDER BY distance, rowid LIMIT ?2"
             }
         };
         self.rows(text, params![quoted.join(" OR "), limit], |row| {
@@ -141,17 +151,17 @@ impl Reader {
     }
 }
 
-/// Chunks up to which each is looked up; beyond, whole lists are read.
+/// Up to this number of chunks each is looked up in the postings; for more, whole posting lists are read.
 const FEW: usize = 256;
 
-fn postings(words: Words) -> &'static str {
+fn postings(words: LexicalSource) -> &'static str {
     match words {
-        Words::Chunks => "postings",
-        Words::Comments => "comment_postings",
+        LexicalSource::Chunks => "postings",
+        LexicalSource::Comments => "comment_postings",
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "the file widens what was an f32")]
+#[expect(clippy::cast_possible_truncation, reason = "SQLite stores f32 weights as f64")]
 fn single(weight: f64) -> f32 {
     weight as f32
 }

@@ -1,4 +1,4 @@
-//! Writes a portable file. Nobody reads it before it is complete, so that a crash needs no journal: the file is thrown away.
+//! Writes a portable file. The file is read only once it is complete, and discarded after a crash, so it needs no journal.
 
 use std::path::Path;
 
@@ -16,13 +16,13 @@ use contract::Fault;
 /// A file that is being written.
 pub struct Writer {
     pub(super) connection: Connection,
-    /// FTS5 is filled row by row: part of the file was there before.
+    /// Whether an existing file is updated: FTS5 is then maintained row by row instead of rebuilt at the end.
     pub(super) updates: bool,
 }
 
-/// What a file holds.
+/// Numbers of rows of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Held {
+pub struct RowCounts {
     /// Files.
     pub files: i64,
     /// Chunks.
@@ -31,20 +31,20 @@ pub struct Held {
     pub vectors: i64,
 }
 
-/// Rows that a compaction took out.
+/// Rows that a compaction removed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Shrunk {
+pub struct Compacted {
     /// Vectors of texts that no chunk has.
     pub vectors: i64,
-    /// Other rows that belong to nothing.
+    /// Other orphaned rows.
     pub rows: i64,
 }
 
 impl Writer {
-    /// A new file at `path`, where none may be.
+    /// Creates a file at `path`, which must not exist.
     ///
     /// # Errors
-    /// `STORAGE_UNAVAILABLE` when it cannot be made.
+    /// `STORAGE_UNAVAILABLE` if it cannot be created.
     pub fn create(path: &Path, limits: Limits, stop: &CancellationToken) -> Result<Self, Fault> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let writer = Self::open(path, flags, limits, stop, false)?;
@@ -53,10 +53,10 @@ impl Writer {
         Ok(writer)
     }
 
-    /// A copy of a file of this format, to be brought up to date.
+    /// Opens a copy of an existing file to update it.
     ///
     /// # Errors
-    /// `SCHEMA_VALIDATION_FAILED` when it is no whole file of this format.
+    /// `SCHEMA_VALIDATION_FAILED` if it is damaged or not of this format.
     pub fn update(path: &Path, limits: Limits, stop: &CancellationToken) -> Result<Self, Fault> {
         drop(open::read_only(path, limits, stop)?);
         let writer = Self::open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, limits, stop, true)?;
@@ -81,18 +81,15 @@ impl Writer {
         Ok(Self { connection, updates })
     }
 
-    /// What the file says of itself, before it is brought up to date.
+    /// The metadata of the file before the update.
     ///
     /// # Errors
-    /// `SCHEMA_VALIDATION_FAILED`.
+    /// `SCHEMA_VALIDATION_FAILED` if the file is damaged.
     pub fn meta(&self) -> Result<Meta, Fault> {
         Meta::read(&self.connection)
     }
 
-    /// Adds files with their chunks; none of them may be there.
-    ///
-    /// # Errors
-    /// Storage faults.
+    /// Adds files with their chunks; none of them may exist yet.
     pub fn put(&mut self, page: &Page) -> Result<(), Fault> {
         let (mut words, mut comments) = (Vec::new(), Vec::new());
         for file in &page.files {
@@ -109,7 +106,8 @@ impl Writer {
             let (first, last) = comment.lines;
             self.connection
                 .prepare_cached(
-                    "INSERT INTO comments (chunk_id, start_line, end_line, content) VALUES (?1, ?2, ?3, ?4)",
+                    "INSERT INTO comments (chunk_id, start_line, end_line, content) \
+                     VALUES (?1, ?2, ?3, ?4)",
                 )
                 .or_fault()?
                 .execute(params![comment.chunk_id, first, last, comment.content])
@@ -131,11 +129,15 @@ impl Writer {
         self.put_vectors(&page.vectors)?;
         if self.updates {
             let ids: Vec<i64> = page.chunks.iter().map(|chunk| chunk.id).collect();
-            self.connection.execute(
-                "INSERT INTO search (rowid, path, name, signature, body) SELECT t.id, t.path, t.name, t.signature, t.body \
-                 FROM search_text t WHERE t.id IN (SELECT value FROM json_each(?1))",
-                [json(&ids)?],
-            ).or_fault()?;
+            self.connection
+                .execute(
+                    "INSERT INTO search (rowid, path, name, signature, body) \
+                     SELECT t.id, t.path, t.name, t.signature, t.body \
+                     FROM search_text t \
+                     WHERE t.id IN (SELECT value FROM json_each(?1))",
+                    [json(&ids)?],
+                )
+                .or_fault()?;
         }
         Ok(())
     }
@@ -145,10 +147,12 @@ impl Writer {
         let meta = file.meta.as_ref().map(json).transpose()?;
         self.connection
             .prepare_cached(
-                "INSERT INTO files (id, repository_id, path, language, extension, mode, bytes, lines, content_hash, meta, last_author, \
-                 last_modified_s, last_commit, churn_added, churn_deleted, churn_commits, first_chunk, chunks) \
+                "INSERT INTO files (id, repository_id, path, language, extension, mode, bytes, lines, \
+                   content_hash, meta, last_author, last_modified_s, last_commit, churn_added, \
+                   churn_deleted, churn_commits, first_chunk, chunks) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
-            ).or_fault()?
+            )
+            .or_fault()?
             .execute(params![
                 file.id,
                 file.repository_id,
@@ -168,7 +172,8 @@ impl Writer {
                 history.churn_commits,
                 first_chunk,
                 chunks,
-            ]).or_fault()?;
+            ])
+            .or_fault()?;
         let mut imports = self
             .connection
             .prepare_cached("INSERT OR IGNORE INTO file_imports (name_id, file_id) VALUES (?1, ?2)")
@@ -184,10 +189,11 @@ impl Writer {
         let (first, last) = chunk.lines;
         self.connection
             .prepare_cached(
-                "INSERT INTO chunks (id, file_id, ordinal, start_line, end_line, kind, name, defines, signature, content, content_hash, \
-                 detail, branches, loops, breaks, continues, name_line) \
+                "INSERT INTO chunks (id, file_id, ordinal, start_line, end_line, kind, name, defines, \
+                   signature, content, content_hash, detail, branches, loops, breaks, continues, name_line) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
-            ).or_fault()?
+            )
+            .or_fault()?
             .execute(params![
                 chunk.id,
                 chunk.file_id,
@@ -206,7 +212,8 @@ impl Writer {
                 breaks,
                 continues,
                 chunk.name_line,
-            ]).or_fault()?;
+            ])
+            .or_fault()?;
         let mut facts = self
             .connection
             .prepare_cached("INSERT OR IGNORE INTO chunk_facts (name_id, chunk_id) VALUES (?1, ?2)")
@@ -217,7 +224,7 @@ impl Writer {
         Ok(())
     }
 
-    /// In the order of the table, which keeps neighbours on one page.
+    /// Inserts postings in the order of the primary key, so that neighbours are on one page.
     fn put_postings(&self, insert: &str, mut postings: Vec<(i32, i64, f32)>) -> Result<(), Fault> {
         postings.sort_unstable_by_key(|(term, chunk_id, _)| (*term, *chunk_id));
         let mut statement = self.connection.prepare_cached(insert).or_fault()?;
@@ -227,7 +234,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Adds vectors; a text that has one keeps it.
+    /// Adds vectors; texts that have a vector keep it.
     pub(super) fn put_vectors(&self, vectors: &[VectorOut]) -> Result<(), Fault> {
         let mut statement = self
             .connection
@@ -240,16 +247,14 @@ impl Writer {
         Ok(())
     }
 
-    /// Ends the file: repositories, what it says of itself, FTS5. Nothing may be written after it.
-    ///
-    /// # Errors
-    /// Storage faults.
-    pub fn finish(self, meta: &Meta, repositories: &[RepositoryRow]) -> Result<Held, Fault> {
+    /// Completes the file: writes repositories and metadata, and builds the FTS5 indexes of a new file. Returns its row counts.
+    pub fn finish(self, meta: &Meta, repositories: &[RepositoryRow]) -> Result<RowCounts, Fault> {
         let connection = &self.connection;
         connection.execute("DELETE FROM repositories", []).or_fault()?;
         for row in repositories {
             connection.execute(
-                "INSERT INTO repositories (id, name, state, generation, terms_version, facts_version, branch, commit_id, indexed_ms) \
+                "INSERT INTO repositories (id, name, state, generation, terms_version, facts_version, branch, \
+                   commit_id, indexed_ms) \
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
                 params![
                     row.id,
@@ -268,11 +273,14 @@ impl Writer {
         for (key, value) in meta.pairs() {
             connection.execute("INSERT INTO meta (key, value) VALUES (?1, ?2)", [key, &value]).or_fault()?;
         }
-        connection.execute(
-            "DELETE FROM names WHERE id NOT IN (SELECT name_id FROM chunk_facts UNION SELECT name_id FROM file_imports \
-             UNION SELECT name_id FROM chunk_authors UNION SELECT name_id FROM chunk_flows)",
-            [],
-        ).or_fault()?;
+        connection
+            .execute(
+                "DELETE FROM names \
+                 WHERE id NOT IN (SELECT name_id FROM chunk_facts UNION SELECT name_id FROM file_imports \
+                   UNION SELECT name_id FROM chunk_authors UNION SELECT name_id FROM chunk_flows)",
+                [],
+            )
+            .or_fault()?;
         if !self.updates {
             connection.execute("INSERT INTO search (search) VALUES ('rebuild')", []).or_fault()?;
             connection
@@ -283,31 +291,33 @@ impl Writer {
         let count = |table: &str| -> Result<i64, Fault> {
             connection.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).or_fault()
         };
-        let held = Held { files: count("files")?, chunks: count("chunks")?, vectors: count("vectors")? };
+        let counts =
+            RowCounts { files: count("files")?, chunks: count("chunks")?, vectors: count("vectors")? };
         self.close()?;
-        Ok(held)
+        Ok(counts)
     }
 
-    /// Takes out what belongs to nothing and writes the rest into a new file at `into`, where none may be.
+    /// Removes orphaned rows and writes the rest into a new file at `into`, which must not exist.
     ///
     /// # Errors
-    /// `SCHEMA_VALIDATION_FAILED` when the file is damaged; storage faults.
-    pub fn shrink(self, into: &Path) -> Result<Shrunk, Fault> {
+    /// `SCHEMA_VALIDATION_FAILED` if the file is damaged; storage faults.
+    pub fn compact(self, into: &Path) -> Result<Compacted, Fault> {
         let connection = &self.connection;
         let delete = |text: &str| -> Result<i64, Fault> {
             Ok(i64::try_from(connection.execute(text, []).or_fault()?).unwrap_or(i64::MAX))
         };
-        let mut shrunk = Shrunk {
+        let mut compacted = Compacted {
             vectors: delete("DELETE FROM vectors WHERE hash NOT IN (SELECT content_hash FROM chunks)")?,
             rows: 0,
         };
         for (table, key, owner) in OWNED {
-            shrunk.rows +=
+            compacted.rows +=
                 delete(&format!("DELETE FROM {table} WHERE {key} NOT IN (SELECT id FROM {owner})"))?;
         }
-        shrunk.rows += delete(
-            "DELETE FROM names WHERE id NOT IN (SELECT name_id FROM chunk_facts UNION SELECT name_id FROM file_imports \
-             UNION SELECT name_id FROM chunk_authors UNION SELECT name_id FROM chunk_flows)",
+        compacted.rows += delete(
+            "DELETE FROM names \
+             WHERE id NOT IN (SELECT name_id FROM chunk_facts UNION SELECT name_id FROM file_imports UNION \
+               SELECT name_id FROM chunk_authors UNION SELECT name_id FROM chunk_flows)",
         )?;
         for table in ["search", "comment_search"] {
             connection
@@ -320,7 +330,7 @@ impl Writer {
         self.close()?;
         let made = Connection::open_with_flags(into, OpenFlags::SQLITE_OPEN_READ_ONLY).or_fault()?;
         open::check(&made, "integrity_check")?;
-        Ok(shrunk)
+        Ok(compacted)
     }
 
     fn close(self) -> Result<(), Fault> {
@@ -328,10 +338,10 @@ impl Writer {
     }
 }
 
-/// Statements kept prepared; there are not many more.
+/// Prepared statements that are cached; this covers nearly all of them.
 const STATEMENTS_KEPT: usize = 32;
 
-/// Tables whose rows belong to rows of another one.
+/// Tables whose rows belong to rows of another table: table, column, owning table.
 const OWNED: &[(&str, &str, &str)] = &[
     ("chunks", "file_id", "files"),
     ("definitions", "chunk_id", "chunks"),
@@ -345,7 +355,7 @@ const OWNED: &[(&str, &str, &str)] = &[
     ("file_imports", "file_id", "files"),
 ];
 
-/// A list as the file holds it, and as statements take it.
+/// A list as JSON, the form in which the file stores lists and statements take them.
 pub(super) fn json<T: serde::Serialize>(list: &T) -> Result<String, Fault> {
     serde_json::to_string(list).map_err(|error| Fault::internal("A list could not be written.", error))
 }

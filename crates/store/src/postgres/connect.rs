@@ -1,4 +1,4 @@
-//! A database that was checked, migrated and given its pools.
+//! The connected database: checks the server, migrates the control schema and opens the connection pools.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,41 +7,41 @@ use sqlx::postgres::PgConnectOptions;
 use sqlx::{ConnectOptions, Connection, PgConnection};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::connection_pool::Told;
-use super::error::silence;
+use super::connection_pool::OnActivity;
+use super::error::no_response;
 use super::error::{OrFault, fault};
 use super::guard::{Query, Row, Tx, sql};
 use super::migrate::{CONTROL, newest, statements};
-use super::pools::{Pool, Pools, Revive};
+use super::pools::{Pool, Pools, Restart};
 use super::server::{self, ServerFacts};
 use contract::config;
 use contract::{ErrorCode, Fault};
 
-/// Between signs of life of who waits for the right to build an index.
-const TOLD_EVERY: Duration = Duration::from_secs(1);
-/// Longest wait for connections in use when everything is closed.
+/// How often a task that waits for an index build permit reports activity.
+const ACTIVITY_EVERY: Duration = Duration::from_secs(1);
+/// How long [`Database::close`] waits for connections that are still in use.
 const CLOSE_MAX: Duration = Duration::from_secs(5);
 
-/// The checked database. Cheap to clone.
+/// A database whose server was checked and whose control schema is up to date. Cheap to clone.
 #[derive(Clone)]
 pub struct Database {
     pools: Pools,
     facts: Arc<ServerFacts>,
     external: bool,
-    /// Index builds at a time: one, so that provisioning always finds a connection.
+    /// Permits to build an index: only one, so that provisioning always finds a connection.
     builds: Arc<Semaphore>,
-    told: Option<Told>,
+    on_activity: Option<OnActivity>,
 }
 
 /// Parses `DATABASE_URL`.
 ///
 /// # Errors
-/// `INVALID_REQUEST` when it is malformed; its text is not repeated, since it holds a password.
+/// `INVALID_REQUEST` when it is malformed; the message does not repeat the URL, which may contain a password.
 pub fn parse_url(url: &str) -> Result<PgConnectOptions, Fault> {
     url.parse::<PgConnectOptions>().or_fault()
 }
 
-/// How the operator's own server is reached; none without `database.url`.
+/// The connection options for an external server; `None` without `database.url`.
 ///
 /// # Errors
 /// As [`parse_url`]; `INVALID_INPUT` when `database.password_file` cannot be read.
@@ -63,11 +63,11 @@ pub fn external(settings: &config::Database) -> Result<Option<PgConnectOptions>,
 }
 
 impl Database {
-    /// Reaches the server, checks it, brings the control schema up to date and opens pools.
+    /// Connects to the server, checks its version and extension, migrates the control schema and opens the pools.
     ///
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when the server cannot be reached or is too old; `CAPABILITY_MISSING` or
-    /// `PERMISSION_DENIED` when pgvector or the control schema cannot be had.
+    /// `PERMISSION_DENIED` when pgvector or the control schema cannot be installed.
     pub async fn connect(
         options: PgConnectOptions,
         settings: &config::Database,
@@ -86,50 +86,55 @@ impl Database {
         let limit = Duration::from_millis(settings.statement_timeout_ms + settings.answer_grace_ms);
         let facts = match tokio::time::timeout(limit, server::check(&mut connection)).await {
             Ok(facts) => facts?,
-            Err(_late) => return Err(fault(silence())),
+            Err(_late) => return Err(fault(no_response())),
         };
         for warning in &facts.warnings {
             tracing::warn!("{warning}");
         }
-        // A failure to say goodbye to a connection we no longer need changes nothing.
+        // This connection is not needed any more, so a failure to close it does not matter.
         drop(connection.close().await);
         let pools = Pools::new(&options, settings, &facts.extension_schema);
-        let database =
-            Self { pools, facts: Arc::new(facts), external, builds: Arc::new(Semaphore::new(1)), told: None };
+        let database = Self {
+            pools,
+            facts: Arc::new(facts),
+            external,
+            builds: Arc::new(Semaphore::new(1)),
+            on_activity: None,
+        };
         database.migrate_control().await?;
         Ok(database)
     }
 
-    /// The same database for one piece of work: `told` is called for each answer, and every few seconds while the server is
-    /// at work on a statement that may take long.
+    /// A handle on the same database that calls `on_activity` after each response, and every few seconds while the server
+    /// executes a long statement, so that a watchdog can tell slow work from a standstill.
     #[must_use]
-    pub fn telling(&self, told: impl Fn() + Send + Sync + 'static) -> Self {
-        let told: Told = Arc::new(told);
-        Self { pools: self.pools.telling(&told), told: Some(told), ..self.clone() }
+    pub fn on_activity(&self, on_activity: impl Fn() + Send + Sync + 'static) -> Self {
+        let on_activity: OnActivity = Arc::new(on_activity);
+        Self { pools: self.pools.on_activity(&on_activity), on_activity: Some(on_activity), ..self.clone() }
     }
 
-    /// A server that cannot be reached is from now on started again by `revive` before a transaction fails.
+    /// Sets the callback that restarts the server when it is unreachable, before a transaction fails.
     #[must_use]
-    pub fn revived_by(self, revive: Revive) -> Self {
-        self.pools.revived_by(revive);
+    pub fn restart_with(self, restart: Restart) -> Self {
+        self.pools.restart_with(restart);
         self
     }
 
-    /// Starts a server of our own again if it is gone; without one does nothing.
+    /// Restarts the embedded server if it is not running; does nothing for an external one.
     ///
     /// # Errors
-    /// What the start says.
-    pub async fn revive(&self) -> Result<(), Fault> {
-        self.pools.revive().await
+    /// The fault of the start, usually `STORAGE_UNAVAILABLE`.
+    pub async fn ensure_running(&self) -> Result<(), Fault> {
+        self.pools.restart().await
     }
 
-    /// What the server is.
+    /// Version and capabilities of the server.
     #[must_use]
     pub fn facts(&self) -> &ServerFacts {
         &self.facts
     }
 
-    /// Whether the operator brought this database; false: the embedded one.
+    /// Whether the database is an external server rather than the embedded one.
     #[must_use]
     pub fn is_external(&self) -> bool {
         self.external
@@ -143,15 +148,15 @@ impl Database {
         Tx::begin(self.pools.get(pool), "BEGIN").await
     }
 
-    /// The same with a statement right behind, which costs no further round trip.
+    /// Begins a transaction and runs the statement `then` in the same round trip.
     ///
     /// # Errors
     /// As [`Tx::execute`]; `STORAGE_UNAVAILABLE` when no connection comes in time.
-    pub async fn begin_with(&self, pool: Pool, then: &str) -> Result<Tx, Fault> {
+    pub(crate) async fn begin_with(&self, pool: Pool, then: &str) -> Result<Tx, Fault> {
         Tx::begin(self.pools.get(pool), &format!("BEGIN; {then}")).await
     }
 
-    /// Begins a transaction that the server keeps from writing.
+    /// Begins a read-only transaction with a snapshot of its own (`REPEATABLE READ`).
     ///
     /// # Errors
     /// As [`Database::begin`].
@@ -159,42 +164,45 @@ impl Database {
         self.begin_read_only_with(pool, "").await
     }
 
-    /// The same, `then` as with [`Database::begin_with`].
+    /// Begins a read-only transaction and runs the statement `then` in the same round trip.
     ///
     /// # Errors
     /// As [`Database::begin_with`].
-    pub async fn begin_read_only_with(&self, pool: Pool, then: &str) -> Result<Tx, Fault> {
+    pub(crate) async fn begin_read_only_with(&self, pool: Pool, then: &str) -> Result<Tx, Fault> {
         let how = format!("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; {then}");
         Tx::begin(self.pools.get(pool), &how).await
     }
 
-    /// The first row of one statement outside of a transaction, on the pool of questions.
+    /// The first row of a single statement outside of a transaction, on the search pool: one round trip.
     ///
     /// # Errors
     /// As [`Database::begin_with`].
-    pub async fn glance(&self, query: impl Fn() -> Query<'static> + Send) -> Result<Option<Row>, Fault> {
-        Tx::glance(self.pools.get(Pool::Search), query).await
+    pub(crate) async fn first(
+        &self,
+        query: impl Fn() -> Query<'static> + Send,
+    ) -> Result<Option<Row>, Fault> {
+        Tx::first_without_transaction(self.pools.get(Pool::Search), query).await
     }
 
-    /// Runs one statement that the server takes outside of transactions only, such as VACUUM.
+    /// Runs one statement that Postgres refuses inside of a transaction, such as VACUUM.
     ///
     /// # Errors
     /// The database's error as a fault.
-    pub async fn outside_transaction(&self, statement: Query<'_>) -> Result<(), Fault> {
-        Tx::outside(self.pools.get(Pool::Ddl), statement).await
+    pub(crate) async fn outside_transaction(&self, statement: Query<'_>) -> Result<(), Fault> {
+        Tx::run_outside(self.pools.get(Pool::Ddl), statement).await
     }
 
-    /// Waits for the right to build an index; released when dropped.
+    /// Waits for the permit to build an index, which is released on drop. Reports activity while it waits.
     ///
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when the database is being closed.
-    pub async fn build_permit(&self) -> Result<SemaphorePermit<'_>, Fault> {
+    pub(crate) async fn build_permit(&self) -> Result<SemaphorePermit<'_>, Fault> {
         let mut waiting = std::pin::pin!(self.builds.acquire());
         let permit = loop {
             tokio::select! {
                 permit = &mut waiting => break permit,
-                // Who has it is at work, so that waiting for it is no standstill.
-                () = tokio::time::sleep(TOLD_EVERY) => self.told.iter().for_each(|told| told()),
+                // Another task is building an index, so waiting for it is not a standstill.
+                () = tokio::time::sleep(ACTIVITY_EVERY) => self.on_activity.iter().for_each(|report| report()),
             }
         };
         permit.map_err(|closed| {
@@ -202,29 +210,31 @@ impl Database {
         })
     }
 
-    /// Whether the server answers; for readiness probes.
+    /// Checks that the server responds; for readiness probes.
     ///
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when it does not.
     pub async fn ping(&self) -> Result<(), Fault> {
-        self.glance(|| sql("SELECT 1")).await.map(|_| ())
+        self.first(|| sql("SELECT 1")).await.map(|_| ())
     }
 
-    /// Closes every pool. Waits for connections in use, but not for ever: the process may be ending
-    /// because one of them hangs.
+    /// Closes every pool. Waits at most 5 s for connections in use, because a hanging one may be the reason why the process
+    /// ends.
     pub async fn close(&self) {
         if tokio::time::timeout(CLOSE_MAX, self.pools.close()).await.is_err() {
             tracing::warn!("connections to the database were still in use when it was closed");
         }
     }
 
-    /// Looks first without a lock: every process asks at every start, and almost never finds work.
+    /// Migrates the control schema. Checks the version before taking the lock, because every process calls this at every
+    /// start and almost never finds anything to do.
     async fn migrate_control(&self) -> Result<(), Fault> {
         let target = newest(CONTROL);
         let mut tx = self.begin(Pool::Ddl).await?;
         if control_version(&mut tx).await? < target {
             tx.execute(sql(
-                "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('pairofcleats:control', 0))",
+                "SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended('pairofcleats:control', \
+                   0))",
             ))
             .await?;
             let from = control_version(&mut tx).await?;
@@ -232,7 +242,8 @@ impl Database {
                 tx.execute(sql(statement)).await.map_err(control_denied)?;
             }
             if from < target {
-                let record = "INSERT INTO pairofcleats.migrations (module, version, applied_at) VALUES ('control', $1, now())";
+                let record = "INSERT INTO pairofcleats.migrations (module, version, applied_at) \
+                     VALUES ('control', $1, now())";
                 tx.execute(sql(record).bind(target)).await?;
             }
         }
@@ -247,18 +258,19 @@ impl Database {
     }
 }
 
-/// 0 when there is no control schema yet.
+/// The version of the control schema; 0 if it does not exist yet.
 async fn control_version(tx: &mut Tx) -> Result<i32, Fault> {
-    // Not `to_regclass`: it answers from a cache that another session's commit does not reach while this
-    // transaction waits for the lock, so the loser of a race would create everything again.
-    let there = sql("SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n \
-         ON n.oid = c.relnamespace WHERE n.nspname = 'pairofcleats' AND c.relname = 'migrations')");
-    if !tx.one(there).await?.try_get::<bool>(0)? {
+    // Not `to_regclass`: it uses a cache that does not see another session's commit while this transaction waits for
+    // the lock, so the loser of a race would try to create everything again.
+    let there = sql("SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c \
+           JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = 'pairofcleats' \
+           AND c.relname = 'migrations')");
+    if !tx.scalar::<bool>(there).await? {
         return Ok(0);
     }
     let version =
         sql("SELECT coalesce(max(version), 0) FROM pairofcleats.migrations WHERE module = 'control'");
-    tx.one(version).await?.try_get(0)
+    tx.scalar(version).await
 }
 
 fn control_denied(fault: Fault) -> Fault {

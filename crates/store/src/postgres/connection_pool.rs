@@ -1,7 +1,6 @@
-//! A pool and what is known of its connections: how many are in use, which are too old to be believed, and how long each
-//! answer may take.
+//! A connection pool that counts connections in use, discards those that may be dead, and limits the wait for each response.
 //!
-//! A network that goes silent is told by nobody: the socket stays open and no error comes. `sqlx` sets neither keepalive
+//! A network that drops packets silently causes no error: the socket stays open. `sqlx` sets neither keepalive
 //! nor `TCP_USER_TIMEOUT` on its sockets, so every wait here has a limit of its own, a little above the server's.
 
 use std::sync::Arc;
@@ -13,36 +12,36 @@ use sqlx::postgres::{PgConnectOptions, PgPool};
 use sqlx::{Connection, PgConnection, Postgres, Row};
 use tokio::time::Instant;
 
-use super::error::{is_gone, silence};
+use super::error::{is_connection_lost, no_response};
 use super::guard::sql;
-use super::pools::Reviver;
+use super::pools::Restarter;
 use contract::Fault;
 use contract::config;
 
-/// Between looks at a statement that may take long.
-const LOOK: Duration = Duration::from_secs(2);
-/// A server of our own that was not reached for so long is looked after.
-const REVIVE_AFTER: Duration = Duration::from_millis(500);
-/// How long the server may take to say why it gives no connection.
+/// Interval between checks whether a long statement is still running.
+const ACTIVITY_CHECK: Duration = Duration::from_secs(2);
+/// Time without a connection after which the embedded server is restarted.
+const RESTART_AFTER: Duration = Duration::from_millis(500);
+/// Time limit of the connection attempt that finds out why the server refuses connections.
 const REFUSAL_MAX: Duration = Duration::from_millis(500);
-/// How often a server of our own is started again for one transaction.
-const REVIVALS_MAX: usize = 2;
+/// Most restarts of the embedded server for one transaction.
+const RESTARTS_MAX: usize = 2;
 
-/// Called for each sign that the server works for its caller.
-pub(super) type Told = Arc<dyn Fn() + Send + Sync>;
+/// Called after each response of the server, and regularly while it executes a long statement.
+pub(super) type OnActivity = Arc<dyn Fn() + Send + Sync>;
 
-/// Longest waits.
+/// Time limits of the waits on a pool's connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// For the first answer of a connection that comes out of the pool.
+    /// For the first response on a connection that was idle in the pool.
     first_answer: Duration,
-    /// For a connection, and for the first answer of a new one.
+    /// For acquiring a connection, and for the first response on a new one.
     acquire: Duration,
-    /// For any other answer: what the server allows a statement, and some more.
+    /// For any other response: the statement timeout of the server plus `grace`.
     answer: Duration,
-    /// What the server allows a statement that may take long.
+    /// The statement timeout of the server for maintenance statements.
     pub(super) maintenance: Duration,
-    /// What comes on top of the server's limits.
+    /// Added to the timeouts of the server, so that its own error arrives first.
     grace: Duration,
 }
 
@@ -57,28 +56,29 @@ impl Limits {
         }
     }
 
-    /// For the answer of a statement that may take long.
+    /// Limit of the wait for the response to a maintenance statement.
     pub(super) fn maintenance_answer(&self) -> Duration {
         self.maintenance + self.grace
     }
 }
 
-/// When a connection was last found dead: whatever is older is not used again, since a silent cut concerns all of them.
-pub(super) struct Cut {
+/// When a connection was last found dead. Connections opened before that are not used again, because a network failure
+/// usually affects all of them.
+pub(super) struct LastLoss {
     base: Instant,
     /// Milliseconds since `base`.
     at: AtomicU64,
 }
 
-impl Default for Cut {
+impl Default for LastLoss {
     fn default() -> Self {
         Self { base: Instant::now(), at: AtomicU64::new(0) }
     }
 }
 
-impl Cut {
+impl LastLoss {
     fn millis(&self, moment: Instant) -> u64 {
-        // From 1: zero means that there was no cut.
+        // Starts at 1, because 0 means that no connection was lost.
         u64::try_from(moment.saturating_duration_since(self.base).as_millis()).unwrap_or(u64::MAX - 1) + 1
     }
 
@@ -86,7 +86,7 @@ impl Cut {
         self.at.fetch_max(self.millis(moment), Ordering::AcqRel);
     }
 
-    /// Whether a connection of this age was opened after the last cut.
+    /// Whether a connection of this age was opened after the last loss.
     pub(super) fn allows(&self, age: Duration) -> bool {
         let at = self.at.load(Ordering::Acquire);
         let now = self.millis(Instant::now());
@@ -99,55 +99,55 @@ impl Cut {
 #[derive(Clone)]
 pub(super) struct ConnectionPool {
     shared: Arc<Shared>,
-    told: Option<Told>,
+    on_activity: Option<OnActivity>,
 }
 
 struct Shared {
     pool: PgPool,
     name: &'static str,
     limits: Limits,
-    cut: Arc<Cut>,
+    last_loss: Arc<LastLoss>,
     in_use: AtomicUsize,
-    reviver: Arc<Reviver>,
+    restarter: Arc<Restarter>,
     session: Box<dyn Fn(&PgConnectOptions) -> PgConnectOptions + Send + Sync>,
 }
 
-/// A connection in use.
-pub(super) struct Taken {
-    /// Before the count, so that the count is never too low.
+/// A connection of the pool that is in use.
+pub(super) struct CheckedOut {
+    /// Declared before `_in_use`, so that it is dropped first and the count is never too low.
     connection: PoolConnection<Postgres>,
-    _counted: Counted,
+    _in_use: InUse,
 }
 
-struct Counted(Arc<Shared>);
+struct InUse(Arc<Shared>);
 
-impl Drop for Counted {
+impl Drop for InUse {
     fn drop(&mut self) {
         self.0.in_use.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-impl Taken {
+impl CheckedOut {
     pub(super) fn connection(&mut self) -> &mut PoolConnection<Postgres> {
         &mut self.connection
     }
 
-    /// Closes the connection instead of giving it back.
+    /// Closes the connection instead of returning it to the pool.
     pub(super) fn close(self) {
         drop(self.connection.detach());
     }
 }
 
-/// How long an answer may take.
+/// How long to wait for a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Patience {
+pub(super) enum AnswerTimeout {
     /// The pool's limit for ordinary statements.
-    Ordinary,
-    /// As long as the server says that this backend is at work, and no longer than so.
-    Watched {
+    Statement,
+    /// As long as `pg_stat_activity` shows this backend as active, and at most `max`.
+    WhileActive {
         /// The backend's process id.
         backend: i32,
-        /// Longest wait of all.
+        /// Longest wait.
         max: Duration,
     },
 }
@@ -157,25 +157,25 @@ impl ConnectionPool {
         pool: PgPool,
         name: &'static str,
         limits: Limits,
-        cut: Arc<Cut>,
-        reviver: Arc<Reviver>,
+        last_loss: Arc<LastLoss>,
+        restarter: Arc<Restarter>,
         session: impl Fn(&PgConnectOptions) -> PgConnectOptions + Send + Sync + 'static,
     ) -> Self {
         let session = Box::new(session);
         let in_use = AtomicUsize::new(0);
-        let shared = Arc::new(Shared { pool, name, limits, cut, in_use, reviver, session });
-        Self { shared, told: None }
+        let shared = Arc::new(Shared { pool, name, limits, last_loss, in_use, restarter, session });
+        Self { shared, on_activity: None }
     }
 
     pub(super) fn limits(&self) -> Limits {
         self.shared.limits
     }
 
-    pub(super) fn telling(&self, told: &Told) -> Self {
-        Self { shared: Arc::clone(&self.shared), told: Some(Arc::clone(told)) }
+    pub(super) fn on_activity(&self, on_activity: &OnActivity) -> Self {
+        Self { shared: Arc::clone(&self.shared), on_activity: Some(Arc::clone(on_activity)) }
     }
 
-    /// New connections go there.
+    /// Makes the pool open its new connections with these options.
     pub(super) fn connect_to(&self, options: &PgConnectOptions) {
         self.shared.pool.set_connect_options((self.shared.session)(options));
     }
@@ -184,41 +184,41 @@ impl ConnectionPool {
         self.shared.pool.close().await;
     }
 
-    fn tell(&self) {
-        if let Some(told) = &self.told {
-            told();
+    fn report_activity(&self) {
+        if let Some(on_activity) = &self.on_activity {
+            on_activity();
         }
     }
 
-    /// A connection; a server of our own that is gone is started again for it.
-    async fn take(&self) -> Result<Taken, Fault> {
+    /// Checks out a connection; restarts the embedded server if it is not running.
+    async fn check_out(&self) -> Result<CheckedOut, Fault> {
         let shared = &self.shared;
-        let mut revivals = 0;
+        let mut restarts = 0;
         loop {
             let fault: sqlx::Error = match self.acquire().await? {
                 Ok(connection) => {
                     shared.in_use.fetch_add(1, Ordering::AcqRel);
-                    return Ok(Taken { connection, _counted: Counted(Arc::clone(shared)) });
+                    return Ok(CheckedOut { connection, _in_use: InUse(Arc::clone(shared)) });
                 }
-                // Nobody else uses the pool's connections, so it was none to be had.
+                // The pool had connections to spare, so the server gave none: find out why.
                 Err(sqlx::Error::PoolTimedOut) if !self.is_busy() => self.refusal().await,
                 Err(error) => error,
             };
-            if !is_gone(&fault) || revivals == REVIVALS_MAX || !shared.reviver.is_there() {
+            if !is_connection_lost(&fault) || restarts == RESTARTS_MAX || !shared.restarter.is_set() {
                 return Err(super::error::fault(fault));
             }
-            revivals += 1;
-            self.revive().await.map_err(|why| why.with_source(fault))?;
+            restarts += 1;
+            self.restart().await.map_err(|why| why.with_source(fault))?;
         }
     }
 
-    /// Why no connection was to be had: the pool tries again until its time is over and keeps the reason to itself, so that the
-    /// server is asked once more.
+    /// Finds out why the server refuses connections: the pool retries until its timeout and drops the reason, so this makes
+    /// one more attempt without the pool.
     async fn refusal(&self) -> sqlx::Error {
         let options = self.shared.pool.connect_options();
         match tokio::time::timeout(REFUSAL_MAX, PgConnection::connect_with(&options)).await {
             Ok(Err(error @ sqlx::Error::Database(_))) => error,
-            _ => silence(),
+            _ => no_response(),
         }
     }
 
@@ -227,18 +227,19 @@ impl ConnectionPool {
         self.shared.in_use.load(Ordering::Acquire) >= max
     }
 
-    /// The pool waits for a server that refuses connections; one of our own is looked after meanwhile.
+    /// Acquires a connection. The pool keeps trying while the server refuses connections; an embedded server is restarted
+    /// meanwhile.
     async fn acquire(&self) -> Result<Result<PoolConnection<Postgres>, sqlx::Error>, Fault> {
         let mut acquiring = std::pin::pin!(self.shared.pool.acquire());
-        if self.shared.reviver.is_there() {
+        if self.shared.restarter.is_set() {
             tokio::select! {
                 taken = &mut acquiring => return Ok(taken),
-                () = tokio::time::sleep(REVIVE_AFTER), if !self.is_busy() => {}
+                () = tokio::time::sleep(RESTART_AFTER), if !self.is_busy() => {}
             }
             if !self.is_busy() {
-                let (taken, revived) = tokio::join!(&mut acquiring, self.revive());
+                let (taken, restarted) = tokio::join!(&mut acquiring, self.restart());
                 if taken.is_err() {
-                    revived?;
+                    restarted?;
                 }
                 return Ok(taken);
             }
@@ -246,90 +247,94 @@ impl ConnectionPool {
         Ok(acquiring.await)
     }
 
-    async fn revive(&self) -> Result<(), Fault> {
-        if let Some(options) = self.shared.reviver.revive().await? {
+    async fn restart(&self) -> Result<(), Fault> {
+        if let Some(options) = self.shared.restarter.restart().await? {
             self.connect_to(&options);
         }
         Ok(())
     }
 
-    /// What comes of `said`, the next thing said over a connection of this pool, if it comes in time.
+    /// Waits for the response to a statement on a connection of this pool, for as long as `timeout` allows.
     pub(super) async fn answer<T>(
         &self,
-        patience: Patience,
-        said: impl Future<Output = Result<T, sqlx::Error>>,
+        timeout: AnswerTimeout,
+        response: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, sqlx::Error> {
         let sent = Instant::now();
-        let answer = match patience {
-            Patience::Ordinary => {
-                tokio::time::timeout(self.shared.limits.answer, said).await.unwrap_or_else(|_| Err(silence()))
+        let answer = match timeout {
+            AnswerTimeout::Statement => tokio::time::timeout(self.shared.limits.answer, response)
+                .await
+                .unwrap_or_else(|_| Err(no_response())),
+            AnswerTimeout::WhileActive { backend, max } => {
+                self.answer_while_active(backend, max, response).await
             }
-            Patience::Watched { backend, max } => self.watched(backend, max, said).await,
         };
         match &answer {
-            Ok(_) => self.tell(),
-            Err(error) if is_gone(error) => self.shared.cut.note(sent),
+            Ok(_) => self.report_activity(),
+            Err(error) if is_connection_lost(error) => self.shared.last_loss.note(sent),
             Err(_) => {}
         }
         answer
     }
 
-    /// Waits while the server says over another connection that it is at work; once it does not, or cannot be asked, only for
-    /// as long as an ordinary answer may take.
-    async fn watched<T>(
+    /// Waits for a response while another connection shows that the backend is active. Once it is not, or that connection fails,
+    /// waits only as long as for an ordinary statement.
+    async fn answer_while_active<T>(
         &self,
         backend: i32,
         max: Duration,
-        said: impl Future<Output = Result<T, sqlx::Error>>,
+        response: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<T, sqlx::Error> {
-        let mut said = std::pin::pin!(said);
+        let mut response = std::pin::pin!(response);
         let sent = Instant::now();
-        let mut doubtful: Option<Instant> = None;
+        let mut inactive_since: Option<Instant> = None;
         loop {
-            let looked = async {
-                tokio::time::sleep(LOOK).await;
-                self.is_at_work(backend).await
+            let is_active = async {
+                tokio::time::sleep(ACTIVITY_CHECK).await;
+                self.is_backend_active(backend).await
             };
-            let at_work = tokio::select! {
-                answer = &mut said => return answer,
-                looked = looked => looked.unwrap_or(false),
+            let is_working = tokio::select! {
+                answer = &mut response => return answer,
+                is_active = is_active => is_active.unwrap_or(false),
             };
-            if at_work {
-                doubtful = None;
-                self.tell();
-            } else if doubtful.get_or_insert_with(Instant::now).elapsed() >= self.shared.limits.answer {
-                return Err(silence());
+            if is_working {
+                inactive_since = None;
+                self.report_activity();
+            } else if inactive_since.get_or_insert_with(Instant::now).elapsed() >= self.shared.limits.answer {
+                return Err(no_response());
             }
             if sent.elapsed() >= max {
-                return Err(silence());
+                return Err(no_response());
             }
         }
     }
 
-    async fn is_at_work(&self, backend: i32) -> Result<bool, sqlx::Error> {
-        let look =
-            sql("SELECT coalesce(state = 'active', false) FROM pg_catalog.pg_stat_activity WHERE pid = $1");
-        let asked = async {
+    async fn is_backend_active(&self, backend: i32) -> Result<bool, sqlx::Error> {
+        let query = sql("SELECT coalesce(state = 'active', false) AS is_active \
+             FROM pg_catalog.pg_stat_activity \
+             WHERE pid = $1");
+        let checked = async {
             let mut other = self.shared.pool.acquire().await?;
-            let row = look.bind(backend).fetch_optional(&mut *other).await;
+            let row = query.bind(backend).fetch_optional(&mut *other).await;
             match row {
-                Ok(row) => row.map_or(Ok(false), |row| row.try_get(0)),
+                Ok(row) => row.map_or(Ok(false), |row| row.try_get("is_active")),
                 Err(error) => {
                     drop(other.detach());
                     Err(error)
                 }
             }
         };
-        tokio::time::timeout(self.shared.limits.acquire, asked).await.unwrap_or_else(|_| Err(silence()))
+        tokio::time::timeout(self.shared.limits.acquire, checked).await.unwrap_or_else(|_| Err(no_response()))
     }
 
-    /// Ends a backend that may still be at work for a connection that was closed: until then it keeps its locks.
+    /// Terminates the backend of a closed connection, which may still execute a statement and would keep its locks until then.
     pub(super) fn end_backend(&self, backend: i32) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let (shared, name) = (Arc::clone(&self.shared), self.shared.name);
+        let end = sql("SELECT pg_catalog.pg_terminate_backend(pid) \
+             FROM pg_catalog.pg_stat_activity \
+             WHERE pid = $1 AND usename = session_user AND application_name = $2");
         runtime.spawn(async move {
-            let end = sql("SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
-                WHERE pid = $1 AND usename = session_user AND application_name = $2");
             let ended = async {
                 let mut other = shared.pool.acquire().await?;
                 let ended = end.bind(backend).bind(name).execute(&mut *other).await;
@@ -340,56 +345,62 @@ impl ConnectionPool {
             };
             match tokio::time::timeout(shared.limits.answer, ended).await {
                 Ok(Ok(_)) => {}
-                Ok(Err(error)) => tracing::debug!(%error, "a statement that nobody waits for was not ended"),
-                Err(_) => tracing::debug!("a statement that nobody waits for was not ended in time"),
+                Ok(Err(error)) => {
+                    tracing::debug!(%error, "the backend of a closed connection was not terminated")
+                }
+                Err(_) => tracing::debug!("the backend of a closed connection was not terminated in time"),
             }
         });
     }
 
-    /// To say the first thing over a connection.
-    pub(super) fn attempts(&self) -> Attempts<'_> {
-        Attempts { pool: self, left: self.shared.pool.options().get_max_connections(), proven: false }
+    /// Starts the check-out of a connection whose first statement also tests it.
+    pub(super) fn first_answer(&self) -> FirstAnswer<'_> {
+        FirstAnswer {
+            pool: self,
+            attempts_left: self.shared.pool.options().get_max_connections(),
+            is_new: false,
+        }
     }
 }
 
-/// A pooled connection may have died unnoticed. The first thing said over it finds out, so that none has to be sent only to
-/// ask; then all that are as old are given up, and the next connection is a new one.
-pub(super) struct Attempts<'a> {
+/// Detects dead pooled connections with the first statement on them, which saves the round trip of a separate test. If the
+/// connection turns out to be dead, all connections of its age are discarded, and the next attempt uses a new one.
+pub(super) struct FirstAnswer<'a> {
     pool: &'a ConnectionPool,
-    /// More than can be idle, so that one of them is new.
-    left: u32,
-    /// Whether the next connection is new.
-    proven: bool,
+    /// Attempts left: as many as the pool has connections, so that the last one uses a new connection.
+    attempts_left: u32,
+    /// Whether the next connection is a new one.
+    is_new: bool,
 }
 
-impl Attempts<'_> {
-    pub(super) async fn connection(&self) -> Result<Taken, Fault> {
-        self.pool.take().await
+impl FirstAnswer<'_> {
+    pub(super) async fn connection(&self) -> Result<CheckedOut, Fault> {
+        self.pool.check_out().await
     }
 
-    /// What the server answers to the first thing said; none when the connection was dead.
-    pub(super) async fn answered<T>(
+    /// The response to the first statement on a connection; `None` if the connection was dead.
+    pub(super) async fn answer_if_alive<T>(
         &mut self,
-        said: impl Future<Output = Result<T, sqlx::Error>>,
+        response: impl Future<Output = Result<T, sqlx::Error>>,
     ) -> Result<Option<T>, sqlx::Error> {
         let limits = self.pool.shared.limits;
-        let patience = if self.proven { limits.acquire } else { limits.first_answer.min(limits.acquire) };
+        let timeout = if self.is_new { limits.acquire } else { limits.first_answer.min(limits.acquire) };
         let sent = Instant::now();
-        let answer = match tokio::time::timeout(patience, said).await {
+        let answer = match tokio::time::timeout(timeout, response).await {
             Ok(answer) => answer,
-            // Once more over a new connection; if that says nothing either, nobody is there.
-            Err(_late) if !self.proven => Err(silence()),
-            Err(_late) => return Err(silence()),
+            // Try again on a new connection; if that does not respond either, the server is unreachable.
+            Err(_late) if !self.is_new => Err(no_response()),
+            Err(_late) => return Err(no_response()),
         };
         match answer {
-            Err(error) if is_gone(&error) && self.left > 0 => {
-                self.pool.shared.cut.note(sent);
-                self.left -= 1;
-                self.proven = true;
+            Err(error) if is_connection_lost(&error) && self.attempts_left > 0 => {
+                self.pool.shared.last_loss.note(sent);
+                self.attempts_left -= 1;
+                self.is_new = true;
                 Ok(None)
             }
             Ok(answer) => {
-                self.pool.tell();
+                self.pool.report_activity();
                 Ok(Some(answer))
             }
             Err(error) => Err(error),
@@ -402,14 +413,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_was_opened_after_a_cut_is_used() {
+    fn only_connections_opened_after_a_loss_are_used() {
         let (now, second) = (Instant::now(), Duration::from_secs(1));
-        let cut = Cut { base: now - 100 * second, at: AtomicU64::new(0) };
-        assert!(cut.allows(3600 * second), "no cut was noticed");
-        cut.note(now - 10 * second);
-        assert!(cut.allows(5 * second));
-        assert!(!cut.allows(20 * second));
-        cut.note(now - 50 * second);
-        assert!(!cut.allows(20 * second), "an older cut that is noticed later");
+        let last_loss = LastLoss { base: now - 100 * second, at: AtomicU64::new(0) };
+        assert!(last_loss.allows(3600 * second), "no connection was lost");
+        last_loss.note(now - 10 * second);
+        assert!(last_loss.allows(5 * second));
+        assert!(!last_loss.allows(20 * second));
+        last_loss.note(now - 50 * second);
+        assert!(!last_loss.allows(20 * second), "an older loss that is noticed later");
     }
 }

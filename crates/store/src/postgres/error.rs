@@ -1,10 +1,10 @@
-//! What a database error means to a client. Matched on SQLSTATE, never on names or texts of the server.
+//! Translates database errors into faults. Matches on SQLSTATE, because the server's texts are localised and change.
 
 use std::io;
 
 use contract::{ErrorCode, Fault};
 
-/// What callers are told of an error of the database.
+/// The fault for an error of the database.
 pub(crate) fn fault(error: sqlx::Error) -> Fault {
     let fault = match &error {
             sqlx::Error::Database(database) => by_sqlstate(database.code().as_deref().unwrap_or_default()),
@@ -31,9 +31,9 @@ pub(crate) fn fault(error: sqlx::Error) -> Fault {
     fault.with_source(error)
 }
 
-/// For `?` where callers are told.
+/// Turns the error of a database client into a fault, for `?`.
 pub(crate) trait OrFault<T> {
-    /// The value, or what callers are told.
+    /// The value, or the fault that callers see.
     fn or_fault(self) -> Result<T, Fault>;
 }
 
@@ -91,10 +91,10 @@ fn by_sqlstate(code: &str) -> Fault {
     }
 }
 
-/// SQLSTATEs of what cannot be read from disk: a page or a long value, an index, a file that is not there.
+/// SQLSTATEs of damage on disk: a corrupt page or oversized value, a corrupt index, a missing file.
 const DAMAGE: [&str; 3] = ["XX001", "XX002", "58P01"];
 
-/// Whether the fault says that something on the database's disk is damaged.
+/// Whether data on the database's disk is damaged.
 pub(crate) fn is_damage(fault: &Fault) -> bool {
     sqlstate(fault).is_some_and(|state| DAMAGE.contains(&state.as_str()))
 }
@@ -105,50 +105,50 @@ pub(crate) fn sqlstate(fault: &Fault) -> Option<String> {
     error.as_database_error()?.code().map(std::borrow::Cow::into_owned)
 }
 
-/// Whether a prepared statement outlived a change of its tables (0A000, "cached plan must not change
-/// result type"). The connection is unusable for that statement for good: sqlx never evicts it.
+/// Whether a prepared statement became stale because its tables changed (0A000, "cached plan must not change
+/// result type"). The connection can never run that statement again, because sqlx does not evict it.
 pub(crate) fn is_stale_plan(error: &sqlx::Error) -> bool {
     error.as_database_error().is_some_and(|database| {
         database.code().as_deref() == Some("0A000") && database.message().contains("cached plan")
     })
 }
 
-/// No answer came in the time that one may take at most.
-pub(super) fn silence() -> sqlx::Error {
-    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, "no answer in time"))
+/// The error for a response that did not arrive in time.
+pub(super) fn no_response() -> sqlx::Error {
+    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, "no response in time"))
 }
 
-/// The fault of a database that did not answer in the time that its caller had.
+/// The fault for a database that did not respond within the caller's deadline.
 #[must_use]
 pub fn no_answer() -> Fault {
-    fault(silence())
+    fault(no_response())
 }
 
-/// Whether `fault` may pass by itself: the database is away, starts, has no connection to spare or was busy with the same
-/// rows. Nothing of the transaction was kept, unless it was the commit that got no answer.
+/// Whether a retry may succeed: the database is unreachable, starting, out of connections, or had a conflict with another
+/// transaction. The transaction was rolled back, unless the response to its commit was lost.
 #[must_use]
-pub fn is_passing(fault: &Fault) -> bool {
+pub fn is_transient(fault: &Fault) -> bool {
     let Some(error) = fault.source.as_ref().and_then(|source| source.downcast_ref::<sqlx::Error>()) else {
         return false;
     };
     let is_busy = |code: &str| matches!(code, "53300" | "40001" | "40P01" | "55P03" | "25P03");
-    is_gone(error)
+    is_connection_lost(error)
         || matches!(error, sqlx::Error::PoolTimedOut | sqlx::Error::WorkerCrashed | sqlx::Error::Tls(_))
         || error.as_database_error().and_then(|error| error.code()).is_some_and(|code| is_busy(&code))
 }
 
-/// Whether the fault says that the database's disk is full (53100). Nothing of the transaction was kept.
+/// Whether the database's disk is full (53100). The transaction was rolled back.
 #[must_use]
 pub fn is_full(fault: &Fault) -> bool {
     sqlstate(fault).is_some_and(|state| state == "53100")
 }
 
-/// Whether the connection is of no use: broken off, silent, or ended by the server.
-pub(super) fn is_gone(error: &sqlx::Error) -> bool {
+/// Whether the connection is lost: broken, not responding, or closed by the server.
+pub(super) fn is_connection_lost(error: &sqlx::Error) -> bool {
     match error {
         sqlx::Error::Io(_) | sqlx::Error::Protocol(_) => true,
         sqlx::Error::Database(database) => {
-            // 25P03: it was idle in a transaction for too long, and was ended.
+            // 25P03: the server closed it after idle_in_transaction_session_timeout.
             database
                 .code()
                 .is_some_and(|code| code.starts_with("57P") || code.starts_with("08") || code == "25P03")
@@ -157,8 +157,15 @@ pub(super) fn is_gone(error: &sqlx::Error) -> bool {
     }
 }
 
-/// Runs a unit of work, and once more if it met a stale plan. Every connection keeps its own plans,
-/// and a transaction that fails drops its connection, so the second run gets a fresh one in the end.
+/// Whether a statement failed because its connection had planned it before a migration. Repeating the whole transaction
+/// helps.
+#[must_use]
+pub fn met_stale_plan(fault: &Fault) -> bool {
+    fault.source.as_ref().and_then(|source| source.downcast_ref()).is_some_and(is_stale_plan)
+}
+
+/// Runs a unit of work, and repeats it once after a stale plan. Plans belong to connections, and a transaction with a stale
+/// plan closes its connection, so the repetition gets another one.
 ///
 /// # Errors
 /// The work's own fault.
@@ -167,9 +174,7 @@ where
     F: Future<Output = Result<T, Fault>>,
 {
     match work().await {
-        Err(fault) if fault.source.as_ref().and_then(|s| s.downcast_ref()).is_some_and(is_stale_plan) => {
-            work().await
-        }
+        Err(fault) if met_stale_plan(&fault) => work().await,
         result => result,
     }
 }
@@ -179,7 +184,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn states_become_codes() {
+    fn sqlstates_become_error_codes() {
         for (state, code, retryable) in [
             ("53100", ErrorCode::StorageUnavailable, true),
             ("53300", ErrorCode::StorageUnavailable, true),

@@ -1,12 +1,12 @@
-//! The only way to talk: a transaction that owns its connection and never gives a doubtful one back.
+//! A transaction that owns its connection and never returns one in an unknown state to the pool.
 //!
-//! Dropping a query's future does not stop the server, and leaves an answer on the wire that the next
-//! user of the connection would have to wait for; when the peer went silent, sqlx 0.9 loses the pool's
-//! permit for good. So a transaction that is dropped unfinished detaches its connection and closes it:
-//! the permit returns at once, and the server rolls back when it sees the end.
+//! Dropping a query's future does not stop the server, and leaves a response on the wire that the next
+//! user of the connection would have to wait for; if the peer does not respond, sqlx 0.9 never returns the pool's
+//! permit. So a transaction that is dropped unfinished detaches its connection and closes it:
+//! the permit returns at once, and the server rolls back when it notices the closed connection.
 //!
-//! Every answer is waited for with a limit of our own above the server's ([`super::connection_pool`]): a network that went
-//! silent says nothing, not even that. A connection that did not answer in time is closed like a dropped one.
+//! Every wait for a response has a limit of its own, above the server's ([`super::connection_pool`]), because a network
+//! that drops packets causes no error. A connection that did not respond in time is closed like a dropped one.
 
 use std::io;
 use std::time::Duration;
@@ -17,28 +17,31 @@ use sqlx::postgres::{PgArguments, PgRow};
 use sqlx::{AssertSqlSafe, ColumnIndex, Decode, Executor, Postgres, Row as _, Type};
 use tokio::sync::mpsc;
 
-use super::connection_pool::{ConnectionPool, Patience, Taken};
-use super::error::{OrFault, fault, is_gone, is_stale_plan};
+use super::connection_pool::{AnswerTimeout, CheckedOut, ConnectionPool};
+use super::error::{OrFault, fault, is_connection_lost, is_stale_plan};
 use contract::{ErrorCode, Fault};
 
-/// A statement with its values.
+/// A statement with its bound values.
 pub type Query<'q> = sqlx::query::Query<'q, Postgres, PgArguments>;
 
-/// One statement. `text` is made of constants, quoted schema names and `$n` places, nothing else: this
-/// function is where that promise is audited.
+/// A statement. `text` must consist of constants, quoted schema names and `$n` placeholders only, never of user input; every
+/// statement passes through this function, so that this rule can be audited.
+#[cfg_attr(feature = "fuzzing", track_caller)]
 pub fn sql<'q>(text: impl Into<String>) -> Query<'q> {
     let text: String = text.into();
+    #[cfg(feature = "fuzzing")]
+    super::recorder::note(std::panic::Location::caller(), &text);
     sqlx::query(AssertSqlSafe(text))
 }
 
-/// A row of an answer.
+/// A row of a result.
 pub struct Row(PgRow);
 
 impl Row {
-    /// The value of a column, by its place or its name.
+    /// The value of a column, by name or position.
     ///
     /// # Errors
-    /// `INTERNAL` when there is no such column, or its type is another one.
+    /// `INTERNAL` if there is no such column or it has another type.
     pub fn try_get<'r, T>(&'r self, column: impl ColumnIndex<PgRow>) -> Result<T, Fault>
     where
         T: Decode<'r, Postgres> + Type<Postgres>,
@@ -47,73 +50,73 @@ impl Row {
     }
 }
 
-/// An open transaction. Unfinished when dropped: rolled back, connection closed.
+/// An open transaction. Dropping it unfinished rolls it back and closes its connection.
 pub struct Tx {
     /// None once finished.
-    connection: Option<Taken>,
+    connection: Option<CheckedOut>,
     pool: ConnectionPool,
-    patience: Patience,
+    timeout: AnswerTimeout,
 }
 
 impl Tx {
-    fn over(pool: &ConnectionPool, connection: Taken) -> Self {
-        Self { connection: Some(connection), pool: pool.clone(), patience: Patience::Ordinary }
+    fn new(pool: &ConnectionPool, connection: CheckedOut) -> Self {
+        Self { connection: Some(connection), pool: pool.clone(), timeout: AnswerTimeout::Statement }
     }
 
-    /// Takes a connection of `pool` and begins: `how` is one or several statements, sent in one message.
+    /// Acquires a connection of `pool` and runs `begin`, one or several statements that begin the transaction, in one message.
     ///
     /// # Errors
     /// `STORAGE_UNAVAILABLE` when no connection comes in time.
-    pub(super) async fn begin(pool: &ConnectionPool, how: &str) -> Result<Self, Fault> {
-        let mut attempts = pool.attempts();
+    pub(super) async fn begin(pool: &ConnectionPool, begin: &str) -> Result<Self, Fault> {
+        let mut first_answer = pool.first_answer();
         loop {
-            let mut tx = Self::over(pool, attempts.connection().await?);
-            let said = open(&mut tx.connection).or_fault()?.execute(sqlx::raw_sql(AssertSqlSafe(how)));
-            if attempts.answered(said).await.or_fault()?.is_some() {
+            let mut tx = Self::new(pool, first_answer.connection().await?);
+            let response = open(&mut tx.connection).or_fault()?.execute(sqlx::raw_sql(AssertSqlSafe(begin)));
+            if first_answer.answer_if_alive(response).await.or_fault()?.is_some() {
                 return Ok(tx);
             }
         }
     }
 
-    /// The first row of one statement outside of a transaction, where nothing else has to be of the same moment.
+    /// The first row of a single statement outside of a transaction, for reads that need no common snapshot.
     ///
     /// # Errors
     /// As [`Tx::execute`]; `STORAGE_UNAVAILABLE` when no connection comes in time.
-    pub(super) async fn glance(
+    pub(super) async fn first_without_transaction(
         pool: &ConnectionPool,
         query: impl Fn() -> Query<'static> + Send,
     ) -> Result<Option<Row>, Fault> {
-        let mut attempts = pool.attempts();
+        let mut first_answer = pool.first_answer();
         loop {
-            let mut bare = Self::over(pool, attempts.connection().await?);
-            let said = open(&mut bare.connection).or_fault()?.fetch_optional(query());
-            if let Some(row) = attempts.answered(said).await.or_fault()? {
+            let mut bare = Self::new(pool, first_answer.connection().await?);
+            let response = open(&mut bare.connection).or_fault()?.fetch_optional(query());
+            if let Some(row) = first_answer.answer_if_alive(response).await.or_fault()? {
                 bare.put_back();
                 return Ok(row.map(Row));
             }
         }
     }
 
-    /// Runs one statement that the server takes outside of transactions only and that may take long.
+    /// Runs one long statement that Postgres refuses inside of a transaction, such as VACUUM.
     ///
     /// # Errors
     /// As [`Tx::execute`].
-    pub(super) async fn outside(pool: &ConnectionPool, statement: Query<'_>) -> Result<(), Fault> {
+    pub(super) async fn run_outside(pool: &ConnectionPool, statement: Query<'_>) -> Result<(), Fault> {
         let limit = pool.limits().maintenance.as_millis();
         let mut bare = Self::begin(pool, &format!("SET statement_timeout = {limit}")).await?;
-        bare.watch().await?;
+        bare.wait_while_active().await?;
         bare.execute(statement).await?;
         bare.finish("RESET statement_timeout").await
     }
 
-    /// Runs a statement and says how many rows it touched.
+    /// Runs a statement and returns the number of affected rows.
     ///
     /// # Errors
-    /// The database's error as a fault (see [`super::error`]); `STORAGE_UNAVAILABLE` when no answer comes in time, which
+    /// The database's error as a fault (see [`super::error`]); `STORAGE_UNAVAILABLE` if no response arrives in time, which
     /// closes the connection.
     pub async fn execute(&mut self, query: Query<'_>) -> Result<u64, Fault> {
-        let said = query.execute(&mut **open(&mut self.connection).or_fault()?);
-        let result = self.pool.answer(self.patience, said).await;
+        let response = query.execute(&mut **open(&mut self.connection).or_fault()?);
+        let result = self.pool.answer(self.timeout, response).await;
         Ok(self.checked(result)?.rows_affected())
     }
 
@@ -121,9 +124,9 @@ impl Tx {
     ///
     /// # Errors
     /// As [`Tx::execute`].
-    pub async fn batch(&mut self, text: &str) -> Result<(), Fault> {
-        let said = open(&mut self.connection).or_fault()?.execute(sqlx::raw_sql(AssertSqlSafe(text)));
-        let result = self.pool.answer(self.patience, said).await;
+    pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Fault> {
+        let response = open(&mut self.connection).or_fault()?.execute(sqlx::raw_sql(AssertSqlSafe(text)));
+        let result = self.pool.answer(self.timeout, response).await;
         self.checked(result).map(|_| ())
     }
 
@@ -132,8 +135,8 @@ impl Tx {
     /// # Errors
     /// As [`Tx::execute`].
     pub async fn all(&mut self, query: Query<'_>) -> Result<Vec<Row>, Fault> {
-        let said = query.fetch_all(&mut **open(&mut self.connection).or_fault()?);
-        let result = self.pool.answer(self.patience, said).await;
+        let response = query.fetch_all(&mut **open(&mut self.connection).or_fault()?);
+        let result = self.pool.answer(self.timeout, response).await;
         Ok(self.checked(result)?.into_iter().map(Row).collect())
     }
 
@@ -142,64 +145,88 @@ impl Tx {
     /// # Errors
     /// As [`Tx::execute`].
     pub async fn first(&mut self, query: Query<'_>) -> Result<Option<Row>, Fault> {
-        let said = query.fetch_optional(&mut **open(&mut self.connection).or_fault()?);
-        let result = self.pool.answer(self.patience, said).await;
+        let response = query.fetch_optional(&mut **open(&mut self.connection).or_fault()?);
+        let result = self.pool.answer(self.timeout, response).await;
         Ok(self.checked(result)?.map(Row))
     }
 
-    /// The one row of a query that always has one.
+    /// The row of a query that always returns one.
     ///
     /// # Errors
     /// As [`Tx::execute`]; `INTERNAL` when there is none.
     pub async fn one(&mut self, query: Query<'_>) -> Result<Row, Fault> {
-        let said = query.fetch_one(&mut **open(&mut self.connection).or_fault()?);
-        let result = self.pool.answer(self.patience, said).await;
+        let response = query.fetch_one(&mut **open(&mut self.connection).or_fault()?);
+        let result = self.pool.answer(self.timeout, response).await;
         self.checked(result).map(Row)
     }
 
-    /// Sends what a COPY … TO STDOUT gives, piece by piece. After a failure the connection is of no use.
+    /// The only column of the only row of a query, such as a count or a flag.
     ///
     /// # Errors
-    /// As [`Tx::execute`]; `CANCELLED` when nobody receives any more.
-    pub async fn copy_out(&mut self, text: &str, to: &mpsc::Sender<Vec<u8>>) -> Result<(), Fault> {
-        let (pool, patience) = (&self.pool, self.patience);
+    /// As [`Tx::one`].
+    pub async fn scalar<T>(&mut self, query: Query<'_>) -> Result<T, Fault>
+    where
+        T: for<'r> Decode<'r, Postgres> + Type<Postgres>,
+    {
+        self.one(query).await?.try_get(0)
+    }
+
+    /// The only column of all rows of a query. Read by position and not by name, because lists of ids have many thousand rows.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
+    pub(crate) async fn scalars<T>(&mut self, query: Query<'_>) -> Result<Vec<T>, Fault>
+    where
+        T: for<'r> Decode<'r, Postgres> + Type<Postgres>,
+    {
+        self.all(query).await?.iter().map(|row| row.try_get(0)).collect()
+    }
+
+    /// Runs a COPY … TO STDOUT and sends its output in pieces. After a failure the connection is unusable.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`]; `CANCELLED` if the receiver was dropped.
+    pub(crate) async fn copy_out(&mut self, text: &str, to: &mpsc::Sender<Vec<u8>>) -> Result<(), Fault> {
+        let (pool, timeout) = (&self.pool, self.timeout);
         let connection = open(&mut self.connection).or_fault()?;
-        let mut pieces = pool.answer(patience, connection.copy_out_raw(text)).await.or_fault()?;
-        while let Some(piece) = pool.answer(patience, pieces.try_next()).await.or_fault()? {
+        let mut pieces = pool.answer(timeout, connection.copy_out_raw(text)).await.or_fault()?;
+        while let Some(piece) = pool.answer(timeout, pieces.try_next()).await.or_fault()? {
             if to.send(piece.to_vec()).await.is_err() {
-                return Err(Fault::new(ErrorCode::Cancelled, "Nobody takes the rows any more."));
+                return Err(Fault::new(ErrorCode::Cancelled, "The receiver of the rows is gone."));
             }
         }
         Ok(())
     }
 
-    /// Feeds a COPY … FROM STDIN with what comes; returns how many rows that were. After a failure the connection is of no
-    /// use.
+    /// Feeds a COPY … FROM STDIN with the received pieces; returns the number of rows. After a failure the connection is
+    /// unusable.
     ///
     /// # Errors
-    /// The sender's fault; `DOWNLOAD_VERIFY_FAILED` when the server does not take it for rows; as [`Tx::execute`].
-    pub async fn copy_in(
+    /// The sender's fault; `DOWNLOAD_VERIFY_FAILED` if the server rejects the rows; as [`Tx::execute`].
+    pub(crate) async fn copy_in(
         &mut self,
         text: &str,
         from: &mut mpsc::Receiver<Result<Vec<u8>, Fault>>,
     ) -> Result<u64, Fault> {
-        let (pool, patience) = (&self.pool, self.patience);
+        let (pool, timeout) = (&self.pool, self.timeout);
         let connection = open(&mut self.connection).or_fault()?;
-        let mut copy = pool.answer(patience, connection.copy_in_raw(text)).await.or_fault()?;
+        let mut copy = pool.answer(timeout, connection.copy_in_raw(text)).await.or_fault()?;
         while let Some(piece) = from.recv().await {
             match piece {
-                Ok(piece) => pool.answer(patience, copy.send(piece)).await.map(|_| ()).map_err(not_rows)?,
+                Ok(piece) => {
+                    pool.answer(timeout, copy.send(piece)).await.map(|_| ()).map_err(rows_rejected)?
+                }
                 Err(fault) => {
-                    // What the server says of the stop is expected, and the transaction ends with it.
-                    drop(pool.answer(patience, copy.abort("stopped")).await);
+                    // The server responds with an error to an aborted COPY, which also ends the transaction.
+                    drop(pool.answer(timeout, copy.abort("stopped")).await);
                     return Err(fault);
                 }
             }
         }
-        pool.answer(patience, copy.finish()).await.map_err(not_rows)
+        pool.answer(timeout, copy.finish()).await.map_err(rows_rejected)
     }
 
-    /// Replaces the connection's statement timeout until the end.
+    /// Sets the statement timeout for the rest of the transaction.
     ///
     /// # Errors
     /// As [`Tx::execute`].
@@ -208,31 +235,31 @@ impl Tx {
         Ok(())
     }
 
-    /// Lets statements take up to `database.maintenance_statement_timeout_ms` until the end. While one runs, the server is
-    /// asked over another connection whether it is still at work; an answer that got lost is not waited for.
+    /// Lets statements take up to `database.maintenance_statement_timeout_ms` for the rest of the transaction. While one runs,
+    /// another connection checks that the backend is still active, so that a lost response is noticed before that timeout.
     ///
     /// # Errors
     /// As [`Tx::execute`].
     pub async fn lift_timeout(&mut self) -> Result<(), Fault> {
         self.limit_statements(self.pool.limits().maintenance).await?;
-        self.watch().await
+        self.wait_while_active().await
     }
 
-    async fn watch(&mut self) -> Result<(), Fault> {
-        let backend = self.one(sql("SELECT pg_catalog.pg_backend_pid()")).await?.try_get(0)?;
-        self.patience = Patience::Watched { backend, max: self.pool.limits().maintenance_answer() };
+    async fn wait_while_active(&mut self) -> Result<(), Fault> {
+        let backend = self.scalar(sql("SELECT pg_catalog.pg_backend_pid()")).await?;
+        self.timeout = AnswerTimeout::WhileActive { backend, max: self.pool.limits().maintenance_answer() };
         Ok(())
     }
 
-    /// Makes it all true.
+    /// Commits the transaction.
     ///
     /// # Errors
-    /// As [`Tx::execute`]. A lost connection leaves it open whether the commit happened.
+    /// As [`Tx::execute`]. After a lost connection it is unknown whether the transaction was committed.
     pub async fn commit(self) -> Result<(), Fault> {
         self.finish("COMMIT").await
     }
 
-    /// Takes everything back and keeps the connection, which dropping would not.
+    /// Rolls the transaction back and returns its connection to the pool; dropping the transaction would close it.
     ///
     /// # Errors
     /// As [`Tx::execute`].
@@ -240,20 +267,25 @@ impl Tx {
         self.finish("ROLLBACK").await
     }
 
-    async fn finish(mut self, how: &'static str) -> Result<(), Fault> {
-        self.execute(sql(how)).await?;
+    async fn finish(mut self, statement: &'static str) -> Result<(), Fault> {
+        self.execute(sql(statement)).await?;
         self.put_back();
         Ok(())
     }
 
-    /// Back to the pool: nothing is open and nothing is in flight.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn connection(&mut self) -> Result<&mut PoolConnection<Postgres>, Fault> {
+        open(&mut self.connection).or_fault()
+    }
+
+    /// Returns the connection to the pool. No transaction may be open and no response outstanding.
     fn put_back(&mut self) {
         drop(self.connection.take());
     }
 
     fn checked<T>(&mut self, result: Result<T, sqlx::Error>) -> Result<T, Fault> {
         if let Err(error) = &result
-            && (is_stale_plan(error) || is_gone(error))
+            && (is_stale_plan(error) || is_connection_lost(error))
         {
             self.drop_connection();
         }
@@ -263,16 +295,16 @@ impl Tx {
     fn drop_connection(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         connection.close();
-        if let Patience::Watched { backend, .. } = self.patience {
+        if let AnswerTimeout::WhileActive { backend, .. } = self.timeout {
             self.pool.end_backend(backend);
         }
     }
 }
 
-/// The connection of a transaction that is not over.
-fn open(connection: &mut Option<Taken>) -> Result<&mut PoolConnection<Postgres>, sqlx::Error> {
+/// The connection of an unfinished transaction.
+fn open(connection: &mut Option<CheckedOut>) -> Result<&mut PoolConnection<Postgres>, sqlx::Error> {
     match connection {
-        Some(taken) => Ok(taken.connection()),
+        Some(checked_out) => Ok(checked_out.connection()),
         None => {
             let why = "the connection of this transaction is gone";
             Err(sqlx::Error::Io(io::Error::new(io::ErrorKind::NotConnected, why)))
@@ -280,20 +312,19 @@ fn open(connection: &mut Option<Taken>) -> Result<&mut PoolConnection<Postgres>,
     }
 }
 
-/// What the server says to bytes that are no rows, or break a rule of the table, lies with the bytes.
-fn not_rows(error: sqlx::Error) -> Fault {
+/// The fault for a COPY whose rows the server rejects, because they are malformed or violate a constraint.
+fn rows_rejected(error: sqlx::Error) -> Fault {
     let class =
         error.as_database_error().and_then(|e| e.code().map(|code| code.chars().take(2).collect::<String>()));
     match class.as_deref() {
-        // Too long for an index: no run of this program writes such a row.
+        // 54: program limit exceeded. The row is too long for an index; this program never writes such a row.
         Some("54") => Fault::new(ErrorCode::ArchiveUnsafe, "The archive holds a row that is too long.")
-            .with_hint("Take a file that `pairofcleats projects export` wrote.")
+            .with_hint("Use a file that `pairofcleats projects export` wrote.")
             .with_source(error),
         Some("08" | "22" | "23") => {
-            let mut fault =
-                Fault::new(ErrorCode::DownloadVerifyFailed, "The database does not take the rows.");
+            let mut fault = Fault::new(ErrorCode::DownloadVerifyFailed, "The database rejected the rows.");
             fault.retryable = false;
-            fault.with_hint("Export the project again where it was made.").with_source(error)
+            fault.with_hint("Export the project again on its original machine.").with_source(error)
         }
         _ => fault(error),
     }

@@ -1,6 +1,6 @@
-//! The migrations, embedded in the program, and how a text becomes single statements.
+//! The migrations, embedded in the program, and how they are split into single statements.
 //!
-//! sqlx's own runner is not used: its lock is one a database and stays held after a failure.
+//! sqlx's own runner is not used, because it has a single lock for the whole database, which stays held after a failure.
 
 /// One step of a module's schema.
 #[derive(Debug, Clone, Copy)]
@@ -10,17 +10,18 @@ pub struct Migration {
     text: &'static str,
 }
 
-/// The control schema, once a database.
-pub const CONTROL: &[Migration] = &[
+/// Migrations of the control schema, which every database has once.
+pub(crate) const CONTROL: &[Migration] = &[
     Migration { version: 1, text: include_str!("../../migrations/control/0001_init.sql") },
     Migration { version: 2, text: include_str!("../../migrations/control/0002_access.sql") },
     Migration { version: 3, text: include_str!("../../migrations/control/0003_modules.sql") },
     Migration { version: 4, text: include_str!("../../migrations/control/0004_key_roots.sql") },
     Migration { version: 5, text: include_str!("../../migrations/control/0005_job_notes.sql") },
+    Migration { version: 6, text: include_str!("../../migrations/control/0006_job_lanes.sql") },
 ];
 
-/// The search module of a project's schema.
-pub const SEARCH: &[Migration] = &[
+/// Migrations of the search module, which every project's schema has.
+pub(crate) const SEARCH: &[Migration] = &[
     Migration { version: 1, text: include_str!("../../migrations/project/search/0001_init.sql") },
     Migration { version: 2, text: include_str!("../../migrations/project/search/0002_facts.sql") },
     Migration { version: 3, text: include_str!("../../migrations/project/search/0003_dictionary.sql") },
@@ -31,21 +32,21 @@ pub const SEARCH: &[Migration] = &[
     Migration { version: 8, text: include_str!("../../migrations/project/search/0008_due.sql") },
 ];
 
-/// The tables that migrations make, in the order in which they make them.
+/// The tables that the migrations create, in the order of creation.
 #[must_use]
-pub fn tables_of(migrations: &[Migration]) -> Vec<&'static str> {
-    const MAKES: &str = "CREATE TABLE IF NOT EXISTS {schema}.";
-    let made = migrations.iter().flat_map(|migration| migration.text.split(MAKES).skip(1));
-    made.filter_map(|rest| rest.split([' ', '(']).next()).collect()
+pub(crate) fn tables_of(migrations: &[Migration]) -> Vec<&'static str> {
+    const CREATE: &str = "CREATE TABLE IF NOT EXISTS {schema}.";
+    let created = migrations.iter().flat_map(|migration| migration.text.split(CREATE).skip(1));
+    created.filter_map(|rest| rest.split([' ', '(']).next()).collect()
 }
 
-/// Tables of a project's schema that are made on the first use of what needs them; `pairofcleats.project_modules` says
-/// which ones a project has.
+/// Optional tables of a project's schema, created on the first use of a feature that needs them;
+/// `pairofcleats.project_modules` lists the modules of each project.
 #[derive(Debug, Clone, Copy)]
 pub struct Module {
-    /// As the control table names it.
+    /// Its name in the control table.
     pub name: &'static str,
-    /// Its steps.
+    /// Its migrations, oldest first.
     pub migrations: &'static [Migration],
 }
 
@@ -58,24 +59,25 @@ pub const TRIAGE: Module = Module {
     }],
 };
 
-/// Every module besides search, which each project has.
+/// All optional modules; search is not among them, because every project has it.
 pub const MODULES: &[Module] = &[TRIAGE];
 
-/// The version a module is at when all of `migrations` ran.
+/// The version of the last migration; 0 without migrations.
 #[must_use]
-pub fn newest(migrations: &[Migration]) -> i32 {
+pub(crate) fn newest(migrations: &[Migration]) -> i32 {
     migrations.iter().map(|migration| migration.version).max().unwrap_or(0)
 }
 
-/// The statements that lead from version `from` to the newest, one a message, with `{name}` places filled.
+/// The statements that migrate from version `from` to the newest, with `{name}` placeholders replaced. Each must be sent in a
+/// message of its own.
 #[must_use]
-pub fn statements(migrations: &[Migration], from: i32, places: &[(&str, &str)]) -> Vec<String> {
+pub(crate) fn statements(migrations: &[Migration], from: i32, placeholders: &[(&str, &str)]) -> Vec<String> {
     let due = migrations.iter().filter(|migration| migration.version > from);
-    due.flat_map(|migration| split(migration.text, places)).collect()
+    due.flat_map(|migration| split(migration.text, placeholders)).collect()
 }
 
-/// A statement ends with a `;` at the end of a line; comments are whole lines.
-fn split(text: &str, places: &[(&str, &str)]) -> Vec<String> {
+/// Splits a migration into statements. A statement ends with a `;` at the end of a line; comments are whole lines.
+fn split(text: &str, placeholders: &[(&str, &str)]) -> Vec<String> {
     let mut statements = Vec::new();
     let mut current = String::new();
     for line in text.lines().filter(|line| !line.trim_start().starts_with("--")) {
@@ -86,15 +88,15 @@ fn split(text: &str, places: &[(&str, &str)]) -> Vec<String> {
         current.push_str(line);
         current.push('\n');
         if ends {
-            statements.push(fill(current.trim(), places));
+            statements.push(replace_placeholders(current.trim(), placeholders));
             current.clear();
         }
     }
     statements
 }
 
-fn fill(statement: &str, places: &[(&str, &str)]) -> String {
-    places
+fn replace_placeholders(statement: &str, placeholders: &[(&str, &str)]) -> String {
+    placeholders
         .iter()
         .fold(statement.to_owned(), |text, (name, value)| text.replace(&format!("{{{name}}}"), value))
 }
@@ -104,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn splits_at_line_ends_and_fills_places() {
+    fn splits_at_line_ends_and_replaces_placeholders() {
         let text = "-- why; not what\nCREATE TABLE {schema}.a (\n  b int\n);\nSELECT ';' AS c;\n";
         let expected = ["CREATE TABLE \"s\".a (\n  b int\n)", "SELECT ';' AS c"];
         assert_eq!(split(text, &[("schema", "\"s\"")]), expected);
@@ -117,7 +119,7 @@ mod tests {
         for migrations in MODULES.iter().map(|module| module.migrations).chain([SEARCH]) {
             let made: usize =
                 migrations.iter().map(|migration| migration.text.matches("CREATE TABLE").count()).sum();
-            assert_eq!(tables_of(migrations).len(), made, "a table is made in other words");
+            assert_eq!(tables_of(migrations).len(), made, "a table is created with another statement");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Where Postgres comes from, and the narrow way everybody talks to it.
+//! Postgres: the embedded server, connection pools, migrations, and the transactions that run all SQL.
 //!
 //! Nothing outside this module and [`crate`] names the SQL client.
 
@@ -9,16 +9,19 @@ mod error;
 mod guard;
 mod migrate;
 mod pools;
+#[cfg(feature = "fuzzing")]
+pub mod recorder;
 mod schema_name;
 mod server;
 mod vector_extension;
 
 pub use connect::{Database, external, parse_url};
 pub(crate) use error::{OrFault, is_damage, sqlstate};
-pub use error::{is_full, is_passing, no_answer, retry_stale_plan};
+pub use error::{is_full, is_transient, met_stale_plan, no_answer, retry_stale_plan};
 pub use guard::{Query, Row, Tx, sql};
-pub use migrate::{CONTROL, MODULES, Migration, Module, SEARCH, TRIAGE, newest, statements, tables_of};
-pub use pools::{Pool, Revive};
+pub use migrate::{MODULES, Migration, Module, TRIAGE};
+pub(crate) use migrate::{SEARCH, newest, statements, tables_of};
+pub use pools::{Pool, Restart};
 pub use schema_name::SchemaName;
 pub(crate) use schema_name::quoted;
 pub use server::ServerFacts;

@@ -1,4 +1,4 @@
-//! Pools apart, so that indexing cannot starve search and provisioning waits for neither.
+//! Separate connection pools, so that indexing cannot starve search and provisioning waits for neither.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -8,20 +8,20 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use tokio::sync::Mutex;
 
-use super::connection_pool::{ConnectionPool, Cut, Limits};
+use super::connection_pool::{ConnectionPool, LastLoss, Limits};
 use contract::Fault;
 use contract::config;
 
 /// Connections for schema changes: one for provisioning while another builds an index.
 const DDL_CONNECTIONS: u32 = 2;
-/// A backend's memory grows with every project it has seen, so none gets old.
+/// Lifetime of a connection. The memory of a backend grows with every project it has accessed.
 const LIFETIME_MAX: Duration = Duration::from_secs(20 * 60);
-/// Prepared statements kept a connection; texts differ by project.
+/// Prepared statements cached per connection. Their texts differ by project.
 const STATEMENTS_KEPT: usize = 256;
-/// Memory of one sort or hash of a statement; few run at a time.
+/// Memory in MB for each sort or hash of a statement; few run at a time.
 const WORK_MEM_MB: u32 = 32;
-/// How the server finds out that a client is gone without a word, so that its transaction and its locks go: after 15 s
-/// without traffic it asks three times, 5 s apart. Over a Unix socket these settings have no effect.
+/// Lets the server detect clients that vanished, so that it ends their transactions and releases their locks: after 15 s
+/// without traffic it sends three probes, 5 s apart. Over a Unix socket these settings have no effect.
 const SERVER_KEEPALIVE: [(&str, &str); 4] = [
     ("tcp_keepalives_idle", "15"),
     ("tcp_keepalives_interval", "5"),
@@ -32,7 +32,7 @@ const SERVER_KEEPALIVE: [(&str, &str); 4] = [
 /// Which pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
-    /// Questions.
+    /// Searches and other short reads.
     Search,
     /// Indexing, and the control schema.
     Write,
@@ -50,71 +50,78 @@ impl Pool {
     }
 }
 
-/// Starts a server that this process looks after if it is gone, and says how it is reached.
-pub type Revive = Arc<dyn Fn() -> BoxFuture<'static, Result<PgConnectOptions, Fault>> + Send + Sync>;
+/// Restarts the embedded server if it is not running, and returns the options to connect to it.
+pub type Restart = Arc<dyn Fn() -> BoxFuture<'static, Result<PgConnectOptions, Fault>> + Send + Sync>;
 
 #[derive(Clone)]
 pub(super) struct Pools {
     search: ConnectionPool,
     write: ConnectionPool,
     ddl: ConnectionPool,
-    reviver: Arc<Reviver>,
+    restarter: Arc<Restarter>,
 }
 
-/// The one place that starts the server again for all pools.
+/// Restarts the embedded server; shared by all pools.
 #[derive(Default)]
-pub(super) struct Reviver {
-    revive: OnceLock<Revive>,
-    /// One attempt at a time; the others find the server up.
-    turn: Mutex<()>,
+pub(super) struct Restarter {
+    restart: OnceLock<Restart>,
+    /// Only one attempt at a time; those that waited then find the server running.
+    attempt: Mutex<()>,
 }
 
-impl Reviver {
-    pub(super) fn is_there(&self) -> bool {
-        self.revive.get().is_some()
+impl Restarter {
+    pub(super) fn is_set(&self) -> bool {
+        self.restart.get().is_some()
     }
 
-    /// None without a server of our own.
-    pub(super) async fn revive(&self) -> Result<Option<PgConnectOptions>, Fault> {
-        let Some(revive) = self.revive.get() else { return Ok(None) };
-        let _turn = self.turn.lock().await;
-        revive().await.map(Some)
+    /// Restarts the server and returns the options to connect to it; `None` for an external server.
+    pub(super) async fn restart(&self) -> Result<Option<PgConnectOptions>, Fault> {
+        let Some(restart) = self.restart.get() else { return Ok(None) };
+        let _attempt = self.attempt.lock().await;
+        restart().await.map(Some)
     }
 }
 
 impl Pools {
-    /// Lazy pools over a server that was already reached once.
+    /// Pools that open their connections on demand.
     pub(super) fn new(
         options: &PgConnectOptions,
         settings: &config::Database,
         extension_schema: &str,
     ) -> Self {
-        let (cut, reviver) = (Arc::new(Cut::default()), Arc::new(Reviver::default()));
+        let (last_loss, restarter) = (Arc::new(LastLoss::default()), Arc::new(Restarter::default()));
         let pool = |kind: Pool, connections, statement_timeout_ms| {
-            let (settings_kept, schema) = (settings.clone(), extension_schema.to_owned());
+            let (session_settings, schema) = (settings.clone(), extension_schema.to_owned());
             let session = move |options: &PgConnectOptions| {
-                session(options, &settings_kept, kind, &schema, statement_timeout_ms)
+                session(options, &session_settings, kind, &schema, statement_timeout_ms)
             };
-            let known = Arc::clone(&cut);
+            let loss = Arc::clone(&last_loss);
             let pool = PgPoolOptions::new()
                 .max_connections(connections)
                 .acquire_timeout(Duration::from_millis(settings.acquire_timeout_ms))
                 .max_lifetime(LIFETIME_MAX)
-                // The first statement finds out ([`super::guard`]); asking before would cost each search a round trip.
+                // The first statement detects a dead connection; a test would cost every search a round trip.
                 .test_before_acquire(false)
-                .before_acquire(move |_, about| {
-                    let usable = known.allows(about.age);
+                .before_acquire(move |_, metadata| {
+                    let usable = loss.allows(metadata.age);
                     Box::pin(async move { Ok(usable) })
                 })
                 .connect_lazy_with(session(options));
             let limits = Limits::new(settings, statement_timeout_ms);
-            ConnectionPool::new(pool, kind.name(), limits, Arc::clone(&cut), Arc::clone(&reviver), session)
+            ConnectionPool::new(
+                pool,
+                kind.name(),
+                limits,
+                Arc::clone(&last_loss),
+                Arc::clone(&restarter),
+                session,
+            )
         };
         Self {
             search: pool(Pool::Search, settings.search_connections, settings.search_statement_timeout_ms),
             write: pool(Pool::Write, settings.write_connections, settings.statement_timeout_ms),
             ddl: pool(Pool::Ddl, DDL_CONNECTIONS, settings.statement_timeout_ms),
-            reviver,
+            restarter,
         }
     }
 
@@ -126,27 +133,27 @@ impl Pools {
         }
     }
 
-    /// From now on a server that cannot be reached is started again by `revive`.
-    pub(super) fn revived_by(&self, revive: Revive) {
-        // Only the first one counts: a process has one server.
-        let _ = self.reviver.revive.set(revive);
+    /// Sets the callback that restarts the server when it is unreachable.
+    pub(super) fn restart_with(&self, restart: Restart) {
+        // Later calls have no effect: a process has one server.
+        let _ = self.restarter.restart.set(restart);
     }
 
-    /// Starts the server again if it is gone.
-    pub(super) async fn revive(&self) -> Result<(), Fault> {
-        if let Some(options) = self.reviver.revive().await? {
+    /// Restarts the embedded server if it is not running.
+    pub(super) async fn restart(&self) -> Result<(), Fault> {
+        if let Some(options) = self.restarter.restart().await? {
             [&self.search, &self.write, &self.ddl].iter().for_each(|pool| pool.connect_to(&options));
         }
         Ok(())
     }
 
-    /// The same pools; `told` is called for each sign that the server is at work for who uses them.
-    pub(super) fn telling(&self, told: &super::connection_pool::Told) -> Self {
+    /// The same pools, which call `on_activity` after each response and while the server executes a long statement.
+    pub(super) fn on_activity(&self, on_activity: &super::connection_pool::OnActivity) -> Self {
         Self {
-            search: self.search.telling(told),
-            write: self.write.telling(told),
-            ddl: self.ddl.telling(told),
-            reviver: Arc::clone(&self.reviver),
+            search: self.search.on_activity(on_activity),
+            write: self.write.on_activity(on_activity),
+            ddl: self.ddl.on_activity(on_activity),
+            restarter: Arc::clone(&self.restarter),
         }
     }
 
@@ -157,7 +164,7 @@ impl Pools {
     }
 }
 
-/// Everything a connection is told when it opens, so that no statement ever has to.
+/// Connection options with the session settings of a pool.
 fn session(
     options: &PgConnectOptions,
     settings: &config::Database,
@@ -170,18 +177,18 @@ fn session(
         .application_name(pool.name())
         .statement_cache_capacity(STATEMENTS_KEPT)
         .options([
-            // Types and operators of pgvector, and nothing that belongs to a tenant.
+            // Only types and operators of pgvector: tables of projects are always qualified.
             ("search_path", super::schema_name::quoted(extension_schema)),
-            // A cached generic plan once took HNSW for a filter that needed the exact path.
+            // A generic plan would use the HNSW index for filters that need an exact scan.
             ("plan_cache_mode", "force_custom_plan".to_owned()),
             ("jit", "off".to_owned()),
-            // A filtered vector search joins on content hashes: in memory, or several times slower.
+            // A filtered vector search joins on content hashes, which is several times slower on disk.
             ("work_mem", format!("{WORK_MEM_MB}MB")),
             ("statement_timeout", statement_timeout_ms.to_string()),
             ("lock_timeout", settings.lock_timeout_ms.to_string()),
-            // What a client that went silent has locked is free again after this.
+            // Releases the locks of a client that does not respond any more.
             ("idle_in_transaction_session_timeout", settings.idle_in_transaction_ms_max.to_string()),
-            // Without Citus an inert placeholder; with it, SET LOCAL reaches the node of the project.
+            // Has no effect without Citus; with it, SET LOCAL is propagated to the node of the project.
             ("citus.propagate_set_commands", if pool == Pool::Ddl { "none" } else { "local" }.to_owned()),
         ])
         .options(SERVER_KEEPALIVE)

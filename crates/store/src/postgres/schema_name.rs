@@ -1,34 +1,34 @@
-//! The one type that turns a project into qualified table names.
+//! Qualified names of a project's schema and its tables.
 
 use std::fmt;
 
 use contract::ProjectId;
 
-/// The schema of a project; made from a [`ProjectId`] only, so it needs no further check.
+/// The name of a project's schema. It can only be derived from a [`ProjectId`], so it needs no further validation.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct SchemaName(Box<str>);
 
 impl SchemaName {
-    /// The schema of `project`.
+    /// The schema name of `project`.
     #[must_use]
-    pub fn of(project: &ProjectId) -> Self {
+    pub fn new(project: &ProjectId) -> Self {
         Self(project.schema_name().into())
     }
 
-    /// The bare name, for bound values and answers.
+    /// The unquoted name, for bound values and responses.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// A table of the schema, ready to stand in SQL: `"project_x"."chunks"`.
+    /// The qualified and quoted name of a table: `"project_x"."chunks"`.
     #[must_use]
     pub fn table(&self, table: &'static str) -> String {
         format!("{self}.{}", quoted(table))
     }
 }
 
-/// The quoted name, ready to stand in SQL.
+/// The quoted name, as SQL needs it.
 impl fmt::Display for SchemaName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&quoted(&self.0))
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn qualifies_and_quotes() {
-        let schema = SchemaName::of(&ProjectId::parse("client-a").unwrap());
+        let schema = SchemaName::new(&ProjectId::parse("client-a").unwrap());
         assert_eq!(schema.table("chunks"), r#""project_client_a"."chunks""#);
         assert_eq!(quoted(r#"a"b"#), r#""a""b""#);
     }

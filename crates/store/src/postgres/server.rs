@@ -1,4 +1,4 @@
-//! Is this server one we can use? Asked once, before any pool opens.
+//! Checks, before any pool opens, that the server's version and its pgvector extension are usable.
 
 use sqlx::{PgConnection, Row};
 
@@ -7,45 +7,47 @@ use super::guard::sql;
 use super::schema_name::quoted;
 use contract::{ErrorCode, Fault};
 
-/// Oldest server: `server_version_num`.
+/// Oldest supported server, as `server_version_num`.
 const SERVER_MIN: i32 = 160_000;
-/// Oldest pgvector: halfvec, sparsevec and iterative scans.
+/// Oldest supported pgvector; it has halfvec, sparsevec and iterative scans.
 const VECTOR_MIN: (u32, u32, u32) = (0, 8, 0);
-/// Before this, vacuum could damage HNSW indexes.
-const VECTOR_SOUND: (u32, u32, u32) = (0, 8, 4);
-/// Where pgvector goes when we install it.
+/// The first pgvector in which vacuum cannot damage HNSW indexes.
+const VECTOR_SAFE_VACUUM: (u32, u32, u32) = (0, 8, 4);
+/// The schema into which this program installs pgvector.
 const EXTENSION_SCHEMA: &str = "extensions";
 
-/// What the server is.
+/// Version and capabilities of the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerFacts {
-    /// For people: `18.4`.
+    /// Version to display, for example `18.4`.
     pub version: String,
-    /// Version of the installed extension: `0.8.5`.
+    /// Version of the installed pgvector, for example `0.8.5`.
     pub vector_version: String,
     /// Schema that holds the extension.
     pub extension_schema: String,
     /// Name of the database.
     pub database: String,
-    /// Whether the login may make roles: without it projects are kept apart by names alone.
+    /// Whether the login may create roles. If not, projects are isolated by their schema names only.
     pub may_create_roles: bool,
-    /// What the operator should know.
+    /// Warnings for the operator.
     pub warnings: Vec<String>,
 }
 
-/// Checks version and extension, and installs the extension where it is missing and allowed.
+/// Checks the versions of server and extension, and installs the extension if it is missing.
 ///
 /// # Errors
 /// `STORAGE_UNAVAILABLE` when the server is too old, `CAPABILITY_MISSING` when it has no usable
-/// pgvector, `PERMISSION_DENIED` when pgvector is there but this login may not install it.
+/// pgvector, `PERMISSION_DENIED` when pgvector is available but this login may not install it.
 pub(super) async fn check(connection: &mut PgConnection) -> Result<ServerFacts, Fault> {
-    let row = sql(
-        "SELECT current_setting('server_version_num')::int4, split_part(current_setting('server_version'), ' ', 1), \
-         current_database()::text, (SELECT rolsuper OR rolcreaterole FROM pg_catalog.pg_roles WHERE rolname = current_user)",
-    )
+    let row = sql("SELECT current_setting('server_version_num')::int4 AS number, \
+           split_part(current_setting('server_version'), ' ', 1) AS version, \
+           current_database()::text AS database, (SELECT rolsuper OR rolcreaterole FROM pg_catalog.pg_roles \
+           WHERE rolname = current_user) AS may_create_roles")
     .fetch_one(&mut *connection)
-    .await.or_fault()?;
-    let (number, version): (i32, String) = (row.try_get(0).or_fault()?, row.try_get(1).or_fault()?);
+    .await
+    .or_fault()?;
+    let (number, version): (i32, String) =
+        (row.try_get("number").or_fault()?, row.try_get("version").or_fault()?);
     if number < SERVER_MIN {
         let mut fault = Fault::new(ErrorCode::StorageUnavailable, format!("PostgreSQL {version} is too old; 16 or newer is needed."))
             .with_hint("Upgrade the server, point DATABASE_URL at a newer one, or unset it to use the embedded Postgres.");
@@ -53,11 +55,10 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<ServerFacts, 
         return Err(fault);
     }
     let (vector_version, extension_schema) = match installed(connection).await? {
-        Some(found) => found,
+        Some(installed) => installed,
         None => install(connection).await?,
     };
-    let found = triple(&vector_version);
-    if found < VECTOR_MIN {
+    if version_triple(&vector_version) < VECTOR_MIN {
         return Err(Fault::new(
             ErrorCode::CapabilityMissing,
             format!("pgvector {vector_version} is too old; 0.8.0 or newer is needed."),
@@ -69,28 +70,30 @@ pub(super) async fn check(connection: &mut PgConnection) -> Result<ServerFacts, 
         version,
         vector_version,
         extension_schema,
-        database: row.try_get(2).or_fault()?,
-        may_create_roles: row.try_get(3).or_fault()?,
+        database: row.try_get("database").or_fault()?,
+        may_create_roles: row.try_get("may_create_roles").or_fault()?,
         warnings,
     })
 }
 
-/// What the operator should know of this version of pgvector.
+/// Known faults of this version of pgvector.
 pub(super) fn known_faults(version: &str) -> Option<String> {
-    (triple(version) < VECTOR_SOUND)
+    (version_triple(version) < VECTOR_SAFE_VACUUM)
         .then(|| format!("pgvector {version} has known faults in HNSW vacuum; upgrade to 0.8.4 or newer."))
 }
 
 async fn installed(connection: &mut PgConnection) -> Result<Option<(String, String)>, Fault> {
-    let row = sql("SELECT e.extversion, n.nspname::text FROM pg_catalog.pg_extension e \
-         JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace WHERE e.extname = 'vector'")
+    let row = sql("SELECT e.extversion, n.nspname::text AS schema \
+         FROM pg_catalog.pg_extension e \
+         JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
+         WHERE e.extname = 'vector'")
     .fetch_optional(connection)
     .await
     .or_fault()?;
-    row.map(|row| Ok((row.try_get(0).or_fault()?, row.try_get(1).or_fault()?))).transpose()
+    row.map(|row| Ok((row.try_get("extversion").or_fault()?, row.try_get("schema").or_fault()?))).transpose()
 }
 
-/// Creates the extension under a lock, since `IF NOT EXISTS` does not survive a race.
+/// Creates the extension under a lock, because concurrent `CREATE … IF NOT EXISTS` statements can fail.
 async fn install(connection: &mut PgConnection) -> Result<(String, String), Fault> {
     let available = sql("SELECT 1 FROM pg_catalog.pg_available_extensions WHERE name = 'vector'")
         .fetch_optional(&mut *connection);
@@ -113,7 +116,7 @@ async fn install(connection: &mut PgConnection) -> Result<(String, String), Faul
         }
     }
     match installed(connection).await? {
-        Some(found) => Ok(found),
+        Some(installed) => Ok(installed),
         None => {
             Err(Fault::new(ErrorCode::CapabilityMissing, "The pgvector extension could not be installed."))
         }
@@ -129,8 +132,8 @@ fn not_installed(fault: Fault) -> Fault {
         .with_source(fault)
 }
 
-/// `0.8.5` as numbers; what is not a number counts as 0.
-fn triple(version: &str) -> (u32, u32, u32) {
+/// A version such as `0.8.5` as numbers; parts that are not numbers count as 0.
+fn version_triple(version: &str) -> (u32, u32, u32) {
     let mut parts = version.split('.').map(|part| part.parse().unwrap_or(0));
     let mut next = || parts.next().unwrap_or(0);
     (next(), next(), next())
@@ -142,10 +145,10 @@ mod tests {
 
     #[test]
     fn versions_compare_as_numbers() {
-        assert!(triple("0.8.0") >= VECTOR_MIN);
-        assert!(triple("0.10.0") > VECTOR_SOUND);
-        assert!(triple("0.7.4") < VECTOR_MIN);
-        assert_eq!(triple("1.0"), (1, 0, 0));
+        assert!(version_triple("0.8.0") >= VECTOR_MIN);
+        assert!(version_triple("0.10.0") > VECTOR_SAFE_VACUUM);
+        assert!(version_triple("0.7.4") < VECTOR_MIN);
+        assert_eq!(version_triple("1.0"), (1, 0, 0));
         assert!(known_faults("0.8.3").is_some() && known_faults("0.8.4").is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! pgvector in the connected database: which version, whether a newer one could be had, and whether it works.
+//! pgvector in the connected database: its version, available updates, and a smoke test.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -21,11 +21,11 @@ pub struct VectorExtension {
     pub available: String,
     /// Schema that holds it.
     pub schema: String,
-    /// What the operator should know of this version.
+    /// Known faults of this version.
     pub warnings: Vec<String>,
 }
 
-/// How the smoke test is made.
+/// Parameters of the smoke test.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VectorProbe {
     /// Name of the temporary table.
@@ -39,60 +39,67 @@ pub struct VectorProbe {
 }
 
 impl Database {
-    /// Looks up the extension.
+    /// The installed and the newest available version of the extension.
     ///
     /// # Errors
-    /// `CAPABILITY_MISSING` when it is gone; storage faults.
+    /// `CAPABILITY_MISSING` if it is not installed; storage faults.
     pub async fn vector_extension(&self) -> Result<VectorExtension, Fault> {
         let mut tx = self.begin_read_only(Pool::Search).await?;
-        let found = facts(&mut tx).await?;
+        let extension = read_versions(&mut tx).await?;
         tx.commit().await?;
-        Ok(found)
+        Ok(extension)
     }
 
-    /// Brings the extension to the newest version that the server has files of.
+    /// Updates the extension to the newest version that the server has files of.
     ///
     /// # Errors
     /// `PERMISSION_DENIED` with the remedy when the login may not.
     pub async fn update_vector_extension(&self) -> Result<VectorExtension, Fault> {
         let mut tx = self.begin(Pool::Ddl).await?;
         tx.execute(sql("ALTER EXTENSION vector UPDATE")).await.map_err(not_updated)?;
-        let found = facts(&mut tx).await?;
+        let extension = read_versions(&mut tx).await?;
         tx.commit().await?;
-        Ok(found)
+        Ok(extension)
     }
 
-    /// Makes a temporary table of three dimensions with an HNSW index, asks for the nearest of two vectors, reads it back and
-    /// takes everything back. Answers what was read.
+    /// Smoke test: creates a temporary table of three dimensions with an HNSW index, searches for the nearest of two vectors,
+    /// and rolls back. Returns the nearest vector.
     ///
     /// # Errors
     /// `INVALID_REQUEST` when an option of the index is out of range; storage faults.
     pub async fn probe_vector_extension(&self, probe: &VectorProbe) -> Result<String, Fault> {
         let mut tx = self.begin(Pool::Ddl).await?;
-        let read = probed(&mut tx, probe).await;
-        // Whatever happened, nothing of it is kept.
-        let undone = tx.rollback().await;
-        let read = read?;
-        undone?;
-        Ok(read)
+        let nearest = run_probe(&mut tx, probe).await;
+        // Roll back in any case; the error of the probe takes precedence.
+        let rolled_back = tx.rollback().await;
+        let nearest = nearest?;
+        rolled_back?;
+        Ok(nearest)
     }
 }
 
-async fn facts(tx: &mut Tx) -> Result<VectorExtension, Fault> {
+async fn read_versions(tx: &mut Tx) -> Result<VectorExtension, Fault> {
     let query =
-        sql("SELECT e.extversion, a.default_version, n.nspname::text FROM pg_catalog.pg_extension e \
-         JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
-         JOIN pg_catalog.pg_available_extensions a ON a.name = e.extname WHERE e.extname = 'vector'");
+        sql("SELECT e.extversion AS installed, a.default_version AS available, n.nspname::text AS schema \
+             FROM pg_catalog.pg_extension e \
+             JOIN pg_catalog.pg_namespace n ON n.oid = e.extnamespace \
+             JOIN pg_catalog.pg_available_extensions a ON a.name = e.extname \
+             WHERE e.extname = 'vector'");
     let Some(row) = tx.first(query).await? else {
         return Err(Fault::new(ErrorCode::CapabilityMissing, "The database has no pgvector extension.")
             .with_hint("Call `download_extensions` with provider pgvector, or start the server again."));
     };
-    let installed: String = row.try_get(0)?;
+    let installed: String = row.try_get("installed")?;
     let warnings = server::known_faults(&installed).into_iter().collect();
-    Ok(VectorExtension { installed, available: row.try_get(1)?, schema: row.try_get(2)?, warnings })
+    Ok(VectorExtension {
+        installed,
+        available: row.try_get("available")?,
+        schema: row.try_get("schema")?,
+        warnings,
+    })
 }
 
-async fn probed(tx: &mut Tx, probe: &VectorProbe) -> Result<String, Fault> {
+async fn run_probe(tx: &mut Tx, probe: &VectorProbe) -> Result<String, Fault> {
     let (table, column) = (format!("pg_temp.{}", quoted(&probe.table)), quoted(&probe.column));
     let (kind, class) =
         if probe.half { ("halfvec(3)", "halfvec_cosine_ops") } else { ("vector(3)", "vector_cosine_ops") };
@@ -108,11 +115,11 @@ async fn probed(tx: &mut Tx, probe: &VectorProbe) -> Result<String, Fault> {
     tx.execute(sql("SET LOCAL enable_seqscan = off")).await?;
     let nearest =
         format!("SELECT {column}::text FROM {table} ORDER BY {column} <=> '[0.1,0.2,0.31]' LIMIT 1");
-    tx.one(sql(nearest)).await?.try_get(0)
+    tx.scalar(sql(nearest)).await
 }
 
 fn not_indexed(fault: Fault) -> Fault {
-    // A parameter that the index does not know, or a value outside its range.
+    // 22023: an unknown parameter, or a value outside of its range.
     if !matches!(sqlstate(&fault).as_deref(), Some("22023")) {
         return fault;
     }

@@ -1,71 +1,72 @@
-//! `chunks`: what is found.
+//! `chunks`: the parts of files that searches return.
 
 use crate::postgres::Row;
 use pgvector::HalfVector;
 
-use super::lexical::{LexicalQuery, Words, sparse};
-use crate::door::ProjectTx;
+use super::lexical::{LexicalQuery, LexicalSource, sparse};
 use crate::postgres::sql;
+use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// A chunk with where it comes from, without its text.
+/// A chunk with its file and repository, without its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkRow {
-    /// Row id.
+    /// Id of the row.
     pub id: i64,
-    /// The file.
+    /// Id of its file.
     pub file_id: i64,
-    /// The repository.
+    /// Id of its repository.
     pub repository_id: i64,
-    /// Its root.
+    /// Root of its repository.
     pub repository_root: String,
-    /// Its name.
+    /// Name of its repository.
     pub repository_name: String,
-    /// Relative to the root.
+    /// Path of its file, relative to the root.
     pub path: String,
     /// Language id.
     pub language: Option<String>,
     /// `code`, `prose` or `records`.
     pub mode: String,
-    /// Where and what in the file.
+    /// Its lines and definitions.
     pub span: ChunkSpan,
 }
 
-/// Where a chunk lies in its file and what it defines.
+/// The lines of a chunk and what it defines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChunkSpan {
-    /// Row id.
+    /// Id of the row.
     pub id: i64,
-    /// 1-based.
+    /// First line, 1-based.
     pub start_line: i32,
-    /// 1-based, inclusive.
+    /// Last line, 1-based and inclusive.
     pub end_line: i32,
-    /// function, class, block …
+    /// `function`, `class`, `block` …
     pub kind: String,
     /// Qualified name of the main definition.
     pub name: Option<String>,
-    /// Line of that name, which can stand in another chunk; none where it is not known.
+    /// Line of that name, which may be in another chunk; `None` if it is unknown.
     pub name_line: Option<i32>,
     /// Simple names defined in it.
     pub defines: Vec<String>,
-    /// One line.
+    /// Signature of the main definition, on one line.
     pub signature: Option<String>,
 }
 
 const SPAN: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.name_line";
 
-/// A chunk `c` with its file `f` and its repository `r`.
+/// Columns of a chunk `c`, its file `f` and its repository `r`.
 const ROW: &str = "c.id, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.name_line, \
-    c.file_id, c.repository_id, r.root, r.name, f.path, f.language, f.mode";
+    c.file_id, c.repository_id, r.root AS repository_root, r.name AS repository_name, f.path, f.language, f.mode";
 
-/// The chunks with these ids, in the order of `ids`; an id that is gone is left out.
-///
-/// # Errors
-/// Storage faults.
+/// The chunks with these ids, in the order of `ids`; skips ids that do not exist any more.
 pub async fn hydrate(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkRow>, Fault> {
     let text = format!(
-        "SELECT {ROW} FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, place) JOIN {chunks} c ON c.id = wanted.id \
-         JOIN {files} f ON f.id = c.file_id JOIN {repositories} r ON r.id = c.repository_id ORDER BY wanted.place",
+        "SELECT {ROW} \
+         FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, place) \
+         JOIN {chunks} c ON c.id = wanted.id \
+         JOIN {files} f ON f.id = c.file_id \
+         JOIN {repositories} r ON r.id = c.repository_id \
+         ORDER BY wanted.place",
         chunks = tx.table("chunks"),
         files = tx.table("files"),
         repositories = tx.table("repositories"),
@@ -74,147 +75,141 @@ pub async fn hydrate(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkRow>, F
     rows.iter().map(chunk).collect()
 }
 
-/// A chunk that may answer: what the ranking knows of it, and what each leg says of it where it was asked.
+/// A candidate: the properties of a chunk that ranking uses, with the scores of the retrievers.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Candidate {
-    /// Row id.
+    /// Id of the row.
     pub id: i64,
-    /// The file.
+    /// Id of its file.
     pub file_id: i64,
-    /// The repository.
+    /// Id of its repository.
     pub repository_id: i64,
-    /// Relative to the root.
+    /// Path of its file, relative to the root.
     pub path: String,
-    /// 1-based.
+    /// First line, 1-based.
     pub start_line: i32,
     /// Simple names defined in it.
     pub defines: Vec<String>,
-    /// BM25.
+    /// BM25 score, if requested.
     pub lexical: Option<f64>,
-    /// Likeness to the question.
+    /// Cosine similarity to the query, if requested.
     pub similarity: Option<f64>,
 }
 
-/// What is asked of candidates besides their rows, in one statement: what is absent from a leg's list is scored all the
-/// same.
+/// Missing scores to compute for candidates in one statement, because a chunk that only one retriever found also needs the score
+/// of the other.
 #[derive(Debug, Clone, Copy)]
 pub struct Completion<'a> {
-    /// Chunks, each once.
+    /// Ids of the chunks, without duplicates.
     pub ids: &'a [i64],
-    /// Whether words are to score the chunk; parallel to `ids`.
-    pub by_words: &'a [bool],
-    /// Whether its vector is.
-    pub by_meaning: &'a [bool],
-    /// Whose words, the first that has some speaks.
-    pub sources: &'a [Words],
-    /// The question's words.
+    /// Whether to compute the lexical score of each chunk; parallel to `ids`.
+    pub needs_lexical: &'a [bool],
+    /// Whether to compute the similarity of each chunk; parallel to `ids`.
+    pub needs_similarity: &'a [bool],
+    /// Sources of the lexical score; the first that has terms of the chunk counts.
+    pub sources: &'a [LexicalSource],
+    /// The query's terms.
     pub words: &'a LexicalQuery,
-    /// The question's vector; none: no likeness.
-    pub question: Option<&'a [f32]>,
+    /// The query's vector; `None`: computes no similarity.
+    pub query_vector: Option<&'a [f32]>,
 }
 
-/// The chunks of `wanted.ids`, in no order; an id that is gone is left out.
-///
-/// # Errors
-/// Storage faults.
+/// The chunks of `wanted.ids`, in no particular order; skips ids that do not exist any more.
 pub async fn candidates(tx: &mut ProjectTx, wanted: &Completion<'_>) -> Result<Vec<Candidate>, Fault> {
-    // Subqueries are run for the rows that want them alone.
-    let said: Vec<String> = wanted
+    // CASE evaluates the subqueries only for the rows that need them.
+    let scores: Vec<String> = wanted
         .sources
         .iter()
         .map(|source| {
             format!("(SELECT l.weights <#> $4 FROM {} l WHERE l.chunk_id = c.id)", tx.table(source.table()))
         })
         .collect();
-    let said =
-        if said.is_empty() { "NULL::float8".to_owned() } else { format!("coalesce({})", said.join(", ")) };
+    let lexical = if scores.is_empty() {
+        "NULL::float8".to_owned()
+    } else {
+        format!("coalesce({})", scores.join(", "))
+    };
     let text = format!(
-        "SELECT c.id, c.file_id, c.repository_id, f.path, c.start_line, c.defines, CASE WHEN w.said THEN {said} END, \
-         CASE WHEN w.meant THEN (SELECT v.embedding <#> $5 FROM {vectors} v WHERE v.hash = c.content_hash) END \
-         FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) JOIN {chunks} c ON c.id = w.id \
+        "SELECT c.id, c.file_id, c.repository_id, f.path, c.start_line, c.defines, CASE WHEN w.said \
+           THEN {lexical} END AS lexical, CASE WHEN w.meant THEN (SELECT v.embedding <#> $5 FROM {vectors} v \
+           WHERE v.hash = c.content_hash) END AS similarity \
+         FROM unnest($1::int8[], $2::bool[], $3::bool[]) AS w (id, said, meant) \
+         JOIN {chunks} c ON c.id = w.id \
          JOIN {files} f ON f.id = c.file_id",
         vectors = tx.table("vectors"),
         chunks = tx.table("chunks"),
         files = tx.table("files"),
     );
-    let vector = wanted.question.map(HalfVector::from_f32_slice);
-    let query = sql(text).bind(wanted.ids).bind(wanted.by_words).bind(wanted.by_meaning);
+    let vector = wanted.query_vector.map(HalfVector::from_f32_slice);
+    let query = sql(text).bind(wanted.ids).bind(wanted.needs_lexical).bind(wanted.needs_similarity);
     let rows = tx.tx.all(query.bind(sparse(&wanted.words.terms, &wanted.words.weights)).bind(vector)).await?;
     rows.iter()
         .map(|row| {
-            let score = |at: usize| row.try_get::<Option<f64>>(at).map(|d| d.map(|distance| -distance));
+            let score = |column| row.try_get::<Option<f64>>(column).map(|d| d.map(|distance| -distance));
             Ok(Candidate {
-                id: row.try_get(0)?,
-                file_id: row.try_get(1)?,
-                repository_id: row.try_get(2)?,
-                path: row.try_get(3)?,
-                start_line: row.try_get(4)?,
-                defines: row.try_get(5)?,
-                lexical: score(6)?,
-                similarity: score(7)?,
+                id: row.try_get("id")?,
+                file_id: row.try_get("file_id")?,
+                repository_id: row.try_get("repository_id")?,
+                path: row.try_get("path")?,
+                start_line: row.try_get("start_line")?,
+                defines: row.try_get("defines")?,
+                lexical: score("lexical")?,
+                similarity: score("similarity")?,
             })
         })
         .collect()
 }
 
-/// The texts of chunks, in the order of `ids`; an id that is gone is left out.
-///
-/// # Errors
-/// Storage faults.
+/// The texts of chunks, in the order of `ids`; skips ids that do not exist any more.
 pub async fn contents(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<(i64, String)>, Fault> {
     let text = format!(
-        "SELECT c.id, c.content FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, place) \
+        "SELECT c.id, c.content \
+         FROM unnest($1::int8[]) WITH ORDINALITY AS wanted (id, place) \
          JOIN {} c ON c.id = wanted.id ORDER BY wanted.place",
         tx.table("chunks")
     );
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    rows.iter().map(|row| Ok((row.try_get("id")?, row.try_get("content")?))).collect()
 }
 
-/// The chunks of a file, in its order.
-///
-/// # Errors
-/// Storage faults.
+/// The chunks of a file, in file order.
 pub async fn by_file(tx: &mut ProjectTx, file_id: i64) -> Result<Vec<ChunkSpan>, Fault> {
     let text = format!("SELECT {SPAN} FROM {} c WHERE c.file_id = $1 ORDER BY c.ordinal", tx.table("chunks"));
     let rows = tx.tx.all(sql(text).bind(file_id)).await?;
     rows.iter().map(span).collect()
 }
 
-/// The texts of a file's chunks with their first lines, in order.
-///
-/// # Errors
-/// Storage faults.
+/// The first line and the text of each chunk of a file, in file order.
 pub async fn contents_of_file(tx: &mut ProjectTx, file_id: i64) -> Result<Vec<(i32, String)>, Fault> {
     let text = format!(
         "SELECT start_line, content FROM {} WHERE file_id = $1 ORDER BY start_line, ordinal",
         tx.table("chunks")
     );
     let rows = tx.tx.all(sql(text).bind(file_id)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    rows.iter().map(|row| Ok((row.try_get("start_line")?, row.try_get("content")?))).collect()
 }
 
-/// What is shown of a chunk.
+/// A chunk with its text and displayed facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shown {
-    /// The chunk.
+pub struct ChunkDetails {
+    /// The chunk without its text.
     pub chunk: ChunkRow,
     /// Its text.
     pub content: String,
-    /// What the chunk itself does, as JSON.
+    /// Facts of the chunk that are displayed but not filtered by, as JSON.
     pub detail: Option<String>,
-    /// Flows from other chunks, as JSON.
+    /// Flows of untrusted input from or to other files, as JSON.
     pub flows: Option<String>,
 }
 
-/// What is shown of chunks, in no order; an id that is gone is left out.
-///
-/// # Errors
-/// Storage faults.
-pub async fn shown(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<Shown>, Fault> {
+/// Chunks with their texts and displayed facts, in no particular order; skips ids that do not exist any more.
+pub async fn details(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<ChunkDetails>, Fault> {
     let text = format!(
-        "SELECT {ROW}, c.content, c.detail, w.detail FROM {chunks} c JOIN {files} f ON f.id = c.file_id \
-         JOIN {repositories} r ON r.id = c.repository_id LEFT JOIN {flows} w ON w.chunk_id = c.id WHERE c.id = ANY($1)",
+        "SELECT {ROW}, c.content, c.detail, w.detail AS flows \
+         FROM {chunks} c JOIN {files} f ON f.id = c.file_id \
+         JOIN {repositories} r ON r.id = c.repository_id \
+         LEFT JOIN {flows} w ON w.chunk_id = c.id \
+         WHERE c.id = ANY($1)",
         chunks = tx.table("chunks"),
         files = tx.table("files"),
         repositories = tx.table("repositories"),
@@ -223,59 +218,65 @@ pub async fn shown(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<Shown>, Fault>
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
     rows.iter()
         .map(|row| {
-            let (content, detail, flows) = (row.try_get(15)?, row.try_get(16)?, row.try_get(17)?);
-            Ok(Shown { chunk: chunk(row)?, content, detail, flows })
+            Ok(ChunkDetails {
+                chunk: chunk(row)?,
+                content: row.try_get("content")?,
+                detail: row.try_get("detail")?,
+                flows: row.try_get("flows")?,
+            })
         })
         .collect()
 }
 
-/// The comments of chunks: first line, last line and text, in no order; a chunk without is left out.
-///
-/// # Errors
-/// Storage faults.
+/// The comments of chunks as (chunk, first line, last line, text), in no particular order; skips chunks without comments.
 pub async fn comments(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<(i64, i32, i32, String)>, Fault> {
     let text = format!(
         "SELECT chunk_id, start_line, end_line, content FROM {} WHERE chunk_id = ANY($1)",
         tx.table("comments")
     );
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))).collect()
+    let comment = |row: &Row| {
+        Ok((
+            row.try_get("chunk_id")?,
+            row.try_get("start_line")?,
+            row.try_get("end_line")?,
+            row.try_get("content")?,
+        ))
+    };
+    rows.iter().map(comment).collect()
 }
 
-/// How many chunks the project has right now.
-///
-/// # Errors
-/// Storage faults.
+/// The current number of chunks of the project.
 pub async fn count(tx: &mut ProjectTx) -> Result<i64, Fault> {
     let text = format!("SELECT count(*) FROM {}", tx.table("chunks"));
-    tx.tx.one(sql(text)).await?.try_get(0)
+    tx.tx.scalar(sql(text)).await
 }
 
-/// Of a row that begins with [`ROW`].
+/// Decodes a row of [`ROW`].
 fn chunk(row: &Row) -> Result<ChunkRow, Fault> {
     Ok(ChunkRow {
-        id: row.try_get(0)?,
-        file_id: row.try_get(8)?,
-        repository_id: row.try_get(9)?,
-        repository_root: row.try_get(10)?,
-        repository_name: row.try_get(11)?,
-        path: row.try_get(12)?,
-        language: row.try_get(13)?,
-        mode: row.try_get(14)?,
+        id: row.try_get("id")?,
+        file_id: row.try_get("file_id")?,
+        repository_id: row.try_get("repository_id")?,
+        repository_root: row.try_get("repository_root")?,
+        repository_name: row.try_get("repository_name")?,
+        path: row.try_get("path")?,
+        language: row.try_get("language")?,
+        mode: row.try_get("mode")?,
         span: span(row)?,
     })
 }
 
-/// Of a row that begins with [`SPAN`].
+/// Decodes a row of [`SPAN`].
 fn span(row: &Row) -> Result<ChunkSpan, Fault> {
     Ok(ChunkSpan {
-        id: row.try_get(0)?,
-        start_line: row.try_get(1)?,
-        end_line: row.try_get(2)?,
-        kind: row.try_get(3)?,
-        name: row.try_get(4)?,
-        defines: row.try_get(5)?,
-        signature: row.try_get(6)?,
-        name_line: row.try_get(7)?,
+        id: row.try_get("id")?,
+        start_line: row.try_get("start_line")?,
+        end_line: row.try_get("end_line")?,
+        kind: row.try_get("kind")?,
+        name: row.try_get("name")?,
+        defines: row.try_get("defines")?,
+        signature: row.try_get("signature")?,
+        name_line: row.try_get("name_line")?,
     })
 }

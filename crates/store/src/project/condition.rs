@@ -1,9 +1,9 @@
-//! A filter as SQL.
+//! Translates a filter into an SQL condition.
 
 use super::filter::{Filter, Test};
 use super::patterns::{escaped, literal};
-use crate::door::ProjectTx;
 use crate::postgres::Query;
+use crate::transaction::ProjectTx;
 
 /// A value to bind.
 enum Value<'v> {
@@ -11,41 +11,42 @@ enum Value<'v> {
     Numbers(&'v [i64]),
     Terms(&'v [i32]),
     Text(&'v str),
-    Own(String),
+    OwnedText(String),
     Texts(Vec<&'v str>),
     Patterns(Vec<String>),
 }
 
-/// A filter as a condition on facts `k` and files `f`, with what its places stand for.
+/// A filter as an SQL condition on facts `k` and files `f`, with the values of its placeholders.
 pub(super) struct Condition<'v> {
-    /// SQL.
+    /// The SQL condition.
     pub(super) text: String,
-    /// Whether it speaks of facts at all; else they need not be joined.
-    pub(super) of_facts: bool,
+    /// Whether it refers to facts; if not, they need not be joined.
+    pub(super) needs_facts: bool,
     values: Vec<Value<'v>>,
+    /// Number of the first placeholder.
     first: usize,
-    /// Whether what is written is about one definition.
-    of_one: bool,
+    /// Whether the part being translated is about a single definition.
+    in_definition: bool,
 }
 
 impl<'v> Condition<'v> {
-    /// Writes the condition; its places are numbered from `$first` on.
-    pub(super) fn of(filter: &'v Filter, tx: &ProjectTx, first: usize) -> Self {
+    /// Translates `filter`; the placeholders are numbered from `$first` on.
+    pub(super) fn new(filter: &'v Filter, tx: &ProjectTx, first: usize) -> Self {
         let mut condition = Self {
             text: String::new(),
-            of_facts: !filter.is_of_files(),
+            needs_facts: !filter.is_of_files(),
             values: Vec::new(),
             first,
-            of_one: false,
+            in_definition: false,
         };
-        condition.text = condition.written(filter, tx);
+        condition.text = condition.translate(filter, tx);
         condition
     }
 
-    /// What joins the facts `k` of a chunk, where the condition speaks of them.
-    pub(super) fn joined_facts(&self, tx: &ProjectTx, chunk_id: &str) -> String {
+    /// The JOIN of the facts `k` of a chunk, or nothing if the condition does not refer to them.
+    pub(super) fn facts_join(&self, tx: &ProjectTx, chunk_id: &str) -> String {
         let join = || format!("JOIN {} k ON k.chunk_id = {chunk_id}", tx.table("facts"));
-        if self.of_facts { join() } else { String::new() }
+        if self.needs_facts { join() } else { String::new() }
     }
 
     /// Binds the values.
@@ -55,49 +56,53 @@ impl<'v> Condition<'v> {
             Value::Numbers(numbers) => query.bind(*numbers),
             Value::Terms(terms) => query.bind(*terms),
             Value::Text(text) => query.bind(*text),
-            Value::Own(text) => query.bind(text),
+            Value::OwnedText(text) => query.bind(text),
             Value::Texts(texts) => query.bind(texts),
             Value::Patterns(patterns) => query.bind(patterns),
         })
     }
 
-    fn written(&mut self, filter: &'v Filter, tx: &ProjectTx) -> String {
+    fn translate(&mut self, filter: &'v Filter, tx: &ProjectTx) -> String {
         match filter {
             Filter::All(all) if all.is_empty() => "true".to_owned(),
             Filter::Any(any) if any.is_empty() => "false".to_owned(),
             Filter::All(all) => self.joined(all, " AND ", tx),
             Filter::Any(any) => self.joined(any, " OR ", tx),
-            // What is not known does not hold, so its negation does.
+            // An unknown value passes no test, so it passes the negation.
             Filter::Not(not) => {
-                let around = std::mem::replace(&mut self.of_one, false);
-                let written = self.written(not, tx);
-                self.of_one = around;
-                format!("NOT coalesce({written}, false)")
+                let outer = std::mem::replace(&mut self.in_definition, false);
+                let inner = self.translate(not, tx);
+                self.in_definition = outer;
+                format!("NOT coalesce({inner}, false)")
             }
             Filter::OneDefinition(filter) => self.one_definition(filter, tx),
-            Filter::Is(test) if self.of_one && test.is_of_definitions() => self.tested_of_one(test),
+            Filter::Is(test) if self.in_definition && test.is_of_definitions() => self.tested_of_one(test),
             Filter::Is(test) => self.tested(test, tx),
         }
     }
 
     fn joined(&mut self, filters: &'v [Filter], with: &str, tx: &ProjectTx) -> String {
-        let written: Vec<String> = filters.iter().map(|filter| self.written(filter, tx)).collect();
-        format!("({})", written.join(with))
+        let parts: Vec<String> = filters.iter().map(|filter| self.translate(filter, tx)).collect();
+        format!("({})", parts.join(with))
     }
 
-    /// That one of the definitions of `k` fulfils a filter; or the code outside of them; or all of the chunk, where what it is
-    /// about is not among them. They are looked at in this order until one does.
+    /// The condition that a definition of the chunk `k` matches a filter, or, if its main definition is in another chunk, the chunk
+    /// as a whole, or the code outside of its definitions. They are tested in this order.
     fn one_definition(&mut self, filter: &'v Filter, tx: &ProjectTx) -> String {
         let (definitions, chunks) = (tx.table("definitions"), tx.table("chunks"));
-        let around = std::mem::replace(&mut self.of_one, true);
-        let condition = self.written(filter, tx);
-        self.of_one = around;
+        let outer = std::mem::replace(&mut self.in_definition, true);
+        let condition = self.translate(filter, tx);
+        self.in_definition = outer;
         format!(
-            "EXISTS (SELECT 1 FROM (SELECT coalesce(d.ids, k.ids) AS ids, d.signature FROM {definitions} d WHERE d.chunk_id = k.chunk_id \
-             UNION ALL SELECT k.ids, k.signature WHERE NOT EXISTS (SELECT 1 FROM {definitions} d JOIN {chunks} c ON c.id = d.chunk_id \
-             WHERE d.chunk_id = k.chunk_id AND d.qualified = c.name) \
-             UNION ALL SELECT ARRAY(SELECT unnest(k.ids) EXCEPT SELECT unnest(d.ids) FROM {definitions} d WHERE d.chunk_id = k.chunk_id), \
-             NULL) o WHERE {condition})"
+            "EXISTS (SELECT 1 FROM ( \
+               SELECT coalesce(d.ids, k.ids) AS ids, d.signature FROM {definitions} d WHERE d.chunk_id = k.chunk_id \
+               UNION ALL \
+               SELECT k.ids, k.signature WHERE NOT EXISTS (SELECT 1 FROM {definitions} d \
+                 JOIN {chunks} c ON c.id = d.chunk_id WHERE d.chunk_id = k.chunk_id AND d.qualified = c.name) \
+               UNION ALL \
+               SELECT ARRAY(SELECT unnest(k.ids) \
+                 EXCEPT SELECT unnest(d.ids) FROM {definitions} d WHERE d.chunk_id = k.chunk_id), NULL \
+             ) o WHERE {condition})"
         )
     }
 
@@ -105,7 +110,7 @@ impl<'v> Condition<'v> {
     fn tested_of_one(&mut self, test: &'v Test) -> String {
         match test {
             Test::Facts(ids) => format!("o.ids && {}", self.numbers(ids)),
-            // Many ids are hashed: compared with each of the definition's, they would cost their product.
+            // ANY over a constant array hashes many ids; `&&` would compare each with every id of the definition.
             Test::Chunks { facts, .. } => {
                 format!(
                     "EXISTS (SELECT 1 FROM unnest(o.ids) u (id) WHERE u.id = ANY({}))",
@@ -113,7 +118,7 @@ impl<'v> Condition<'v> {
                 )
             }
             Test::Signature(text) => {
-                let text = self.place(Value::Text(text), "text");
+                let text = self.placeholder(Value::Text(text), "text");
                 format!("position({text} in o.signature) > 0")
             }
             _ => "false".to_owned(),
@@ -138,29 +143,29 @@ impl<'v> Condition<'v> {
             }
             Test::Meta { key, value } => self.meta(key, value.as_deref()),
             Test::Facts(ids) => format!("k.ids && {}", self.numbers(ids)),
-            // `+ 0` keeps the list from being looked up in the index, id by id, for each candidate: it is hashed once.
+            // `+ 0` prevents index lookups of every id for each candidate: the list is hashed once instead.
             Test::Chunks { chunks, .. } => format!("k.chunk_id + 0 = ANY({})", self.numbers(chunks)),
             Test::Authors { ids, names } => {
                 let authors = tx.table("authors");
                 let (ids, last) = (self.numbers(ids), self.last_author(names));
                 format!(
-                    "(EXISTS (SELECT 1 FROM {authors} a WHERE a.chunk_id = k.chunk_id AND a.ids && {ids}) OR (NOT EXISTS \
-                     (SELECT 1 FROM {authors} a WHERE a.chunk_id = k.chunk_id) AND {last}))"
+                    "(EXISTS (SELECT 1 FROM {authors} a WHERE a.chunk_id = k.chunk_id AND a.ids && {ids}) \
+                       OR (NOT EXISTS (SELECT 1 FROM {authors} a WHERE a.chunk_id = k.chunk_id) AND {last}))"
                 )
             }
             Test::AtLeast(counted, number) => format!("k.{} >= {}", counted.column(), self.number(*number)),
             Test::Signature(text) => {
-                let text = self.place(Value::Text(text), "text");
+                let text = self.placeholder(Value::Text(text), "text");
                 format!("position({text} in k.signature) > 0")
             }
-            Test::Says(terms) => {
-                let (lexical, terms) = (tx.table("lexical"), self.place(Value::Terms(terms), "int4[]"));
+            Test::HasTerms(terms) => {
+                let (lexical, terms) = (tx.table("lexical"), self.placeholder(Value::Terms(terms), "int4[]"));
                 format!(
                     "EXISTS (SELECT 1 FROM {lexical} s WHERE s.chunk_id = k.chunk_id AND s.terms @> {terms})"
                 )
             }
             Test::Text(pattern) => {
-                let (chunks, pattern) = (tx.table("chunks"), self.place(Value::Text(pattern), "text"));
+                let (chunks, pattern) = (tx.table("chunks"), self.placeholder(Value::Text(pattern), "text"));
                 format!("EXISTS (SELECT 1 FROM {chunks} t WHERE t.id = k.chunk_id AND t.content ~ {pattern})")
             }
             Test::HasComments => {
@@ -171,43 +176,46 @@ impl<'v> Condition<'v> {
         }
     }
 
-    /// A part of the path is looked for as it is: an expression would take eight times as long.
+    /// Searches for a literal part of the path without a regular expression, which would take eight times as long.
     fn path(&mut self, patterns: &'v [String]) -> String {
         let Some(parts) = patterns.iter().map(|pattern| literal(pattern)).collect::<Option<Vec<_>>>() else {
             return format!("f.path ~ ANY({})", self.texts(patterns));
         };
-        let mut holds =
-            |part| format!("position({} in lower(f.path)) > 0", self.place(Value::Own(part), "text"));
-        format!("({})", parts.into_iter().map(&mut holds).collect::<Vec<_>>().join(" OR "))
+        let mut contains = |part| {
+            format!("position({} in lower(f.path)) > 0", self.placeholder(Value::OwnedText(part), "text"))
+        };
+        format!("({})", parts.into_iter().map(&mut contains).collect::<Vec<_>>().join(" OR "))
     }
 
     fn last_author(&mut self, names: &'v [String]) -> String {
         let patterns = names.iter().map(|name| format!("%{}%", escaped(name))).collect();
-        format!("lower(f.last_author) LIKE ANY({})", self.place(Value::Patterns(patterns), "text[]"))
+        format!("lower(f.last_author) LIKE ANY({})", self.placeholder(Value::Patterns(patterns), "text[]"))
     }
 
     fn meta(&mut self, key: &'v str, value: Option<&'v str>) -> String {
-        let key = self.place(Value::Text(key), "text");
-        let value = self.place(Value::Text(value.unwrap_or_default()), "text");
+        let key = self.placeholder(Value::Text(key), "text");
+        let value = self.placeholder(Value::Text(value.unwrap_or_default()), "text");
         format!(
             "EXISTS (SELECT 1 FROM unnest(f.meta) AS m (pair) WHERE starts_with(m.pair, {key} || '=') \
-             AND length(m.pair) > length({key}) + 1 AND position({value} in substr(m.pair, length({key}) + 2)) > 0)"
+               AND length(m.pair) > length({key}) + 1 \
+               AND position({value} in substr(m.pair, length({key}) + 2)) > 0)"
         )
     }
 
     fn number(&mut self, number: i64) -> String {
-        self.place(Value::Number(number), "int8")
+        self.placeholder(Value::Number(number), "int8")
     }
 
     fn numbers(&mut self, numbers: &'v [i64]) -> String {
-        self.place(Value::Numbers(numbers), "int8[]")
+        self.placeholder(Value::Numbers(numbers), "int8[]")
     }
 
     fn texts(&mut self, texts: &'v [String]) -> String {
-        self.place(Value::Texts(texts.iter().map(String::as_str).collect()), "text[]")
+        self.placeholder(Value::Texts(texts.iter().map(String::as_str).collect()), "text[]")
     }
 
-    fn place(&mut self, value: Value<'v>, kind: &str) -> String {
+    /// Adds a value and returns its placeholder.
+    fn placeholder(&mut self, value: Value<'v>, kind: &str) -> String {
         self.values.push(value);
         format!("${}::{kind}", self.first + self.values.len() - 1)
     }

@@ -1,52 +1,49 @@
-//! `definitions`: what chunks define, each with its place.
+//! `definitions`: the definitions in chunks.
 
 use crate::postgres::Row;
 
 use super::condition::Condition;
 use super::filter::Within;
-use crate::door::ProjectTx;
 use crate::postgres::sql;
+use crate::transaction::ProjectTx;
 use contract::Fault;
 
 /// A definition of a chunk.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DefinitionRow {
-    /// The chunk in which its name stands.
+    /// The chunk that contains its name.
     pub chunk_id: i64,
-    /// Place among the definitions of its chunk, from 0.
+    /// Position among the definitions of its chunk, from 0.
     pub ordinal: i32,
     /// Simple name.
     pub name: String,
-    /// Name with those of the definitions around it.
+    /// Name, qualified with those of the enclosing definitions.
     pub qualified: String,
-    /// function, class, method …
+    /// `function`, `class`, `method` …
     pub kind: String,
-    /// One line.
+    /// Signature, on one line.
     pub signature: Option<String>,
     /// Line of the name, 1-based.
     pub line: i32,
     /// Column of the name in characters, 1-based.
     pub column: i32,
-    /// First line with attributes, 1-based.
+    /// First line, including attributes, 1-based.
     pub start_line: i32,
-    /// Last line, inclusive.
+    /// Last line, 1-based and inclusive.
     pub end_line: i32,
-    /// Whether other files can use it; none where that is not known.
+    /// Whether other files can use it; `None` if that is unknown.
     pub exported: Option<bool>,
-    /// Ids of its own facts; none where it is the only definition of its chunk, whose facts are then its own.
+    /// Ids of its facts; `None` if it is the only definition of its chunk and so has the chunk's facts.
     pub ids: Option<Vec<i64>>,
 }
 
-/// Chunks of one name that are looked at; in a large project thousands define a `new`.
+/// Most chunks that are read for one name; in a large project thousands define a `new`.
 const SAME_NAME_MAX: u32 = 5000;
 
 const ROW: &str = "d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, \
-    d.start_line, d.end_line, d.exported, d.ids";
+      d.start_line, d.end_line, d.exported, d.ids";
 
-/// The definitions of chunks, by chunk and in their order.
-///
-/// # Errors
-/// Storage faults.
+/// The definitions of chunks, ordered by chunk and position.
 pub async fn of_chunks(tx: &mut ProjectTx, chunk_ids: &[i64]) -> Result<Vec<DefinitionRow>, Fault> {
     let text = format!(
         "SELECT {ROW} FROM {} d WHERE d.chunk_id = ANY($1) ORDER BY d.chunk_id, d.ordinal",
@@ -56,14 +53,11 @@ pub async fn of_chunks(tx: &mut ProjectTx, chunk_ids: &[i64]) -> Result<Vec<Defi
     rows.iter().map(decode).collect()
 }
 
-/// Definitions of a file that are looked at around some of its lines.
+/// Most definitions that [`of_lines`] returns.
 const OF_LINES_MAX: u32 = 2000;
 
-/// The definitions of a file that have lines among `first ..= last`, the outer before the inner; without their facts. At most
-/// 2,000, the first ones.
-///
-/// # Errors
-/// Storage faults.
+/// The definitions of a file that overlap the lines `first ..= last`, the outer before the inner, without their facts. At most
+/// the first 2,000.
 pub async fn of_lines(
     tx: &mut ProjectTx,
     file_id: i64,
@@ -71,20 +65,19 @@ pub async fn of_lines(
 ) -> Result<Vec<DefinitionRow>, Fault> {
     let text = format!(
         "SELECT d.chunk_id, d.ordinal, d.name, d.qualified, d.kind, d.signature, d.line, d.name_column, \
-         d.start_line, d.end_line, d.exported, NULL::int8[] FROM {} d \
+           d.start_line, d.end_line, d.exported, NULL::int8[] AS ids \
+         FROM {} d \
          WHERE d.file_id = $1 AND d.start_line <= $3 AND d.end_line >= $2 \
-         ORDER BY d.start_line, d.end_line DESC, d.chunk_id, d.ordinal LIMIT {OF_LINES_MAX}",
+         ORDER BY d.start_line, d.end_line DESC, d.chunk_id, d.ordinal \
+         LIMIT {OF_LINES_MAX}",
         tx.table("definitions")
     );
     let rows = tx.tx.all(sql(text).bind(file_id).bind(first).bind(last)).await?;
     rows.iter().map(decode).collect()
 }
 
-/// The definitions of chunks within that have one of `ids`, which are those of folded names, at most `limit` chunks, those
-/// that came first. All definitions of such a chunk are answered.
-///
-/// # Errors
-/// Storage faults.
+/// All definitions of those chunks of a scope that have one of the facts `ids`, which are folded names; from at most `limit`
+/// chunks, those with the smallest ids.
 pub async fn named(
     tx: &mut ProjectTx,
     ids: &[i64],
@@ -92,25 +85,29 @@ pub async fn named(
     limit: i64,
 ) -> Result<Vec<DefinitionRow>, Fault> {
     let (facts, definitions) = (tx.table("facts"), tx.table("definitions"));
-    // Found by the index first: with an order and a limit in sight the planner would rather walk all chunks by id.
-    let answered = |chunks: String| {
+    // Materialised, so that the planner uses the index: with ORDER BY and LIMIT it would rather scan all chunks by id.
+    let select = |chunks: String| {
         format!(
             "WITH found AS MATERIALIZED ({chunks} LIMIT {SAME_NAME_MAX}) \
-             SELECT {ROW} FROM (SELECT chunk_id FROM found ORDER BY chunk_id LIMIT $2) n \
-             JOIN {definitions} d ON d.chunk_id = n.chunk_id ORDER BY d.chunk_id, d.ordinal"
+             SELECT {ROW} \
+             FROM (SELECT chunk_id FROM found ORDER BY chunk_id LIMIT $2) n \
+             JOIN {definitions} d ON d.chunk_id = n.chunk_id \
+             ORDER BY d.chunk_id, d.ordinal"
         )
     };
     let chunks = format!("SELECT k.chunk_id FROM {facts} k WHERE k.ids && $1::int8[]");
     let rows = match within {
-        Within::Everything => tx.tx.all(sql(answered(chunks)).bind(ids).bind(limit)).await?,
+        Within::Everything => tx.tx.all(sql(select(chunks)).bind(ids).bind(limit)).await?,
         Within::These(these) => {
-            let text = answered(format!("{chunks} AND k.chunk_id = ANY($3)"));
+            let text = select(format!("{chunks} AND k.chunk_id = ANY($3)"));
             tx.tx.all(sql(text).bind(ids).bind(limit).bind(these)).await?
         }
         Within::Where(filter) => {
-            let condition = Condition::of(filter, tx, 3);
-            let text = answered(format!(
-                "SELECT k.chunk_id FROM {facts} k JOIN {files} f ON f.id = k.file_id WHERE k.ids && $1::int8[] AND {}",
+            let condition = Condition::new(filter, tx, 3);
+            let text = select(format!(
+                "SELECT k.chunk_id \
+                 FROM {facts} k JOIN {files} f ON f.id = k.file_id \
+                 WHERE k.ids && $1::int8[] AND {}",
                 condition.text,
                 files = tx.table("files"),
             ));
@@ -120,20 +117,20 @@ pub async fn named(
     rows.iter().map(decode).collect()
 }
 
-/// Of a row that begins with [`ROW`].
+/// Decodes a row of [`ROW`].
 fn decode(row: &Row) -> Result<DefinitionRow, Fault> {
     Ok(DefinitionRow {
-        chunk_id: row.try_get(0)?,
-        ordinal: row.try_get(1)?,
-        name: row.try_get(2)?,
-        qualified: row.try_get(3)?,
-        kind: row.try_get(4)?,
-        signature: row.try_get(5)?,
-        line: row.try_get(6)?,
-        column: row.try_get(7)?,
-        start_line: row.try_get(8)?,
-        end_line: row.try_get(9)?,
-        exported: row.try_get(10)?,
-        ids: row.try_get(11)?,
+        chunk_id: row.try_get("chunk_id")?,
+        ordinal: row.try_get("ordinal")?,
+        name: row.try_get("name")?,
+        qualified: row.try_get("qualified")?,
+        kind: row.try_get("kind")?,
+        signature: row.try_get("signature")?,
+        line: row.try_get("line")?,
+        column: row.try_get("name_column")?,
+        start_line: row.try_get("start_line")?,
+        end_line: row.try_get("end_line")?,
+        exported: row.try_get("exported")?,
+        ids: row.try_get("ids")?,
     })
 }

@@ -1,28 +1,28 @@
-//! What part of a project a question is about: an expression over facts, and the chunks that fulfil it.
+//! Filters: a boolean expression over the facts of chunks and files, and the chunks that match it.
 
 use super::condition::Condition;
-use crate::door::ProjectTx;
 use crate::postgres::sql;
+use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Which chunks may answer. [`Filter::EVERYTHING`] costs nothing.
+/// A condition on chunks. [`Filter::EVERYTHING`] adds no cost to a search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Filter {
-    /// All of these hold; of none: everything passes.
+    /// All of these match; an empty list matches everything.
     All(Vec<Filter>),
-    /// One of these holds; of none: nothing passes.
+    /// At least one of these matches; an empty list matches nothing.
     Any(Vec<Filter>),
-    /// This does not hold, or is not known.
+    /// This does not match, or is unknown.
     Not(Box<Filter>),
-    /// All of this holds of one definition of the chunk, as far as it is about definitions: facts and signatures. Code outside
-    /// of definitions counts as one, and so does the whole chunk where what it is about is defined elsewhere: a further part
-    /// of a long function. Negations inside are about the chunk.
+    /// All conditions about definitions in it (facts and signatures) hold for the same definition of the chunk. The code outside of
+    /// definitions counts as a definition, and so does the whole chunk if its main definition is in another chunk, as with the
+    /// later parts of a long function. Negations inside are about the chunk.
     OneDefinition(Box<Filter>),
-    /// This holds.
+    /// A single test.
     Is(Test),
 }
 
-/// One condition. What is not known of a chunk fulfils none.
+/// A single condition. An unknown value passes no test.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Test {
     /// In one of these repositories.
@@ -31,72 +31,72 @@ pub enum Test {
     Modes(Vec<String>),
     /// In a file in one of these languages (ids).
     Languages(Vec<String>),
-    /// In a file with one of these extensions, lower case without the dot.
+    /// In a file with one of these extensions, lower-case and without the dot.
     Extensions(Vec<String>),
-    /// In a file whose path matches one of these regular expressions of our own making.
+    /// In a file whose path matches one of these regular expressions, which this program generates.
     Paths(Vec<String>),
-    /// In a file whose name matches one of these regular expressions of our own making.
+    /// In a file whose name matches one of these regular expressions, which this program generates.
     FileNames(Vec<String>),
     /// In a file that imports one of these names (ids).
     Imports(Vec<i64>),
-    /// In a file whose last author's name contains one of these texts, in lower case.
+    /// In a file whose last author's name contains one of these texts (lower-case).
     LastAuthors(Vec<String>),
     /// In a file that was last changed at this time or later, seconds since the epoch.
     ModifiedFrom(i64),
-    /// In a file with at least this churn.
+    /// In a file with at least this churn, in lines.
     ChurnFrom(i64),
-    /// In a file with this metadata: the key is there, or its value contains the text (lower case).
+    /// In a file whose metadata has this key, with a value that contains the text, if there is one.
     Meta {
-        /// Dotted key, lower case.
+        /// Dotted key, lower-case.
         key: String,
-        /// Part of the value, lower case.
+        /// Part of the value, lower-case.
         value: Option<String>,
     },
     /// With one of these facts (ids).
     Facts(Vec<i64>),
-    /// One of these: those that have one of some facts, looked up at once.
+    /// One of these chunks, which were looked up beforehand by facts.
     Chunks {
-        /// Their ids.
+        /// Ids of the chunks.
         chunks: Vec<i64>,
-        /// Ids of the facts; empty where they are not those of definitions.
+        /// Ids of the facts; empty if definitions do not have such facts.
         facts: Vec<i64>,
     },
-    /// With lines by one of these authors; where that is not known, in a file last changed by one.
+    /// With lines by one of these authors; if the authors of its lines are unknown, in a file last changed by one.
     Authors {
         /// Ids of names.
         ids: Vec<i64>,
-        /// Parts of the last author's name, lower case.
+        /// Parts of the last author's name, lower-case.
         names: Vec<String>,
     },
-    /// With at least so many.
+    /// With at least this number of statements of a kind.
     AtLeast(Counted, i64),
-    /// With this text in the signature, in this case.
+    /// With a signature that contains this text, case-sensitively.
     Signature(String),
-    /// That says all of these terms.
-    Says(Vec<i32>),
-    /// Whose text matches this regular expression of our own making.
+    /// Contains all of these terms.
+    HasTerms(Vec<i32>),
+    /// With a text that matches this regular expression, which this program generates.
     Text(String),
     /// With comments.
     HasComments,
-    /// In one of these files: what other tests of files come to, so that they are made once.
+    /// In one of these files: the result of other tests of files, so that they are evaluated only once.
     Files {
-        /// Their ids.
+        /// Ids of the files.
         ids: Vec<i64>,
-        /// How many chunks they have.
+        /// Number of their chunks.
         chunks: u64,
     },
 }
 
-/// What is counted in a chunk.
+/// A kind of statement that is counted in each chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
-    /// Branches.
+    /// `if`, `match` and other branches.
     Branches,
-    /// Loops.
+    /// Loops of any kind.
     Loops,
-    /// Breaks.
+    /// `break` statements.
     Breaks,
-    /// Continues.
+    /// `continue` statements.
     Continues,
 }
 
@@ -112,16 +112,16 @@ impl Counted {
 }
 
 impl Filter {
-    /// Lets everything through.
+    /// Matches every chunk.
     pub const EVERYTHING: Self = Self::All(Vec::new());
 
-    /// Whether it lets everything through.
+    /// Whether it matches every chunk.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         matches!(self, Self::All(all) if all.iter().all(Self::is_empty))
     }
 
-    /// The files that decide alone, and how many chunks they have.
+    /// If the filter is a list of files: the files, and the number of their chunks.
     #[must_use]
     pub fn files(&self) -> Option<(&[i64], u64)> {
         match self {
@@ -130,7 +130,7 @@ impl Filter {
         }
     }
 
-    /// Whether files alone decide.
+    /// Whether all its tests are about files.
     pub(super) fn is_of_files(&self) -> bool {
         match self {
             Self::All(filters) | Self::Any(filters) => filters.iter().all(Self::is_of_files),
@@ -140,7 +140,7 @@ impl Filter {
         }
     }
 
-    /// The shortest list of chunks that must hold what passes, if there is one.
+    /// The shortest list of chunks that contains all matches, if the filter has such a list.
     fn shortest_list(&self) -> Option<&[i64]> {
         match self {
             Self::All(all) => all.iter().filter_map(Self::shortest_list).min_by_key(|list| list.len()),
@@ -149,7 +149,7 @@ impl Filter {
         }
     }
 
-    /// Both hold.
+    /// The conjunction with another filter.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         match self {
@@ -163,7 +163,7 @@ impl Filter {
 }
 
 impl Test {
-    /// Whether it looks at files alone.
+    /// Whether it is about files.
     fn is_of_files(&self) -> bool {
         match self {
             Self::Repositories(_)
@@ -183,7 +183,7 @@ impl Test {
             | Self::Authors { .. }
             | Self::AtLeast(..)
             | Self::Signature(_)
-            | Self::Says(_)
+            | Self::HasTerms(_)
             | Self::Text(_)
             | Self::HasComments => false,
         }
@@ -191,32 +191,32 @@ impl Test {
 }
 
 impl Filter {
-    /// The same, where conditions about definitions that hold together hold for one definition.
+    /// Adds the condition that tests about definitions that must hold together do so for the same definition.
     #[must_use]
     pub fn of_one_definition(self) -> Self {
-        if self.demanded_of_definitions() < 2 {
+        if self.required_definition_tests() < 2 {
             return self;
         }
         let mut parts = Vec::new();
-        self.parts(&mut parts);
-        parts.retain(|part| part.demanded_of_definitions() > 0);
+        self.flatten(&mut parts);
+        parts.retain(|part| part.required_definition_tests() > 0);
         let together = Self::All(parts.into_iter().cloned().collect());
         self.and(Self::OneDefinition(Box::new(together)))
     }
 
-    /// Adds what must hold at once.
-    fn parts<'f>(&'f self, parts: &mut Vec<&'f Self>) {
+    /// Appends the operands of nested conjunctions to `parts`.
+    fn flatten<'f>(&'f self, parts: &mut Vec<&'f Self>) {
         match self {
-            Self::All(all) => all.iter().for_each(|one| one.parts(parts)),
+            Self::All(all) => all.iter().for_each(|one| one.flatten(parts)),
             one => parts.push(one),
         }
     }
 
-    /// How many conditions about definitions can have to hold at once. What must not hold is about the chunk.
-    fn demanded_of_definitions(&self) -> usize {
+    /// The largest number of tests about definitions that must hold at once. Negated tests are about the chunk.
+    fn required_definition_tests(&self) -> usize {
         match self {
-            Self::All(all) => all.iter().map(Self::demanded_of_definitions).sum(),
-            Self::Any(any) => any.iter().map(Self::demanded_of_definitions).max().unwrap_or(0),
+            Self::All(all) => all.iter().map(Self::required_definition_tests).sum(),
+            Self::Any(any) => any.iter().map(Self::required_definition_tests).max().unwrap_or(0),
             Self::Not(_) | Self::OneDefinition(_) => 0,
             Self::Is(test) => usize::from(test.is_of_definitions()),
         }
@@ -224,7 +224,7 @@ impl Filter {
 }
 
 impl Test {
-    /// Whether it looks at what definitions have of their own.
+    /// Whether it is about properties that definitions have themselves.
     pub(crate) fn is_of_definitions(&self) -> bool {
         match self {
             Self::Facts(_) | Self::Signature(_) => true,
@@ -240,64 +240,63 @@ impl From<Test> for Filter {
     }
 }
 
-/// The chunks of a filter, in the form that is fastest to ask with.
+/// The chunks that match a filter, in the form that is fastest to search.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Within {
     /// All chunks.
     Everything,
-    /// These: few, so each of them is looked at.
+    /// The matching chunks, which are few enough to list.
     These(Vec<i64>),
-    /// Many: candidates are looked for in all chunks and tested one by one.
+    /// Too many to list: searches test each candidate with the filter.
     Where(Filter),
 }
 
-/// Looks how much a filter lets through: up to `rows_max` chunks are listed.
-///
-/// # Errors
-/// Storage faults.
+/// Evaluates a filter: lists its matches if there are at most `rows_max`.
 pub async fn within(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Result<Within, Fault> {
     if filter.is_empty() {
         return Ok(Within::Everything);
     }
     let limit = i64::try_from(rows_max.saturating_add(1)).unwrap_or(i64::MAX);
-    let rows = match filter.shortest_list() {
-        // Nothing else can be within.
+    let ids: Vec<i64> = match filter.shortest_list() {
+        // All matches are in this list.
         Some(list) if list.len() <= rows_max => {
-            let condition = Condition::of(filter, tx, 3);
+            let condition = Condition::new(filter, tx, 3);
             let text = format!(
-                "SELECT k.chunk_id FROM unnest($2::int8[]) AS l (id) JOIN {facts} k ON k.chunk_id = l.id \
-                 JOIN {files} f ON f.id = k.file_id WHERE {condition} LIMIT $1",
+                "SELECT k.chunk_id \
+                 FROM unnest($2::int8[]) AS l (id) \
+                 JOIN {facts} k ON k.chunk_id = l.id \
+                 JOIN {files} f ON f.id = k.file_id \
+                 WHERE {condition} LIMIT $1",
                 facts = tx.table("facts"),
                 files = tx.table("files"),
                 condition = condition.text,
             );
-            tx.tx.all(condition.bind(sql(text).bind(limit).bind(list))).await?
+            tx.tx.scalars(condition.bind(sql(text).bind(limit).bind(list))).await?
         }
         None if filter.is_of_files() => return within_files(tx, filter, rows_max).await,
-        // Listing what is sure to be too much would be in vain.
-        _ if estimated(tx, filter).await? > rows_max.saturating_mul(ESTIMATE_FACTOR) => {
+        // Do not list if the result is almost certainly too long.
+        _ if estimated_matches(tx, filter).await? > rows_max.saturating_mul(ESTIMATE_FACTOR) => {
             return Ok(Within::Where(filter.clone()));
         }
         _ => {
-            let condition = Condition::of(filter, tx, 2);
+            let condition = Condition::new(filter, tx, 2);
             let (from, condition_text) = (chunks_with_facts(tx), &condition.text);
             let text = format!("SELECT k.chunk_id FROM {from} WHERE {condition_text} LIMIT $1");
-            tx.tx.all(condition.bind(sql(text).bind(limit))).await?
+            tx.tx.scalars(condition.bind(sql(text).bind(limit))).await?
         }
     };
-    if rows.len() > rows_max {
+    if ids.len() > rows_max {
         return Ok(Within::Where(filter.clone()));
     }
-    let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, Fault>>()?;
     Ok(Within::These(ids))
 }
 
-/// Files up to which they are listed; more are most of a project, and each candidate is tested.
+/// Most files to list. More are a large part of a project, so it is faster to test each candidate.
 const FILES_MAX: usize = 20_000;
 
-/// The same where files alone decide: they know how many chunks they have.
+/// As [`within`], for a filter whose tests are all about files, whose rows contain their numbers of chunks.
 async fn within_files(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> Result<Within, Fault> {
-    let condition = Condition::of(filter, tx, 2);
+    let condition = Condition::new(filter, tx, 2);
     let text = format!(
         "SELECT f.id, f.chunks FROM {} f WHERE f.chunks > 0 AND {} LIMIT $1",
         tx.table("files"),
@@ -310,35 +309,31 @@ async fn within_files(tx: &mut ProjectTx, filter: &Filter, rows_max: usize) -> R
     }
     let (mut ids, mut chunks) = (Vec::with_capacity(rows.len()), 0);
     for row in rows {
-        ids.push(row.try_get(0)?);
-        chunks += u64::from(row.try_get::<i32>(1)?.unsigned_abs());
+        ids.push(row.try_get("id")?);
+        chunks += u64::from(row.try_get::<i32>("chunks")?.unsigned_abs());
     }
     if chunks > rows_max as u64 {
         return Ok(Within::Where(Test::Files { ids, chunks }.into()));
     }
     let text = format!("SELECT chunk_id FROM {} WHERE file_id = ANY($1)", tx.table("facts"));
-    let rows = tx.tx.all(sql(text).bind(ids)).await?;
-    let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, Fault>>()?;
+    let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(ids)).await?;
     Ok(Within::These(ids))
 }
 
-/// How far off the planner's estimate may be.
+/// Factor by which the planner's estimate may be too high.
 const ESTIMATE_FACTOR: usize = 3;
 
-/// How many chunks the planner thinks pass.
-async fn estimated(tx: &mut ProjectTx, filter: &Filter) -> Result<usize, Fault> {
-    let condition = Condition::of(filter, tx, 1);
+/// The planner's estimate of the number of matching chunks.
+async fn estimated_matches(tx: &mut ProjectTx, filter: &Filter) -> Result<usize, Fault> {
+    let condition = Condition::new(filter, tx, 1);
     let text = format!("EXPLAIN SELECT k.chunk_id FROM {} WHERE {}", chunks_with_facts(tx), condition.text);
     let rows = tx.tx.all(condition.bind(sql(text))).await?;
-    let plan: String = rows.first().map_or(Ok(String::new()), |row| row.try_get(0))?;
+    let plan: String = rows.first().map_or(Ok(String::new()), |row| row.try_get("QUERY PLAN"))?;
     let rows = plan.split("rows=").nth(1).and_then(|rest| rest.split(' ').next());
     Ok(rows.and_then(|rows| rows.parse().ok()).unwrap_or(0))
 }
 
-/// The first chunks within, in the order of repositories, paths and lines, and how many there are in all.
-///
-/// # Errors
-/// Storage faults.
+/// The first chunks of a scope, ordered by repository, path and line, and their total number.
 pub async fn listed(tx: &mut ProjectTx, within: &Within, limit: i64) -> Result<(Vec<i64>, i64), Fault> {
     let these;
     let filter = match within {
@@ -347,31 +342,35 @@ pub async fn listed(tx: &mut ProjectTx, within: &Within, limit: i64) -> Result<(
         Within::These(ids) => {
             these = ids;
             let text = format!(
-                "SELECT k.chunk_id, count(*) OVER () FROM {} WHERE k.chunk_id = ANY($2) \
+                "SELECT k.chunk_id, count(*) OVER () AS total \
+                 FROM {} \
+                 WHERE k.chunk_id = ANY($2) \
                  ORDER BY f.repository_id, f.path, k.chunk_id LIMIT $1",
                 chunks_with_facts(tx)
             );
             let rows = tx.tx.all(sql(text).bind(limit).bind(these)).await?;
-            return counted(&rows);
+            return with_total(&rows);
         }
     };
-    let condition = Condition::of(filter, tx, 2);
+    let condition = Condition::new(filter, tx, 2);
     let text = format!(
-        "SELECT k.chunk_id, count(*) OVER () FROM {} WHERE {} ORDER BY f.repository_id, f.path, k.chunk_id LIMIT $1",
+        "SELECT k.chunk_id, count(*) OVER () AS total \
+         FROM {} \
+         WHERE {} ORDER BY f.repository_id, f.path, k.chunk_id LIMIT $1",
         chunks_with_facts(tx),
         condition.text
     );
     let rows = tx.tx.all(condition.bind(sql(text).bind(limit))).await?;
-    counted(&rows)
+    with_total(&rows)
 }
 
-fn counted(rows: &[crate::postgres::Row]) -> Result<(Vec<i64>, i64), Fault> {
-    let total = rows.first().map_or(Ok(0), |row| row.try_get(1))?;
-    let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, Fault>>()?;
+fn with_total(rows: &[crate::postgres::Row]) -> Result<(Vec<i64>, i64), Fault> {
+    let total = rows.first().map_or(Ok(0), |row| row.try_get("total"))?;
+    let ids = rows.iter().map(|row| row.try_get("chunk_id")).collect::<Result<Vec<i64>, Fault>>()?;
     Ok((ids, total))
 }
 
-/// Facts `k` with their files `f`: what a condition speaks of.
+/// The FROM clause for the facts `k` and files `f` that conditions refer to.
 pub(super) fn chunks_with_facts(tx: &ProjectTx) -> String {
     format!("{} k JOIN {} f ON f.id = k.file_id", tx.table("facts"), tx.table("files"))
 }
@@ -404,7 +403,7 @@ mod tests {
     }
 
     #[test]
-    fn files_alone_decide_where_no_part_looks_at_chunks() {
+    fn a_filter_is_about_files_if_no_part_is_about_chunks() {
         let language = || Filter::from(Test::Languages(vec!["rust".into()]));
         let path = Filter::Not(Box::new(Test::Paths(vec!["^src/".into()]).into()));
         assert!(language().and(path.clone()).is_of_files());

@@ -1,36 +1,34 @@
-//! `flows`: untrusted input that goes from one file to another, for the chunks at both ends.
+//! `flows`: flows of untrusted input from one file to another, stored for the chunks at both ends.
 
 use super::index_state::{self, Fence};
-use super::names::{self, FreshNames, KnownNames, NamedFact};
-use super::write::Flat;
-use crate::door::ProjectTx;
+use super::names::{self, KnownNames, NamedFact, NewNames};
+use super::write::FlatLists;
 use crate::postgres::sql;
+use crate::transaction::ProjectTx;
 use contract::Fault;
 
 /// The flows of one chunk.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowWrite {
-    /// The chunk.
+    /// Id of the chunk.
     pub chunk_id: i64,
-    /// Its file.
+    /// Id of its file.
     pub file_id: i64,
-    /// What filters find them by.
+    /// Facts that filters find them by.
     pub facts: Vec<NamedFact>,
-    /// What is shown of them, a JSON array.
+    /// Their description for display, as a JSON array.
     pub detail: String,
 }
 
-/// The loose ends of a repository's files, as (file, JSON), by path.
-///
-/// # Errors
-/// Storage faults.
-pub async fn ends(tx: &mut ProjectTx, repository_id: i64) -> Result<Vec<(i64, String)>, Fault> {
+/// The open ends of flows in a repository's files (untrusted input that leaves a file, and dangerous parameters), as (file, JSON),
+/// sorted by path.
+pub async fn risk_ends(tx: &mut ProjectTx, repository_id: i64) -> Result<Vec<(i64, String)>, Fault> {
     let text = format!(
         "SELECT id, risk_ends FROM {} WHERE repository_id = $1 AND risk_ends IS NOT NULL ORDER BY path",
         tx.table("files")
     );
     let rows = tx.tx.all(sql(text).bind(repository_id)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    rows.iter().map(|row| Ok((row.try_get("id")?, row.try_get("risk_ends")?))).collect()
 }
 
 /// Replaces the flows of a repository.
@@ -54,15 +52,17 @@ pub async fn replace(
     if flows.is_empty() {
         return Ok(());
     }
-    let mut fresh = FreshNames::default();
-    let ids = Flat::of(
+    let mut fresh = NewNames::default();
+    let ids = FlatLists::from_lists(
         flows
             .iter()
             .map(|flow| known.ids(flow.facts.iter().map(|(f, value)| (*f, value.as_str())), &mut fresh)),
     );
     let text = format!(
-        "INSERT INTO {} (chunk_id, file_id, ids, detail) SELECT t.chunk_id, t.file_id, ($1::int8[])[t.first:t.last], t.detail \
-         FROM unnest($2::int8[], $3::int8[], $4::int4[], $5::int4[], $6::text[]) AS t (chunk_id, file_id, first, last, detail)",
+        "INSERT INTO {} (chunk_id, file_id, ids, detail) \
+         SELECT t.chunk_id, t.file_id, ($1::int8[])[t.first:t.last], t.detail \
+         FROM unnest($2::int8[], $3::int8[], $4::int4[], $5::int4[], $6::text[]) \
+           AS t (chunk_id, file_id, first, last, detail)",
         tx.table("flows")
     );
     let query = sql(text)

@@ -1,177 +1,178 @@
-//! `index_state`: the one row that says how far a project's index is, and who may write.
+//! `index_state`: a single row with the state of the project's index and the fence token of its writer.
 
 use crate::postgres::Row;
 
-use crate::door::{ControlTx, ProjectTx};
 use crate::postgres::{SchemaName, sql};
+use crate::transaction::{ControlTx, ProjectTx};
 use contract::{ErrorCode, Fault};
 
-/// The right to write: the token of a claimed job. A later claim has a larger one, and the moment it is
-/// taken up every transaction of an earlier one fails.
+/// The fence token of a claimed job, which permits writes. A later claim has a larger token, and as soon as it is acquired, every
+/// transaction with an earlier one fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Fence(pub i64);
 
-/// How far the index is.
+/// State of the index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexState {
-    /// Counts publications.
+    /// Number of publications.
     pub generation: i64,
     /// Searchable chunks, as last published.
     pub chunks: i64,
     /// Searchable files, as last published.
     pub files: i64,
-    /// Number of chunks when document frequencies were counted: BM25's N.
+    /// Number of chunks when document frequencies were last counted: N of BM25.
     pub statistics_chunks: i64,
-    /// Chunks written or removed since.
+    /// Chunks added or removed since then.
     pub changed_since_statistics: i64,
     /// Whether the GIN index on terms exists.
     pub terms_indexed: bool,
     /// Whether the HNSW index on vectors exists.
     pub vectors_indexed: bool,
-    /// Whether it is certain that every text has a vector; a stopped run, or one without a model, leaves it open.
+    /// Whether every text is known to have a vector; false after a run that was stopped or had no model.
     pub vectors_complete: bool,
-    /// Whether chunks came or went since the last publication, also by a run that died before it.
+    /// Whether chunks were added or removed since the last publication, including by a run that died.
     pub statistics_due: bool,
-    /// Last publication, milliseconds since the epoch, UTC.
+    /// Time of the last publication, milliseconds since the epoch, UTC.
     pub updated_ms: i64,
 }
 
 /// Reads the state.
-///
-/// # Errors
-/// Storage faults.
 pub async fn read(tx: &mut ProjectTx) -> Result<IndexState, Fault> {
     let text = format!("SELECT {COLUMNS} FROM {} s WHERE s.id = 1", tx.table("index_state"));
     decode(&tx.tx.one(sql(text)).await?)
 }
 
-/// How many columns those are.
-pub(super) const WIDTH: usize = 10;
-/// The state, of the row `s`.
-pub(super) const COLUMNS: &str = "s.generation, s.chunks, s.files, s.statistics_chunks, s.changed_since_statistics, \
-    s.terms_indexed, s.vectors_indexed, (extract(epoch FROM s.updated_at) * 1000)::int8, s.embedded_to >= s.next_id - 1, s.statistics_due";
+/// The columns of the row `s`. Three have aliases, because a statement may also read repositories, which have columns with the same
+/// names.
+pub(super) const COLUMNS: &str = "s.generation AS index_generation, s.chunks AS index_chunks, \
+      s.files AS index_files, s.statistics_chunks, s.changed_since_statistics, s.terms_indexed, \
+      s.vectors_indexed, s.embedded_to >= s.next_id - 1 AS vectors_complete, s.statistics_due, \
+      (extract(epoch FROM s.updated_at) * 1000)::int8 AS updated_ms";
 
-/// Of a row that begins with [`COLUMNS`].
+/// Decodes a row of [`COLUMNS`].
 pub(super) fn decode(row: &Row) -> Result<IndexState, Fault> {
     Ok(IndexState {
-        generation: row.try_get(0)?,
-        chunks: row.try_get(1)?,
-        files: row.try_get(2)?,
-        statistics_chunks: row.try_get(3)?,
-        changed_since_statistics: row.try_get(4)?,
-        terms_indexed: row.try_get(5)?,
-        vectors_indexed: row.try_get(6)?,
-        updated_ms: row.try_get(7)?,
-        vectors_complete: row.try_get(8)?,
-        statistics_due: row.try_get(9)?,
+        generation: row.try_get("index_generation")?,
+        chunks: row.try_get("index_chunks")?,
+        files: row.try_get("index_files")?,
+        statistics_chunks: row.try_get("statistics_chunks")?,
+        changed_since_statistics: row.try_get("changed_since_statistics")?,
+        terms_indexed: row.try_get("terms_indexed")?,
+        vectors_indexed: row.try_get("vectors_indexed")?,
+        updated_ms: row.try_get("updated_ms")?,
+        vectors_complete: row.try_get("vectors_complete")?,
+        statistics_due: row.try_get("statistics_due")?,
     })
 }
 
-/// Takes up the right to write; from the commit on, holders of earlier tokens fail.
+/// Acquires the fence; from the commit on, writes with earlier tokens fail.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` when a later token was taken up already.
+/// `ILLEGAL_STATE` if a later token has already acquired it.
 pub async fn acquire_fence(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
     let text = format!("UPDATE {} SET fence = $1 WHERE id = 1 AND fence <= $1", tx.table("index_state"));
     let rows = tx.execute(sql(text).bind(fence.0)).await?;
-    held(rows)
+    require_held(rows)
 }
 
-/// Proves the right to write and keeps others from taking it until this transaction ends.
+/// Checks that the token still holds the fence, and locks the fence until this transaction ends.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when a later claim took over.
-pub async fn check_fence(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
+pub(crate) async fn check_fence(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
     let text = format!("UPDATE {} SET fence = $1 WHERE id = 1 AND fence = $1", tx.table("index_state"));
     let rows = tx.execute(sql(text).bind(fence.0)).await?;
-    held(rows)
+    require_held(rows)
 }
 
-/// Takes `count` ids; returns the first. Proves the right to write, too.
+/// Reserves `count` consecutive ids and returns the first. Also checks the fence.
 ///
 /// # Errors
 /// As [`check_fence`].
 pub async fn reserve_ids(tx: &mut ProjectTx, fence: Fence, count: i64) -> Result<i64, Fault> {
     let text = format!(
-        "UPDATE {} SET next_id = next_id + $2 WHERE id = 1 AND fence = $1 RETURNING next_id - $2",
+        "UPDATE {} SET next_id = next_id + $2 \
+         WHERE id = 1 AND fence = $1 RETURNING next_id - $2 AS first_id",
         tx.table("index_state")
     );
     match tx.tx.first(sql(text).bind(fence.0).bind(count)).await? {
-        Some(row) => Ok(row.try_get(0)?),
+        Some(row) => row.try_get("first_id"),
         None => Err(lost()),
     }
 }
 
-/// The last chunk up to which every text has a vector, and the last one that there is or was.
-///
-/// # Errors
-/// Storage faults.
+/// The id of the chunk up to which every text has a vector, and the last id that was reserved.
 pub(super) async fn embedded_to(tx: &mut ProjectTx) -> Result<(i64, i64), Fault> {
-    let text = format!("SELECT embedded_to, next_id - 1 FROM {} WHERE id = 1", tx.table("index_state"));
+    let text =
+        format!("SELECT embedded_to, next_id - 1 AS last_id FROM {} WHERE id = 1", tx.table("index_state"));
     let row = tx.tx.one(sql(text)).await?;
-    Ok((row.try_get(0)?, row.try_get(1)?))
+    Ok((row.try_get("embedded_to")?, row.try_get("last_id")?))
 }
 
-/// Notes that every text up to the chunk `last` has a vector.
+/// Records that every text up to the chunk `last` has a vector.
 ///
 /// # Errors
 /// As [`check_fence`].
 pub(super) async fn set_embedded_to(tx: &mut ProjectTx, fence: Fence, last: i64) -> Result<(), Fault> {
     let text = format!("UPDATE {} SET embedded_to = $2 WHERE id = 1 AND fence = $1", tx.table("index_state"));
-    held(tx.execute(sql(text).bind(fence.0).bind(last)).await?)
+    require_held(tx.execute(sql(text).bind(fence.0).bind(last)).await?)
 }
 
-/// Notes that `chunks` came or went, which a publication has to follow.
+/// Records that `chunks` were added or removed, so that the index has to be published again.
 pub(super) async fn mark_statistics_due(tx: &mut ProjectTx, chunks: i64) -> Result<(), Fault> {
     let text = format!(
-        "UPDATE {} SET statistics_due = true, changed_since_statistics = changed_since_statistics + $1 WHERE id = 1",
+        "UPDATE {} \
+         SET statistics_due = true, changed_since_statistics = changed_since_statistics + $1 \
+         WHERE id = 1",
         tx.table("index_state")
     );
     tx.execute(sql(text).bind(chunks)).await?;
     Ok(())
 }
 
-/// Publishes what changed: counts what is there, starts a new generation.
+/// Publishes the changes: counts files and chunks, and starts a new generation.
 ///
 /// # Errors
 /// As [`check_fence`].
 pub async fn publish(tx: &mut ProjectTx, fence: Fence) -> Result<IndexState, Fault> {
     let text = format!(
-        "UPDATE {state} SET generation = generation + 1, statistics_due = false, updated_at = now(), \
-         files = (SELECT count(*) FROM {files} WHERE skipped IS NULL), \
-         chunks = (SELECT coalesce(sum(chunks), 0)::int8 FROM {files}) WHERE id = 1 AND fence = $1",
+        "UPDATE {state} \
+         SET generation = generation + 1, statistics_due = false, updated_at = now(), files = \
+           (SELECT count(*) FROM {files} WHERE skipped IS NULL), chunks = \
+           (SELECT coalesce(sum(chunks), 0)::int8 FROM {files}) \
+         WHERE id = 1 AND fence = $1",
         state = tx.table("index_state"),
         files = tx.table("files"),
     );
-    held(tx.execute(sql(text).bind(fence.0)).await?)?;
+    require_held(tx.execute(sql(text).bind(fence.0)).await?)?;
     read(tx).await
 }
 
-/// Every fence token taken up so far is worth nothing.
-pub(crate) async fn end_writers(door: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
+/// Invalidates every fence token issued so far.
+pub(crate) async fn end_writers(control: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
     let text = format!(
         "UPDATE {} SET fence = nextval('pairofcleats.fences') WHERE id = 1",
         schema.table("index_state")
     );
-    door.tx.execute(sql(text)).await?;
+    control.tx.execute(sql(text)).await?;
     Ok(())
 }
 
-/// No vectors any more, and no index on them.
-pub(crate) async fn forget_vectors(door: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
+/// Records that there are no vectors and no index on them.
+pub(crate) async fn forget_vectors(control: &mut ControlTx, schema: &SchemaName) -> Result<(), Fault> {
     let text = format!(
         "UPDATE {} SET vectors_indexed = false, embedded_to = 0 WHERE id = 1",
         schema.table("index_state")
     );
-    door.tx.execute(sql(text)).await?;
+    control.tx.execute(sql(text)).await?;
     Ok(())
 }
 
-fn held(rows: u64) -> Result<(), Fault> {
+fn require_held(rows: u64) -> Result<(), Fault> {
     if rows == 1 { Ok(()) } else { Err(lost()) }
 }
 
 fn lost() -> Fault {
     Fault::new(ErrorCode::IllegalState, "Another run took over this project's index.")
-        .with_hint("The other run goes on with the work; ask `index_status` how far it is.")
+        .with_hint("The other run continues the work; `index_status` shows its progress.")
 }

@@ -1,64 +1,64 @@
-//! `lexical` and `terms`: true BM25 on stock Postgres.
+//! `lexical` and `terms`: BM25 on Postgres with pgvector.
 //!
-//! A chunk's row holds the term-frequency part of BM25 as a sparse vector over term hashes; the question's
-//! vector holds the idf. Their inner product *is* the score.
+//! The row of a chunk has the term-frequency part of BM25 as a sparse vector over term hashes; the query's
+//! vector has the idf. Their inner product is the BM25 score.
 
 use pgvector::SparseVector;
 
 use super::condition::Condition;
 use super::filter::Within;
 use super::index_state::{self, Fence};
-use super::sizes::{self, Measured};
-use crate::door::{ProjectTx, Store};
+use super::sizes::{self, RowUsage};
 use crate::postgres::sql;
+use crate::transaction::{ProjectTx, Store};
 use crate::workspace::Project;
 use contract::Fault;
 
-/// Dimensions of the sparse vectors: term ids lie below.
+/// Dimensions of the sparse vectors; term ids are smaller.
 const TERM_SPACE: i32 = 1_000_000_000;
-/// pgvector's limit of non-zero entries.
+/// pgvector's limit on non-zero elements.
 const TERMS_MAX: usize = 16_000;
 
-/// A question to the lexical index.
+/// A query of the lexical index.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LexicalQuery {
     /// Term ids, sorted and unique.
     pub terms: Vec<i32>,
-    /// Their idf, times whatever the question's own weighting is; parallel to `terms`.
+    /// The idf of each term times its weight in the query; parallel to `terms`.
     pub weights: Vec<f32>,
-    /// A chunk must hold one of these to be looked at; usually the rarer terms.
+    /// A candidate must contain at least one of these terms, usually the rarer ones.
     pub keep: Vec<i32>,
-    /// The words themselves, for FTS5, which knows no hashes.
+    /// The words themselves, for FTS5, which does not use hashes.
     pub words: Vec<String>,
 }
 
 /// A chunk and its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LexicalHit {
-    /// The chunk.
+    /// Id of the chunk.
     pub chunk_id: i64,
-    /// Its file.
+    /// Id of its file.
     pub file_id: i64,
     /// BM25; higher is better.
     pub score: f64,
 }
 
-/// A sparse vector of parallel, sorted lists. Beyond pgvector's limit the tail is cut: a chunk is far
-/// smaller, and a generated monster must not fail a run.
+/// A sparse vector from parallel lists, sorted by term. Terms beyond pgvector's limit are dropped: chunks have far
+/// fewer, and a huge generated one must not fail the run.
 pub(super) fn sparse(terms: &[i32], weights: &[f32]) -> SparseVector {
     SparseVector::from_map(terms.iter().zip(weights).take(TERMS_MAX), TERM_SPACE)
 }
 
-/// Whose words are asked.
+/// The text of a chunk that lexical search uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Words {
-    /// All that a chunk says.
+pub enum LexicalSource {
+    /// The whole text.
     Chunks,
-    /// What its comments say.
+    /// Only its comments.
     Comments,
 }
 
-impl Words {
+impl LexicalSource {
     pub(super) fn table(self) -> &'static str {
         match self {
             Self::Chunks => "lexical",
@@ -67,13 +67,10 @@ impl Words {
     }
 }
 
-/// The best chunks among those that hold a term of `query.keep`, best first, ties by chunk.
-///
-/// # Errors
-/// Storage faults.
+/// The chunks with the best scores among those that contain a term of `query.keep`, best first; ties are ordered by id.
 pub async fn candidates(
     tx: &mut ProjectTx,
-    words: Words,
+    words: LexicalSource,
     within: &Within,
     query: &LexicalQuery,
     limit: i64,
@@ -97,14 +94,16 @@ pub async fn candidates(
                 tx.tx.all(sql(text).bind(vector).bind(&query.keep).bind(limit).bind(files)).await?
             }
             None => {
-                let condition = Condition::of(filter, tx, 4);
-                // Best first, each tested until enough have passed: most filters of this kind let most chunks through. OFFSET 0
-                // keeps the order and the test what they are; as a join the planner would test all of them before it sorts.
+                let condition = Condition::new(filter, tx, 4);
+                // Tests the candidates in order of their scores until enough pass, because most filters that are not listed match
+                // most chunks. OFFSET 0 prevents the planner from turning this into a join, which tests all before it sorts.
                 let text = format!(
-                    "SELECT b.chunk_id, b.file_id, b.distance FROM ({select} WHERE l.terms && $2 ORDER BY distance, l.chunk_id OFFSET 0) b \
-                     WHERE EXISTS (SELECT 1 FROM {files} f {facts} WHERE f.id = b.file_id AND {condition} OFFSET 0) \
+                    "SELECT b.chunk_id, b.file_id, b.distance \
+                     FROM ({select} WHERE l.terms && $2 ORDER BY distance, l.chunk_id OFFSET 0) b \
+                     WHERE EXISTS (SELECT 1 FROM {files} f {facts} WHERE f.id = b.file_id \
+                       AND {condition} OFFSET 0) \
                      ORDER BY b.distance, b.chunk_id LIMIT $3",
-                    facts = condition.joined_facts(tx, "b.chunk_id"),
+                    facts = condition.facts_join(tx, "b.chunk_id"),
                     files = tx.table("files"),
                     condition = condition.text,
                 );
@@ -116,22 +115,19 @@ pub async fn candidates(
 }
 
 fn hit(row: &crate::postgres::Row) -> Result<LexicalHit, Fault> {
-    let distance: f64 = row.try_get(2)?;
-    Ok(LexicalHit { chunk_id: row.try_get(0)?, file_id: row.try_get(1)?, score: -distance })
+    let distance: f64 = row.try_get("distance")?;
+    Ok(LexicalHit { chunk_id: row.try_get("chunk_id")?, file_id: row.try_get("file_id")?, score: -distance })
 }
 
-/// In how many chunks each of `terms` stands; a term that stands nowhere is left out.
-///
-/// # Errors
-/// Storage faults.
+/// The document frequency of each of `terms`: the number of chunks that contain it. Skips terms that no chunk contains.
 pub async fn document_frequencies(tx: &mut ProjectTx, terms: &[i32]) -> Result<Vec<(i32, i32)>, Fault> {
     let text = format!("SELECT term, chunks FROM {} WHERE term = ANY($1)", tx.table("terms"));
     let rows = tx.tx.all(sql(text).bind(terms)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    rows.iter().map(|row| Ok((row.try_get("term")?, row.try_get("chunks")?))).collect()
 }
 
-/// Counts document frequencies again and notes the number of chunks they stand for. Rewrites only what
-/// changed; searches see the old counts until the commit.
+/// Counts document frequencies again, and records the number of chunks counted. Rewrites only changed rows;
+/// searches see the old counts until the commit.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -140,14 +136,19 @@ pub async fn rebuild_statistics(tx: &mut ProjectTx, fence: Fence) -> Result<(), 
     tx.lift_timeout().await?;
     let (terms, lexical) = (tx.table("terms"), tx.table("lexical"));
     let text = format!(
-        "WITH fresh AS MATERIALIZED (SELECT u.term, count(*)::int4 AS chunks FROM {lexical} l, unnest(l.terms) AS u (term) GROUP BY u.term), \
-         gone AS (DELETE FROM {terms} t WHERE NOT EXISTS (SELECT 1 FROM fresh WHERE fresh.term = t.term)) \
-         INSERT INTO {terms} AS t (term, chunks) SELECT fresh.term, fresh.chunks FROM fresh \
-         ON CONFLICT (term) DO UPDATE SET chunks = excluded.chunks WHERE t.chunks IS DISTINCT FROM excluded.chunks"
+        "WITH fresh AS MATERIALIZED (SELECT u.term, count(*)::int4 AS chunks FROM {lexical} l, \
+           unnest(l.terms) AS u (term) GROUP BY u.term), gone AS (DELETE FROM {terms} t WHERE NOT EXISTS \
+           (SELECT 1 FROM fresh WHERE fresh.term = t.term)) \
+         INSERT INTO {terms} AS t (term, chunks) \
+         SELECT fresh.term, fresh.chunks \
+         FROM fresh \
+         ON CONFLICT (term) DO UPDATE SET chunks = excluded.chunks \
+         WHERE t.chunks IS DISTINCT FROM excluded.chunks"
     );
     tx.execute(sql(text)).await?;
     let text = format!(
-        "UPDATE {} SET statistics_chunks = (SELECT count(*) FROM {lexical}), changed_since_statistics = 0 \
+        "UPDATE {} \
+         SET statistics_chunks = (SELECT count(*) FROM {lexical}), changed_since_statistics = 0 \
          WHERE id = 1 AND fence = $1",
         tx.table("index_state")
     );
@@ -155,27 +156,25 @@ pub async fn rebuild_statistics(tx: &mut ProjectTx, fence: Fence) -> Result<(), 
     Ok(())
 }
 
-/// What the counts of terms take that stand in no chunk.
-///
-/// # Errors
-/// Storage faults.
-pub async fn stale_terms(tx: &mut ProjectTx) -> Result<Measured, Fault> {
+/// The rows of terms that no chunk contains any more.
+pub async fn stale_terms(tx: &mut ProjectTx) -> Result<RowUsage, Fault> {
     tx.lift_timeout().await?;
     let text = format!(
         "WITH used AS MATERIALIZED (SELECT DISTINCT unnest(terms) AS term FROM {lexical}) \
-         SELECT count(*), coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 FROM {terms} t \
+         SELECT count(*) AS rows, coalesce(sum(pg_column_size(ROW(t.*))), 0)::int8 AS bytes \
+         FROM {terms} t \
          WHERE NOT EXISTS (SELECT 1 FROM used WHERE used.term = t.term)",
         lexical = tx.table("lexical"),
         terms = tx.table("terms"),
     );
-    Measured::of(&tx.tx.one(sql(text)).await?)
+    RowUsage::read(&tx.tx.one(sql(text)).await?)
 }
 
-/// Makes the GIN indexes on terms, facts and defined names, once there is something in them; true when it did.
-/// Searches go on meanwhile; the caller is the only writer.
+/// Creates the GIN indexes on terms, facts and defined names, after the first run has filled the tables; returns whether it did.
+/// Does not block searches. The caller must be the only writer.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` when another run took over; `STORAGE_UNAVAILABLE` without room for the indexes.
+/// `ILLEGAL_STATE` if another run took over; `STORAGE_UNAVAILABLE` without disk space for the indexes.
 pub async fn ensure_terms_index(
     store: &Store,
     project: &Project,
@@ -188,7 +187,10 @@ pub async fn ensure_terms_index(
         tx.commit().await?;
         return Ok(false);
     }
-    store.room().require(sizes::of(&mut tx, &["lexical", "facts", "comments", "names"]).await?).await?;
+    store
+        .room()
+        .require(sizes::table_bytes(&mut tx, &["lexical", "facts", "comments", "names"]).await?)
+        .await?;
     tx.lift_timeout().await?;
     tx.execute(sql(format!("SET LOCAL maintenance_work_mem = '{maintenance_work_mem_mb}MB'"))).await?;
     for text in [
@@ -196,7 +198,7 @@ pub async fn ensure_terms_index(
         format!("CREATE INDEX IF NOT EXISTS chunks_defines ON {} USING gin (defines)", tx.table("chunks")),
         format!("CREATE INDEX IF NOT EXISTS facts_ids ON {} USING gin (ids)", tx.table("facts")),
         format!("CREATE INDEX IF NOT EXISTS comments_terms ON {} USING gin (terms)", tx.table("comments")),
-        // A filter reads all values of a field: the index alone must do.
+        // A filter scans all values of a field, so this index is made for index-only scans.
         format!(
             "CREATE INDEX IF NOT EXISTS names_field ON {} (field) INCLUDE (folded, id)",
             tx.table("names")

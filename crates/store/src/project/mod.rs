@@ -7,7 +7,7 @@ pub mod definitions;
 pub mod files;
 pub mod repositories;
 
-pub mod opening;
+pub mod overview;
 
 pub mod breakdown;
 mod condition;

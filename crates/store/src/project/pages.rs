@@ -1,35 +1,34 @@
-//! Whole tables page by page, for a portable file; all pages of one file come from one snapshot.
+//! Reads tables page by page to write a portable file. All pages must be read in one snapshot.
 
 use crate::postgres::Row;
 use pgvector::{HalfVector, SparseVector};
 
 use super::definitions;
 use super::history::FileFacts;
-use crate::door::ProjectTx;
 use crate::portable::Stamp;
 use crate::portable::rows::{ChunkOut, CommentOut, FileOut, Page, VectorOut};
 use crate::postgres::sql;
+use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Which files are wanted.
+/// The part of a project to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Of this repository alone.
+    /// Only this repository; `None`: all.
     pub repository_id: Option<i64>,
-    /// Of these modes.
+    /// Only files of these modes.
     pub modes: Vec<String>,
     /// Only chunks that have comments.
     pub commented: bool,
 }
 
-/// Every file that is wanted, by id, with what tells whether its chunks were written anew.
-///
-/// # Errors
-/// Storage faults.
+/// The stamps of all files in the part, sorted by id; they show whether a file was indexed again.
 pub async fn stamps(tx: &mut ProjectTx, part: &Part) -> Result<Vec<Stamp>, Fault> {
     let commented = format!("AND EXISTS (SELECT 1 FROM {} m WHERE m.chunk_id = c.id)", tx.table("comments"));
     let text = format!(
-        "SELECT f.id, coalesce(min(c.id), 0), count(c.id) FROM {files} f LEFT JOIN {chunks} c ON c.file_id = f.id {commented} \
+        "SELECT f.id AS file_id, coalesce(min(c.id), 0) AS first_chunk, count(c.id) AS chunks \
+         FROM {files} f \
+         LEFT JOIN {chunks} c ON c.file_id = f.id {commented} \
          WHERE f.skipped IS NULL AND ($1::int8 IS NULL OR f.repository_id = $1) AND f.mode = ANY($2) \
          GROUP BY f.id {having} ORDER BY f.id",
         files = tx.table("files"),
@@ -40,22 +39,25 @@ pub async fn stamps(tx: &mut ProjectTx, part: &Part) -> Result<Vec<Stamp>, Fault
     let rows = tx.tx.all(sql(text).bind(part.repository_id).bind(&part.modes)).await?;
     rows.iter()
         .map(|row| {
-            Ok(Stamp { file_id: row.try_get(0)?, first_chunk: row.try_get(1)?, chunks: row.try_get(2)? })
+            Ok(Stamp {
+                file_id: row.try_get("file_id")?,
+                first_chunk: row.try_get("first_chunk")?,
+                chunks: row.try_get("chunks")?,
+            })
         })
         .collect()
 }
 
-/// Files with all that is stored of their chunks.
-///
-/// # Errors
-/// Storage faults.
+/// Files with all rows of their chunks.
 pub async fn page(tx: &mut ProjectTx, part: &Part, file_ids: &[i64]) -> Result<Page, Fault> {
     let files = files(tx, file_ids).await?;
     let commented = format!("AND EXISTS (SELECT 1 FROM {} m WHERE m.chunk_id = c.id)", tx.table("comments"));
     let text = format!(
-        "SELECT c.id, c.file_id, c.ordinal, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, c.content, c.content_hash, \
-         c.detail, k.branches, k.loops, k.breaks, k.continues, coalesce(k.ids, '{{}}'), l.weights, c.name_line \
-         FROM {chunks} c LEFT JOIN {facts} k ON k.chunk_id = c.id LEFT JOIN {lexical} l ON l.chunk_id = c.id \
+        "SELECT c.id, c.file_id, c.ordinal, c.start_line, c.end_line, c.kind, c.name, c.defines, c.signature, \
+           c.content, c.content_hash, c.detail, k.branches, k.loops, k.breaks, k.continues, \
+           coalesce(k.ids, '{{}}') AS facts, l.weights, c.name_line \
+         FROM {chunks} c LEFT JOIN {facts} k ON k.chunk_id = c.id \
+         LEFT JOIN {lexical} l ON l.chunk_id = c.id \
          WHERE c.file_id = ANY($1) {commented} ORDER BY c.id",
         chunks = tx.table("chunks"),
         facts = tx.table("facts"),
@@ -66,7 +68,9 @@ pub async fn page(tx: &mut ProjectTx, part: &Part, file_ids: &[i64]) -> Result<P
     let chunks = rows.iter().map(chunk).collect::<Result<Vec<_>, Fault>>()?;
     let ids: Vec<i64> = chunks.iter().map(|chunk| chunk.id).collect();
     let text = format!(
-        "SELECT chunk_id, start_line, end_line, content, weights FROM {} WHERE chunk_id = ANY($1) ORDER BY chunk_id",
+        "SELECT chunk_id, start_line, end_line, content, weights \
+         FROM {} \
+         WHERE chunk_id = ANY($1) ORDER BY chunk_id",
         tx.table("comments")
     );
     let rows = tx.tx.all(sql(text).bind(&ids)).await?;
@@ -77,38 +81,37 @@ pub async fn page(tx: &mut ProjectTx, part: &Part, file_ids: &[i64]) -> Result<P
     Ok(Page { files, chunks, definitions, comments, vectors })
 }
 
-/// Files by their ids.
-///
-/// # Errors
-/// Storage faults.
+/// The files with these ids.
 pub async fn files(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<FileOut>, Fault> {
     let text = format!(
-        "SELECT id, repository_id, path, language, extension, mode, bytes, lines, content_hash, imports, meta, last_author, last_modified_s, \
-         last_commit, churn_added, churn_deleted, churn_commits FROM {} WHERE id = ANY($1) ORDER BY id",
+        "SELECT id, repository_id, path, language, extension, mode, bytes, lines, content_hash, imports, \
+           meta, last_author, last_modified_s, last_commit, churn_added, churn_deleted, churn_commits \
+         FROM {} \
+         WHERE id = ANY($1) ORDER BY id",
         tx.table("files")
     );
     let rows = tx.tx.all(sql(text).bind(ids)).await?;
     rows.iter()
         .map(|row| {
             Ok(FileOut {
-                id: row.try_get(0)?,
-                repository_id: row.try_get(1)?,
-                path: row.try_get(2)?,
-                language: row.try_get(3)?,
-                extension: row.try_get(4)?,
-                mode: row.try_get(5)?,
-                bytes: row.try_get(6)?,
-                lines: row.try_get(7)?,
-                content_hash: row.try_get(8)?,
-                imports: row.try_get(9)?,
-                meta: row.try_get(10)?,
+                id: row.try_get("id")?,
+                repository_id: row.try_get("repository_id")?,
+                path: row.try_get("path")?,
+                language: row.try_get("language")?,
+                extension: row.try_get("extension")?,
+                mode: row.try_get("mode")?,
+                bytes: row.try_get("bytes")?,
+                lines: row.try_get("lines")?,
+                content_hash: row.try_get("content_hash")?,
+                imports: row.try_get("imports")?,
+                meta: row.try_get("meta")?,
                 history: FileFacts {
-                    last_author: row.try_get(11)?,
-                    last_modified_s: row.try_get(12)?,
-                    last_commit: row.try_get(13)?,
-                    churn_added: row.try_get(14)?,
-                    churn_deleted: row.try_get(15)?,
-                    churn_commits: row.try_get(16)?,
+                    last_author: row.try_get("last_author")?,
+                    last_modified_s: row.try_get("last_modified_s")?,
+                    last_commit: row.try_get("last_commit")?,
+                    churn_added: row.try_get("churn_added")?,
+                    churn_deleted: row.try_get("churn_deleted")?,
+                    churn_commits: row.try_get("churn_commits")?,
                     meta: None,
                 },
             })
@@ -116,25 +119,19 @@ pub async fn files(tx: &mut ProjectTx, ids: &[i64]) -> Result<Vec<FileOut>, Faul
         .collect()
 }
 
-/// The vectors of some texts, those that have one.
-///
-/// # Errors
-/// Storage faults.
+/// The vectors of texts, by hash; skips texts without a vector.
 pub async fn vectors(tx: &mut ProjectTx, hashes: &[&[u8]]) -> Result<Vec<VectorOut>, Fault> {
     let text = format!("SELECT hash, embedding FROM {} WHERE hash = ANY($1)", tx.table("vectors"));
     let rows = tx.tx.all(sql(text).bind(hashes)).await?;
     rows.iter()
         .map(|row| {
-            let vector: HalfVector = row.try_get(1)?;
-            Ok((row.try_get(0)?, vector.to_vec().into_iter().map(half::f16::to_f32).collect()))
+            let vector: HalfVector = row.try_get("embedding")?;
+            Ok((row.try_get("hash")?, vector.to_vec().into_iter().map(half::f16::to_f32).collect()))
         })
         .collect()
 }
 
-/// Values of facts after `after`, by id: id, field, value, folded value.
-///
-/// # Errors
-/// Storage faults.
+/// Facts after the id `after`, sorted by id: id, field, value, folded value.
 pub async fn names(
     tx: &mut ProjectTx,
     after: i64,
@@ -145,37 +142,31 @@ pub async fn names(
         tx.table("names")
     );
     let rows = tx.tx.all(sql(text).bind(after).bind(limit)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?, row.try_get(3)?))).collect()
+    let name = |row: &Row| {
+        Ok((row.try_get("id")?, row.try_get("field")?, row.try_get("name")?, row.try_get("folded")?))
+    };
+    rows.iter().map(name).collect()
 }
 
-/// Document frequencies after the term `after`, by term.
-///
-/// # Errors
-/// Storage faults.
+/// Document frequencies after the term `after`, sorted by term.
 pub async fn terms(tx: &mut ProjectTx, after: i32, limit: i64) -> Result<Vec<(i32, i32)>, Fault> {
     let text =
         format!("SELECT term, chunks FROM {} WHERE term > $1 ORDER BY term LIMIT $2", tx.table("terms"));
     let rows = tx.tx.all(sql(text).bind(after).bind(limit)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    rows.iter().map(|row| Ok((row.try_get("term")?, row.try_get("chunks")?))).collect()
 }
 
-/// Authors of chunks after the chunk `after`, by chunk.
-///
-/// # Errors
-/// Storage faults.
+/// Authors of chunks after the chunk `after`, sorted by chunk.
 pub async fn authors(tx: &mut ProjectTx, after: i64, limit: i64) -> Result<Vec<(i64, Vec<i64>)>, Fault> {
     let text = format!(
         "SELECT chunk_id, ids FROM {} WHERE chunk_id > $1 ORDER BY chunk_id LIMIT $2",
         tx.table("authors")
     );
     let rows = tx.tx.all(sql(text).bind(after).bind(limit)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    rows.iter().map(|row| Ok((row.try_get("chunk_id")?, row.try_get("ids")?))).collect()
 }
 
-/// Flows of chunks after the chunk `after`, by chunk.
-///
-/// # Errors
-/// Storage faults.
+/// Flows of chunks after the chunk `after`, sorted by chunk.
 pub async fn flows(
     tx: &mut ProjectTx,
     after: i64,
@@ -186,36 +177,43 @@ pub async fn flows(
         tx.table("flows")
     );
     let rows = tx.tx.all(sql(text).bind(after).bind(limit)).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?, row.try_get(2)?))).collect()
+    rows.iter()
+        .map(|row| Ok((row.try_get("chunk_id")?, row.try_get("ids")?, row.try_get("detail")?)))
+        .collect()
 }
 
 fn chunk(row: &Row) -> Result<ChunkOut, Fault> {
-    let weights: Option<SparseVector> = row.try_get(17)?;
+    let weights: Option<SparseVector> = row.try_get("weights")?;
     Ok(ChunkOut {
-        id: row.try_get(0)?,
-        file_id: row.try_get(1)?,
-        ordinal: row.try_get(2)?,
-        lines: (row.try_get(3)?, row.try_get(4)?),
-        kind: row.try_get(5)?,
-        name: row.try_get(6)?,
-        name_line: row.try_get(18)?,
-        defines: row.try_get(7)?,
-        signature: row.try_get(8)?,
-        content: row.try_get(9)?,
-        content_hash: row.try_get(10)?,
-        detail: row.try_get(11)?,
-        counts: [row.try_get(12)?, row.try_get(13)?, row.try_get(14)?, row.try_get(15)?],
-        facts: row.try_get(16)?,
+        id: row.try_get("id")?,
+        file_id: row.try_get("file_id")?,
+        ordinal: row.try_get("ordinal")?,
+        lines: (row.try_get("start_line")?, row.try_get("end_line")?),
+        kind: row.try_get("kind")?,
+        name: row.try_get("name")?,
+        name_line: row.try_get("name_line")?,
+        defines: row.try_get("defines")?,
+        signature: row.try_get("signature")?,
+        content: row.try_get("content")?,
+        content_hash: row.try_get("content_hash")?,
+        detail: row.try_get("detail")?,
+        counts: [
+            row.try_get("branches")?,
+            row.try_get("loops")?,
+            row.try_get("breaks")?,
+            row.try_get("continues")?,
+        ],
+        facts: row.try_get("facts")?,
         words: weights.as_ref().map(words).unwrap_or_default(),
     })
 }
 
 fn comment(row: &Row) -> Result<CommentOut, Fault> {
-    let weights: SparseVector = row.try_get(4)?;
+    let weights: SparseVector = row.try_get("weights")?;
     Ok(CommentOut {
-        chunk_id: row.try_get(0)?,
-        lines: (row.try_get(1)?, row.try_get(2)?),
-        content: row.try_get(3)?,
+        chunk_id: row.try_get("chunk_id")?,
+        lines: (row.try_get("start_line")?, row.try_get("end_line")?),
+        content: row.try_get("content")?,
         words: words(&weights),
     })
 }

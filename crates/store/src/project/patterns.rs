@@ -1,6 +1,6 @@
-//! Texts and expressions as Postgres' operators want them.
+//! Literal texts in regular expressions and LIKE patterns.
 
-/// The text in lower case that an expression looks for in whatever case, if it does nothing else.
+/// The literal text, in lower case, that a case-insensitive regular expression matches; `None` if it uses any other syntax.
 pub(super) fn literal(pattern: &str) -> Option<String> {
     let mut rest = pattern.strip_prefix("(?i)")?.chars();
     let mut text = String::new();
@@ -14,7 +14,7 @@ pub(super) fn literal(pattern: &str) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// A text that stands for itself in a LIKE pattern.
+/// Escapes a text for a LIKE pattern.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
 }
@@ -24,7 +24,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_stands_for_itself_is_a_literal() {
+    fn only_patterns_without_operators_are_literals() {
         assert_eq!(literal("(?i)Src/a\\.rs").as_deref(), Some("src/a.rs"));
         for pattern in ["src", "(?i)^src", "(?i)a.rs", "(?i)\\msrc", "(?i)caf\u{e9}", "(?i)"] {
             assert_eq!(literal(pattern), None, "{pattern}");

@@ -1,11 +1,11 @@
-//! `repositories`: what was asked to be indexed, and how that went.
+//! `repositories`: the indexed repositories of a project, and the state of their last runs.
 
 use crate::postgres::Row;
 
 use super::files::remove_chunks_of;
 use super::index_state::{self, Fence};
-use crate::door::ProjectTx;
-use crate::postgres::sql;
+use crate::postgres::{MODULES, sql};
+use crate::transaction::ProjectTx;
 use contract::{ErrorCode, Fault};
 
 /// A repository of the project.
@@ -13,15 +13,15 @@ use contract::{ErrorCode, Fault};
 pub struct RepositoryRow {
     /// Id inside the project.
     pub id: i64,
-    /// Canonical absolute path; of what is no folder a word without a slash.
+    /// Canonical absolute path. Records have `module:name` instead, and an imported repository without a folder `imported:name`.
     pub root: String,
-    /// What answers call it.
+    /// Name of the repository in results.
     pub name: String,
-    /// How far it is.
+    /// State of its last run.
     pub state: RepositoryState,
-    /// Counts its complete runs.
+    /// Number of its complete runs.
     pub generation: i64,
-    /// What made its chunks; of a run that rebuilds them all, only once it is complete.
+    /// Versions of the code that made all of its chunks; set at the end of a complete run.
     pub versions: Versions,
     /// Searchable files at the end of the last run that was not killed.
     pub files: i64,
@@ -29,7 +29,7 @@ pub struct RepositoryRow {
     pub chunks: i64,
     /// End of the last complete run, milliseconds since the epoch, UTC.
     pub indexed_ms: Option<i64>,
-    /// Git branch at the last run; none where there is no repository, or no branch.
+    /// Git branch at the last run; `None` if it is not a git repository or no branch is checked out.
     pub branch: Option<String>,
     /// Git commit at the last run, hex.
     pub commit: Option<String>,
@@ -38,31 +38,29 @@ pub struct RepositoryRow {
 }
 
 impl RepositoryRow {
-    /// Whether it is a folder on disk; the records of a project are none.
+    /// Whether it is a folder on disk.
     #[must_use]
     pub fn is_folder(&self) -> bool {
         self.root.starts_with('/')
     }
 
-    /// Whether it is the project's own records, which lie in no folder.
+    /// Whether it consists of records of a module (root `module:name`), which are not in a folder.
     #[must_use]
     pub fn is_records(&self) -> bool {
-        self.root == RECORDS
+        self.root.split_once(':').is_some_and(|(module, _)| MODULES.iter().any(|known| known.name == module))
     }
 
-    /// Whether no run was complete yet, and one that was cancelled left something to search.
+    /// Whether no run has completed yet, but a cancelled one left searchable chunks.
     #[must_use]
-    pub fn is_begun(&self) -> bool {
+    pub fn is_partially_indexed(&self) -> bool {
         self.state == RepositoryState::New && self.indexed_ms.is_none() && self.chunks > 0
     }
 }
 
-/// The root of the repository that is made of a project's records.
-pub const RECORDS: &str = "triage:records";
-/// What the root of a repository begins with that came in an archive and has no folder here; its name follows.
-pub const IMPORTED: &str = "imported:";
+/// Prefix of the root of a repository that was imported from an archive and has no folder here; its name follows.
+pub(crate) const IMPORTED: &str = "imported:";
 
-/// Versions of the code that turns text into rows; a different one means chunking everything again.
+/// Versions of everything that determines how a text becomes rows. If one differs, all files are indexed again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Versions {
     /// `languages::CHUNKER_VERSION`.
@@ -71,29 +69,29 @@ pub struct Versions {
     pub terms: i32,
     /// `languages::facts::FACTS_VERSION`.
     pub facts: i32,
-    /// Fingerprint of the risk rules; zeros where risk is not looked for.
+    /// Fingerprint of the risk rules; zeros without risk analysis.
     pub rules: [u8; 32],
-    /// Fingerprint of the word lists that split names; zeros where none was used.
+    /// Fingerprint of the word lists that split identifiers; zeros without word lists.
     pub dictionary: [u8; 32],
-    /// Fingerprint of the settings that shape rows: limits, sizes of chunks, redaction.
+    /// Fingerprint of the settings that affect rows: limits, chunk sizes, redaction.
     pub settings: [u8; 32],
 }
 
-/// How far a repository is.
+/// State of a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RepositoryState {
-    /// Known, no run was complete yet; or nothing embedded yet by the model that the project has got.
+    /// No run has completed yet, or none since the project's model was changed.
     New,
-    /// A run is under way; what is committed is searchable.
+    /// A run is in progress; what it has committed is searchable.
     Indexing,
-    /// The last run was complete.
+    /// The last run completed.
     Ready,
     /// The last run failed; what it committed is searchable.
     Failed,
 }
 
 impl RepositoryState {
-    /// As it is stored and shown.
+    /// The name in the database and in results.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -114,15 +112,17 @@ impl RepositoryState {
     }
 }
 
-const COLUMNS: &str = "id, root, name, state, generation, files, chunks, (extract(epoch FROM indexed_at) * 1000)::int8, report::text, \
-     chunker_version, terms_version, facts_version, rules, branch, commit_id, dictionary, settings";
+const COLUMNS: &str = "id, root, name, state, generation, files, chunks, \
+      (extract(epoch FROM indexed_at) * 1000)::int8 AS indexed_ms, report::text AS report, chunker_version, \
+      terms_version, facts_version, rules, branch, commit_id, dictionary, settings";
 
-/// The same of the row `r`, without the report, which may be long.
+/// As [`COLUMNS`], for the row `r` and without the report, which may be long.
 pub(super) const WITHOUT_REPORT: &str = "r.id, r.root, r.name, r.state, r.generation, r.files, r.chunks, \
-     (extract(epoch FROM r.indexed_at) * 1000)::int8, NULL::text, \
-     r.chunker_version, r.terms_version, r.facts_version, r.rules, r.branch, r.commit_id, r.dictionary, r.settings";
+      (extract(epoch FROM r.indexed_at) * 1000)::int8 AS indexed_ms, NULL::text AS report, \
+      r.chunker_version, r.terms_version, r.facts_version, r.rules, r.branch, r.commit_id, r.dictionary, \
+      r.settings";
 
-/// The repository at `root`, made if it is new; `versions` are those of the code that will fill it.
+/// Returns the id of the repository at `root`; creates it with `versions` if it is new.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -139,7 +139,8 @@ pub async fn ensure(
     }
     let id = index_state::reserve_ids(tx, fence, 1).await?;
     let text = format!(
-        "INSERT INTO {} (id, root, name, state, generation, chunker_version, terms_version, facts_version, rules, dictionary, settings, files, chunks) \
+        "INSERT INTO {} (id, root, name, state, generation, chunker_version, terms_version, facts_version, \
+           rules, dictionary, settings, files, chunks) \
          VALUES ($1, $2, $3, 'new', 0, $4, $5, $6, $7, $8, $9, 0, 0)",
         tx.table("repositories")
     );
@@ -151,29 +152,24 @@ pub async fn ensure(
 }
 
 /// The repository at `root`, if the project has it.
-///
-/// # Errors
-/// Storage faults.
 pub async fn get(tx: &mut ProjectTx, root: &str) -> Result<Option<RepositoryRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM {} WHERE root = $1", tx.table("repositories"));
     let row = tx.tx.first(sql(text).bind(root)).await?;
-    row.as_ref().map(|row| decode(row, 0)).transpose()
+    row.as_ref().map(decode).transpose()
 }
 
-/// All repositories, by root.
-///
-/// # Errors
-/// Storage faults.
+/// All repositories, sorted by root.
 pub async fn list(tx: &mut ProjectTx) -> Result<Vec<RepositoryRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM {} ORDER BY root", tx.table("repositories"));
     let rows = tx.tx.all(sql(text)).await?;
-    rows.iter().map(|row| decode(row, 0)).collect()
+    rows.iter().map(decode).collect()
 }
 
-/// Notes that what is made of all files of a repository is due again, because these of them change.
+/// Records that what is derived from all files of a repository has to be computed again, because these files change.
 pub(super) async fn mark_derived_due(tx: &mut ProjectTx, file_ids: &[i64]) -> Result<(), Fault> {
     let text = format!(
-        "UPDATE {} SET derived_due = true WHERE NOT derived_due AND id IN (SELECT repository_id FROM {} WHERE id = ANY($1))",
+        "UPDATE {} SET derived_due = true \
+         WHERE NOT derived_due AND id IN (SELECT repository_id FROM {} WHERE id = ANY($1))",
         tx.table("repositories"),
         tx.table("files")
     );
@@ -181,16 +177,13 @@ pub(super) async fn mark_derived_due(tx: &mut ProjectTx, file_ids: &[i64]) -> Re
     Ok(())
 }
 
-/// Whether what is made of all files of a repository is due.
-///
-/// # Errors
-/// Storage faults.
+/// Whether what is derived from all files of a repository has to be computed again.
 pub async fn is_derived_due(tx: &mut ProjectTx, id: i64) -> Result<bool, Fault> {
     let text = format!("SELECT derived_due FROM {} WHERE id = $1", tx.table("repositories"));
-    tx.tx.one(sql(text).bind(id)).await?.try_get(0)
+    tx.tx.scalar(sql(text).bind(id)).await
 }
 
-/// Notes that it was made; for the transaction that wrote it.
+/// Records that what is derived from all files of a repository is up to date; for the transaction that wrote it.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -201,7 +194,7 @@ pub async fn clear_derived_due(tx: &mut ProjectTx, fence: Fence, id: i64) -> Res
     Ok(())
 }
 
-/// Notes how far a repository is.
+/// Sets the state of a repository.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -217,7 +210,7 @@ pub async fn set_state(
     Ok(())
 }
 
-/// Ends a run that was cancelled: the repository is in the state that it had, with what the run committed.
+/// Ends a cancelled run: restores the repository's previous state, and counts the files and chunks that the run committed.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -229,9 +222,11 @@ pub async fn set_stopped(
 ) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
     let text = format!(
-        "UPDATE {repositories} SET state = $2, \
-         files = (SELECT count(*) FROM {files} WHERE repository_id = $1 AND skipped IS NULL), \
-         chunks = (SELECT coalesce(sum(chunks), 0)::int8 FROM {files} WHERE repository_id = $1) WHERE id = $1",
+        "UPDATE {repositories} \
+         SET state = $2, files = (SELECT count(*) FROM {files} WHERE repository_id = $1 \
+           AND skipped IS NULL), chunks = (SELECT coalesce(sum(chunks), 0)::int8 FROM {files} \
+           WHERE repository_id = $1) \
+         WHERE id = $1",
         repositories = tx.table("repositories"),
         files = tx.table("files"),
     );
@@ -239,11 +234,11 @@ pub async fn set_stopped(
     Ok(())
 }
 
-/// Repositories that were complete but for the vectors of another model are so again.
+/// Sets repositories back to `ready` that only lacked vectors of a new model, after these were written.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
-pub async fn settle(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
+pub async fn mark_embedded_ready(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
     let text = format!(
         "UPDATE {} SET state = 'ready' WHERE state = 'new' AND indexed_at IS NOT NULL",
@@ -253,7 +248,7 @@ pub async fn settle(tx: &mut ProjectTx, fence: Fence) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Ends a run: counts the repository's files and chunks, notes what made them and keeps the report. `Ready` also starts a new
+/// Ends a run: counts the repository's files and chunks, and stores the versions and the report. `Ready` also starts a new
 /// generation.
 ///
 /// # Errors
@@ -268,12 +263,14 @@ pub async fn set_report(
 ) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
     let text = format!(
-        "UPDATE {repositories} SET state = $2, report = $3::text::jsonb, \
-         chunker_version = $4, terms_version = $5, facts_version = $6, rules = $7, dictionary = $8, settings = $9, \
-         generation = generation + CASE WHEN $2 = 'ready' THEN 1 ELSE 0 END, \
-         indexed_at = CASE WHEN $2 = 'ready' THEN now() ELSE indexed_at END, \
-         files = (SELECT count(*) FROM {files} WHERE repository_id = $1 AND skipped IS NULL), \
-         chunks = (SELECT coalesce(sum(chunks), 0)::int8 FROM {files} WHERE repository_id = $1) WHERE id = $1",
+        "UPDATE {repositories} \
+         SET state = $2, report = $3::text::jsonb, chunker_version = $4, terms_version = $5, \
+           facts_version = $6, rules = $7, dictionary = $8, settings = $9, generation = generation + CASE \
+           WHEN $2 = 'ready' THEN 1 ELSE 0 END, indexed_at = CASE WHEN $2 = 'ready' THEN now() \
+           ELSE indexed_at END, files = (SELECT count(*) FROM {files} WHERE repository_id = $1 \
+           AND skipped IS NULL), chunks = (SELECT coalesce(sum(chunks), 0)::int8 FROM {files} \
+           WHERE repository_id = $1) \
+         WHERE id = $1",
         repositories = tx.table("repositories"),
         files = tx.table("files"),
     );
@@ -284,7 +281,7 @@ pub async fn set_report(
     Ok(())
 }
 
-/// Notes where git stood when the repository was read.
+/// Stores the git branch and commit that were checked out when the repository was read.
 ///
 /// # Errors
 /// `ILLEGAL_STATE` when another run took over.
@@ -301,16 +298,15 @@ pub async fn set_head(
     Ok(())
 }
 
-/// Removes a repository with everything read from it. Vectors stay until orphans are removed.
+/// Removes a repository with all rows of its files. Vectors stay until orphaned ones are removed.
 ///
 /// # Errors
-/// `NOT_FOUND` when there is none; `ILLEGAL_STATE` when another run took over.
+/// `NOT_FOUND` if it does not exist; `ILLEGAL_STATE` if another run took over.
 pub async fn delete(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fault> {
     index_state::check_fence(tx, fence).await?;
     let files = tx.table("files");
     let text = format!("SELECT id FROM {files} WHERE repository_id = $1");
-    let rows = tx.tx.all(sql(text).bind(id)).await?;
-    let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
+    let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(id)).await?;
     remove_chunks_of(tx, &ids).await?;
     tx.execute(sql(format!("DELETE FROM {files} WHERE repository_id = $1")).bind(id)).await?;
     let text = format!("DELETE FROM {} WHERE id = $1", tx.table("repositories"));
@@ -320,28 +316,28 @@ pub async fn delete(tx: &mut ProjectTx, fence: Fence, id: i64) -> Result<(), Fau
     Ok(())
 }
 
-/// A repository whose columns begin at `first`.
-pub(super) fn decode(row: &Row, first: usize) -> Result<RepositoryRow, Fault> {
-    let report: Option<String> = row.try_get(first + 8)?;
+/// Decodes a row of [`COLUMNS`].
+pub(super) fn decode(row: &Row) -> Result<RepositoryRow, Fault> {
+    let report: Option<String> = row.try_get("report")?;
     Ok(RepositoryRow {
-        id: row.try_get(first)?,
-        root: row.try_get(first + 1)?,
-        name: row.try_get(first + 2)?,
-        state: RepositoryState::parse(row.try_get(first + 3)?),
-        generation: row.try_get(first + 4)?,
+        id: row.try_get("id")?,
+        root: row.try_get("root")?,
+        name: row.try_get("name")?,
+        state: RepositoryState::parse(row.try_get("state")?),
+        generation: row.try_get("generation")?,
         versions: Versions {
-            chunker: row.try_get(first + 9)?,
-            terms: row.try_get(first + 10)?,
-            facts: row.try_get(first + 11)?,
-            rules: row.try_get::<Vec<u8>>(first + 12)?.try_into().unwrap_or_default(),
-            dictionary: row.try_get::<Vec<u8>>(first + 15)?.try_into().unwrap_or_default(),
-            settings: row.try_get::<Vec<u8>>(first + 16)?.try_into().unwrap_or_default(),
+            chunker: row.try_get("chunker_version")?,
+            terms: row.try_get("terms_version")?,
+            facts: row.try_get("facts_version")?,
+            rules: row.try_get::<Vec<u8>>("rules")?.try_into().unwrap_or_default(),
+            dictionary: row.try_get::<Vec<u8>>("dictionary")?.try_into().unwrap_or_default(),
+            settings: row.try_get::<Vec<u8>>("settings")?.try_into().unwrap_or_default(),
         },
-        branch: row.try_get(first + 13)?,
-        commit: row.try_get(first + 14)?,
-        files: row.try_get(first + 5)?,
-        chunks: row.try_get(first + 6)?,
-        indexed_ms: row.try_get(first + 7)?,
+        branch: row.try_get("branch")?,
+        commit: row.try_get("commit_id")?,
+        files: row.try_get("files")?,
+        chunks: row.try_get("chunks")?,
+        indexed_ms: row.try_get("indexed_ms")?,
         report: report.and_then(|text| serde_json::from_str(&text).ok()),
     })
 }

@@ -1,93 +1,93 @@
-//! The one write that replaces what a file said: its row, its chunks, their words, facts and comments.
+//! Replaces all rows of a file in one transaction: the file, its chunks, their terms, facts and comments.
 
 use std::collections::HashMap;
 
 use pgvector::SparseVector;
 
-use super::files::{note_changes, remove_chunks_of};
+use super::files::{mark_changed, remove_chunks_of};
 use super::index_state::{self, Fence};
 use super::lexical::sparse;
-use super::names::{self, FreshNames, KnownNames, NamedFact};
-use crate::door::ProjectTx;
+use super::names::{self, KnownNames, NamedFact, NewNames};
 use crate::postgres::sql;
+use crate::transaction::ProjectTx;
 use contract::Fault;
 
-/// Rows of one INSERT: beyond this a larger statement is no faster.
+/// Most rows of one INSERT; larger statements are not faster.
 const ROWS_MAX: usize = 1000;
-/// Separates the texts of a list on the wire; no identifier and no metadata holds it.
+/// Separates the texts of a list that is sent as one text; identifiers and metadata do not contain it.
 const SEPARATOR: &str = "\u{1f}";
 
-/// A file as it is now, with all its chunks.
+/// The new state of a file, with all its chunks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FileWrite {
-    /// Relative to the repository's root; at most once in a batch.
+    /// Path relative to the repository's root; unique within a batch.
     pub path: String,
     /// Language id.
     pub language: Option<&'static str>,
-    /// Lower case without the dot.
+    /// Extension in lower case, without the dot.
     pub extension: Option<String>,
     /// `code`, `prose` or `records`.
     pub mode: &'static str,
-    /// Size.
+    /// Size in bytes.
     pub bytes: i64,
     /// Modification time, nanoseconds since the epoch.
     pub modified_ns: i64,
-    /// blake3 of the bytes; empty when skipped unread.
+    /// blake3 of the bytes; empty if the file was skipped without being read.
     pub content_hash: Vec<u8>,
-    /// Lines.
+    /// Number of lines.
     pub lines: u32,
-    /// Why it is not searchable, if it is not; it then has no chunks.
+    /// Why it is not searchable; it then has no chunks. `None` if it is.
     pub skipped: Option<&'static str>,
-    /// Why its facts could not be read although it is searchable.
+    /// Why its facts could not be read, if it is searchable all the same.
     pub facts_missing: Option<&'static str>,
-    /// How many milliseconds its text was given in all when they are missing because time ran out.
+    /// Milliseconds spent in all on attempts to read its facts that timed out.
     pub facts_tried_ms: i64,
-    /// What it imports.
+    /// Names that it imports.
     pub imports: Vec<NamedFact>,
-    /// `key=value` of its metadata, lower case; none where it has none.
+    /// Its metadata as `key=value`, lower-case; `None` if it has none.
     pub meta: Option<Vec<String>>,
-    /// Untrusted input that leads out of it and dangerous parameters in it, as JSON; none where there are none.
+    /// Open ends of flows: untrusted input that leaves the file and dangerous parameters in it, as JSON; `None` if there are none.
     pub risk_ends: Option<String>,
-    /// In the order of the file.
+    /// Its chunks, in file order.
     pub chunks: Vec<ChunkWrite>,
 }
 
-/// A chunk with its lexical row. No text in it may hold a NUL byte.
+/// A chunk with its lexical row. Its texts must not contain NUL.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChunkWrite {
-    /// 1-based.
+    /// First line, 1-based.
     pub start_line: u32,
-    /// 1-based, inclusive.
+    /// Last line, 1-based and inclusive.
     pub end_line: u32,
-    /// function, class, block …
+    /// `function`, `class`, `block` …
     pub kind: &'static str,
     /// Qualified name of the main definition.
     pub name: Option<String>,
     /// Simple names defined in it.
     pub defines: Vec<String>,
-    /// Line of the name, which can stand in another chunk.
+    /// Line of the main definition's name, which may be in another chunk.
     pub name_line: Option<u32>,
-    /// One line.
+    /// Signature of the main definition, on one line.
     pub signature: Option<String>,
-    /// What it defines, in order.
+    /// Its definitions, in file order.
     pub definitions: Vec<DefinitionWrite>,
-    /// Ids of the names that it defines.
+    /// Ids of the names that it defines, as facts.
     pub defined: Vec<i64>,
-    /// Signatures of all its definitions, each on its line.
+    /// Signatures of all its definitions, one on each line.
     pub signatures: Option<String>,
-    /// The text.
+    /// Its text.
     pub content: String,
     /// blake3 of the text.
     pub content_hash: [u8; 32],
-    /// Its words.
+    /// Its terms, with their weights.
     pub words: WordsWrite,
-    /// Its facts.
+    /// Facts that filters find it by.
     pub facts: Vec<NamedFact>,
-    /// Branches, loops, breaks, continues; none where they are not counted.
+    /// Numbers of branches, loops, breaks and continues; `None` if they are not counted.
     pub counts: Option<[i16; 4]>,
-    /// What is shown of it and never filtered by, as JSON.
+    /// Facts that are displayed but not filtered by, as JSON.
     pub detail: Option<String>,
-    /// Its comments, if it has some that say something.
+    /// Its comments, if they contain text.
     pub comment: Option<CommentWrite>,
 }
 
@@ -96,23 +96,23 @@ pub struct ChunkWrite {
 pub struct DefinitionWrite {
     /// Simple name.
     pub name: String,
-    /// Name with those of the definitions around it.
+    /// Name, qualified with those of the enclosing definitions.
     pub qualified: String,
-    /// function, class, method …
+    /// `function`, `class`, `method` …
     pub kind: &'static str,
-    /// One line.
+    /// Signature, on one line.
     pub signature: Option<String>,
     /// Line of the name, 1-based.
     pub line: u32,
     /// Column of the name in characters, 1-based.
     pub column: u32,
-    /// First line with attributes, 1-based.
+    /// First line, including attributes, 1-based.
     pub start_line: u32,
-    /// Last line, inclusive.
+    /// Last line, 1-based and inclusive.
     pub end_line: u32,
-    /// Whether other files can use it.
+    /// Whether other files can use it; `None` if that is unknown.
     pub exported: Option<bool>,
-    /// Its own facts; none where those of the chunk are its own.
+    /// Its facts; `None` if they are those of the chunk.
     pub facts: Option<Vec<NamedFact>>,
 }
 
@@ -130,30 +130,30 @@ pub struct WordsWrite {
 pub struct CommentWrite {
     /// First line of the first comment, 1-based.
     pub start_line: u32,
-    /// Last line of the last one, inclusive.
+    /// Last line of the last comment, inclusive.
     pub end_line: u32,
-    /// What they say.
+    /// Their text.
     pub content: String,
-    /// Its words.
+    /// Its terms, with their weights.
     pub words: WordsWrite,
 }
 
-/// What a batch did.
+/// The result of a batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
     /// Files written.
     pub files: i64,
     /// Chunks inserted.
     pub chunks: i64,
-    /// Chunks that were there before and are gone.
+    /// Old chunks removed.
     pub chunks_removed: i64,
 }
 
-/// Replaces what is stored of the files by what they are now: old chunks out, new ones in, so that a search
-/// sees each file before or after, never between. A file that stays keeps its id. `known` belongs to the run.
+/// Replaces all rows of the files, so that a search sees either the old or the new state of each file. Files keep their ids.
+/// `known` has the facts that the run has stored.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` when another run took over; storage faults. The transaction and `known` must then be dropped.
+/// `ILLEGAL_STATE` if another run took over; storage faults. The transaction and `known` must then be dropped.
 pub async fn write_batch(
     tx: &mut ProjectTx,
     fence: Fence,
@@ -164,7 +164,7 @@ pub async fn write_batch(
     let chunks: usize = files.iter().map(|file| file.chunks.len()).sum();
     let first_id = index_state::reserve_ids(tx, fence, count(files.len() + chunks)).await?;
     let chunks_removed = remove_chunks(tx, repository_id, files).await?;
-    let mut fresh = FreshNames::default();
+    let mut fresh = NewNames::default();
     let ids = upsert(tx, repository_id, files, first_id, known, &mut fresh).await?;
     let mut rows = Vec::with_capacity(chunks);
     let mut next_id = first_id + count(files.len());
@@ -183,7 +183,7 @@ pub async fn write_batch(
         insert_comments(tx, rows).await?;
     }
     names::insert(tx, &fresh).await?;
-    note_changes(tx, &ids.values().copied().collect::<Vec<_>>(), count(chunks)).await?;
+    mark_changed(tx, &ids.values().copied().collect::<Vec<_>>(), count(chunks)).await?;
     Ok(Written { files: count(files.len()), chunks: count(chunks), chunks_removed })
 }
 
@@ -197,36 +197,42 @@ struct NewChunk<'a> {
 async fn remove_chunks(tx: &mut ProjectTx, repository_id: i64, files: &[FileWrite]) -> Result<i64, Fault> {
     let paths: Vec<&str> = files.iter().map(|file| file.path.as_str()).collect();
     let text = format!("SELECT id FROM {} WHERE repository_id = $1 AND path = ANY($2)", tx.table("files"));
-    let rows = tx.tx.all(sql(text).bind(repository_id).bind(paths)).await?;
-    let ids = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<i64>, _>>()?;
+    let ids: Vec<i64> = tx.tx.scalars(sql(text).bind(repository_id).bind(paths)).await?;
     if ids.is_empty() { Ok(0) } else { remove_chunks_of(tx, &ids).await }
 }
 
-/// Writes the files' rows; returns each path's id. New paths take ids from `first_id` on. What history says of a
-/// file is cleared: it is looked up again.
+/// Writes the rows of the files and returns their ids by path. New files get ids from `first_id` on. Clears the attribution of
+/// lines, so that it is computed again.
 async fn upsert<'a>(
     tx: &mut ProjectTx,
     repository_id: i64,
     files: &'a [FileWrite],
     first_id: i64,
     known: &mut KnownNames,
-    fresh: &mut FreshNames<'a>,
+    fresh: &mut NewNames<'a>,
 ) -> Result<HashMap<&'a str, i64>, Fault> {
     let text = format!(
-        "INSERT INTO {} AS f (id, repository_id, path, language, extension, mode, bytes, modified_ns, content_hash, lines, chunks, skipped, imports, meta, risk_ends, facts_missing, facts_tried_ms) \
-         SELECT t.id, $1, t.path, t.language, t.extension, t.mode, t.bytes, t.modified_ns, t.content_hash, t.lines, t.chunks, t.skipped, \
-         ($12::int8[])[t.first:t.last], string_to_array(t.meta, $2), t.risk_ends, t.facts_missing, t.facts_tried_ms \
-         FROM unnest($3::int8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int8[], $9::int8[], $10::bytea[], $11::int4[], \
-         $13::int4[], $14::text[], $15::int4[], $16::int4[], $17::text[], $18::text[], $19::text[], $20::int8[]) \
-         AS t (id, path, language, extension, mode, bytes, modified_ns, content_hash, lines, chunks, skipped, first, last, meta, risk_ends, facts_missing, facts_tried_ms) \
-         ON CONFLICT (repository_id, path) DO UPDATE SET language = excluded.language, extension = excluded.extension, mode = excluded.mode, \
-         bytes = excluded.bytes, modified_ns = excluded.modified_ns, content_hash = excluded.content_hash, \
-         lines = excluded.lines, chunks = excluded.chunks, skipped = excluded.skipped, imports = excluded.imports, meta = excluded.meta, risk_ends = excluded.risk_ends, facts_missing = excluded.facts_missing, facts_tried_ms = excluded.facts_tried_ms, \
-         lines_attributed_to = NULL RETURNING f.path, f.id",
+        "INSERT INTO {} AS f (id, repository_id, path, language, extension, mode, bytes, modified_ns, \
+           content_hash, lines, chunks, skipped, imports, meta, risk_ends, facts_missing, facts_tried_ms) \
+         SELECT t.id, $1, t.path, t.language, t.extension, t.mode, t.bytes, t.modified_ns, t.content_hash, \
+           t.lines, t.chunks, t.skipped, ($12::int8[])[t.first:t.last], string_to_array(t.meta, $2), \
+           t.risk_ends, t.facts_missing, t.facts_tried_ms \
+         FROM unnest($3::int8[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int8[], $9::int8[], \
+           $10::bytea[], $11::int4[], $13::int4[], $14::text[], $15::int4[], $16::int4[], $17::text[], \
+           $18::text[], $19::text[], $20::int8[]) AS t (id, path, language, extension, mode, bytes, \
+           modified_ns, content_hash, lines, chunks, skipped, first, last, meta, risk_ends, facts_missing, \
+           facts_tried_ms) \
+         ON CONFLICT (repository_id, path) DO UPDATE SET language = excluded.language, \
+           extension = excluded.extension, mode = excluded.mode, bytes = excluded.bytes, \
+           modified_ns = excluded.modified_ns, content_hash = excluded.content_hash, lines = excluded.lines, \
+           chunks = excluded.chunks, skipped = excluded.skipped, imports = excluded.imports, \
+           meta = excluded.meta, risk_ends = excluded.risk_ends, facts_missing = excluded.facts_missing, \
+           facts_tried_ms = excluded.facts_tried_ms, lines_attributed_to = NULL \
+         RETURNING f.path, f.id",
         tx.table("files")
     );
     let ids: Vec<i64> = (first_id..first_id + count(files.len())).collect();
-    let imports = Flat::of(files.iter().map(|file| known.ids(named(&file.imports), fresh)));
+    let imports = FlatLists::from_lists(files.iter().map(|file| known.ids(named(&file.imports), fresh)));
     let query = sql(text)
         .bind(repository_id)
         .bind(SEPARATOR)
@@ -251,18 +257,21 @@ async fn upsert<'a>(
     let rows = tx.tx.all(query).await?;
     let mut stored = rows
         .iter()
-        .map(|row| Ok((row.try_get(0)?, row.try_get(1)?)))
+        .map(|row| Ok((row.try_get("path")?, row.try_get("id")?)))
         .collect::<Result<HashMap<String, i64>, Fault>>()?;
     Ok(files.iter().filter_map(|f| Some((f.path.as_str(), stored.remove(&f.path)?))).collect())
 }
 
 async fn insert_chunks(tx: &mut ProjectTx, repository_id: i64, rows: &[NewChunk<'_>]) -> Result<(), Fault> {
     let text = format!(
-        "INSERT INTO {} (id, file_id, repository_id, ordinal, start_line, end_line, kind, name, name_line, defines, signature, content, content_hash, detail) \
-         SELECT t.id, t.file_id, $1, t.ordinal, t.start_line, t.end_line, t.kind, t.name, t.name_line, string_to_array(t.defines, $2), \
-         t.signature, t.content, t.content_hash, t.detail \
-         FROM unnest($3::int8[], $4::int8[], $5::int4[], $6::int4[], $7::int4[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::bytea[], $14::text[], $15::int4[]) \
-         AS t (id, file_id, ordinal, start_line, end_line, kind, name, defines, signature, content, content_hash, detail, name_line)",
+        "INSERT INTO {} (id, file_id, repository_id, ordinal, start_line, end_line, kind, name, name_line, \
+           defines, signature, content, content_hash, detail) \
+         SELECT t.id, t.file_id, $1, t.ordinal, t.start_line, t.end_line, t.kind, t.name, t.name_line, \
+           string_to_array(t.defines, $2), t.signature, t.content, t.content_hash, t.detail \
+         FROM unnest($3::int8[], $4::int8[], $5::int4[], $6::int4[], $7::int4[], $8::text[], $9::text[], \
+           $10::text[], $11::text[], $12::text[], $13::bytea[], $14::text[], $15::int4[]) \
+           AS t (id, file_id, ordinal, start_line, end_line, kind, name, defines, signature, content, \
+           content_hash, detail, name_line)",
         tx.table("chunks")
     );
     let query = sql(text)
@@ -290,11 +299,11 @@ async fn insert_lexical(tx: &mut ProjectTx, rows: &[NewChunk<'_>]) -> Result<(),
         "INSERT INTO {} (chunk_id, file_id, terms, weights) \
          SELECT t.chunk_id, t.file_id, ($1::int4[])[t.first:t.last], t.weights \
          FROM unnest($2::int8[], $3::int8[], $4::int4[], $5::int4[], $6::sparsevec[]) \
-         AS t (chunk_id, file_id, first, last, weights)",
+           AS t (chunk_id, file_id, first, last, weights)",
         tx.table("lexical")
     );
     let weights: Vec<SparseVector> = column(rows, |r| sparse(&r.chunk.words.terms, &r.chunk.words.weights));
-    let terms = Flat::of(weights.iter().map(|weights| weights.indices().to_vec()));
+    let terms = FlatLists::from_lists(weights.iter().map(|weights| weights.indices().to_vec()));
     let query = sql(text)
         .bind(terms.all)
         .bind(column(rows, |r| r.id))
@@ -310,16 +319,18 @@ async fn insert_facts<'a>(
     tx: &mut ProjectTx,
     rows: &[NewChunk<'a>],
     known: &mut KnownNames,
-    fresh: &mut FreshNames<'a>,
+    fresh: &mut NewNames<'a>,
 ) -> Result<(), Fault> {
     let text = format!(
         "INSERT INTO {} (chunk_id, file_id, branches, loops, breaks, continues, content_hash, signature, ids) \
-         SELECT t.chunk_id, t.file_id, t.branches, t.loops, t.breaks, t.continues, t.content_hash, t.signature, ($1::int8[])[t.first:t.last] \
-         FROM unnest($2::int8[], $3::int8[], $4::int2[], $5::int2[], $6::int2[], $7::int2[], $8::bytea[], $9::text[], $10::int4[], $11::int4[]) \
-         AS t (chunk_id, file_id, branches, loops, breaks, continues, content_hash, signature, first, last)",
+         SELECT t.chunk_id, t.file_id, t.branches, t.loops, t.breaks, t.continues, t.content_hash, \
+           t.signature, ($1::int8[])[t.first:t.last] \
+         FROM unnest($2::int8[], $3::int8[], $4::int2[], $5::int2[], $6::int2[], $7::int2[], $8::bytea[], \
+           $9::text[], $10::int4[], $11::int4[]) AS t (chunk_id, file_id, branches, loops, breaks, \
+           continues, content_hash, signature, first, last)",
         tx.table("facts")
     );
-    let ids = Flat::of(rows.iter().map(|row| {
+    let ids = FlatLists::from_lists(rows.iter().map(|row| {
         let mut ids = known.ids(named(&row.chunk.facts), fresh);
         ids.extend_from_slice(&row.chunk.defined);
         ids.sort_unstable();
@@ -347,29 +358,32 @@ async fn insert_definitions<'a>(
     tx: &mut ProjectTx,
     rows: &[NewChunk<'a>],
     known: &mut KnownNames,
-    fresh: &mut FreshNames<'a>,
+    fresh: &mut NewNames<'a>,
 ) -> Result<(), Fault> {
     let all: Vec<(i64, i64, usize, &'a DefinitionWrite)> = rows
         .iter()
         .flat_map(|row| {
             let chunk: &'a ChunkWrite = row.chunk;
-            let of = chunk.definitions.iter().enumerate();
-            of.map(|(ordinal, definition)| (row.id, row.file_id, ordinal, definition))
+            let definitions = chunk.definitions.iter().enumerate();
+            definitions.map(|(ordinal, definition)| (row.id, row.file_id, ordinal, definition))
         })
         .collect();
     let text = format!(
-        "INSERT INTO {} (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, name_column, start_line, end_line, exported, ids) \
-         SELECT t.chunk_id, t.ordinal, t.file_id, t.name, t.qualified, t.kind, t.signature, t.line, t.name_column, t.start_line, t.end_line, \
-         t.exported, CASE WHEN t.own THEN ($1::int8[])[t.first:t.last] END \
-         FROM unnest($2::int8[], $3::int4[], $4::int8[], $5::text[], $6::text[], $7::text[], $8::text[], $9::int4[], $10::int4[], $11::int4[], \
-         $12::int4[], $13::bool[], $14::bool[], $15::int4[], $16::int4[]) \
-         AS t (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, name_column, start_line, end_line, exported, own, first, last)",
+        "INSERT INTO {} (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, name_column, \
+           start_line, end_line, exported, ids) \
+         SELECT t.chunk_id, t.ordinal, t.file_id, t.name, t.qualified, t.kind, t.signature, t.line, \
+           t.name_column, t.start_line, t.end_line, t.exported, CASE WHEN t.own \
+           THEN ($1::int8[])[t.first:t.last] END \
+         FROM unnest($2::int8[], $3::int4[], $4::int8[], $5::text[], $6::text[], $7::text[], $8::text[], \
+           $9::int4[], $10::int4[], $11::int4[], $12::int4[], $13::bool[], $14::bool[], $15::int4[], \
+           $16::int4[]) AS t (chunk_id, ordinal, file_id, name, qualified, kind, signature, line, \
+           name_column, start_line, end_line, exported, own, first, last)",
         tx.table("definitions")
     );
-    // Chunks of many definitions are bounded, their number is not.
+    // The number of chunks is bounded by the caller; the number of their definitions is not.
     for rows in all.chunks(ROWS_MAX) {
         let facts = rows.iter().map(|(.., d)| d.facts.as_deref().unwrap_or_default());
-        let ids = Flat::of(facts.map(|facts| known.ids(named(facts), fresh)));
+        let ids = FlatLists::from_lists(facts.map(|facts| known.ids(named(facts), fresh)));
         let query = sql(text.clone())
             .bind(ids.all)
             .bind(column(rows, |(id, ..)| *id))
@@ -400,13 +414,14 @@ async fn insert_comments(tx: &mut ProjectTx, rows: &[NewChunk<'_>]) -> Result<()
     }
     let text = format!(
         "INSERT INTO {} (chunk_id, file_id, start_line, end_line, content, terms, weights) \
-         SELECT t.chunk_id, t.file_id, t.start_line, t.end_line, t.content, ($1::int4[])[t.first:t.last], t.weights \
-         FROM unnest($2::int8[], $3::int8[], $4::int4[], $5::int4[], $6::text[], $7::int4[], $8::int4[], $9::sparsevec[]) \
-         AS t (chunk_id, file_id, start_line, end_line, content, first, last, weights)",
+         SELECT t.chunk_id, t.file_id, t.start_line, t.end_line, t.content, ($1::int4[])[t.first:t.last], \
+           t.weights \
+         FROM unnest($2::int8[], $3::int8[], $4::int4[], $5::int4[], $6::text[], $7::int4[], $8::int4[], \
+           $9::sparsevec[]) AS t (chunk_id, file_id, start_line, end_line, content, first, last, weights)",
         tx.table("comments")
     );
     let weights: Vec<SparseVector> = column(&rows, |(.., c)| sparse(&c.words.terms, &c.words.weights));
-    let terms = Flat::of(weights.iter().map(|weights| weights.indices().to_vec()));
+    let terms = FlatLists::from_lists(weights.iter().map(|weights| weights.indices().to_vec()));
     let query = sql(text)
         .bind(terms.all)
         .bind(column(&rows, |(id, ..)| *id))
@@ -421,17 +436,17 @@ async fn insert_comments(tx: &mut ProjectTx, rows: &[NewChunk<'_>]) -> Result<()
     Ok(())
 }
 
-/// Lists of a column as one array with each list's bounds, since arrays of arrays must be rectangular.
-pub(super) struct Flat<T> {
+/// Lists as one array with the bounds of each list, because Postgres supports only rectangular arrays of arrays.
+pub(super) struct FlatLists<T> {
     pub(super) all: Vec<T>,
-    /// 1-based.
+    /// Index of the first element of each list, 1-based.
     pub(super) first: Vec<i32>,
-    /// Inclusive.
+    /// Index of the last element of each list, inclusive.
     pub(super) last: Vec<i32>,
 }
 
-impl<T> Flat<T> {
-    pub(super) fn of(lists: impl Iterator<Item = Vec<T>>) -> Self {
+impl<T> FlatLists<T> {
+    pub(super) fn from_lists(lists: impl Iterator<Item = Vec<T>>) -> Self {
         let mut flat = Self { all: Vec::new(), first: Vec::new(), last: Vec::new() };
         for list in lists {
             flat.first.push(bound(flat.all.len() + 1));

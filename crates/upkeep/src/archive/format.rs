@@ -1,11 +1,11 @@
-//! What an archive says about itself.
+//! The archive format: the manifest, the names of entries, and the checks on both.
 
 use std::io::Read;
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use contract::{ErrorCode, Fault};
+use platform::sha256::{Hasher, to_hex};
 use store::ModelFacts;
 use store::transfer::{Column, Module};
 
@@ -13,16 +13,16 @@ use store::transfer::{Column, Module};
 pub(super) const FORMAT: u32 = 1;
 /// The entry that describes the others.
 pub(super) const MANIFEST: &str = "manifest.json";
-/// A longer one is not of ours.
+/// Longest manifest that is read; an export writes a few kilobytes.
 pub(super) const MANIFEST_BYTES_MAX: u64 = 1_048_576;
-/// pgvector's limit of a halfvec.
+/// Most dimensions of pgvector's halfvec.
 const DIMENSIONS_MAX: usize = 16_000;
-/// Bytes on their way at a time.
+/// Bytes of one piece between reader and writer.
 pub(super) const PIECE_BYTES: usize = 262_144;
-/// Pieces on their way at a time.
+/// Pieces that wait between reader and writer.
 pub(super) const PIECES: usize = 8;
 
-/// The whole of it.
+/// The manifest of an archive.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Manifest {
@@ -31,15 +31,15 @@ pub(super) struct Manifest {
     pub(super) program: String,
     pub(super) project_id: String,
     pub(super) created_at: String,
-    pub(super) model: Model,
+    pub(super) model: ArchivedModel,
     pub(super) modules: Vec<ModuleVersion>,
-    /// In the order in which they are taken up.
-    pub(super) tables: Vec<Table>,
+    /// In the order of import.
+    pub(super) tables: Vec<TableEntry>,
 }
 
-/// The model whose vectors it holds.
+/// The model of the archived vectors.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Model {
+pub(super) struct ArchivedModel {
     id: String,
     variant: String,
     /// Hexadecimal.
@@ -53,26 +53,26 @@ pub(super) struct ModuleVersion {
     pub(super) version: i32,
 }
 
-/// A table and what its entry must be.
+/// A table, and what its entry of the archive must be.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(super) struct Table {
+pub(super) struct TableEntry {
     pub(super) module: String,
     pub(super) name: String,
     /// Names and types.
     pub(super) columns: Vec<Column>,
     pub(super) rows: u64,
-    /// Unpacked.
+    /// Uncompressed size.
     pub(super) bytes: u64,
-    /// Of the unpacked bytes, hexadecimal.
+    /// sha256 of the uncompressed bytes, hexadecimal.
     pub(super) sha256: String,
 }
 
-impl Model {
-    pub(super) fn of(facts: &ModelFacts) -> Self {
+impl ArchivedModel {
+    pub(super) fn from_facts(facts: &ModelFacts) -> Self {
         Self {
             id: facts.id.clone(),
             variant: facts.variant.clone(),
-            hash: hex(&facts.hash),
+            hash: to_hex(&facts.hash),
             dimensions: facts.dimensions,
         }
     }
@@ -98,7 +98,7 @@ impl Model {
 }
 
 impl Manifest {
-    /// The modules, each of the version that this program has.
+    /// The modules; an error if one has another version than this program's.
     pub(super) fn modules(&self) -> Result<Vec<Module>, Fault> {
         if self.format != FORMAT {
             return Err(other_version(format!("The archive has the format {}.", self.format)));
@@ -124,56 +124,52 @@ impl Manifest {
             let name = module.name;
             module.tables().into_iter().map(move |table| (name, table)).collect::<Vec<_>>()
         };
-        let wanted: Vec<(&str, &str)> = modules.iter().flat_map(tables).collect();
-        let had: Vec<(&str, &str)> =
+        let expected: Vec<(&str, &str)> = modules.iter().flat_map(tables).collect();
+        let listed: Vec<(&str, &str)> =
             self.tables.iter().map(|table| (table.module.as_str(), table.name.as_str())).collect();
-        if wanted == had {
+        if expected == listed {
             Ok(modules)
         } else {
-            Err(damaged("its manifest does not list the tables there are"))
+            Err(damaged("its manifest lists other tables than its modules have"))
         }
     }
 }
 
-/// The entry of a table.
-pub(super) fn entry(module: &str, table: &str) -> String {
+/// Name of a table's entry.
+pub(super) fn entry_name(module: &str, table: &str) -> String {
     format!("{module}/{table}")
 }
 
-/// Counts and hashes what it reads.
-pub(super) struct Hashed<R> {
+/// A reader that counts and hashes the bytes that it passes on.
+pub(super) struct HashingReader<R> {
     inner: R,
-    hasher: Sha256,
-    pub(super) bytes: u64,
+    hasher: Hasher,
 }
 
-impl<R> Hashed<R> {
+impl<R> HashingReader<R> {
     pub(super) fn new(inner: R) -> Self {
-        Self { inner, hasher: Sha256::new(), bytes: 0 }
+        Self { inner, hasher: Hasher::default() }
     }
 
-    pub(super) fn sha256(self) -> String {
-        hex(&self.hasher.finalize())
+    /// The sha256 of what was read, hexadecimal, and its length in bytes.
+    pub(super) fn finish(self) -> (String, u64) {
+        let bytes = self.hasher.bytes();
+        (self.hasher.hex(), bytes)
     }
 }
 
-impl<R: Read> Read for Hashed<R> {
+impl<R: Read> Read for HashingReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.inner.read(buffer)?;
         self.hasher.update(&buffer[..read]);
-        self.bytes += read as u64;
         Ok(read)
     }
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The file is not what an export wrote.
+/// The archive is not as an export wrote it.
 pub(super) fn damaged(why: impl std::fmt::Display) -> Fault {
     let mut fault = Fault::new(ErrorCode::DownloadVerifyFailed, format!("The archive is damaged: {why}."))
-        .with_hint("Copy it again from where it was made, or export the project again.");
+        .with_hint("Copy it again from where it was exported, or export the project again.");
     fault.retryable = false;
     fault
 }

@@ -1,4 +1,4 @@
-//! What fuzzing drives here: an archive that somebody gives to import, up to where the database would take its rows.
+//! Fuzz target: an archive that is imported, up to the point where the database would receive its rows.
 
 use std::io::{Cursor, Write};
 use std::path::Path;
@@ -8,12 +8,14 @@ use tokio_util::sync::CancellationToken;
 use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
-use super::format::{FORMAT, Hashed, MANIFEST, Manifest, Model, ModuleVersion, Table, entry};
-use super::import::{Archive, examine};
+use super::format::{
+    ArchivedModel, FORMAT, HashingReader, MANIFEST, Manifest, ModuleVersion, TableEntry, entry_name,
+};
+use super::import::{Archive, verify_archive};
 use store::ModelFacts;
 use store::transfer::Module;
 
-/// Unpacked bytes of a fuzzed archive.
+/// Most uncompressed bytes of a fuzzed archive.
 const BYTES_MAX: u64 = 1 << 20;
 /// What each of its tables holds: the first bytes of Postgres' binary form.
 const ROWS: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0\0\0\xff\xff";
@@ -28,10 +30,10 @@ pub fn base() -> &'static [u8] {
 fn written() -> Option<Vec<u8>> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let module = Module::named("search")?;
-    let mut hashed = Hashed::new(ROWS);
+    let mut hashed = HashingReader::new(ROWS);
     std::io::copy(&mut hashed, &mut std::io::sink()).ok()?;
-    let sha256 = hashed.sha256();
-    let table = |name: &&'static str| Table {
+    let (sha256, _) = hashed.finish();
+    let table = |name: &&'static str| TableEntry {
         module: module.name.to_owned(),
         name: (*name).to_owned(),
         columns: vec![("id".to_owned(), "bigint".to_owned())],
@@ -45,12 +47,12 @@ fn written() -> Option<Vec<u8>> {
         program: "pairofcleats".to_owned(),
         project_id: "client-a".to_owned(),
         created_at: "2026-01-01T00:00:00Z".to_owned(),
-        model: Model::of(&facts),
+        model: ArchivedModel::from_facts(&facts),
         modules: vec![ModuleVersion { name: module.name.to_owned(), version: module.version }],
         tables: module.tables().iter().map(table).collect(),
     };
     for name in module.tables() {
-        zip.start_file(entry(module.name, name), SimpleFileOptions::default()).ok()?;
+        zip.start_file(entry_name(module.name, name), SimpleFileOptions::default()).ok()?;
         zip.write_all(ROWS).ok()?;
     }
     zip.start_file(MANIFEST, SimpleFileOptions::default()).ok()?;
@@ -60,12 +62,14 @@ fn written() -> Option<Vec<u8>> {
 
 /// An archive: what passes has the entries that its manifest names, with the bytes that it says, and no more than may be.
 pub fn read(file: &Path) {
-    let Ok((mut archive, manifest)) = examine(file, BYTES_MAX, &CancellationToken::new()) else { return };
+    let Ok((mut archive, manifest)) = verify_archive(file, BYTES_MAX, &CancellationToken::new()) else {
+        return;
+    };
     let told: u64 = manifest.tables.iter().map(|table| table.bytes).sum();
     assert!(told <= BYTES_MAX, "{told} bytes");
     for table in &manifest.tables {
         assert_eq!(
-            unpacked(&mut archive, &entry(&table.module, &table.name)),
+            unpacked(&mut archive, &entry_name(&table.module, &table.name)),
             Some(table.bytes),
             "{}",
             table.name
@@ -85,6 +89,6 @@ mod tests {
     fn the_archive_that_is_edited_is_a_good_one() {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), base()).unwrap();
-        examine(file.path(), BYTES_MAX, &CancellationToken::new()).unwrap();
+        verify_archive(file.path(), BYTES_MAX, &CancellationToken::new()).unwrap();
     }
 }

@@ -1,4 +1,4 @@
-//! Makes a project of an archive: every byte is looked at first, then all rows come in one transaction.
+//! Creates a project from an archive: verifies every byte first, then inserts all rows in one transaction.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,29 +14,31 @@ use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::format::{
-    Hashed, MANIFEST, MANIFEST_BYTES_MAX, Manifest, PIECE_BYTES, PIECES, Table, damaged, entry,
+    HashingReader, MANIFEST, MANIFEST_BYTES_MAX, Manifest, PIECE_BYTES, PIECES, TableEntry, damaged,
+    entry_name,
 };
-use crate::folder;
+use crate::disk::disk_fault;
 use contract::{ErrorCode, Fault, ProjectId};
 use platform::beneath;
 use platform::failpoints;
 use platform::room::Room;
-use store::transfer::{Arrival, Module};
+use platform::task::blocking;
+use store::transfer::{Import, Module};
 use store::{Fence, Store, lexical, vectors};
 
-/// Pieces of the archive between two looks at the room on disk: 4 MB.
-const PIECES_A_LOOK: u64 = 16;
+/// Pieces between two checks of the free disk space: 4 MiB.
+const PIECES_PER_DISK_CHECK: u64 = 16;
 
-/// What was made.
+/// The imported project.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Imported {
+pub struct ImportReport {
     /// The new project.
     #[serde(rename = "project_id")]
     pub project_id: String,
-    /// The project that it was.
+    /// Id of the exported project.
     pub exported_as: String,
-    /// When it was exported, UTC.
+    /// Time of the export, UTC.
     pub exported_at: String,
     /// Rows of all tables.
     pub rows: u64,
@@ -45,36 +47,37 @@ pub struct Imported {
     pub repositories_without_folder: Vec<String>,
 }
 
-/// What bounds an import.
+/// Bounds and index parameters of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Settings {
-    /// Unpacked bytes of an archive.
+pub struct ImportSettings {
+    /// Most bytes of an archive, uncompressed.
     pub bytes_max: u64,
-    /// Vectors from which a nearest-neighbour index is kept.
+    /// Number of vectors from which an HNSW index is built.
     pub hnsw_rows_min: u64,
-    /// Memory for building indexes.
+    /// Memory for building indexes, in MiB.
     pub maintenance_work_mem_mb: u32,
 }
 
 pub(super) type Archive = ZipArchive<File>;
 
-/// Makes the project `id`, or one of the name it had, of the archive `file`.
+/// Creates the project `id`, or one with the id of the exported project, from the archive `file`. `places` maps repository roots
+/// of the exporting machine to directories of this one. A failed import leaves nothing behind.
 ///
 /// # Errors
 /// `NOT_FOUND` when there is no such file; `DOWNLOAD_VERIFY_FAILED` when it is not what an export wrote, `ARCHIVE_UNSAFE` and
 /// `ARCHIVE_TOO_LARGE` when it cannot be; `ILLEGAL_STATE` when the project exists, or another version of the program wrote
-/// the archive; `STORAGE_UNAVAILABLE` without room for its rows; `CANCELLED`; storage faults. Nothing is left of a project that was not finished.
-pub async fn import(
+/// the archive; `STORAGE_UNAVAILABLE` without disk space for its rows; `CANCELLED`; storage faults.
+pub async fn import_project(
     store: &Store,
     file: &Path,
     id: Option<ProjectId>,
     places: &BTreeMap<String, String>,
-    settings: Settings,
+    settings: ImportSettings,
     cancel: &CancellationToken,
     on_table: &(dyn Fn(&str) + Sync),
-) -> Result<Imported, Fault> {
+) -> Result<ImportReport, Fault> {
     let (path, stop) = (file.to_owned(), cancel.clone());
-    let (archive, manifest) = folder::off(move || examine(&path, settings.bytes_max, &stop)).await?;
+    let (archive, manifest) = blocking(move || verify_archive(&path, settings.bytes_max, &stop)).await?;
     let bytes = manifest.tables.iter().map(|table| table.bytes).fold(0, u64::saturating_add);
     store.room().require(bytes).await?;
     let archive = Arc::new(Mutex::new(archive));
@@ -82,34 +85,34 @@ pub async fn import(
         Some(id) => id,
         None => ProjectId::parse(&manifest.project_id).map_err(|error| damaged(error.constraint))?,
     };
-    let mut arrival = Arrival::begin(store, &id, &manifest.model.facts()?, manifest.modules()?).await?;
+    let mut import = Import::begin(store, &id, &manifest.model.facts()?, manifest.modules()?).await?;
     let mut rows = 0;
     for (table, name) in manifest.tables.iter().zip(names(&manifest.modules()?)) {
         on_table(name);
-        let columns = arrival.columns(name).await?;
+        let columns = import.columns(name).await?;
         if columns != table.columns {
             return Err(damaged(format_args!("the columns of {name} are not those of its version")));
         }
         let (to, mut from) = mpsc::channel(PIECES);
-        let (archive, place, stop) = (Arc::clone(&archive), entry(&table.module, name), cancel.clone());
+        let (archive, place, stop) = (Arc::clone(&archive), entry_name(&table.module, name), cancel.clone());
         let room = store.room().clone();
         let reading = tokio::task::spawn_blocking(move || {
             let mut archive = archive.lock().unwrap_or_else(PoisonError::into_inner);
-            take(&mut archive, &place, &to, &stop, &room);
+            send_entry(&mut archive, &place, &to, &stop, &room);
         });
-        let came = arrival.receive(name, &columns, &mut from).await;
+        let received = import.receive(name, &columns, &mut from).await;
         drop(from);
         reading.await.map_err(|error| Fault::internal("The archive was not read.", error))?;
-        let came = came?;
-        if came != table.rows {
-            return Err(damaged(format_args!("{name} has {came} rows instead of {}", table.rows)));
+        let received = received?;
+        if received != table.rows {
+            return Err(damaged(format_args!("{name} has {received} rows instead of {}", table.rows)));
         }
         failpoints::reach("import.table_taken");
-        rows += came;
+        rows += received;
     }
-    let (project, unplaced) = arrival.settle(places).await?;
+    let (project, unplaced) = import.publish(places).await?;
     failpoints::reach("import.settled");
-    // Whoever indexes first makes them, too: a search does without meanwhile.
+    // A failure here is not one of the import: searches work without these indexes, and the next index run builds them.
     let memory = settings.maintenance_work_mem_mb;
     let indexed = async {
         lexical::ensure_terms_index(store, &project, Fence(0), memory).await?;
@@ -118,7 +121,7 @@ pub async fn import(
     if let Err(fault) = indexed.await {
         tracing::warn!("the indexes are left to the next run: {fault}");
     }
-    Ok(Imported {
+    Ok(ImportReport {
         project_id: id.as_str().to_owned(),
         exported_as: manifest.project_id,
         exported_at: manifest.created_at,
@@ -131,8 +134,8 @@ fn names(modules: &[Module]) -> Vec<&'static str> {
     modules.iter().flat_map(Module::tables).collect()
 }
 
-/// Reads all of it and compares with what its manifest says. Blocks.
-pub(super) fn examine(
+/// Reads the whole archive and compares it with its manifest. Blocks.
+pub(super) fn verify_archive(
     file: &Path,
     bytes_max: u64,
     cancel: &CancellationToken,
@@ -146,11 +149,12 @@ pub(super) fn examine(
             Fault::new(ErrorCode::InvalidRequest, format!("{} is not a regular file.", file.display()))
                 .with_hint("Give the path of a file that `pairofcleats projects export` wrote.")
         }
-        _ => folder::refused("read the archive", error),
+        _ => disk_fault("read the archive", error),
     })?;
     let mut archive = ZipArchive::new(opened).map_err(unreadable)?;
-    let manifest = manifest(&mut archive)?;
-    let wanted: Vec<String> = manifest.tables.iter().map(|table| entry(&table.module, &table.name)).collect();
+    let manifest = read_manifest(&mut archive)?;
+    let wanted: Vec<String> =
+        manifest.tables.iter().map(|table| entry_name(&table.module, &table.name)).collect();
     require_only(&mut archive, &wanted)?;
     manifest.modules()?;
     manifest.model.facts()?;
@@ -165,12 +169,12 @@ pub(super) fn examine(
                 "The import was stopped before it changed anything.",
             ));
         }
-        verify(&mut archive, table, place)?;
+        verify_table(&mut archive, table, place)?;
     }
     Ok((archive, manifest))
 }
 
-fn manifest(archive: &mut Archive) -> Result<Manifest, Fault> {
+fn read_manifest(archive: &mut Archive) -> Result<Manifest, Fault> {
     let entry = match archive.by_name(MANIFEST) {
         Ok(entry) => entry,
         Err(ZipError::FileNotFound) => return Err(damaged("it has no manifest")),
@@ -185,11 +189,11 @@ fn manifest(archive: &mut Archive) -> Result<Manifest, Fault> {
         .map_err(|error| damaged(format_args!("its manifest cannot be read: {error}")))
 }
 
-/// Refuses whatever no export writes: it was not ours, or it was changed.
+/// Refuses an archive with entries that no export writes.
 fn require_only(archive: &mut Archive, wanted: &[String]) -> Result<(), Fault> {
     let unsafe_entry = |why: &str| {
-        Fault::new(ErrorCode::ArchiveUnsafe, format!("The archive holds {why}; nothing was read from it."))
-            .with_hint("Take a file that `pairofcleats projects export` wrote.")
+        Fault::new(ErrorCode::ArchiveUnsafe, format!("The archive contains {why}; nothing was imported."))
+            .with_hint("Use a file that `pairofcleats projects export` wrote.")
     };
     if archive.has_duplicate_names() {
         return Err(unsafe_entry("two entries of one name"));
@@ -207,22 +211,23 @@ fn require_only(archive: &mut Archive, wanted: &[String]) -> Result<(), Fault> {
     if archive.len() == wanted.len() + 1 { Ok(()) } else { Err(damaged("a table is missing")) }
 }
 
-fn verify(archive: &mut Archive, table: &Table, place: &str) -> Result<(), Fault> {
+fn verify_table(archive: &mut Archive, table: &TableEntry, place: &str) -> Result<(), Fault> {
     let entry = archive.by_name(place).map_err(unreadable)?;
-    // One byte more than promised is enough to know; a bomb gets no further.
-    let mut hashed = Hashed::new(entry.take(table.bytes.saturating_add(1)));
+    // One byte more than announced proves that the entry is longer; a zip bomb is read no further.
+    let mut hashed = HashingReader::new(entry.take(table.bytes.saturating_add(1)));
     io::copy(&mut hashed, &mut io::sink()).map_err(damaged)?;
-    if hashed.bytes > table.bytes {
-        return Err(longer_than_told(table));
+    let (sha256, bytes) = hashed.finish();
+    if bytes > table.bytes {
+        return Err(longer_than_announced(table));
     }
-    if hashed.bytes != table.bytes || hashed.sha256() != table.sha256 {
+    if bytes != table.bytes || sha256 != table.sha256 {
         return Err(damaged(format_args!("{} is not what was exported", table.name)));
     }
     Ok(())
 }
 
-/// Sends an entry piece by piece, or why that is not possible. Blocks.
-fn take(
+/// Sends the content of an entry in pieces, or the fault that ended it. Blocks.
+fn send_entry(
     archive: &mut Archive,
     place: &str,
     to: &mpsc::Sender<Result<Vec<u8>, Fault>>,
@@ -232,7 +237,7 @@ fn take(
     let mut send = || -> Result<(), Fault> {
         let mut entry = archive.by_name(place).map_err(unreadable)?;
         for count in 0_u64.. {
-            if count % PIECES_A_LOOK == 0 {
+            if count % PIECES_PER_DISK_CHECK == 0 {
                 room.check()?;
             }
             if cancel.is_cancelled() {
@@ -250,7 +255,7 @@ fn take(
         Ok(())
     };
     if let Err(fault) = send() {
-        // Nobody receives any more: the import failed already, for a reason of its own.
+        // Fails when the receiver is gone: then the import has failed already, with an error of its own.
         let _ = to.blocking_send(Err(fault));
     }
 }
@@ -259,15 +264,15 @@ fn unreadable(error: ZipError) -> Fault {
     damaged("it cannot be read as a zip file").with_source(error)
 }
 
-/// A table with more bytes than the manifest tells: a bomb, or a file that was changed. No setting lets it in.
-fn longer_than_told(table: &Table) -> Fault {
+/// A table with more bytes than its manifest announces: a zip bomb, or an altered file. No setting permits it.
+fn longer_than_announced(table: &TableEntry) -> Fault {
     let message = format!("The archive's table {} is longer than its manifest says.", table.name);
     Fault::new(ErrorCode::ArchiveTooLarge, message)
-        .with_hint("Take a file that `pairofcleats projects export` wrote, as it was written.")
+        .with_hint("Use a file that `pairofcleats projects export` wrote, as it was written.")
         .with_details(json!({ "table": table.name, "bytesTold": table.bytes }))
 }
 
 fn too_large(bytes_max: u64) -> Fault {
     Fault::new(ErrorCode::ArchiveTooLarge, format!("The archive unpacks to more than {bytes_max} bytes."))
-        .with_hint("If it is yours, raise upkeep.import_bytes_max.")
+        .with_hint("If you trust it, raise upkeep.import_bytes_max.")
 }

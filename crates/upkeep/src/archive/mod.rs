@@ -1,13 +1,14 @@
-//! A project as one file: a zip with a manifest and an entry a table, in Postgres' binary form.
+//! A project as one file: a zip with a manifest and one entry for each table, in Postgres' binary COPY format.
 //!
-//! [`export()`] writes it, as one moment saw the project; [`import()`] makes a new project of it, or nothing.
+//! [`export_project`] writes it from one snapshot; [`import_project`] creates a project from it in one transaction.
 
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzzing;
 
-mod export;
 mod format;
+
+mod export;
 mod import;
 
-pub use export::{Exported, export};
-pub use import::{Imported, Settings, import};
+pub use export::{ExportReport, export_project};
+pub use import::{ImportReport, ImportSettings, import_project};

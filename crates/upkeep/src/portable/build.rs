@@ -1,28 +1,29 @@
-//! Writes a portable file from one snapshot of a project's rows, in pages, so that memory does not grow with the index.
+//! Writes a portable file from one snapshot of a project's rows, in pages, so that memory is bounded.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::aside::{Aside, measured, on_thread, unwritable};
+use super::replacement::{Replacement, measure, write_fault};
 use contract::clock::{Clock, iso_seconds};
 use contract::config;
 use contract::{ErrorCode, Fault};
 use platform::room::Room;
-use store::portable::{Held, Limits, Meta, Small, Stamp, Writer, is_portable};
+use platform::task::blocking;
+use store::portable::{Limits, Meta, RewrittenRows, RowCounts, Stamp, Writer, is_portable};
 use store::{
     self, Access, IndexState, Project, ProjectTx, RepositoryRow, Store, index_state, pages, repositories,
 };
 
 /// Rows of a small table read at a time.
 const SMALL_ROWS: i64 = 20_000;
-/// Characters of a repository's name in the name of its file.
+/// Most characters of a repository's name in a file name.
 const REPOSITORY_CHARS_MAX: usize = 60;
 
-/// Which files of an index go into the file.
+/// Which files of an index the portable file contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Part {
+pub enum IndexPart {
     /// All of them.
     #[default]
     All,
@@ -36,8 +37,8 @@ pub enum Part {
     Records,
 }
 
-impl Part {
-    /// As files and names of files say it.
+impl IndexPart {
+    /// The name in file names and in the file's metadata.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +50,7 @@ impl Part {
         }
     }
 
-    fn of(self, repository_id: Option<i64>) -> store::Part {
+    fn rows(self, repository_id: Option<i64>) -> store::Part {
         let modes: &[&str] = match self {
             Self::All => &["code", "prose", "records"],
             Self::Code | Self::ExtractedProse => &["code"],
@@ -61,27 +62,27 @@ impl Part {
     }
 }
 
-/// What is to be written, and where.
-pub struct Build<'a> {
+/// What is written, and where.
+pub struct BuildRequest<'a> {
     /// The database.
     pub store: &'a Store,
-    /// Whose rows.
+    /// The project.
     pub project: &'a Project,
-    /// Root of the repository, if only that is wanted.
+    /// Root of a repository, to write only that one.
     pub root: Option<&'a str>,
     /// Which files.
-    pub part: Part,
+    pub part: IndexPart,
     /// The file.
     pub out: &'a Path,
-    /// Whether the file that is there is brought up to date.
+    /// Update the existing file instead of writing a new one.
     pub incremental: bool,
-    /// Whether free pages are taken out at the end.
+    /// Compact the file at the end.
     pub compact: bool,
-    /// Settings.
+    /// The settings `portable.*`.
     pub settings: &'a config::Portable,
     /// Time.
     pub clock: &'a dyn Clock,
-    /// Fires when the call is cancelled.
+    /// Cancelled with the call.
     pub cancel: &'a CancellationToken,
     /// Called with files done and files in all.
     pub progress: &'a (dyn Fn(u64, u64) + Send + Sync),
@@ -89,24 +90,24 @@ pub struct Build<'a> {
 
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Built {
+pub struct BuildReport {
     /// Rows of the file.
-    pub held: Held,
+    pub held: RowCounts,
     /// Files whose chunks this run wrote.
     pub files_written: u64,
     /// Its size.
     pub bytes: u64,
     /// Its SHA-256, hex.
     pub sha256: String,
-    /// Why a file that was to be brought up to date was written anew; none where it was not.
+    /// Why a new file was written although an update was requested.
     pub fallback: Option<String>,
 }
 
-/// The usual name of a file of this part.
+/// The default file name.
 #[must_use]
-pub fn file_name(part: Part, repository: Option<&str>) -> String {
+pub fn portable_file_name(part: IndexPart, repository: Option<&str>) -> String {
     let mut name = "index".to_owned();
-    if part != Part::All {
+    if part != IndexPart::All {
         name.push('-');
         name.push_str(part.as_str());
     }
@@ -119,46 +120,46 @@ pub fn file_name(part: Part, repository: Option<&str>) -> String {
     name
 }
 
-/// Writes the file. Until it is complete the old one answers.
+/// Writes the file. The old one is used until the new one is complete.
 ///
 /// # Errors
-/// `NO_INDEX` when there is nothing to write; `ILLEGAL_STATE` when another run writes it or something else has its name;
+/// `NO_INDEX` when there is nothing to write; `ILLEGAL_STATE` when another run writes it, or the path is not a portable file;
 /// `CANCELLED`; storage faults.
-pub async fn build(build: &Build<'_>) -> Result<Built, Fault> {
+pub async fn build_portable(build: &BuildRequest<'_>) -> Result<BuildReport, Fault> {
     let room = build.store.room().and("the portable file", build.out);
     // An update begins with a copy of the file that is there.
     let copied =
         if build.incremental { std::fs::metadata(build.out).map_or(0, |facts| facts.len()) } else { 0 };
     room.require(copied).await?;
     let out = build.out.to_owned();
-    let aside = Arc::new(on_thread(move || Aside::take(&out)).await?);
+    let replacement = Arc::new(blocking(move || Replacement::begin(&out)).await?);
     let mut tx = ProjectTx::begin(build.store, build.project, Access::Snapshot).await?;
     tx.lift_timeout().await?;
-    let source = Source::read(&mut tx, build).await?;
-    let (writer, changes, fallback) = source.begin(build, &aside).await?;
-    let mut run = Run { build, source: &source, room, writer: Some(writer), done: changes.unchanged };
-    run.chunks(&mut tx, &changes).await?;
-    run.small(&mut tx, &changes).await?;
+    let source = IndexSource::read(&mut tx, build).await?;
+    let (writer, changes, fallback) = source.begin(build, &replacement).await?;
+    let mut run = BuildRun { build, source: &source, room, writer: Some(writer), done: changes.unchanged };
+    run.write_chunks(&mut tx, &changes).await?;
+    run.write_small_tables(&mut tx, &changes).await?;
     tx.commit().await?;
     let held = run.finish().await?;
     let (compact, limits, stop) = (build.compact, Limits::from(build.settings), build.cancel.clone());
     let out = build.out.to_owned();
-    let (bytes, sha256) = on_thread(move || {
-        let mut made = aside.part();
+    let (bytes, sha256) = blocking(move || {
+        let mut made = replacement.part();
         if compact {
-            Writer::update(made, limits, &stop)?.shrink(aside.smaller())?;
-            made = aside.smaller();
+            Writer::update(made, limits, &stop)?.compact(replacement.smaller())?;
+            made = replacement.smaller();
         }
-        aside.swap(made)?;
-        measured(&out)
+        replacement.commit(made)?;
+        measure(&out)
     })
     .await?;
     let files_written = changes.written.iter().map(|stamps| stamps.len() as u64).sum();
-    Ok(Built { held, files_written, bytes, sha256, fallback })
+    Ok(BuildReport { held, files_written, bytes, sha256, fallback })
 }
 
-/// What the file is made from.
-struct Source {
+/// The rows that the file is written from.
+struct IndexSource {
     part: store::Part,
     state: IndexState,
     repositories: Vec<RepositoryRow>,
@@ -166,15 +167,15 @@ struct Source {
     meta: Meta,
 }
 
-impl Source {
-    async fn read(tx: &mut ProjectTx, build: &Build<'_>) -> Result<Self, Fault> {
+impl IndexSource {
+    async fn read(tx: &mut ProjectTx, build: &BuildRequest<'_>) -> Result<Self, Fault> {
         let state = index_state::read(tx).await?;
         let mut repositories = repositories::list(tx).await?;
         if let Some(root) = build.root {
             repositories.retain(|repository| repository.root == root);
         }
         let repository = build.root.and_then(|_| repositories.first());
-        let part = build.part.of(repository.map(|repository| repository.id));
+        let part = build.part.rows(repository.map(|repository| repository.id));
         let stamps = if repositories.is_empty() { Vec::new() } else { pages::stamps(tx, &part).await? };
         if stamps.is_empty() {
             let message = format!("Nothing is indexed that a file of `{}` could hold.", build.part.as_str());
@@ -194,39 +195,39 @@ impl Source {
         Ok(Self { part, state, repositories, stamps, meta })
     }
 
-    /// The file to write on and what to write; when the old file cannot be used, why.
+    /// Opens the file to write and decides what is written; the third value is why an update was not possible.
     async fn begin(
         &self,
-        build: &Build<'_>,
-        aside: &Arc<Aside>,
+        build: &BuildRequest<'_>,
+        replacement: &Arc<Replacement>,
     ) -> Result<(Writer, Changes, Option<String>), Fault> {
         let (limits, stop) = (Limits::from(build.settings), build.cancel.clone());
         let mut fallback = None;
         if build.incremental {
-            let (aside, out, meta, stamps) =
-                (Arc::clone(aside), build.out.to_owned(), self.meta.clone(), self.stamps.clone());
+            let (replacement, out, meta, stamps) =
+                (Arc::clone(replacement), build.out.to_owned(), self.meta.clone(), self.stamps.clone());
             let (percent, stop) = (build.settings.changed_percent_max, stop.clone());
             let updated =
-                on_thread(move || update(&aside, &out, &meta, &stamps, percent, limits, &stop)).await?;
+                blocking(move || update(&replacement, &out, &meta, &stamps, percent, limits, &stop)).await?;
             match updated {
                 Ok((writer, changes)) => return Ok((writer, changes, None)),
                 Err(why) => fallback = Some(why),
             }
         }
-        let (aside, page_chunks) = (Arc::clone(aside), build.settings.page_chunks);
+        let (replacement, page_chunks) = (Arc::clone(replacement), build.settings.page_chunks);
         let changes = Changes {
             written: batches(self.stamps.clone(), page_chunks),
             kept: Vec::new(),
             unchanged: 0,
             updates: false,
         };
-        let writer = on_thread(move || Writer::create(aside.part(), limits, &stop)).await?;
+        let writer = blocking(move || Writer::create(replacement.part(), limits, &stop)).await?;
         tracing::debug!(chunks = self.state.chunks, ?fallback, "a portable file is written whole");
         Ok((writer, changes, fallback))
     }
 }
 
-/// What a run writes.
+/// What a build writes.
 struct Changes {
     /// Files to write with their chunks, in batches.
     written: Vec<Vec<Stamp>>,
@@ -257,9 +258,9 @@ fn batches(stamps: Vec<Stamp>, page_chunks: usize) -> Vec<Vec<Stamp>> {
     batches
 }
 
-/// Prepares a copy of the file that is there; the inner error says why it cannot be used.
+/// Prepares a copy of the existing file for an update; the inner error says why it cannot be updated.
 fn update(
-    aside: &Aside,
+    replacement: &Replacement,
     out: &PathBuf,
     meta: &Meta,
     stamps: &[Stamp],
@@ -270,10 +271,11 @@ fn update(
     if !is_portable(out) {
         return Ok(Err("there was no file".to_owned()));
     }
-    std::fs::copy(out, aside.part()).map_err(unwritable)?;
-    let opened = Writer::update(aside.part(), limits, stop).and_then(|writer| Ok((writer.meta()?, writer)));
+    std::fs::copy(out, replacement.part()).map_err(write_fault)?;
+    let opened =
+        Writer::update(replacement.part(), limits, stop).and_then(|writer| Ok((writer.meta()?, writer)));
     let drop_copy = |why: &str| {
-        std::fs::remove_file(aside.part()).map_err(unwritable)?;
+        std::fs::remove_file(replacement.part()).map_err(write_fault)?;
         Ok(Err(why.to_owned()))
     };
     let (old, mut writer) = match opened {
@@ -316,19 +318,19 @@ fn update(
     Ok(Ok((writer, changes)))
 }
 
-/// A run under way.
-struct Run<'a> {
-    build: &'a Build<'a>,
-    source: &'a Source,
+/// A build under way.
+struct BuildRun<'a> {
+    build: &'a BuildRequest<'a>,
+    source: &'a IndexSource,
     room: Room,
-    /// None while it is on another thread.
+    /// `None` while another thread writes.
     writer: Option<Writer>,
     done: u64,
 }
 
-impl Run<'_> {
-    /// Files with their chunks.
-    async fn chunks(&mut self, tx: &mut ProjectTx, changes: &Changes) -> Result<(), Fault> {
+impl BuildRun<'_> {
+    /// Writes files with their chunks.
+    async fn write_chunks(&mut self, tx: &mut ProjectTx, changes: &Changes) -> Result<(), Fault> {
         let stamps: Vec<Stamp> = changes.written.iter().flatten().copied().collect();
         for batch in batches(stamps, self.build.settings.page_chunks) {
             let ids: Vec<i64> = batch.iter().map(|stamp| stamp.file_id).collect();
@@ -340,45 +342,45 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Everything that is small, or changes without the text.
-    async fn small(&mut self, tx: &mut ProjectTx, changes: &Changes) -> Result<(), Fault> {
+    /// Writes the tables that are small or change while the text stays: files, names, terms, authors, flows.
+    async fn write_small_tables(&mut self, tx: &mut ProjectTx, changes: &Changes) -> Result<(), Fault> {
         for ids in changes.kept.chunks(usize::try_from(SMALL_ROWS).unwrap_or(1)) {
             let files = pages::files(tx, ids).await?;
-            self.put(Small::Files(files)).await?;
+            self.put(RewrittenRows::Files(files)).await?;
         }
         let mut after = i64::MIN;
         loop {
             let names = pages::names(tx, after, SMALL_ROWS).await?;
             let Some(last) = names.last() else { break };
             after = last.0;
-            self.put(Small::Names(names)).await?;
+            self.put(RewrittenRows::Names(names)).await?;
         }
         let mut after = i32::MIN;
         loop {
             let terms = pages::terms(tx, after, SMALL_ROWS).await?;
             let Some(last) = terms.last() else { break };
             after = last.0;
-            self.put(Small::Terms(terms)).await?;
+            self.put(RewrittenRows::Terms(terms)).await?;
         }
         let mut after = i64::MIN;
         loop {
             let authors = pages::authors(tx, after, SMALL_ROWS).await?;
             let Some(last) = authors.last() else { break };
             after = last.0;
-            self.put(Small::Authors(authors)).await?;
+            self.put(RewrittenRows::Authors(authors)).await?;
         }
         let mut after = i64::MIN;
         loop {
             let flows = pages::flows(tx, after, SMALL_ROWS).await?;
             let Some(last) = flows.last() else { break };
             after = last.0;
-            self.put(Small::Flows(flows)).await?;
+            self.put(RewrittenRows::Flows(flows)).await?;
         }
-        if changes.updates { self.late_vectors(tx).await } else { Ok(()) }
+        if changes.updates { self.add_missing_vectors(tx).await } else { Ok(()) }
     }
 
-    /// Vectors of texts that had none when the file was made.
-    async fn late_vectors(&mut self, tx: &mut ProjectTx) -> Result<(), Fault> {
+    /// Adds vectors of texts that had none when the file was written.
+    async fn add_missing_vectors(&mut self, tx: &mut ProjectTx) -> Result<(), Fault> {
         let mut after = Vec::new();
         let limit = i64::try_from(self.build.settings.page_chunks.max(1)).unwrap_or(i64::MAX);
         loop {
@@ -388,15 +390,15 @@ impl Run<'_> {
             after.clone_from(last);
             let hashes: Vec<&[u8]> = hashes.iter().map(Vec::as_slice).collect();
             let vectors = pages::vectors(tx, &hashes).await?;
-            self.put(Small::Vectors(vectors)).await?;
+            self.put(RewrittenRows::Vectors(vectors)).await?;
         }
     }
 
-    async fn put(&mut self, small: Small) -> Result<(), Fault> {
-        self.write(move |writer| writer.put_small(&small)).await
+    async fn put(&mut self, small: RewrittenRows) -> Result<(), Fault> {
+        self.write(move |writer| writer.put_rewritten(&small)).await
     }
 
-    /// Works on the file on a thread that may block.
+    /// Runs `work` on the file, on a thread of the blocking pool.
     async fn write<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&mut Writer) -> Result<T, Fault> + Send + 'static,
@@ -405,8 +407,8 @@ impl Run<'_> {
             return Err(Fault::new(ErrorCode::Cancelled, "The build of the portable file was cancelled."));
         }
         self.room.require(0).await?;
-        let mut writer = self.taken()?;
-        let (writer, outcome) = on_thread(move || {
+        let mut writer = self.take_writer()?;
+        let (writer, outcome) = blocking(move || {
             let outcome = work(&mut writer);
             Ok((writer, outcome))
         })
@@ -415,14 +417,16 @@ impl Run<'_> {
         outcome
     }
 
-    async fn finish(mut self) -> Result<Held, Fault> {
-        let writer = self.taken()?;
+    async fn finish(mut self) -> Result<RowCounts, Fault> {
+        let writer = self.take_writer()?;
         let (meta, repositories) = (self.source.meta.clone(), self.source.repositories.clone());
-        on_thread(move || writer.finish(&meta, &repositories)).await
+        blocking(move || writer.finish(&meta, &repositories)).await
     }
 
-    fn taken(&mut self) -> Result<Writer, Fault> {
-        self.writer.take().ok_or_else(|| Fault::internal("The portable file was given up.", "no writer"))
+    fn take_writer(&mut self) -> Result<Writer, Fault> {
+        self.writer
+            .take()
+            .ok_or_else(|| Fault::internal("The writer of the portable file is gone.", "no writer"))
     }
 }
 
@@ -432,8 +436,11 @@ mod tests {
 
     #[test]
     fn usual_names_say_what_they_hold() {
-        assert_eq!(file_name(Part::All, None), "index.sqlite");
-        assert_eq!(file_name(Part::Code, Some("shop of/ours")), "index-code-shop_of_ours.sqlite");
+        assert_eq!(portable_file_name(IndexPart::All, None), "index.sqlite");
+        assert_eq!(
+            portable_file_name(IndexPart::Code, Some("shop of/ours")),
+            "index-code-shop_of_ours.sqlite"
+        );
     }
 
     #[test]

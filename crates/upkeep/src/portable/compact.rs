@@ -1,20 +1,21 @@
-//! Makes a portable file smaller: what belongs to nothing goes, the rest is written without gaps.
+//! Compacts a portable file: drops rows that nothing refers to and rewrites the rest without free pages.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 
-use super::aside::{Aside, on_thread, unwritable};
+use super::replacement::{Replacement, write_fault};
 use contract::config;
 use contract::{ErrorCode, Fault};
-use store::portable::{Limits, Shrunk, Writer};
+use platform::task::blocking;
+use store::portable::{Compacted, Limits, Writer};
 
-/// What is to be made smaller, and how.
-pub struct Compact<'a> {
+/// Which file is compacted, and how.
+pub struct CompactRequest<'a> {
     /// The file.
     pub file: &'a Path,
-    /// Only say what would become free.
+    /// Only report what would be freed.
     pub dry_run: bool,
     /// Keep the old file beside it, as `<name>.bak`.
     pub keep_backup: bool,
@@ -24,44 +25,44 @@ pub struct Compact<'a> {
     pub cancel: &'a CancellationToken,
 }
 
-/// What it did.
+/// The result of compacting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Compacted {
-    /// Size before.
+pub struct CompactReport {
+    /// Bytes before.
     pub bytes_before: u64,
-    /// Size after; in a dry run, what it would be.
+    /// Bytes after; in a dry run, what it would be.
     pub bytes_after: u64,
-    /// Rows that belong to nothing.
-    pub shrunk: Shrunk,
+    /// The dropped rows.
+    pub shrunk: Compacted,
 }
 
-/// Writes the file anew, checks every page of the new one and puts it in the place of the old. A dry run does all but that.
+/// Writes a compacted copy, checks every page of it and replaces the file with it. A dry run removes the copy instead.
 ///
 /// # Errors
 /// `NO_INDEX` when there is no file; `SCHEMA_VALIDATION_FAILED` when it is damaged; `ILLEGAL_STATE` when another run writes it;
 /// `CANCELLED`; storage faults.
-pub async fn compact(compact: &Compact<'_>) -> Result<Compacted, Fault> {
+pub async fn compact_portable(compact: &CompactRequest<'_>) -> Result<CompactReport, Fault> {
     let (file, limits, stop) =
         (compact.file.to_owned(), Limits::from(compact.settings), compact.cancel.clone());
     let (dry_run, keep_backup) = (compact.dry_run, compact.keep_backup);
-    on_thread(move || {
+    blocking(move || {
         let missing = |error: std::io::Error| {
             Fault::new(ErrorCode::NoIndex, "There is no portable index file.")
                 .with_hint("Make one with `build_sqlite_index`.")
                 .with_source(error)
         };
         let bytes_before = std::fs::metadata(&file).map_err(missing)?.len();
-        let aside = Arc::new(Aside::take(&file)?);
-        std::fs::copy(&file, aside.part()).map_err(unwritable)?;
-        let shrunk = Writer::update(aside.part(), limits, &stop)?.shrink(aside.smaller())?;
-        let bytes_after = std::fs::metadata(aside.smaller()).map_err(unwritable)?.len();
+        let replacement = Arc::new(Replacement::begin(&file)?);
+        std::fs::copy(&file, replacement.part()).map_err(write_fault)?;
+        let shrunk = Writer::update(replacement.part(), limits, &stop)?.compact(replacement.smaller())?;
+        let bytes_after = std::fs::metadata(replacement.smaller()).map_err(write_fault)?.len();
         if !dry_run {
             if keep_backup {
-                aside.keep_backup()?;
+                replacement.keep_backup()?;
             }
-            aside.swap(aside.smaller())?;
+            replacement.commit(replacement.smaller())?;
         }
-        Ok(Compacted { bytes_before, bytes_after, shrunk })
+        Ok(CompactReport { bytes_before, bytes_after, shrunk })
     })
     .await
 }

@@ -1,8 +1,9 @@
-//! Portable index files: written from a project's rows, brought up to date, made smaller.
+//! Portable index files: written from a project's rows, updated, compacted.
 
-mod aside;
+mod replacement;
+
 mod build;
 mod compact;
 
-pub use build::{Build, Built, Part, build, file_name};
-pub use compact::{Compact, Compacted, compact};
+pub use build::{BuildReport, BuildRequest, IndexPart, build_portable, portable_file_name};
+pub use compact::{CompactReport, CompactRequest, compact_portable};

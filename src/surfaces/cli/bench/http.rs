@@ -1,4 +1,4 @@
-//! A real server on loopback, and a client that asks it.
+//! The measured server on loopback, and the client that queries it.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use crate::app::App;
-use crate::bench::speed::OverHttp;
+use crate::bench::speed::HttpSearch;
 use crate::surfaces::http::listen;
 use contract::config::{Config, Required};
 use contract::{ErrorCode, Fault};
 use platform::outbound::{Outbound, Url, http_url};
 
-/// A question that takes longer has failed.
-const BUDGET: Duration = Duration::from_secs(30);
-/// An answer is far shorter.
-const BYTES_MAX: usize = 16 << 20;
+/// Timeout of one query.
+const QUERY_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest answer, in bytes; real answers are far shorter.
+const ANSWER_BYTES_MAX: usize = 16 << 20;
 
-/// Settings of a server that only this process asks.
-pub(super) fn to_be_measured(config: &mut Config) {
+/// Settings of a server that only this process reaches: a free loopback port, no TLS, keys or rate limit.
+pub(super) fn configure_local_server(config: &mut Config) {
     config.server.bind = IpAddr::V4(Ipv4Addr::LOCALHOST).to_string();
     config.server.port = 0;
     config.server.tls_certificate = None;
@@ -30,37 +30,37 @@ pub(super) fn to_be_measured(config: &mut Config) {
     config.access.calls_per_minute = 0;
 }
 
-/// A server that answers.
-pub(super) struct Server {
+/// A running HTTP server on loopback.
+pub(super) struct BenchServer {
     serving: JoinHandle<()>,
     search: Url,
     client: Outbound,
 }
 
-impl Server {
-    /// Listens on a free port, with all that a server does beside answering.
+impl BenchServer {
+    /// Starts the server on a free port, with its background work.
     ///
     /// # Errors
-    /// As [`listen`].
+    /// The faults of [`listen`].
     pub(super) async fn start(app: &Arc<App>) -> Result<Self, Fault> {
         let listening = listen(app).await?;
-        let unusable = |problem| Fault::internal("The server to be measured cannot be asked.", problem);
+        let unusable = |problem| Fault::internal("The measured server could not be reached.", problem);
         let search = http_url(&format!("http://{}/search", listening.address())).map_err(unusable)?;
-        let client = Outbound::for_many_calls(BUDGET).map_err(unusable)?;
+        let client = Outbound::for_many_calls(QUERY_TIMEOUT).map_err(unusable)?;
         app.start_background();
         let app = Arc::clone(app);
         Ok(Self { serving: tokio::spawn(async move { listening.serve(&app).await }), search, client })
     }
 
-    /// Asks `search`.
-    pub(super) fn ask(&self) -> Box<OverHttp> {
+    /// A function that sends `POST /search` and returns the result.
+    pub(super) fn search_client(&self) -> Box<HttpSearch> {
         let (client, search) = (self.client.clone(), self.search.clone());
         Box::new(move |arguments| {
             let (client, search) = (client.clone(), search.clone());
             Box::pin(async move {
-                let answer = client.post_json(&search, &arguments, BYTES_MAX).await;
+                let answer = client.post_json(&search, &arguments, ANSWER_BYTES_MAX).await;
                 let mut envelope =
-                    answer.map_err(|problem| Fault::internal("A question over HTTP failed.", problem))?;
+                    answer.map_err(|problem| Fault::internal("A query over HTTP failed.", problem))?;
                 if envelope["ok"] != true {
                     return Err(Fault::new(ErrorCode::Internal, envelope["error"].to_string()));
                 }
@@ -69,12 +69,12 @@ impl Server {
         })
     }
 
-    /// Ends.
+    /// Shuts the server and its background work down.
     pub(super) async fn stop(self, app: &App) {
         app.shutdown.cancel();
         if let Err(error) = self.serving.await {
-            tracing::warn!(%error, "the measured server did not end well");
+            tracing::warn!(%error, "the measured server did not shut down cleanly");
         }
-        app.stopped().await;
+        app.wait_stopped().await;
     }
 }

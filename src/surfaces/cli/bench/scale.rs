@@ -1,34 +1,34 @@
-//! `bench scale`: what size costs.
+//! `bench scale`: the cost of size.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use super::{lab, print, program, tell};
+use super::{current_program, note, open_experiment};
 use crate::bench::scale;
 use crate::surfaces::cli::session::Session;
 use contract::Fault;
 
-/// Arguments of `scale`.
+/// Arguments of `bench scale`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Folder of real files that growth is made of; they are only read
+pub(super) struct ScaleArgs {
+    /// Folder with the real files from which larger corpora are generated; they are only read
     folder: PathBuf,
-    /// Sizes of one project
+    /// Sizes of the project, in chunks
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "10000,100000,1000000")]
     chunks: Vec<usize>,
-    /// Numbers of projects
+    /// Numbers of projects to measure
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,10,100,1000")]
     projects: Vec<usize>,
-    /// Questions at each size
+    /// Queries at each size
     #[arg(long, value_name = "N", default_value_t = 200)]
     questions: usize,
-    /// Of these, questions whose answers are compared with the exact ones
+    /// How many of these queries to compare with exact results
     #[arg(long, value_name = "N", default_value_t = 100)]
     recalled: usize,
 }
 
-impl From<Args> for scale::Options {
-    fn from(args: Args) -> Self {
+impl From<ScaleArgs> for scale::Options {
+    fn from(args: ScaleArgs) -> Self {
         let sizes = |mut sizes: Vec<usize>| {
             sizes.retain(|size| *size > 0);
             sizes.sort_unstable();
@@ -44,16 +44,17 @@ impl From<Args> for scale::Options {
     }
 }
 
-/// Measures.
-pub(super) async fn run(session: &Session, args: Args) -> Result<(), Fault> {
-    let lab = lab(session, scale::configure).await?;
-    let report = scale::measure(lab, &args.into(), program()?, &|line| tell(session, line)).await?;
-    print(session, &report, table);
+/// Entry point of `bench scale`.
+pub(super) async fn run_scale(session: &Session, args: ScaleArgs) -> Result<(), Fault> {
+    let experiment = open_experiment(session, scale::configure).await?;
+    let report =
+        scale::measure(experiment, &args.into(), current_program()?, &|line| note(session, line)).await?;
+    session.print_result(&report, &scale_table(&report));
     Ok(())
 }
 
-/// A line a condition and size, then a line a number of projects.
-fn table(report: &scale::Report) -> String {
+/// One line for each size and filter, then one line for each number of projects.
+fn scale_table(report: &scale::ScaleReport) -> String {
     let settings = &report.settings;
     let mut text = format!(
         "{} real chunks, {}, shared_buffers {} MB, maintenance_work_mem {} MB\n",
@@ -90,31 +91,31 @@ fn table(report: &scale::Report) -> String {
             "vectors",
             "rows"
         );
-        for asked in &size.asked {
-            let stages = &asked.stages_ms;
+        for queries in &size.asked {
+            let stages = &queries.stages_ms;
             let _ = writeln!(
                 text,
                 "{:<16} {:>6.2}% {:>8.1} {:>8.1}  {:>7.4} {:>7.2} {:>7.4}  {:>7.1} {:>7.1} {:>7.1} {:>7.1}  {}",
-                asked.condition,
-                asked.share * 100.0,
-                asked.p50_ms,
-                asked.p95_ms,
-                asked.dense_recall,
-                asked.dense_recall_min,
-                asked.answer_recall,
+                queries.condition,
+                queries.share * 100.0,
+                queries.p50_ms,
+                queries.p95_ms,
+                queries.dense_recall,
+                queries.dense_recall_min,
+                queries.answer_recall,
                 stages.plan,
                 stages.lexical,
                 stages.dense,
                 stages.hydrate,
-                asked.path.join(", ")
+                queries.path.join(", ")
             );
         }
     }
-    many(&mut text, &report.projects);
+    push_project_counts(&mut text, &report.projects);
     text
 }
 
-fn many(text: &mut String, projects: &[scale::Many]) {
+fn push_project_counts(text: &mut String, projects: &[scale::ProjectCountFigures]) {
     if projects.is_empty() {
         return;
     }
@@ -136,24 +137,24 @@ fn many(text: &mut String, projects: &[scale::Many]) {
         "report ms",
         "start s"
     );
-    for many in projects {
+    for figures in projects {
         let _ = writeln!(
             text,
             "{:>8} {:>9.1} {:>8.1} {:>8.1} {:>8.1} {:>8.1} {:>8} {:>9} {:>10} {:>8} {:>8.1} {:>9.1} {:>9.1} {:>7.2}",
-            many.projects,
-            many.provision_ms,
-            many.index_ms,
-            many.first_p50_ms,
-            many.warm_p50_ms,
-            many.warm_p95_ms,
-            many.database_kb_each,
-            many.catalogs_mb,
-            many.backend_mb,
-            many.server_mb,
-            many.list_ms,
-            many.status_ms,
-            many.report_ms,
-            many.start_seconds
+            figures.projects,
+            figures.provision_ms,
+            figures.index_ms,
+            figures.first_p50_ms,
+            figures.warm_p50_ms,
+            figures.warm_p95_ms,
+            figures.database_kb_each,
+            figures.catalogs_mb,
+            figures.backend_mb,
+            figures.server_mb,
+            figures.list_ms,
+            figures.status_ms,
+            figures.report_ms,
+            figures.start_seconds
         );
     }
 }

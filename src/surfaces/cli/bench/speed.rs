@@ -1,55 +1,58 @@
-//! `bench speed`: how fast one project is, and what set each limit.
+//! `bench speed`: the speed of one project, compared with the hardware limits.
 
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{http, lab, print, program, tell};
+use super::{current_program, http, note, open_experiment};
 use crate::bench::speed;
 use crate::surfaces::cli::session::Session;
 use contract::Fault;
 use embedding::StubEmbedder;
 
-/// Arguments of `speed`.
+/// Arguments of `bench speed`.
 #[derive(Debug, clap::Args)]
-pub(super) struct Args {
-    /// Folder of the files; it is only read
+pub(super) struct SpeedArgs {
+    /// Folder to index; it is only read
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// Questions of each kind
+    /// Queries of each kind
     #[arg(long, value_name = "N", default_value_t = 200)]
     questions: usize,
-    /// At most so many files, spread evenly over all
+    /// Index at most N files, spread evenly over the folder
     #[arg(long, value_name = "N")]
     limit_files: Option<usize>,
-    /// Edits of one file
+    /// Number of single-file edits to measure
     #[arg(long, value_name = "N", default_value_t = 9)]
     edits: usize,
-    /// Vectors of word hashes: tells of everything but the model, without its time
+    /// Use hashed word vectors: measures everything except the model
     #[arg(long)]
     stub: bool,
 }
 
-/// Measures.
-pub(super) async fn run(session: &Session, args: Args) -> Result<(), Fault> {
-    let lab = lab(session, http::to_be_measured).await?;
-    let lab = if args.stub { lab.with_embedder(Arc::new(StubEmbedder::default()), program()?) } else { lab };
+/// Entry point of `bench speed`.
+pub(super) async fn run_speed(session: &Session, args: SpeedArgs) -> Result<(), Fault> {
+    let mut experiment = open_experiment(session, http::configure_local_server).await?;
+    if args.stub {
+        experiment = experiment.with_embedder(Arc::new(StubEmbedder::default()), current_program()?);
+    }
     let options = speed::Options {
         folder: args.folder,
         questions: args.questions,
         files_max: args.limit_files,
         edits: args.edits,
     };
-    let server = http::Server::start(&lab.app).await?;
-    let report = speed::measure(&lab, &options, &*server.ask(), &|line| tell(session, line)).await?;
-    print(session, &report, table);
-    server.stop(&lab.app).await;
-    lab.close().await;
+    let server = http::BenchServer::start(&experiment.app).await?;
+    let search = server.search_client();
+    let report = speed::measure(&experiment, &options, &*search, &|line| note(session, line)).await?;
+    session.print_result(&report, &speed_table(&report));
+    server.stop(&experiment.app).await;
+    experiment.close().await;
     Ok(())
 }
 
-/// Runs, questions, limits.
-fn table(report: &speed::Report) -> String {
+/// Index runs, queries and limits.
+fn speed_table(report: &speed::SpeedReport) -> String {
     let indexed = &report.indexed;
     let mut text = format!(
         "{} files, {} MB, {} chunks, {} vectors, {}, {} cores\n\n",
@@ -60,25 +63,25 @@ fn table(report: &speed::Report) -> String {
         report.model,
         report.cores
     );
-    runs(&mut text, report);
-    questions(&mut text, report);
-    limits(&mut text, report);
+    push_runs(&mut text, report);
+    push_queries(&mut text, report);
+    push_limits(&mut text, report);
     text
 }
 
-fn runs(text: &mut String, report: &speed::Report) {
-    let speed::Report { indexed, edited, limits, .. } = report;
+fn push_runs(text: &mut String, report: &speed::SpeedReport) {
+    let speed::SpeedReport { indexed, edited, limits, .. } = report;
     let _ = writeln!(
         text,
         "{:<22} {:>9} {:>7} {:>9} {:>9} {:>9}",
         "", "seconds", "own", "Postgres", "read MB", "written"
     );
     for (name, profile) in [("first run", &indexed.first), ("unchanged", &indexed.unchanged)] {
-        profiled(text, name, profile);
+        push_profile(text, name, profile);
     }
     let _ = writeln!(
         text,
-        "words ready after {:.1} s, then {:.0} vectors/s: {:.0} % of the {:.0} that the model alone makes",
+        "lexical search ready after {:.1} s, then {:.0} vectors/s: {:.0} % of the {:.0} vectors/s of the model alone",
         indexed.lexical_seconds,
         indexed.vectors_per_second,
         limits.embedding_reached * 100.0,
@@ -91,26 +94,26 @@ fn runs(text: &mut String, report: &speed::Report) {
     );
 }
 
-fn questions(text: &mut String, report: &speed::Report) {
+fn push_queries(text: &mut String, report: &speed::SpeedReport) {
     let _ = writeln!(
         text,
         "{:<22} {:>7} {:>7} {:>7} {:>7} {:>7}  {:<6} {:>5} {:>9}",
         "ms", "p50", "p95", "p99", "max", "mean", "", "own", "Postgres"
     );
-    for asked in &report.asked {
-        timed(text, asked.kind, &asked.latency);
+    for queries in &report.asked {
+        push_latency(text, queries.kind, &queries.latency);
         let _ = writeln!(
             text,
             "  {:<6} {:>4.0}% {:>8.0}%",
-            asked.vectors,
-            asked.profile.own_cores * 100.0,
-            asked.profile.postgres_cores * 100.0
+            queries.vectors,
+            queries.profile.own_cores * 100.0,
+            queries.profile.postgres_cores * 100.0
         );
     }
     let (stages, mean) = (&report.stages, &report.stages.mean);
     let _ = writeln!(
         text,
-        "stages, means: plan {:.1}, words {:.1}, embedding {:.1}, vectors {:.1} ({}), facts {:.1}, ranking {:.1}, contents {:.1}: {:.1} ms\n",
+        "mean time of stages: plan {:.1}, lexical {:.1}, embedding {:.1}, vectors {:.1} ({}), facts {:.1}, ranking {:.1}, contents {:.1}: {:.1} ms\n",
         mean.plan_ms,
         mean.lexical_ms,
         mean.embed_ms,
@@ -123,16 +126,16 @@ fn questions(text: &mut String, report: &speed::Report) {
     );
 }
 
-fn limits(text: &mut String, report: &speed::Report) {
-    let speed::Report { limits, memory, .. } = report;
-    timed(text, "vectors, exact", &limits.exact);
+fn push_limits(text: &mut String, report: &speed::SpeedReport) {
+    let speed::SpeedReport { limits, memory, .. } = report;
+    push_latency(text, "vectors, exact", &limits.exact);
     let _ = writeln!(
         text,
-        "  {:.1} GB/s of the {:.1} that one core sums up",
+        "  {:.1} GB/s of the {:.1} GB/s that one core can sum",
         limits.exact_gb_per_second, limits.memory_gb_per_second
     );
     if let Some(hnsw) = &limits.hnsw {
-        timed(text, "vectors, HNSW", &hnsw.latency);
+        push_latency(text, "vectors, HNSW", &hnsw.latency);
         let _ = writeln!(text, "  recall@10 {:.3}, recall@200 {:.3}", hnsw.recall_at_10, hnsw.recall_at_200);
     }
     let _ = writeln!(
@@ -148,7 +151,7 @@ fn megabytes(bytes: u64) -> u64 {
     bytes / 1_000_000
 }
 
-fn profiled(text: &mut String, name: &str, profile: &speed::Profile) {
+fn push_profile(text: &mut String, name: &str, profile: &speed::Profile) {
     let _ = writeln!(
         text,
         "{name:<22} {:>9.2} {:>6.0}% {:>8.0}% {:>9.1} {:>9.1}",
@@ -160,7 +163,7 @@ fn profiled(text: &mut String, name: &str, profile: &speed::Profile) {
     );
 }
 
-fn timed(text: &mut String, name: &str, latency: &speed::Latency) {
+fn push_latency(text: &mut String, name: &str, latency: &speed::Latency) {
     let speed::Latency { p50_ms, p95_ms, p99_ms, max_ms, mean_ms, .. } = latency;
     let _ = write!(text, "{name:<22} {p50_ms:>7.1} {p95_ms:>7.1} {p99_ms:>7.1} {max_ms:>7.1} {mean_ms:>7.1}");
 }

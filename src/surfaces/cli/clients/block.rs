@@ -1,26 +1,31 @@
-//! Blocks as clients write them down: JSON, TOML, or a command line.
+//! Formats the blocks of the client table as JSON, TOML or a command line.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::Setup;
+use super::ClientSetup;
 
-/// The name under which clients list us; short, because they put it before the name of each tool.
-const NAME: &str = "pairofcleats";
+/// The server's name in clients; short, because clients put it before the name of each tool.
+const SERVER_NAME: &str = "pairofcleats";
 
-/// The form of text results that blocks ask for: models read them, and pay for each token.
-const TEXT: &str = "short";
+/// The text format that the blocks request: short, because a model pays for each token of it.
+const TEXT_FORMAT: &str = "short";
 
-/// How a client starts us.
-pub(super) struct Start {
+/// The command that starts the MCP server on stdio.
+pub(super) struct StdioServer {
     pub(super) command: String,
     pub(super) args: Vec<String>,
 }
 
-impl Start {
-    pub(super) fn of(program: &Path, home: Option<&Path>, config: Option<&Path>, setup: &Setup<'_>) -> Self {
+impl StdioServer {
+    pub(super) fn new(
+        program: &Path,
+        home: Option<&Path>,
+        config: Option<&Path>,
+        setup: &ClientSetup<'_>,
+    ) -> Self {
         let path = |path: &Path| path.display().to_string();
         let option = |flag: &str, value: Option<String>| value.map(|value| [flag.to_owned(), value]);
         let before = [option("--home", home.map(path)), option("--config", config.map(path))];
@@ -29,38 +34,38 @@ impl Start {
             option("--toolsets", setup.toolsets.map(str::to_owned)),
         ];
         let words = |options: [Option<[String; 2]>; 2]| options.into_iter().flatten().flatten();
-        let text = ["--text".to_owned(), TEXT.to_owned()];
+        let text = ["--text".to_owned(), TEXT_FORMAT.to_owned()];
         let read_only = setup.read_only.then(|| "--read-only".to_owned());
         let args = words(before).chain(["mcp".to_owned()]).chain(words(after)).chain(text).chain(read_only);
         Self { command: path(program), args: args.collect() }
     }
 }
 
-/// How a client reaches a running server.
-pub(super) struct Server {
+/// The address and headers of a running server.
+pub(super) struct HttpServer {
     pub(super) url: String,
-    /// Whether an API key goes along.
+    /// Whether the client sends an API key.
     pub(super) key: bool,
-    /// The headers without the key.
+    /// The headers, except the key.
     pub(super) headers: Pairs,
 }
 
 /// Names and values of HTTP headers or environment variables.
 pub(super) type Pairs = BTreeMap<&'static str, String>;
 
-impl Server {
-    pub(super) fn at(url: &str, key: bool, setup: &Setup<'_>) -> Self {
-        let wanted = [
+impl HttpServer {
+    pub(super) fn new(url: &str, key: bool, setup: &ClientSetup<'_>) -> Self {
+        let headers = [
             ("X-PairOfCleats-Project", setup.project),
-            ("X-MCP-Text", Some(TEXT)),
+            ("X-MCP-Text", Some(TEXT_FORMAT)),
             ("X-MCP-Toolsets", setup.toolsets),
             ("X-MCP-Readonly", setup.read_only.then_some("true")),
         ];
-        let headers = wanted.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned())));
+        let headers = headers.into_iter().filter_map(|(name, value)| Some((name, value?.to_owned())));
         Self { url: url.to_owned(), key, headers: headers.collect() }
     }
 
-    /// All headers; `key` is how the client writes the key's place down.
+    /// All headers; `key` is the client's placeholder for the key.
     pub(super) fn headers(&self, key: &str) -> Pairs {
         let mut headers = self.headers.clone();
         if self.key {
@@ -69,15 +74,15 @@ impl Server {
         headers
     }
 
-    /// Arguments and environment of `npx mcp-remote`, which speaks HTTP for clients that cannot.
-    pub(super) fn bridge(&self, key: &str) -> (Vec<String>, Pairs) {
+    /// Arguments and environment of `npx mcp-remote`, which connects clients without HTTP support.
+    pub(super) fn mcp_remote(&self, key: &str) -> (Vec<String>, Pairs) {
         let mut args = vec!["-y".to_owned(), "mcp-remote".to_owned(), self.url.clone()];
-        // The bridge refuses plain HTTP to other machines unless it is told that the network is trusted.
+        // `mcp-remote` refuses plain HTTP to other machines without this flag.
         let host = self.url.strip_prefix("http://").map(|rest| rest.split([':', '/']).next().unwrap_or(rest));
         if host.is_some_and(|host| !["localhost", "127.0.0.1"].contains(&host)) {
             args.push("--allow-http".to_owned());
         }
-        // Some clients tear arguments apart at spaces, so the value that has one goes by the environment.
+        // Some clients split arguments at spaces, so the value that contains one is passed in the environment.
         let (mut headers, mut env) = (self.headers.clone(), Pairs::new());
         if self.key {
             headers.insert("Authorization", "${PAIROFCLEATS_AUTHORIZATION}".to_owned());
@@ -89,9 +94,9 @@ impl Server {
     }
 }
 
-/// A server in a client's configuration: the fields that clients know, each uses a few.
+/// The server's entry in a client's configuration. Each client uses a subset of the fields.
 #[derive(Serialize, Default)]
-pub(super) struct Entry {
+pub(super) struct ServerEntry {
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub(super) kind: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -112,30 +117,30 @@ pub(super) struct Entry {
     pub(super) http_headers: Pairs,
 }
 
-impl Entry {
-    /// A server that the client starts.
-    pub(super) fn started(start: &Start) -> Self {
+impl ServerEntry {
+    /// A server that the client starts on stdio.
+    pub(super) fn stdio(start: &StdioServer) -> Self {
         Self { command: Some(start.command.clone()), args: start.args.clone(), ..Self::default() }
     }
 
-    /// A running server; `key` is how the client writes the key's place down.
-    pub(super) fn at(server: &Server, key: &str) -> Self {
+    /// A running server; `key` is the client's placeholder for the key.
+    pub(super) fn http(server: &HttpServer, key: &str) -> Self {
         Self { url: Some(server.url.clone()), headers: server.headers(key), ..Self::default() }
     }
 }
 
-/// What a client's file holds: sections of servers by name, and in VS Code what it asks the user for.
+/// A client's configuration file: sections with servers by name, and for VS Code the values to ask the user for.
 #[derive(Serialize)]
-struct Document<'a> {
+struct ConfigFile<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    inputs: Option<[Input<'a>; 1]>,
+    inputs: Option<[PromptedInput<'a>; 1]>,
     #[serde(flatten)]
-    sections: BTreeMap<&'a str, BTreeMap<&'static str, &'a Entry>>,
+    sections: BTreeMap<&'a str, BTreeMap<&'static str, &'a ServerEntry>>,
 }
 
-/// A value that VS Code asks for once and keeps.
+/// A value that VS Code asks for once and stores.
 #[derive(Serialize)]
-struct Input<'a> {
+struct PromptedInput<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     id: &'a str,
@@ -143,36 +148,37 @@ struct Input<'a> {
     password: bool,
 }
 
-impl<'a> Document<'a> {
-    fn of(section: &'a str, entry: &'a Entry) -> Self {
-        Self { inputs: None, sections: BTreeMap::from([(section, BTreeMap::from([(NAME, entry)]))]) }
+impl<'a> ConfigFile<'a> {
+    fn new(section: &'a str, entry: &'a ServerEntry) -> Self {
+        Self { inputs: None, sections: BTreeMap::from([(section, BTreeMap::from([(SERVER_NAME, entry)]))]) }
     }
 
-    /// Texts in maps and lists always serialise.
-    fn json(&self) -> String {
+    // Cannot fail: the file holds only strings in maps and lists.
+    fn to_json(&self) -> String {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 }
 
-/// A JSON document that holds `entry` below `section`.
-pub(super) fn json(section: &str, entry: &Entry) -> String {
-    Document::of(section, entry).json()
+/// A JSON document with `entry` under `section`.
+pub(super) fn json_block(section: &str, entry: &ServerEntry) -> String {
+    ConfigFile::new(section, entry).to_json()
 }
 
-/// The same for VS Code, which asks for the secret `id`.
-pub(super) fn json_asking(id: &str, section: &str, entry: &Entry) -> String {
-    let input = Input { kind: "promptString", id, description: "API key of PairOfCleats", password: true };
-    Document { inputs: Some([input]), ..Document::of(section, entry) }.json()
+/// A JSON document for VS Code, which asks the user for the secret `id`.
+pub(super) fn json_block_with_prompt(id: &str, section: &str, entry: &ServerEntry) -> String {
+    let input =
+        PromptedInput { kind: "promptString", id, description: "API key of PairOfCleats", password: true };
+    ConfigFile { inputs: Some([input]), ..ConfigFile::new(section, entry) }.to_json()
 }
 
-/// TOML tables that hold `entry` below `section`.
-pub(super) fn toml(section: &str, entry: &Entry) -> String {
-    let text = toml::to_string(&Document::of(section, entry).sections).unwrap_or_default();
+/// TOML tables with `entry` under `section`.
+pub(super) fn toml_block(section: &str, entry: &ServerEntry) -> String {
+    let text = toml::to_string(&ConfigFile::new(section, entry).sections).unwrap_or_default();
     text.trim_end().to_owned()
 }
 
-/// A command line that a POSIX shell reads as exactly these words.
-pub(super) fn shell<'a>(words: impl Iterator<Item = &'a str>) -> String {
+/// A command line that a POSIX shell splits into exactly these words.
+pub(super) fn shell_command<'a>(words: impl Iterator<Item = &'a str>) -> String {
     words.map(quoted).collect::<Vec<_>>().join(" ")
 }
 

@@ -1,40 +1,42 @@
-//! The MCP clients people use, in one table.
+//! The table of MCP clients.
 //!
-//! `mcp-config`, the greeting of `quickstart` and docs/clients.md are made from it, so that what people copy is
-//! written once. The shapes are those of the clients' own documentation in November 2026.
+//! `mcp-config`, the greeting of `quickstart` and docs/clients.md are generated from it. The formats follow the clients' own
+//! documentation as of November 2026.
 
 mod block;
 
 use std::path::Path;
 
-use block::{Entry, Server, Start, json, json_asking, shell, toml};
+use block::{
+    HttpServer, ServerEntry, StdioServer, json_block, json_block_with_prompt, shell_command, toml_block,
+};
 
-/// What tells an agent when to use the tools, for AGENTS.md or CLAUDE.md.
-pub const AGENTS: &str = include_str!("agents.md");
+/// Instructions for agents on when to use the tools, for AGENTS.md or CLAUDE.md.
+pub const AGENT_INSTRUCTIONS: &str = include_str!("agents.md");
 
-/// One client.
+/// A row of the client table.
 pub struct Client {
     /// Its name on the command line.
     pub id: &'static str,
-    /// Its name for people.
+    /// Its display name.
     pub name: &'static str,
-    /// Where the block goes: for whom, and the file or command.
+    /// Where the block goes: pairs of scope and file or command.
     pub places: &'static [(&'static str, &'static str)],
-    /// What the block is.
+    /// The format of the block.
     pub format: Format,
-    /// How it reaches a server over HTTP.
-    pub remote: Remote,
-    /// Where it takes the API key from, and what that leaves to do.
-    pub key: &'static str,
-    /// Tools that it shows of all its servers together, where it has such a limit.
+    /// How it connects to a server over HTTP.
+    pub http_support: HttpSupport,
+    /// Where it reads the API key from, and what the user has to do for that.
+    pub key_note: &'static str,
+    /// Limit on the tools of all its servers together, if it has one.
     pub tools_max: Option<usize>,
-    /// The block that lets it start us.
-    stdio: fn(&Start) -> String,
-    /// The block that lets it reach a running server.
-    http: fn(&Server) -> String,
+    /// Formats the block that starts the server on stdio.
+    stdio: fn(&StdioServer) -> String,
+    /// Formats the block that connects to a running server.
+    http: fn(&HttpServer) -> String,
 }
 
-/// What a block is, by the name that Markdown gives it.
+/// The format of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// A command line.
@@ -45,79 +47,81 @@ pub enum Format {
     Toml,
 }
 
-/// How a client reaches a server over HTTP.
+/// How a client connects to a server over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Remote {
-    /// By itself.
+pub enum HttpSupport {
+    /// Directly.
     Native,
-    /// Only through a program that it starts; says which, and what else there is.
+    /// Only through a local program; the text names it and the alternatives.
     Bridge(&'static str),
 }
 
-/// The toolsets that a coding agent needs; it pays for every tool that is listed beyond them.
-pub const TOOLSETS: &str = "search,index";
+/// The toolsets that a coding agent needs. Every further tool costs tokens in each of its requests.
+pub const DEFAULT_TOOLSETS: &str = "search,index";
 
-/// What a block is to say.
+/// The options of a block.
 #[derive(Debug, Clone, Copy)]
-pub struct Setup<'a> {
-    /// How the server is reached.
-    pub reach: Reach<'a>,
-    /// Project of calls that name none.
+pub struct ClientSetup<'a> {
+    /// How the client reaches the server.
+    pub transport: Transport<'a>,
+    /// Project for calls that name none.
     pub project: Option<&'a str>,
-    /// The only toolsets offered, with commas between; none: all.
+    /// The toolsets to offer, separated by commas; none means all.
     pub toolsets: Option<&'a str>,
-    /// Whether tools that write are left out.
+    /// Whether to hide tools that write.
     pub read_only: bool,
 }
 
 /// How a client reaches the server.
 #[derive(Debug, Clone, Copy)]
-pub enum Reach<'a> {
-    /// It starts the program and speaks over its stdin and stdout. Clients pass hardly any environment on, so what
-    /// differs from the defaults stands in the arguments.
+pub enum Transport<'a> {
+    /// The client starts the program and uses its stdin and stdout. Clients pass on little of the environment, so everything
+    /// that differs from the defaults is in the arguments.
     Stdio {
         /// The `pairofcleats` executable.
         program: &'a Path,
-        /// The data directory, if it is not the default one.
+        /// The data directory, if it is not the default.
         home: Option<&'a Path>,
-        /// The configuration file, if it is not the data directory's.
+        /// The configuration file, if it is not the one in the data directory.
         config: Option<&'a Path>,
     },
-    /// It reaches a running server.
+    /// The client connects to a running server.
     Http {
         /// The URL of `/mcp`.
         url: &'a str,
-        /// Whether an API key goes along.
+        /// Whether the client sends an API key.
         key: bool,
     },
 }
 
 impl Client {
-    /// The row called `id`.
+    /// The client with this id.
     #[must_use]
     pub fn find(id: &str) -> Option<&'static Self> {
         CLIENTS.iter().find(|client| client.id == id)
     }
 
-    /// The text to paste. It never holds a key.
+    /// The text to paste. It never contains a key.
     #[must_use]
-    pub fn block(&self, setup: &Setup<'_>) -> String {
-        match setup.reach {
-            Reach::Stdio { program, home, config } => (self.stdio)(&Start::of(program, home, config, setup)),
-            Reach::Http { url, key } => (self.http)(&Server::at(url, key, setup)),
+    pub fn block(&self, setup: &ClientSetup<'_>) -> String {
+        match setup.transport {
+            Transport::Stdio { program, home, config } => {
+                (self.stdio)(&StdioServer::new(program, home, config, setup))
+            }
+            Transport::Http { url, key } => (self.http)(&HttpServer::new(url, key, setup)),
         }
     }
 
-    /// The places in one line.
+    /// All places in one line.
     #[must_use]
     pub fn file(&self) -> String {
         let places: Vec<String> =
-            self.places.iter().map(|(whom, place)| format!("{whom}: {place}")).collect();
+            self.places.iter().map(|(scope, file)| format!("{scope}: {file}")).collect();
         places.join("; ")
     }
 }
 
-/// Every client; this is the order people see.
+/// All clients, in display order.
 pub static CLIENTS: &[Client] = &[
     Client {
         id: "claude-code",
@@ -128,20 +132,20 @@ pub static CLIENTS: &[Client] = &[
             ("every repository, for you", "a shell anywhere, with --scope user after add"),
         ],
         format: Format::Sh,
-        remote: Remote::Native,
-        key: "Claude Code fills in `PAIROFCLEATS_KEY` from its environment at each start; the single quotes keep your \
-            shell from doing so earlier, which would write the key into the configuration.",
+        http_support: HttpSupport::Native,
+        key_note: "Claude Code expands `PAIROFCLEATS_KEY` from its environment at each start. The single quotes prevent your shell from \
+            expanding it now, which would write the key to the configuration.",
         tools_max: None,
         stdio: |start| {
             let words = ["claude", "mcp", "add", "pairofcleats", "--", &start.command];
-            shell(words.into_iter().chain(start.args.iter().map(String::as_str)))
+            shell_command(words.into_iter().chain(start.args.iter().map(String::as_str)))
         },
         http: |server| {
-            // `--header` takes all words that follow it, so the name and the URL come first.
+            // `--header` consumes all words after it, so the name and the URL come first.
             let words = ["claude", "mcp", "add", "--transport", "http", "pairofcleats", &server.url];
             let headers = server.headers("${PAIROFCLEATS_KEY}");
             let lines: Vec<String> = headers.iter().map(|(name, value)| format!("{name}: {value}")).collect();
-            shell(words.into_iter().chain(lines.iter().flat_map(|line| ["--header", line])))
+            shell_command(words.into_iter().chain(lines.iter().flat_map(|line| ["--header", line])))
         },
     },
     Client {
@@ -153,17 +157,20 @@ pub static CLIENTS: &[Client] = &[
             ("Linux", "~/.config/Claude/claude_desktop_config.json"),
         ],
         format: Format::Json,
-        remote: Remote::Bridge(
-            "Claude Desktop starts only local programs from this file; `npx mcp-remote` (Node.js) speaks HTTP for it. \
-            Settings > Connectors is no way to a private server: Anthropic's cloud makes those connections, to a public \
-            HTTPS address, and signs in with OAuth.",
+        http_support: HttpSupport::Bridge(
+            "Claude Desktop starts only local programs from this file; `npx mcp-remote` (Node.js) connects it to an HTTP server. \
+            Settings > Connectors cannot reach a private server: Anthropic's cloud makes those connections, which need a public \
+            HTTPS address and OAuth.",
         ),
-        key: "Replace YOUR_KEY. The file then holds the key: keep it to yourself.",
+        key_note: "Replace YOUR_KEY. The file then contains the key: keep it private.",
         tools_max: None,
-        stdio: |start| json("mcpServers", &Entry::started(start)),
+        stdio: |start| json_block("mcpServers", &ServerEntry::stdio(start)),
         http: |server| {
-            let (args, env) = server.bridge("YOUR_KEY");
-            json("mcpServers", &Entry { command: Some("npx".to_owned()), args, env, ..Entry::default() })
+            let (args, env) = server.mcp_remote("YOUR_KEY");
+            json_block(
+                "mcpServers",
+                &ServerEntry { command: Some("npx".to_owned()), args, env, ..ServerEntry::default() },
+            )
         },
     },
     Client {
@@ -174,16 +181,19 @@ pub static CLIENTS: &[Client] = &[
             ("every workspace", "the file that the command \"MCP: Open User Configuration\" opens"),
         ],
         format: Format::Json,
-        remote: Remote::Native,
-        key: "VS Code asks for the key when it first starts the server and keeps it in its own secret store.",
+        http_support: HttpSupport::Native,
+        key_note: "VS Code asks for the key when it first starts the server and stores it in its own secret storage.",
         tools_max: Some(128),
-        stdio: |start| json("servers", &Entry { kind: Some("stdio"), ..Entry::started(start) }),
+        stdio: |start| {
+            json_block("servers", &ServerEntry { kind: Some("stdio"), ..ServerEntry::stdio(start) })
+        },
         http: |server| {
-            let entry = Entry { kind: Some("http"), ..Entry::at(server, "${input:pairofcleats-key}") };
+            let entry =
+                ServerEntry { kind: Some("http"), ..ServerEntry::http(server, "${input:pairofcleats-key}") };
             if server.key {
-                json_asking("pairofcleats-key", "servers", &entry)
+                json_block_with_prompt("pairofcleats-key", "servers", &entry)
             } else {
-                json("servers", &entry)
+                json_block("servers", &entry)
             }
         },
     },
@@ -192,25 +202,28 @@ pub static CLIENTS: &[Client] = &[
         name: "Cursor",
         places: &[("every project", "~/.cursor/mcp.json"), ("one project", ".cursor/mcp.json")],
         format: Format::Json,
-        remote: Remote::Native,
-        key: "Cursor fills in `PAIROFCLEATS_KEY` from the environment that it was started in.",
+        http_support: HttpSupport::Native,
+        key_note: "Cursor expands `PAIROFCLEATS_KEY` from the environment that it was started in.",
         tools_max: Some(40),
-        stdio: |start| json("mcpServers", &Entry::started(start)),
-        http: |server| json("mcpServers", &Entry::at(server, "${env:PAIROFCLEATS_KEY}")),
+        stdio: |start| json_block("mcpServers", &ServerEntry::stdio(start)),
+        http: |server| json_block("mcpServers", &ServerEntry::http(server, "${env:PAIROFCLEATS_KEY}")),
     },
     Client {
         id: "codex",
         name: "Codex",
         places: &[("every project", "~/.codex/config.toml"), ("one trusted project", ".codex/config.toml")],
         format: Format::Toml,
-        remote: Remote::Native,
-        key: "Codex reads the key from the environment variable `PAIROFCLEATS_KEY` and refuses one in the file.",
+        http_support: HttpSupport::Native,
+        key_note: "Codex reads the key from the environment variable `PAIROFCLEATS_KEY` and rejects a key in the file.",
         tools_max: None,
-        stdio: |start| toml("mcp_servers", &Entry::started(start)),
+        stdio: |start| toml_block("mcp_servers", &ServerEntry::stdio(start)),
         http: |server| {
             let (url, http_headers) = (Some(server.url.clone()), server.headers.clone());
             let bearer_token_env_var = server.key.then_some("PAIROFCLEATS_KEY");
-            toml("mcp_servers", &Entry { url, bearer_token_env_var, http_headers, ..Entry::default() })
+            toml_block(
+                "mcp_servers",
+                &ServerEntry { url, bearer_token_env_var, http_headers, ..ServerEntry::default() },
+            )
         },
     },
     Client {
@@ -218,14 +231,14 @@ pub static CLIENTS: &[Client] = &[
         name: "Gemini CLI",
         places: &[("every project", "~/.gemini/settings.json"), ("one project", ".gemini/settings.json")],
         format: Format::Json,
-        remote: Remote::Native,
-        key: "Gemini CLI fills in `PAIROFCLEATS_KEY` from its environment.",
+        http_support: HttpSupport::Native,
+        key_note: "Gemini CLI expands `PAIROFCLEATS_KEY` from its environment.",
         tools_max: None,
-        stdio: |start| json("mcpServers", &Entry::started(start)),
+        stdio: |start| json_block("mcpServers", &ServerEntry::stdio(start)),
         http: |server| {
-            // `url` alone meant the older SSE transport for long; `httpUrl` means this one in every release.
-            let Entry { url, headers, .. } = Entry::at(server, "${PAIROFCLEATS_KEY}");
-            json("mcpServers", &Entry { http_url: url, headers, ..Entry::default() })
+            // Older releases read `url` as the SSE transport; `httpUrl` means Streamable HTTP in every release.
+            let ServerEntry { url, headers, .. } = ServerEntry::http(server, "${PAIROFCLEATS_KEY}");
+            json_block("mcpServers", &ServerEntry { http_url: url, headers, ..ServerEntry::default() })
         },
     },
     Client {
@@ -236,23 +249,28 @@ pub static CLIENTS: &[Client] = &[
             ("anywhere", "the file that the command \"zed: open settings file\" opens"),
         ],
         format: Format::Json,
-        remote: Remote::Native,
-        key: "Replace YOUR_KEY: Zed sends headers as they stand and fills in no variables. The file then holds the key: \
-            keep it to yourself.",
+        http_support: HttpSupport::Native,
+        key_note: "Replace YOUR_KEY: Zed sends headers literally and expands no variables. The file then contains the key: keep it \
+            private.",
         tools_max: None,
-        stdio: |start| json("context_servers", &Entry::started(start)),
-        http: |server| json("context_servers", &Entry::at(server, "YOUR_KEY")),
+        stdio: |start| json_block("context_servers", &ServerEntry::stdio(start)),
+        http: |server| json_block("context_servers", &ServerEntry::http(server, "YOUR_KEY")),
     },
     Client {
         id: "generic",
         name: "Most other clients",
-        places: &[("the client's documentation says where", "a JSON configuration with `mcpServers`")],
+        places: &[("see the client's documentation", "a JSON configuration with `mcpServers`")],
         format: Format::Json,
-        remote: Remote::Native,
-        key: "Replace YOUR_KEY, best by what the client's documentation offers for secrets.",
+        http_support: HttpSupport::Native,
+        key_note: "Replace YOUR_KEY, preferably with the mechanism for secrets in the client's documentation.",
         tools_max: None,
-        stdio: |start| json("mcpServers", &Entry::started(start)),
-        http: |server| json("mcpServers", &Entry { kind: Some("http"), ..Entry::at(server, "YOUR_KEY") }),
+        stdio: |start| json_block("mcpServers", &ServerEntry::stdio(start)),
+        http: |server| {
+            json_block(
+                "mcpServers",
+                &ServerEntry { kind: Some("http"), ..ServerEntry::http(server, "YOUR_KEY") },
+            )
+        },
     },
 ];
 
@@ -263,24 +281,29 @@ mod tests {
 
     const URL: &str = "https://code.example.com:8443/mcp";
 
-    fn setup(reach: Reach<'_>) -> Setup<'_> {
-        Setup { reach, project: Some("shop"), toolsets: Some("search,index"), read_only: true }
+    fn setup(reach: Transport<'_>) -> ClientSetup<'_> {
+        ClientSetup {
+            transport: reach,
+            project: Some("shop"),
+            toolsets: Some("search,index"),
+            read_only: true,
+        }
     }
 
-    fn stdio() -> Setup<'static> {
-        setup(Reach::Stdio {
+    fn stdio() -> ClientSetup<'static> {
+        setup(Transport::Stdio {
             program: Path::new("/opt/my tools/pairofcleats"),
             home: Some(Path::new("/data/\"it's\"")),
             config: Some(Path::new(r"/etc/p\c.toml")),
         })
     }
 
-    fn http(key: bool) -> Setup<'static> {
-        setup(Reach::Http { url: URL, key })
+    fn http(key: bool) -> ClientSetup<'static> {
+        setup(Transport::Http { url: URL, key })
     }
 
     /// The block as its client reads it; command lines are read by a shell in the integration tests.
-    fn parsed(client: &Client, setup: &Setup<'_>) -> Option<Value> {
+    fn parsed(client: &Client, setup: &ClientSetup<'_>) -> Option<Value> {
         let block = client.block(setup);
         match client.format {
             Format::Sh => None,
@@ -357,7 +380,7 @@ mod tests {
             assert!(places.iter().any(|place| with.contains(place)), "{}: {with}", client.id);
             assert_eq!(
                 with.contains("YOUR_KEY"),
-                client.key.contains("YOUR_KEY"),
+                client.key_note.contains("YOUR_KEY"),
                 "{} says what to do",
                 client.id
             );
@@ -381,7 +404,7 @@ mod tests {
             ("https://code.example.com/mcp", false),
             ("http://code.example.com/mcp", true),
         ] {
-            let block = desktop.block(&setup(Reach::Http { url, key: true }));
+            let block = desktop.block(&setup(Transport::Http { url, key: true }));
             assert_eq!(block.contains("--allow-http"), told, "{url}");
         }
         let whole = parsed(desktop, &http(true)).unwrap();
@@ -397,14 +420,18 @@ mod tests {
     fn ids_are_unique_and_no_client_shows_fewer_tools_than_there_are() {
         for (at, client) in CLIENTS.iter().enumerate() {
             assert!(CLIENTS[..at].iter().all(|other| other.id != client.id), "{}", client.id);
-            assert!(client.tools_max.is_none_or(|most| crate::tools::LIST.len() <= most), "{}", client.id);
+            let listed = crate::tools::LIST.iter().filter(|tool| tool.toolset.listed_by_default()).count();
+            assert!(client.tools_max.is_none_or(|most| listed <= most), "{}", client.id);
         }
     }
 
     #[test]
     fn agents_are_told_of_tools_that_exist() {
         for tool in ["search", "show_file", "build_index"] {
-            assert!(AGENTS.contains(&format!("`{tool}`")) && crate::tools::find(tool).is_some(), "{tool}");
+            assert!(
+                AGENT_INSTRUCTIONS.contains(&format!("`{tool}`")) && crate::tools::find_tool(tool).is_some(),
+                "{tool}"
+            );
         }
     }
 }

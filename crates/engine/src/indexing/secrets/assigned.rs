@@ -1,69 +1,69 @@
-//! Values beside a name that says that they are secret: assignments, arguments, headers, XML, connection strings.
+//! Values assigned to secret names: assignments, arguments, headers, XML, connection strings.
 
 use std::ops::Range;
 
+use super::file_format::FileFormat;
 use super::names::{Class, Classes};
-use super::places::Place;
 use super::unquoted;
 use super::values::{self, Level, VALUE_BYTES_MAX};
 
-/// Longest name on either side of the word that was found, in bytes.
+/// Longest part of a name on either side of the matched word, in bytes.
 const NAME_BYTES_MAX: usize = 64;
-/// Most spaces between a name and its value.
+/// Maximum number of spaces between a name and its value.
 const SPACES_MAX: usize = 60;
 
-/// A value without quotes of more bytes is looked at once, whatever names are in it.
+/// An unquoted value of more bytes is scanned once, even if it contains further names.
 const LONG: usize = 512;
-/// Longest expression before the literal that is taken in its place, in bytes.
+/// Longest expression before a fallback literal, in bytes.
 const EXPRESSION_BYTES_MAX: usize = 200;
 
-/// What stands between a name and its value.
+/// The syntax between a name and its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Operator {
-    /// `=`, `:=`, `==`, `=>`, `||` and others; whether there are no spaces around it.
+    /// `=`, `:=`, `==`, `=>`, `||` and others; `true` if no spaces surround it.
     Equals { tight: bool },
     /// `:`
     Colon,
-    /// `(`, and `,` after a name in quotes.
+    /// `(`, and `,` after a quoted name.
     Argument,
     /// `>` of an XML element.
     Element,
-    /// Nothing but spaces.
+    /// Only spaces.
     Spaces,
     /// `${NAME:-value}`
     Default,
 }
 
-/// A name in its text.
+/// A name and its position in the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Name<'t> {
+pub(super) struct NameInText<'t> {
     pub(super) text: &'t str,
-    pub(super) place: Place,
+    pub(super) format: FileFormat,
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Dashes before it: `--password`.
+    /// Number of dashes before it: `--password` has two.
     pub(super) dashes: usize,
-    /// It stands in quotes.
+    /// Whether it is quoted.
     pub(super) quoted: bool,
 }
 
-impl<'t> Name<'t> {
-    /// The name of which the word found at `hit` is a part.
-    pub(super) fn around(text: &'t str, hit: Range<usize>, place: Place) -> Option<Self> {
+impl<'t> NameInText<'t> {
+    /// The name that contains the matched word at `hit`.
+    pub(super) fn around(text: &'t str, hit: Range<usize>, format: FileFormat) -> Option<Self> {
         let bytes = text.as_bytes();
         let before = bytes[..hit.start]
             .iter()
             .rev()
             .take(NAME_BYTES_MAX)
-            .take_while(|byte| is_of_name(**byte))
+            .take_while(|byte| is_name_byte(**byte))
             .count();
         let after =
-            bytes[hit.end..].iter().take(NAME_BYTES_MAX).take_while(|byte| is_of_name(**byte)).count();
+            bytes[hit.end..].iter().take(NAME_BYTES_MAX).take_while(|byte| is_name_byte(**byte)).count();
         let start = text.ceil_char_boundary(hit.start - before);
         let end = text.floor_char_boundary(hit.end + after);
         let leading = bytes[start..end].iter().take_while(|byte| matches!(byte, b'-' | b'.')).count();
         let dashes = bytes[start..end].iter().take_while(|byte| **byte == b'-').count();
-        let name = Self { text, place, start: start + leading, end, dashes, quoted: false };
+        let name = Self { text, format, start: start + leading, end, dashes, quoted: false };
         (name.start < name.end && !matches!(bytes[end - 1], b'-' | b'.')).then_some(name)
     }
 
@@ -77,7 +77,7 @@ impl<'t> Name<'t> {
         self.start.checked_sub(self.dashes + 1).map(|at| self.text.as_bytes()[at])
     }
 
-    /// What stands before the name on its line, at most 120 bytes.
+    /// The text before the name on its line, at most 120 bytes.
     pub(super) fn line_before(&self) -> &'t str {
         let from = self.text.ceil_char_boundary(self.start.saturating_sub(120));
         let before = &self.text[from..self.start];
@@ -89,10 +89,10 @@ impl<'t> Name<'t> {
     }
 }
 
-/// Where the secret of a name stands. `looked` becomes the end of a long value without quotes that is none: the names in
-/// it are not looked at again.
+/// The range of the secret assigned to a name. Sets `looked` to the end of a long unquoted value that is no secret, so that
+/// the names inside it are not scanned again.
 pub(super) fn secret<'t>(
-    mut name: Name<'t>,
+    mut name: NameInText<'t>,
     classes: &mut Classes<'t>,
     looked: &mut usize,
 ) -> Option<Range<usize>> {
@@ -115,8 +115,8 @@ pub(super) fn secret<'t>(
     })
 }
 
-/// Where the literal begins that is taken when an expression yields nothing: `get("x") || "…"`.
-fn fallback(name: &Name<'_>, operator: Operator, at: usize) -> Option<usize> {
+/// Start of the fallback literal after an expression: `get("x") || "…"`.
+fn fallback(name: &NameInText<'_>, operator: Operator, at: usize) -> Option<usize> {
     const MARKS: [&str; 4] = ["|| ", "?? ", " or ", "?: "];
     if !matches!(operator, Operator::Equals { .. } | Operator::Colon | Operator::Argument) {
         return None;
@@ -128,71 +128,73 @@ fn fallback(name: &Name<'_>, operator: Operator, at: usize) -> Option<usize> {
     Some(at + end)
 }
 
-fn is_of_name(byte: u8) -> bool {
+fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.') || byte >= 0x80
 }
 
-fn spaces(bytes: &[u8], at: usize) -> usize {
+fn space_count(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().take(SPACES_MAX).take_while(|byte| matches!(byte, b' ' | b'\t')).count()
 }
 
-/// What follows the name, and where the value begins.
-fn operator(name: &mut Name<'_>) -> Option<(Operator, usize)> {
+/// The operator after the name, and the start of the value.
+fn operator(name: &mut NameInText<'_>) -> Option<(Operator, usize)> {
     let bytes = name.text.as_bytes();
-    let closed = closers(name)?;
-    // Most names are used rather than set.
+    let closed = skip_closers(name)?;
+    // Fast path: most names are read, not assigned.
     if matches!(bytes.get(closed), None | Some(b')' | b';' | b'.' | b'&' | b'*' | b'%' | b'/')) {
         return None;
     }
     if bytes.get(closed) == Some(&b'(') && bytes.get(closed + 1) != Some(&b')') && !name.quoted {
         return Some((Operator::Argument, closed + 1));
     }
-    if let Some(at) = of_element(name, closed) {
+    if let Some(at) = element_value_start(name, closed) {
         return Some((Operator::Element, at));
     }
-    let skipped = spaces(bytes, closed);
+    let skipped = space_count(bytes, closed);
     let at = closed + skipped;
     let rest = &bytes[at..];
     if rest.starts_with(b":-") && name.byte_before() == Some(b'{') {
         return Some((Operator::Default, at + 2));
     }
     if let Some(mark) = MARKS.into_iter().find(|mark| rest.starts_with(mark)) {
-        let more = spaces(bytes, at + mark.len());
+        let more = space_count(bytes, at + mark.len());
         let tight = mark == b"=" && skipped == 0 && more == 0;
         return Some((Operator::Equals { tight }, at + mark.len() + more));
     }
     if rest.starts_with(b":") && !rest.starts_with(b"::") {
-        return Some(of_colon(name, at + 1));
+        return Some(colon_operator(name, at + 1));
     }
     if rest.starts_with(b"or ") && name.quoted {
         return Some((Operator::Argument, at + 3));
     }
-    if (name.quoted || matches!(name.place, Place::Yaml | Place::Prose))
-        && let Some(at) = value_of_name(name, at)
+    if (name.quoted || matches!(name.format, FileFormat::Yaml | FileFormat::Prose))
+        && let Some(at) = attribute_value_start(name, at)
     {
         return Some((Operator::Colon, at));
     }
     if rest.starts_with(b",") && name.quoted {
-        return Some((Operator::Argument, at + 1 + spaces(bytes, at + 1)));
+        return Some((Operator::Argument, at + 1 + space_count(bytes, at + 1)));
     }
-    if let Some(at) = of_variable(name, at).or_else(|| of_type(name, at).filter(|_| skipped > 0)) {
+    if let Some(at) =
+        variable_default_start(name, at).or_else(|| typed_value_start(name, at).filter(|_| skipped > 0))
+    {
         return Some((Operator::Equals { tight: false }, at));
     }
-    // Only a flag, a directive and `#define` have nothing but spaces before their value.
+    // Only flags, directives and `#define` separate the value with spaces alone.
     let has_value = name.dashes > 0
-        || matches!(name.place, Place::Shell | Place::Properties)
+        || matches!(name.format, FileFormat::Shell | FileFormat::Properties)
         || matches!(bytes.get(at), Some(b'"' | b'\'' | b'`'));
     (skipped > 0 && has_value).then_some((Operator::Spaces, at))
 }
 
-/// Marks of an assignment or a comparison, longer ones first.
+/// Assignment and comparison operators, longer ones first.
 const MARKS: [&[u8]; 15] = [
     b"===", b"!==", b"??=", b"||=", b"==", b"!=", b"=>", b":=", b"?=", b"+=", b"?:", b"||", b"??", b"<-",
     b"=",
 ];
 
-/// Where that ends which closes a name: its quote, the bracket of an index.
-fn closers(name: &mut Name<'_>) -> Option<usize> {
+/// End of the characters that close a name: its quote, the bracket of an index.
+fn skip_closers(name: &mut NameInText<'_>) -> Option<usize> {
     let bytes = name.text.as_bytes();
     let mut at = name.end;
     let is = |at: usize, marks: &[u8]| bytes.get(at).is_some_and(|byte| marks.contains(byte));
@@ -216,25 +218,25 @@ fn closers(name: &mut Name<'_>) -> Option<usize> {
     Some(at)
 }
 
-/// Where the value of an XML element begins: `<password>…`, `<entry key="password">…`, `<setting name="Token"><value>…`,
+/// Start of the value of an XML element: `<password>…`, `<entry key="password">…`, `<setting name="Token"><value>…`,
 /// `<key>ApiKey</key><string>…`.
-fn of_element(name: &Name<'_>, at: usize) -> Option<usize> {
+fn element_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     const OF_KEY: &[u8] = b"</key>";
     const STRING: &[u8] = b"<string>";
     const VALUE: &[u8] = b"<value>";
     let bytes = name.text.as_bytes();
     let rest = &bytes[at..];
     if rest.first() == Some(&b'>') && (name.quoted || is_element(name)) {
-        let value = at + 1 + white(bytes, at + 1);
+        let value = at + 1 + whitespace_count(bytes, at + 1);
         return Some(if bytes[value..].starts_with(VALUE) { value + VALUE.len() } else { at + 1 });
     }
     let value = at + OF_KEY.len();
-    let value = rest.starts_with(OF_KEY).then(|| value + white(bytes, value))?;
+    let value = rest.starts_with(OF_KEY).then(|| value + whitespace_count(bytes, value))?;
     bytes[value..].starts_with(STRING).then_some(value + STRING.len())
 }
 
-/// Where the value begins in `variable "db_password" { default = "…" }`.
-fn of_variable(name: &Name<'_>, at: usize) -> Option<usize> {
+/// Start of the value in `variable "db_password" { default = "…" }`.
+fn variable_default_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     let bytes = name.text.as_bytes();
     if !name.quoted || bytes.get(at) != Some(&b'{') || !name.line_before().ends_with("variable \"") {
         return None;
@@ -243,31 +245,31 @@ fn of_variable(name: &Name<'_>, at: usize) -> Option<usize> {
     let body = name.text[at..end].split('}').next()?;
     let default = body.find("default")?;
     let value = at + default + body[default..].find('=')? + 1;
-    Some(value + spaces(bytes, value))
+    Some(value + space_count(bytes, value))
 }
 
-/// Where the value begins in `var token string = "…"`.
-fn of_type(name: &Name<'_>, at: usize) -> Option<usize> {
+/// Start of the value in `var token string = "…"`.
+fn typed_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     let bytes = name.text.as_bytes();
-    if name.quoted || name.place != Place::Code || !bytes.get(at).is_some_and(u8::is_ascii_alphabetic) {
+    if name.quoted || name.format != FileFormat::Code || !bytes.get(at).is_some_and(u8::is_ascii_alphabetic) {
         return None;
     }
     let of_word = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'*');
     let at = at + bytes[at..].iter().take(24).take_while(of_word).count();
-    let at = at + spaces(bytes, at);
+    let at = at + space_count(bytes, at);
     let assigns = bytes.get(at) == Some(&b'=') && !matches!(bytes.get(at + 1), Some(b'=' | b'>'));
-    assigns.then(|| at + 1 + spaces(bytes, at + 1))
+    assigns.then(|| at + 1 + space_count(bytes, at + 1))
 }
 
-fn white(bytes: &[u8], at: usize) -> usize {
+fn whitespace_count(bytes: &[u8], at: usize) -> usize {
     bytes[at..].iter().take(SPACES_MAX).take_while(|byte| byte.is_ascii_whitespace()).count()
 }
 
 /// `name: value`, or `name: Type = value` in code.
-fn of_colon(name: &Name<'_>, at: usize) -> (Operator, usize) {
+fn colon_operator(name: &NameInText<'_>, at: usize) -> (Operator, usize) {
     let bytes = name.text.as_bytes();
-    let at = at + spaces(bytes, at);
-    if name.place == Place::Code {
+    let at = at + space_count(bytes, at);
+    if name.format == FileFormat::Code {
         let kind = bytes[at..]
             .iter()
             .take(40)
@@ -275,13 +277,13 @@ fn of_colon(name: &Name<'_>, at: usize) -> (Operator, usize) {
             .count();
         let mark = at + kind;
         if kind > 0 && bytes.get(mark) == Some(&b'=') && !matches!(bytes.get(mark + 1), Some(b'=' | b'>')) {
-            return (Operator::Equals { tight: false }, mark + 1 + spaces(bytes, mark + 1));
+            return (Operator::Equals { tight: false }, mark + 1 + space_count(bytes, mark + 1));
         }
     }
     (Operator::Colon, at)
 }
 
-fn is_element(name: &Name<'_>) -> bool {
+fn is_element(name: &NameInText<'_>) -> bool {
     match name.byte_before() {
         Some(b'<') => true,
         Some(b':') => {
@@ -293,8 +295,8 @@ fn is_element(name: &Name<'_>) -> bool {
     }
 }
 
-/// Where the value begins when the name is itself the value of `name` or `key`.
-fn value_of_name(name: &Name<'_>, at: usize) -> Option<usize> {
+/// Start of the value if the name is itself the value of a `name` or `key` attribute.
+fn attribute_value_start(name: &NameInText<'_>, at: usize) -> Option<usize> {
     let before = name.line_before().trim_end_matches(['"', '\'', '\\']).trim_end();
     let before = before.strip_suffix([':', '='])?.trim_end_matches(['"', '\'', '\\']);
     if !["name", "Name", "key", "Key", "NAME", "parameterkey", "ParameterKey"]
@@ -323,12 +325,17 @@ fn value_of_name(name: &Name<'_>, at: usize) -> Option<usize> {
         .find(|word| rest.starts_with(word))?;
     at += word.len();
     at += bytes[at..].iter().take(2).take_while(|byte| matches!(byte, b'"' | b'\'' | b'\\')).count();
-    at += spaces(bytes, at);
-    matches!(bytes.get(at), Some(b':' | b'=')).then(|| at + 1 + spaces(bytes, at + 1))
+    at += space_count(bytes, at);
+    matches!(bytes.get(at), Some(b':' | b'=')).then(|| at + 1 + space_count(bytes, at + 1))
 }
 
-/// Where the value stands, and how much its place tells.
-fn value(name: &Name<'_>, operator: Operator, at: usize, class: Class) -> Option<(Range<usize>, Level)> {
+/// The range of the value, and how likely its context makes a secret.
+fn value(
+    name: &NameInText<'_>,
+    operator: Operator,
+    at: usize,
+    class: Class,
+) -> Option<(Range<usize>, Level)> {
     let bytes = name.text.as_bytes();
     match operator {
         Operator::Element => {
@@ -342,28 +349,30 @@ fn value(name: &Name<'_>, operator: Operator, at: usize, class: Class) -> Option
             Some((trimmed(name.text, at..end), Level::Code))
         }
         _ => match quoted(name, at) {
-            Some(range) => Some((range, of_quoted(name, operator))),
+            Some(range) => Some((range, quoted_level(name, operator))),
             None if operator == Operator::Argument => None,
             None => unquoted::value(name, operator, at, class),
         },
     }
 }
 
-/// How much the place of a value in quotes tells.
-fn of_quoted(name: &Name<'_>, operator: Operator) -> Level {
+/// How likely the context of a quoted value makes a secret.
+fn quoted_level(name: &NameInText<'_>, operator: Operator) -> Level {
     let flag = name.dashes > 0 && matches!(operator, Operator::Equals { .. } | Operator::Spaces);
-    match name.place {
-        Place::Env | Place::Properties if operator != Operator::Argument => Level::Loose,
-        Place::Yaml | Place::Data | Place::Markup | Place::Shell => Level::Config,
-        Place::Prose if flag || (name.is_upper() && matches!(operator, Operator::Equals { tight: true })) => {
+    match name.format {
+        FileFormat::Env | FileFormat::Properties if operator != Operator::Argument => Level::Loose,
+        FileFormat::Yaml | FileFormat::Data | FileFormat::Markup | FileFormat::Shell => Level::Config,
+        FileFormat::Prose
+            if flag || (name.is_upper() && matches!(operator, Operator::Equals { tight: true })) =>
+        {
             Level::Config
         }
         _ => Level::Code,
     }
 }
 
-/// The inside of the quotes that begin at `at`, after what may stand before a literal: `b"…"`, `Some("…")`, `\"…\"`.
-fn quoted(name: &Name<'_>, at: usize) -> Option<Range<usize>> {
+/// The content of the quotes at `at`, after an optional prefix: `b"…"`, `Some("…")`, `\"…\"`.
+fn quoted(name: &NameInText<'_>, at: usize) -> Option<Range<usize>> {
     let bytes = name.text.as_bytes();
     let mut at = at;
     for _ in 0..2 {
@@ -375,11 +384,11 @@ fn quoted(name: &Name<'_>, at: usize) -> Option<Range<usize>> {
             })
             .count();
         match bytes.get(at + word) {
-            Some(b'(') if name.place != Place::Properties => at += word + 1,
+            Some(b'(') if name.format != FileFormat::Properties => at += word + 1,
             _ => break,
         }
     }
-    at += spaces(bytes, at);
+    at += space_count(bytes, at);
     const OF_POWERSHELL: &[u8] = b"ConvertTo-SecureString ";
     if bytes[at..].starts_with(OF_POWERSHELL) {
         at += OF_POWERSHELL.len();
@@ -413,14 +422,14 @@ fn quoted(name: &Name<'_>, at: usize) -> Option<Range<usize>> {
     Some(trimmed(name.text, at..end))
 }
 
-/// Without spaces around it.
+/// The range without surrounding spaces.
 fn trimmed(text: &str, range: Range<usize>) -> Range<usize> {
     let Some(value) = text.get(range.clone()) else { return range };
     let start = range.start + (value.len() - value.trim_start().len());
     start..start + value.trim().len()
 }
 
-/// The value of a header without its scheme: `Bearer …`.
+/// The value of an `Authorization` header without its scheme (`Bearer …`).
 pub(super) fn without_scheme(text: &str, range: Range<usize>, class: Class) -> Option<Range<usize>> {
     if class == Class::Password {
         return Some(range);

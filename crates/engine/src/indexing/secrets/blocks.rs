@@ -1,4 +1,4 @@
-//! Secrets of several lines: private keys, and the values of Kubernetes' `kind: Secret`.
+//! Multi-line secrets: private keys, and the values of Kubernetes secrets (`kind: Secret`).
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -6,12 +6,12 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use super::Span;
-use super::places::Place;
+use super::file_format::FileFormat;
 use super::values;
 
-/// Longest private key in bytes.
+/// Longest private key, in bytes.
 const KEY_BYTES_MAX: usize = 40_000;
-/// Shortest run of base64 that is the body of a key.
+/// Shortest base64 run that can be the body of a key.
 const RUN_MIN: usize = 16;
 
 #[expect(clippy::expect_used, reason = "a constant pattern that a test compiles")]
@@ -26,7 +26,7 @@ static END: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a valid pattern")
 });
 
-/// Private keys between their marks. A mark alone, as code has it that looks for keys, is none.
+/// Finds private keys between their PEM markers. A marker without a body, as in code that detects keys, does not count.
 pub(super) fn private_keys(text: &str, spans: &mut Vec<Span>) {
     let mut from = 0;
     while let Some(begin) = BEGIN.find_at(text, from) {
@@ -37,7 +37,7 @@ pub(super) fn private_keys(text: &str, spans: &mut Vec<Span>) {
         let end = match END.find(window) {
             Some(end) if is_key(&window[..end.start()]) => Some(end.end()),
             Some(_) => None,
-            None => cut_off(window),
+            None => truncated_key_end(window),
         };
         if let Some(end) = end {
             from = begin.end() + end;
@@ -46,7 +46,7 @@ pub(super) fn private_keys(text: &str, spans: &mut Vec<Span>) {
     }
 }
 
-/// Whether a run of base64 is long enough for a key, or all is base64.
+/// Whether the body is a key: it contains a long enough base64 run, or consists only of base64.
 fn is_key(body: &str) -> bool {
     let mut run = 0;
     let long = body.bytes().any(|byte| {
@@ -57,8 +57,8 @@ fn is_key(body: &str) -> bool {
     long || (!plain.is_empty() && plain.bytes().all(|byte| is_base64(byte) || byte.is_ascii_whitespace()))
 }
 
-/// Where a key without an end ends: after the lines that are base64.
-fn cut_off(window: &str) -> Option<usize> {
+/// End of a key without an end marker: after its base64 lines.
+fn truncated_key_end(window: &str) -> Option<usize> {
     let mut end = None;
     let mut at = 0;
     for (number, line) in window.split_inclusive('\n').enumerate() {
@@ -83,7 +83,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=')
 }
 
-/// The private lines of a PuTTY key.
+/// Finds the private lines of PuTTY keys.
 pub(super) fn putty_keys(text: &str, spans: &mut Vec<Span>) {
     const MARK: &str = "Private-Lines: ";
     for (at, _) in text.match_indices(MARK) {
@@ -110,9 +110,9 @@ static KIND: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a valid pattern")
 });
 
-/// The values below `data:` and `stringData:` of a Kubernetes secret, in YAML and, a line each, in JSON.
-pub(super) fn kubernetes(text: &str, place: Place, spans: &mut Vec<Span>) {
-    if !matches!(place, Place::Yaml | Place::Data | Place::Prose | Place::Shell)
+/// Finds the values below `data:` and `stringData:` of Kubernetes secrets in YAML, and in JSON with one value per line.
+pub(super) fn kubernetes(text: &str, format: FileFormat, spans: &mut Vec<Span>) {
+    if !matches!(format, FileFormat::Yaml | FileFormat::Data | FileFormat::Prose | FileFormat::Shell)
         || !text.contains("Secret")
         || !KIND.is_match(text)
     {
@@ -121,13 +121,13 @@ pub(super) fn kubernetes(text: &str, place: Place, spans: &mut Vec<Span>) {
     let mut start = 0;
     for document in documents(text) {
         if KIND.is_match(document) {
-            of_document(document, start, spans);
+            document_secrets(document, start, spans);
         }
         start += document.len();
     }
 }
 
-/// The documents of a file, cut before each `---`.
+/// The YAML documents of a file, split before each `---`.
 fn documents(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -141,10 +141,10 @@ fn documents(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-fn of_document(document: &str, start: usize, spans: &mut Vec<Span>) {
-    // How far `data:` is indented, and whether its values are base64; while inside.
+fn document_secrets(document: &str, start: usize, spans: &mut Vec<Span>) {
+    // Inside a section: the indentation of `data:`, and whether its values are base64.
     let mut inside: Option<(usize, bool)> = None;
-    // How far the name of a block of several lines is indented; while inside.
+    // Inside a multi-line value: the indentation of its name.
     let mut block: Option<usize> = None;
     let mut at = start;
     for line in document.split_inclusive('\n') {
@@ -178,7 +178,7 @@ fn of_document(document: &str, start: usize, spans: &mut Vec<Span>) {
             }
             Some((_, _)) if matches!(value, "|" | "|-" | "|+" | ">" | ">-" | ">+") => block = Some(indent),
             Some((_, encoded)) => {
-                if let Some(secret) = value_of(value, encoded) {
+                if let Some(secret) = secret_range(value, encoded) {
                     let value_start = line_start + plain.rfind(value).unwrap_or(indent);
                     spans.push(Span::token(
                         value_start + secret.start..value_start + secret.end,
@@ -191,8 +191,8 @@ fn of_document(document: &str, start: usize, spans: &mut Vec<Span>) {
     }
 }
 
-/// Where in the value the secret stands, without quotes and what follows them.
-fn value_of(value: &str, encoded: bool) -> Option<Range<usize>> {
+/// The range of the secret within the value, without quotes and whatever follows them.
+fn secret_range(value: &str, encoded: bool) -> Option<Range<usize>> {
     let quote = value.starts_with(['"', '\'']);
     let start = usize::from(quote);
     let end = if quote {

@@ -1,8 +1,8 @@
-//! Files that are not opened because of their names.
+//! Files that are never opened because their names indicate secrets.
 
 use super::rules::RULES;
 
-/// Whether a file of this name holds secrets. A sample of such a file and a source file do not.
+/// Whether the file name indicates secrets. Samples of such files and source files are excluded.
 #[must_use]
 pub(crate) fn is_secret_file(path: &str) -> bool {
     let path = path.to_lowercase();
@@ -13,8 +13,8 @@ pub(crate) fn is_secret_file(path: &str) -> bool {
     }
     let parts = || name.split(['.', '-', '_']).filter(|part| !part.is_empty());
     if parts().any(|part| rules.samples.iter().any(|sample| sample == part)) {
-        // Whoever names a key or a keystore a sample may well have put a key in it.
-        return is_of_keys(name);
+        // A key or keystore that is called a sample often contains a real key.
+        return is_key_file(name);
     }
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     let first = name.trim_start_matches('.').split('.').next().unwrap_or(name);
@@ -30,11 +30,11 @@ pub(crate) fn is_secret_file(path: &str) -> bool {
         // `id_rsa`, not `id_generator.py` and not `id_rsa.pub`.
         || (name.starts_with("id_") && extension.is_empty())
         || (holds_data && !in_templates && rules.stems.iter().any(|stem| is_stem(stem, first, extension)))
-        || rules.ends.iter().any(|end| ends(&path, end))
+        || rules.ends.iter().any(|end| ends_with_parts(&path, end))
 }
 
-/// Names of keys and keystores, which hold one whatever else they say.
-fn is_of_keys(name: &str) -> bool {
+/// Whether the name is that of a key or keystore, which counts even if it is called a sample.
+fn is_key_file(name: &str) -> bool {
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
     ["pem", "p12", "pfx", "key", "jks", "keystore", "kdbx", "ppk", "tfstate"].contains(&extension)
 }
@@ -44,8 +44,8 @@ fn is_stem(stem: &str, first: &str, extension: &str) -> bool {
     only == extension && stem.strip_suffix('*').map_or(stem == first, |start| first.starts_with(start))
 }
 
-/// An end that does not begin with a dot is whole parts of the path.
-fn ends(path: &str, end: &str) -> bool {
+/// Whether the path ends in `end`. An `end` without a leading dot must match whole path segments.
+fn ends_with_parts(path: &str, end: &str) -> bool {
     let Some(before) = path.strip_suffix(end) else { return false };
     let extension = !end.contains('/');
     extension && !before.is_empty() || before.is_empty() || before.ends_with('/')

@@ -1,15 +1,15 @@
-//! Secrets in text are replaced before anything is stored or embedded.
+//! Redacts secrets in text before it is stored or embedded.
 //!
-//! The rules are data (`tokens.toml`, `words.toml`, `files.toml`). One pass over the text finds the words of all rules;
-//! where one stands, its rule looks at a bounded number of bytes around it: linear in the text.
+//! The rules are data (`tokens.toml`, `words.toml`, `files.toml`). One pass over the text finds the keywords of all rules;
+//! each rule then examines a bounded number of bytes around its keyword, so the time is linear in the text.
 
 mod assigned;
 mod blocks;
 #[cfg(test)]
 mod corpus;
+mod file_format;
 mod files;
 mod names;
-mod places;
 mod rules;
 mod unquoted;
 mod urls;
@@ -18,25 +18,26 @@ mod values;
 use std::borrow::Cow;
 use std::ops::Range;
 
+use file_format::FileFormat;
 pub(crate) use files::is_secret_file;
 use names::Class;
-use places::Place;
-use rules::{Found, RULES, Rule};
+use rules::{KeywordUse, RULES, Rule};
 use values::Level;
 
-/// Version of the rules. What was stored under another one may hold what is replaced now, so it is read anew.
+/// Version of the rules. Files stored under another version are read again, because they may contain secrets that the
+/// current rules redact.
 pub const REDACTION_VERSION: u32 = 3;
 
-/// A text without its secrets.
+/// A redacted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'t> {
-    /// Each secret is now `[REDACTED:kind]`; there are as many lines as before.
+    /// The text with each secret replaced by `[REDACTED:kind]`. The number of lines does not change.
     pub text: Cow<'t, str>,
-    /// How many were replaced.
+    /// Number of replaced secrets.
     pub count: usize,
 }
 
-/// How often a text is looked at, at most: what stood beside a secret may be one once that is gone.
+/// Maximum number of passes over a text. A redaction can expose a further secret next to it.
 const ROUNDS_MAX: usize = 4;
 
 /// A secret in a text.
@@ -44,7 +45,7 @@ const ROUNDS_MAX: usize = 4;
 struct Span {
     range: Range<usize>,
     kind: &'static str,
-    /// Its form alone says what it is.
+    /// Whether the form of the token alone identifies its kind.
     token: bool,
 }
 
@@ -58,29 +59,29 @@ impl Span {
     }
 }
 
-/// Replaces what looks like a secret in a text that is no file. Linear in the text.
+/// Redacts a text that is not a file. Linear in the text.
 #[must_use]
 pub fn redact(text: &str) -> Redacted<'_> {
-    redact_at(text, Place::of(None))
+    redact_at(text, FileFormat::of(None))
 }
 
-/// Replaces what looks like a secret in the file at this path, which says what is code and what is configuration.
+/// Redacts the text of a file. The path tells code from configuration.
 /// Linear in the text.
 #[must_use]
 pub fn redact_file<'t>(path: &str, text: &'t str) -> Redacted<'t> {
-    redact_at(text, Place::of(Some(path)))
+    redact_at(text, FileFormat::of(Some(path)))
 }
 
-/// Whether the text that a field of this name holds is a secret.
+/// Whether `value` is a secret, given the name of its field.
 #[must_use]
 pub fn is_secret_value(name: &str, value: &str) -> bool {
     names::class(name).is_some_and(|class| values::is_secret(value, class, Level::Config))
 }
 
-fn redact_at(text: &str, place: Place) -> Redacted<'_> {
+fn redact_at(text: &str, format: FileFormat) -> Redacted<'_> {
     let mut redacted = Redacted { text: Cow::Borrowed(text), count: 0 };
     for _ in 0..ROUNDS_MAX {
-        let spans = merged(spans(&redacted.text, place));
+        let spans = merged(spans(&redacted.text, format));
         if spans.is_empty() {
             break;
         }
@@ -90,7 +91,7 @@ fn redact_at(text: &str, place: Place) -> Redacted<'_> {
     redacted
 }
 
-/// The text with these parts replaced.
+/// The text with these spans replaced.
 fn replaced(text: &str, spans: &[Span]) -> String {
     let mut out = String::with_capacity(text.len() + 16 * spans.len());
     let mut at = 0;
@@ -107,7 +108,7 @@ fn replaced(text: &str, spans: &[Span]) -> String {
     out
 }
 
-/// Secrets in order, those that overlap as one: it is called what its form says.
+/// Sorts the spans and merges overlapping ones; a kind identified by form wins.
 fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| (span.range.start, !span.token));
     let mut merged: Vec<Span> = Vec::with_capacity(spans.len());
@@ -125,8 +126,8 @@ fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     merged
 }
 
-/// All secrets of a text, in no order; they may overlap.
-fn spans(text: &str, place: Place) -> Vec<Span> {
+/// All secrets of a text, unordered; they may overlap.
+fn spans(text: &str, format: FileFormat) -> Vec<Span> {
     let mut spans = Vec::new();
     if text.contains("BEGIN ") {
         blocks::private_keys(text, &mut spans);
@@ -134,14 +135,14 @@ fn spans(text: &str, place: Place) -> Vec<Span> {
     if text.contains("Private-Lines: ") {
         blocks::putty_keys(text, &mut spans);
     }
-    blocks::kubernetes(text, place, &mut spans);
+    blocks::kubernetes(text, format, &mut spans);
     let rules = &*RULES;
-    // Where the last name ended that was looked at, and the last secret that a form told.
+    // End of the last scanned name, and of the last secret identified by form.
     let (mut name_end, mut token_end) = (0, 0);
     let mut classes = names::Classes::default();
     for hit in rules.words.find_overlapping_iter(text) {
         match &rules.found[hit.pattern()] {
-            Found::Token(rule, word) => {
+            KeywordUse::Token(rule, word) => {
                 if hit.start() < token_end || text.as_bytes()[hit.range()] != *word.as_bytes() {
                     continue;
                 }
@@ -150,23 +151,23 @@ fn spans(text: &str, place: Place) -> Vec<Span> {
                     spans.push(Span::token(range, &rules.tokens[*rule].kind));
                 }
             }
-            Found::Name => {
+            KeywordUse::Name => {
                 if hit.start() < name_end {
                     continue;
                 }
-                if let Some(name) = assigned::Name::around(text, hit.range(), place) {
+                if let Some(name) = assigned::NameInText::around(text, hit.range(), format) {
                     name_end = name.end;
                     if let Some(range) = assigned::secret(name, &mut classes, &mut name_end) {
                         spans.push(Span::value(range, "password"));
                     }
                 }
             }
-            Found::Url => {
-                if let Some(range) = urls::password(text, hit.start(), place) {
+            KeywordUse::Url => {
+                if let Some(range) = urls::password(text, hit.start(), format) {
                     spans.push(Span::value(range, "url_password"));
                 }
             }
-            Found::Scheme => {
+            KeywordUse::Scheme => {
                 if let Some(range) = after_scheme(text, hit.range()) {
                     spans.push(Span::value(range, "password"));
                 }
@@ -176,7 +177,7 @@ fn spans(text: &str, place: Place) -> Vec<Span> {
     spans
 }
 
-/// The token of a rule whose word stands at `word`.
+/// The range of the rule's token around the keyword at `word`.
 fn token(text: &str, word: Range<usize>, rule: &Rule) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let back = bytes[..word.start]
@@ -209,7 +210,7 @@ fn token(text: &str, word: Range<usize>, rule: &Rule) -> Option<Range<usize>> {
     is_secret.then_some(range)
 }
 
-/// Whether a token may begin here: not within a word, but for `\n` and `%3D` as they are written in strings and URLs.
+/// Whether a token can begin here: not inside a word, except after `\n` and `%3D` as escaped in strings and URLs.
 fn may_begin(bytes: &[u8], at: usize) -> bool {
     let before = |back: usize| at.checked_sub(back).map(|at| bytes[at]);
     match before(1) {
@@ -223,7 +224,7 @@ fn may_begin(bytes: &[u8], at: usize) -> bool {
     }
 }
 
-/// What follows `Bearer` or `Basic`.
+/// The credential after `Bearer` or `Basic`.
 fn after_scheme(text: &str, scheme: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     if !may_begin(bytes, scheme.start) {

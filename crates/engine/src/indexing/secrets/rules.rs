@@ -1,4 +1,4 @@
-//! The rules as data: forms of tokens, words of names, values that are none. Read once, at first use.
+//! The rules: token formats, words of secret names, values that are not secrets. Parsed once, at first use.
 
 use std::collections::HashSet;
 use std::sync::{LazyLock, OnceLock};
@@ -7,32 +7,32 @@ use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
 use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 
-/// The data, in the order in which the digest of the rules takes it.
+/// The rule files, in the order in which the digest of the rules includes them.
 pub(super) const DATA: [&str; 3] =
     [include_str!("tokens.toml"), include_str!("words.toml"), include_str!("files.toml")];
 
-/// The form of a token.
+/// The format of a token.
 #[derive(Debug)]
 pub(super) struct Rule {
-    /// What stands in the text afterwards.
+    /// The kind in the replacement `[REDACTED:kind]`.
     pub(super) kind: String,
-    /// Matched from where a word was found, or `back` bytes before; compiled at first use.
+    /// Matched at the keyword, or up to `back` bytes before it; compiled at first use.
     source: String,
     compiled: OnceLock<Option<Regex>>,
-    /// How many bytes before the word belong to the token at most.
+    /// Maximum number of bytes of the token before the keyword.
     pub(super) back: usize,
-    /// The token may follow a letter or digit.
+    /// Whether the token may follow a letter or digit.
     pub(super) inside: bool,
-    /// A letter or digit may follow the token.
+    /// Whether a letter or digit may follow the token.
     pub(super) open: bool,
-    /// Least entropy in bits a character.
+    /// Minimum entropy in bits per character.
     pub(super) entropy: f64,
-    /// The token has a digit.
+    /// Whether the token must contain a digit.
     pub(super) digit: bool,
 }
 
 impl Rule {
-    /// What its tokens look like; none where the rule is not valid, which the tests exclude.
+    /// The compiled pattern; `None` if it is invalid, which the tests exclude.
     pub(super) fn pattern(&self) -> Option<&Regex> {
         let compiled = || {
             RegexBuilder::new(&format!(r"\A(?:{})", self.source)).size_limit(PATTERN_BYTES_MAX).build().ok()
@@ -41,12 +41,12 @@ impl Rule {
     }
 }
 
-/// What a word that was found is for.
+/// The use of a matched keyword.
 #[derive(Debug, Clone)]
-pub(super) enum Found {
-    /// A token of the rule at this index may be here; the word as it must be written.
+pub(super) enum KeywordUse {
+    /// Possibly a token of the rule at this index; the text is the exact spelling of the keyword.
     Token(usize, String),
-    /// It is part of a name that may have a secret for its value.
+    /// Part of a name that may be assigned a secret.
     Name,
     /// A URL.
     Url,
@@ -54,23 +54,23 @@ pub(super) enum Found {
     Scheme,
 }
 
-/// All rules, ready for use.
+/// All parsed rules.
 #[derive(Debug)]
 pub(super) struct Rules {
-    /// Finds the words of all rules in one pass.
+    /// Finds the keywords of all rules in one pass.
     pub(super) words: AhoCorasick,
-    /// What each of them is for.
-    pub(super) found: Vec<Found>,
+    /// The use of each keyword, by its index.
+    pub(super) found: Vec<KeywordUse>,
     pub(super) tokens: Vec<Rule>,
     pub(super) names: Names,
     pub(super) placeholders: AhoCorasick,
     pub(super) values: HashSet<String>,
-    /// For each letter, the letters that often follow it, as bits.
+    /// For each letter, a bit set of the letters that often follow it in words.
     pub(super) followers: [u32; 26],
     pub(super) files: Files,
 }
 
-/// Words of names.
+/// Words that classify names.
 #[derive(Debug)]
 pub(super) struct Names {
     pub(super) password: HashSet<String>,
@@ -80,7 +80,7 @@ pub(super) struct Names {
     pub(super) about_before: HashSet<String>,
 }
 
-/// Files that hold secrets, by their names in lower case.
+/// Lower-case names of files that contain secrets.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Files {
@@ -111,13 +111,13 @@ struct TokenRule {
     inside: bool,
     #[serde(default)]
     open: bool,
-    #[serde(default = "usual_entropy")]
+    #[serde(default = "default_entropy")]
     entropy: f64,
     #[serde(default)]
     digit: bool,
 }
 
-fn usual_entropy() -> f64 {
+fn default_entropy() -> f64 {
     2.5
 }
 
@@ -135,10 +135,10 @@ struct WordsFile {
     followers: Vec<String>,
 }
 
-/// Most memory of one pattern, in bytes.
+/// Maximum memory of one compiled pattern, in bytes.
 const PATTERN_BYTES_MAX: usize = 16 << 20;
 
-/// Schemes of the `Authorization` header that are followed by a secret.
+/// `Authorization` schemes that are followed by a secret.
 pub(super) const SCHEMES: [&str; 3] = ["bearer ", "basic ", "apikey "];
 
 #[expect(clippy::expect_used, reason = "constant data that the tests read")]
@@ -151,19 +151,19 @@ fn read() -> Result<Rules, Box<dyn std::error::Error>> {
     let mut found = Vec::new();
     for trigger in &words.triggers {
         needles.push(trigger.clone());
-        found.push(Found::Name);
+        found.push(KeywordUse::Name);
     }
     for scheme in SCHEMES {
         needles.push(scheme.to_owned());
-        found.push(Found::Scheme);
+        found.push(KeywordUse::Scheme);
     }
     needles.push("://".to_owned());
-    found.push(Found::Url);
+    found.push(KeywordUse::Url);
     let mut rules = Vec::new();
     for rule in tokens.rule {
         for word in rule.words {
             needles.push(word.clone());
-            found.push(Found::Token(rules.len(), word));
+            found.push(KeywordUse::Token(rules.len(), word));
         }
         rules.push(Rule {
             kind: rule.kind,
@@ -201,7 +201,7 @@ fn read() -> Result<Rules, Box<dyn std::error::Error>> {
     })
 }
 
-/// `a:bc` says that `b` and `c` often follow `a`.
+/// Parses lines such as `a:bc`: `b` and `c` often follow `a`.
 fn followers(lines: &[String]) -> [u32; 26] {
     let mut table = [0; 26];
     for (first, others) in lines.iter().filter_map(|line| line.split_once(':')) {

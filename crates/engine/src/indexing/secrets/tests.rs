@@ -1,10 +1,10 @@
-//! What is replaced and what stays, one by one; lines, counts and odd text.
+//! Which texts are redacted and which stay; line counts, numbers of secrets, unusual text.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// The tokens are put together here so that scanners of this repository do not find them.
+/// Joins the parts of a token, so that secret scanners of this repository do not find it.
 fn joined(parts: &[&str]) -> String {
     parts.concat()
 }
@@ -91,7 +91,7 @@ fn all_are_counted() {
     assert_eq!(redacted, 2);
 }
 
-/// The digest of the rules that `REDACTION_VERSION` stands for.
+/// Digest of the rules of the current `REDACTION_VERSION`.
 const DIGEST: &str = "3:2c99f137f52096f7699f733cfe710a97";
 
 #[test]

@@ -1,114 +1,119 @@
-//! Values without quotes: which places have them, and where they end.
+//! Unquoted values: which contexts allow them, and where they end.
 
 use std::ops::Range;
 
-use super::assigned::{Name, Operator};
+use super::assigned::{NameInText, Operator};
+use super::file_format::FileFormat;
 use super::names::Class;
-use super::places::Place;
 use super::values::{Level, VALUE_BYTES_MAX};
 
-/// How far around a name the other parts of a connection string are looked for, in bytes.
+/// Distance around a name within which the other parts of a connection string are searched, in bytes.
 const AROUND: usize = 300;
 
-/// Where the value ends.
+/// What ends an unquoted value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Until {
-    /// At a space, a quote or what ends a command.
+enum ValueEnd {
+    /// A space, a quote or a shell command separator.
     Word,
-    /// At the end of the line, or at a comment.
+    /// The end of the line, or a comment.
     Line,
-    /// At `;` as well: connection strings.
+    /// Also `;`: connection strings.
     Semicolon,
-    /// At `&`, `#` as well: queries of URLs.
+    /// Also `&` and `#`: query strings of URLs.
     Query,
-    /// At a quote or the end of the line: headers.
+    /// A quote or the end of the line: headers.
     Quote,
 }
 
-/// Where the value stands, and how much its place tells; none where what follows the name is no literal.
+/// The range of the value, and how likely its context makes a secret; `None` if no literal follows the name.
 pub(super) fn value(
-    name: &Name<'_>,
+    name: &NameInText<'_>,
     operator: Operator,
     at: usize,
     class: Class,
 ) -> Option<(Range<usize>, Level)> {
     let (until, level) = match operator {
-        Operator::Equals { tight } => of_equals(name, tight)?,
-        Operator::Colon => of_colon(name, class)?,
-        Operator::Spaces => of_spaces(name)?,
+        Operator::Equals { tight } => after_equals(name, tight)?,
+        Operator::Colon => after_colon(name, class)?,
+        Operator::Spaces => after_spaces(name)?,
         Operator::Argument | Operator::Element | Operator::Default => return None,
     };
-    Some((ends(name.text, at, until)?, level))
+    Some((value_range(name.text, at, until)?, level))
 }
 
-fn of_equals(name: &Name<'_>, tight: bool) -> Option<(Until, Level)> {
+fn after_equals(name: &NameInText<'_>, tight: bool) -> Option<(ValueEnd, Level)> {
     let before = name.line_before();
     if is_connection_string(name) {
-        return Some((Until::Semicolon, Level::Config));
+        return Some((ValueEnd::Semicolon, Level::Config));
     }
-    if tight && before.ends_with([' ', '"', '\'']) && is_of_libpq(name, before) {
-        return Some((Until::Word, Level::Config));
+    if tight && before.ends_with([' ', '"', '\'']) && is_libpq_string(name, before) {
+        return Some((ValueEnd::Word, Level::Config));
     }
     if tight && before.ends_with(['?', '&']) || before.ends_with("&amp;") {
-        return Some((Until::Query, Level::Code));
+        return Some((ValueEnd::Query, Level::Code));
     }
     if tight && name.dashes > 0 {
-        let level = if name.place == Place::Code { Level::Code } else { Level::Config };
-        return Some((Until::Word, level));
+        let level = if name.format == FileFormat::Code { Level::Code } else { Level::Config };
+        return Some((ValueEnd::Word, level));
     }
-    match name.place {
-        Place::Env => Some((Until::Line, Level::Loose)),
-        Place::Properties => Some((Until::Line, Level::Loose)),
-        Place::Shell if tight || before.trim().is_empty() => Some((Until::Word, Level::Config)),
-        // `- DB_PASSWORD=…` of a composition, `run: TOKEN=… make`.
-        Place::Yaml if tight => Some((Until::Word, Level::Config)),
-        Place::Data | Place::Markup if tight && name.is_upper() => Some((Until::Word, Level::Code)),
-        Place::Prose if tight && (name.is_upper() || begins_line(before)) => {
-            Some((Until::Word, Level::Config))
+    match name.format {
+        FileFormat::Env => Some((ValueEnd::Line, Level::Loose)),
+        FileFormat::Properties => Some((ValueEnd::Line, Level::Loose)),
+        FileFormat::Shell if tight || before.trim().is_empty() => Some((ValueEnd::Word, Level::Config)),
+        // `- DB_PASSWORD=…` in a Compose file, `run: TOKEN=… make`.
+        FileFormat::Yaml if tight => Some((ValueEnd::Word, Level::Config)),
+        FileFormat::Data | FileFormat::Markup if tight && name.is_upper() => {
+            Some((ValueEnd::Word, Level::Code))
         }
-        Place::Prose if tight => Some((Until::Word, Level::Code)),
-        Place::Prose if begins_line(before) => Some((Until::Line, Level::Code)),
-        Place::Code if is_comment(before) => Some((Until::Line, Level::Code)),
+        FileFormat::Prose if tight && (name.is_upper() || begins_line(before)) => {
+            Some((ValueEnd::Word, Level::Config))
+        }
+        FileFormat::Prose if tight => Some((ValueEnd::Word, Level::Code)),
+        FileFormat::Prose if begins_line(before) => Some((ValueEnd::Line, Level::Code)),
+        FileFormat::Code if is_comment(before) => Some((ValueEnd::Line, Level::Code)),
         _ => None,
     }
 }
 
-fn of_colon(name: &Name<'_>, class: Class) -> Option<(Until, Level)> {
+fn after_colon(name: &NameInText<'_>, class: Class) -> Option<(ValueEnd, Level)> {
     let before = name.line_before();
     let header = class == Class::Header || (name.name().contains('-') && !name.quoted);
-    match name.place {
-        Place::Yaml if !name.quoted || begins_line(before.trim_end_matches(['"', '\''])) => {
-            Some((if header { Until::Quote } else { Until::Line }, Level::Config))
+    match name.format {
+        FileFormat::Yaml if !name.quoted || begins_line(before.trim_end_matches(['"', '\''])) => {
+            Some((if header { ValueEnd::Quote } else { ValueEnd::Line }, Level::Config))
         }
-        Place::Properties => Some((Until::Line, Level::Config)),
-        // In code, a header within quotes.
-        _ if header => Some((Until::Quote, Level::Code)),
-        Place::Prose | Place::Env if begins_line(before) => Some((Until::Line, Level::Code)),
-        Place::Prose if !before.contains(['(', '{']) => Some((Until::Word, Level::Code)),
-        Place::Code if is_comment(before) => Some((Until::Line, Level::Code)),
+        FileFormat::Properties => Some((ValueEnd::Line, Level::Config)),
+        // In code: a header inside a quoted string.
+        _ if header => Some((ValueEnd::Quote, Level::Code)),
+        FileFormat::Prose | FileFormat::Env if begins_line(before) => Some((ValueEnd::Line, Level::Code)),
+        FileFormat::Prose if !before.contains(['(', '{']) => Some((ValueEnd::Word, Level::Code)),
+        FileFormat::Code if is_comment(before) => Some((ValueEnd::Line, Level::Code)),
         _ => None,
     }
 }
 
-fn of_spaces(name: &Name<'_>) -> Option<(Until, Level)> {
+fn after_spaces(name: &NameInText<'_>) -> Option<(ValueEnd, Level)> {
     let before = name.line_before();
     let flag = name.dashes == 2 || (name.dashes == 1 && name.name().len() > 3);
     if flag {
-        let level =
-            if matches!(name.place, Place::Code | Place::Prose) { Level::Code } else { Level::Config };
-        return Some((Until::Word, level));
+        let level = if matches!(name.format, FileFormat::Code | FileFormat::Prose) {
+            Level::Code
+        } else {
+            Level::Config
+        };
+        return Some((ValueEnd::Word, level));
     }
-    match name.place {
-        Place::Shell if matches!(before.trim(), "ENV" | "ARG" | "setenv") => {
-            Some((Until::Line, Level::Config))
+    match name.format {
+        FileFormat::Shell if matches!(before.trim(), "ENV" | "ARG" | "setenv") => {
+            Some((ValueEnd::Line, Level::Config))
         }
         // `requirepass …` of Redis, `rootpw …` of OpenLDAP.
-        Place::Properties if before.trim().is_empty() => Some((Until::Word, Level::Config)),
+        FileFormat::Properties if before.trim().is_empty() => Some((ValueEnd::Word, Level::Config)),
         _ => None,
     }
 }
 
-/// Whether the name is the first of its line, but for what marks a setting or a comment.
+/// Whether the name begins its line, apart from markers of settings and comments.
 fn begins_line(before: &str) -> bool {
     let before = before.trim();
     before.is_empty()
@@ -144,13 +149,13 @@ fn begins_line(before: &str) -> bool {
         .contains(&before)
 }
 
-/// Whether nothing but the mark of a comment stands before the name.
+/// Whether only a comment marker precedes the name.
 fn is_comment(before: &str) -> bool {
     ["#", "//", "///", "*", "--", ";", "/*", "%", "<!--"].contains(&before.trim())
 }
 
-/// Whether the name is a part of `Server=db;User Id=app;Password=…`.
-fn is_connection_string(name: &Name<'_>) -> bool {
+/// Whether the name belongs to a connection string: `Server=db;User Id=app;Password=…`.
+fn is_connection_string(name: &NameInText<'_>) -> bool {
     const OTHERS: [&str; 16] = [
         "server=",
         "data source=",
@@ -184,38 +189,38 @@ fn is_connection_string(name: &Name<'_>) -> bool {
     OTHERS.iter().any(|other| before.contains(other) || after.contains(other))
 }
 
-/// Whether the name is a part of `host=db user=app password=… dbname=app`.
-fn is_of_libpq(name: &Name<'_>, before: &str) -> bool {
+/// Whether the name belongs to a libpq connection string: `host=db user=app password=… dbname=app`.
+fn is_libpq_string(name: &NameInText<'_>, before: &str) -> bool {
     let end = name.text.floor_char_boundary((name.end + AROUND).min(name.text.len()));
     let after = name.text[name.end..end].split('\n').next().unwrap_or_default();
     let has = |word: &str| before.contains(word) || after.contains(word);
     has("host=") && (has("user=") || has("dbname="))
 }
 
-/// The value that begins at `at`.
-fn ends(text: &str, at: usize, until: Until) -> Option<Range<usize>> {
+/// The range of the value that begins at `at`.
+fn value_range(text: &str, at: usize, until: ValueEnd) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let stops = |byte: u8| match until {
-        Until::Word => {
+        ValueEnd::Word => {
             byte.is_ascii_whitespace()
                 || matches!(byte, b'"' | b'\'' | b'`' | b';' | b'|' | b'<' | b'>' | b')' | b',')
         }
-        Until::Line => matches!(byte, b'\n' | b'\r'),
-        Until::Semicolon => matches!(byte, b';' | b'"' | b'\'' | b'<' | b'\n' | b'\r' | b'`'),
-        Until::Query => {
+        ValueEnd::Line => matches!(byte, b'\n' | b'\r'),
+        ValueEnd::Semicolon => matches!(byte, b';' | b'"' | b'\'' | b'<' | b'\n' | b'\r' | b'`'),
+        ValueEnd::Query => {
             byte.is_ascii_whitespace()
                 || matches!(
                     byte,
                     b'&' | b'#' | b'"' | b'\'' | b'`' | b'<' | b'>' | b')' | b';' | b'\\' | b']'
                 )
         }
-        Until::Quote => matches!(byte, b'"' | b'\'' | b'`' | b'\n' | b'\r' | b'\\'),
+        ValueEnd::Quote => matches!(byte, b'"' | b'\'' | b'`' | b'\n' | b'\r' | b'\\'),
     };
     let length = bytes[at..].iter().take(VALUE_BYTES_MAX + 1).take_while(|byte| !stops(**byte)).count();
     let value = text.get(at..at + length)?;
     let mut value = value.trim();
     let start = at + text[at..at + length].len() - text[at..at + length].trim_start().len();
-    if until == Until::Line {
+    if until == ValueEnd::Line {
         value = value.find(" #").or_else(|| value.find("\t#")).map_or(value, |end| value[..end].trim_end());
         value = value.strip_suffix([',', ';']).unwrap_or(value).trim_end();
         value = value.strip_suffix(" \\").unwrap_or(value).trim_end();

@@ -1,15 +1,15 @@
-//! Passwords in URLs: what stands before the host.
+//! Passwords in URLs, in the part before the host.
 
 use std::ops::Range;
 
+use super::file_format::FileFormat;
 use super::names::Class;
-use super::places::Place;
 use super::values::{self, Level};
 
-/// Longest part of a URL before its path, in bytes.
+/// Longest part of a URL before its path (the authority), in bytes.
 const AUTHORITY_BYTES_MAX: usize = 1024;
 
-/// Schemes of databases, brokers and stores: what stands before the host is a password of one.
+/// Schemes of databases, brokers and stores, whose URLs contain real passwords.
 const SCHEMES: [&str; 52] = [
     "postgres",
     "postgresql",
@@ -65,8 +65,8 @@ const SCHEMES: [&str; 52] = [
     "timescaledb",
 ];
 
-/// The password of the URL whose `://` stands at `at`.
-pub(super) fn password(text: &str, at: usize, place: Place) -> Option<Range<usize>> {
+/// The range of the password in the URL with `://` at `at`.
+pub(super) fn password(text: &str, at: usize, format: FileFormat) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let start = at + 3;
     let length = bytes[start..]
@@ -91,21 +91,21 @@ pub(super) fn password(text: &str, at: usize, place: Place) -> Option<Range<usiz
     let colon = authority[..host].iter().position(|&byte| byte == b':');
     let secret = start + colon.map_or(0, |colon| colon + 1)..start + host;
     let value = text.get(secret.clone())?;
-    let level = match place {
-        Place::Env | Place::Properties => Level::Loose,
-        Place::Yaml | Place::Shell | Place::Data | Place::Markup => Level::Config,
-        Place::Code | Place::Prose => Level::Code,
+    let level = match format {
+        FileFormat::Env | FileFormat::Properties => Level::Loose,
+        FileFormat::Yaml | FileFormat::Shell | FileFormat::Data | FileFormat::Markup => Level::Config,
+        FileFormat::Code | FileFormat::Prose => Level::Code,
     };
     let is_secret = match colon {
-        // A token may stand in place of the user.
+        // A token can take the place of the user name.
         None => value.len() >= 20 && values::is_secret(value, Class::Secret, Level::Code),
-        Some(_) => values::is_url_password(value, is_of_store(&bytes[..at]), level),
+        Some(_) => values::is_url_password(value, is_store_scheme(&bytes[..at]), level),
     };
     is_secret.then_some(secret)
 }
 
-/// Whether the scheme that ends here is one of a database, perhaps with a driver: `postgresql+asyncpg`, `jdbc:mysql`.
-fn is_of_store(before: &[u8]) -> bool {
+/// Whether the scheme that ends here is that of a database, with or without a driver: `postgresql+asyncpg`, `jdbc:mysql`.
+fn is_store_scheme(before: &[u8]) -> bool {
     let start = before
         .iter()
         .rev()

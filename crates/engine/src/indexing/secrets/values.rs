@@ -1,23 +1,23 @@
-//! Whether a value is a secret: neither a placeholder nor a reference nor a word, as far as its place lets one tell.
+//! Decides whether a value is a secret rather than a placeholder, reference or word. The context sets how strict the check is.
 
 use super::names::Class;
 use super::rules::RULES;
 
-/// How much a place tells by itself.
+/// How likely the context alone makes a value a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
     /// Source code and prose: the value must look random.
     Code,
-    /// Configuration: a password may be nearly anything but words.
+    /// Configuration: a password can be anything except words.
     Config,
-    /// Environment files and properties: a password may be anything.
+    /// Environment files and properties: a password can be anything.
     Loose,
 }
 
-/// Longest value in bytes; what is longer is no secret.
+/// Longest secret, in bytes.
 pub(super) const VALUE_BYTES_MAX: usize = 4096;
 
-/// Whether the value of a name of this class is a secret.
+/// Whether `value` is a secret, given the class of its name.
 pub(super) fn is_secret(value: &str, class: Class, level: Level) -> bool {
     if value.len() > VALUE_BYTES_MAX || !is_literal(value) {
         return false;
@@ -34,7 +34,7 @@ pub(super) fn is_secret(value: &str, class: Class, level: Level) -> bool {
     }
 }
 
-/// Whether the password of a URL is one; `certain` says that its scheme is of a database or a broker.
+/// Whether the password part of a URL is a secret. `certain`: the scheme is that of a database or a broker.
 pub(super) fn is_url_password(value: &str, certain: bool, level: Level) -> bool {
     if !is_literal(value) || value.contains('{') {
         return false;
@@ -46,7 +46,7 @@ pub(super) fn is_url_password(value: &str, certain: bool, level: Level) -> bool 
     }
 }
 
-/// Whether it is the value of `Basic`: base64 of `user:password`.
+/// Whether `value` is a `Basic` credential: base64 of `user:password`.
 pub(super) fn is_basic(value: &str) -> bool {
     let value = value.trim_end_matches('=');
     if !(8..=400).contains(&value.len()) {
@@ -80,7 +80,7 @@ fn decoded(value: &str) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// Whether a value stands for itself: no placeholder, no reference, no expression, no path, no sequence.
+/// Whether a value is a literal: not a placeholder, reference, expression, path or sequence.
 pub(super) fn is_literal(value: &str) -> bool {
     let bytes = value.as_bytes();
     let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else { return false };
@@ -116,7 +116,7 @@ pub(super) fn is_literal(value: &str) -> bool {
         || is_monotonous(value))
 }
 
-/// Whether a word of a placeholder is in it, in one case: in a random value, `xXxx` may be by chance.
+/// Whether the value contains a placeholder word in uniform case. A random value can contain `xXxx` by chance.
 fn is_placeholder(value: &str) -> bool {
     RULES.placeholders.find_iter(value).any(|found| {
         let text = &value[found.range()];
@@ -133,7 +133,7 @@ fn is_identifier(value: &str) -> bool {
         && (residue(value) < 8 || value.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_'))
 }
 
-/// `server.pem`, `keys/prod.json`.
+/// Whether the value is a file name: `server.pem`, `keys/prod.json`.
 fn is_file_name(value: &str) -> bool {
     const ENDS: [&str; 22] = [
         ".pem", ".key", ".json", ".yaml", ".yml", ".txt", ".crt", ".cer", ".p12", ".jks", ".php", ".html",
@@ -142,7 +142,7 @@ fn is_file_name(value: &str) -> bool {
     ENDS.iter().any(|end| value.ends_with(end)) && residue(value) < 12
 }
 
-/// One letter over and over, or runs such as `abcdef` and `12345678`.
+/// Whether the value repeats one letter or consists of runs such as `abcdef` and `12345678`.
 fn is_monotonous(value: &str) -> bool {
     let bytes = value.as_bytes();
     let steps = bytes.windows(2).filter(|pair| {
@@ -152,7 +152,7 @@ fn is_monotonous(value: &str) -> bool {
     2 * steps.count() > bytes.len() || entropy(value) < 1.5
 }
 
-/// `settings.secret_key2`, `req.body.password`, `getToken()`, `Foo::BAR`.
+/// Whether the value is a reference: `settings.secret_key2`, `req.body.password`, `getToken()`, `Foo::BAR`.
 fn is_reference(value: &str) -> bool {
     let dotted = value.contains('.')
         && value.split('.').all(|part| {
@@ -167,7 +167,7 @@ fn is_reference(value: &str) -> bool {
         || value.contains("=>")
 }
 
-/// A password that somebody chose. `words` says that it may be one.
+/// Whether the value can be a password chosen by a person. `words`: it may consist of words.
 fn is_password(value: &str, words: bool) -> bool {
     let length = value.chars().count();
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
@@ -190,7 +190,7 @@ fn is_password(value: &str, words: bool) -> bool {
         || length >= 12 && letters == length && !is_words(value)
 }
 
-/// `v1.2.3`, `1.0.0-rc1`, `2024-01-01T00:00:00Z`.
+/// Whether the value is a version or a timestamp: `v1.2.3`, `1.0.0-rc1`, `2024-01-01T00:00:00Z`.
 fn is_version(value: &str) -> bool {
     let value = value.trim_start_matches(['v', 'V', '^', '~', '>', '=']);
     let parts = value.split(['.', '-', ':', '/']).count();
@@ -201,7 +201,7 @@ fn is_version(value: &str) -> bool {
         && value.len() <= 24
 }
 
-/// A token that a machine made.
+/// Whether the value is a machine-generated token.
 fn is_token(value: &str) -> bool {
     let length = value.len();
     let has = |test: fn(&u8) -> bool| value.bytes().any(|byte| test(&byte));
@@ -218,7 +218,7 @@ fn is_token(value: &str) -> bool {
         && (digit || length >= 12 && residue * 10 >= length * 8 && !is_words(value))
 }
 
-/// The key of something whose name does not say that it is a secret.
+/// Whether the value is a secret key although its name does not say so.
 fn is_key(value: &str, level: Level) -> bool {
     let has = |test: fn(u8) -> bool| value.bytes().any(test);
     let hex = value.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -239,7 +239,7 @@ fn is_key(value: &str, level: Level) -> bool {
             || (hex && level == Level::Loose && value.len() >= 32))
 }
 
-/// Whether a token has a digit, as nearly all have, or else letters that no word has.
+/// Whether a token contains a digit, as nearly all do, or letter pairs that are not found in words.
 pub(super) fn has_digit(token: &str) -> bool {
     token.bytes().any(|byte| byte.is_ascii_digit())
         || token.bytes().any(|byte| byte.is_ascii_uppercase())
@@ -267,7 +267,7 @@ fn looks_random(value: &str) -> bool {
     enough && entropy(value) >= 2.8 && !is_version(value)
 }
 
-/// How many letters and digits are not part of words: `my_token_2023` has four, a random value nearly all.
+/// Number of letters and digits that are not part of words: four in `my_token_2023`, nearly all in a random value.
 pub(super) fn residue(value: &str) -> usize {
     let bytes = value.as_bytes();
     let mut rest = 0;
@@ -278,7 +278,7 @@ pub(super) fn residue(value: &str) -> usize {
             at += 1;
             continue;
         }
-        // A word: capitals, or one letter of either case and small ones.
+        // A word: capitals only, or one letter of either case followed by lower-case letters.
         let start = at;
         at += 1;
         if bytes[start].is_ascii_uppercase() && bytes.get(at).is_some_and(u8::is_ascii_uppercase) {
@@ -295,7 +295,7 @@ pub(super) fn residue(value: &str) -> usize {
             }
         }
         let word = &bytes[start..at];
-        let (pairs, usual) = pairs(word);
+        let (pairs, usual) = count_pairs(word);
         let is_word = match word.len() {
             0..=2 => false,
             3 => usual == pairs,
@@ -309,14 +309,14 @@ pub(super) fn residue(value: &str) -> usize {
     rest
 }
 
-/// Whether the letters follow one another as in words.
+/// Whether most letter pairs are usual in words.
 fn is_words(value: &str) -> bool {
-    let (pairs, usual) = pairs(value.as_bytes());
+    let (pairs, usual) = count_pairs(value.as_bytes());
     usual * 20 >= pairs * 11
 }
 
-/// How many pairs of letters there are, and how many are usual in words.
-fn pairs(bytes: &[u8]) -> (usize, usize) {
+/// Number of letter pairs, and number of pairs that are usual in words.
+fn count_pairs(bytes: &[u8]) -> (usize, usize) {
     let mut all = 0;
     let mut usual = 0;
     for pair in bytes.windows(2) {
@@ -329,7 +329,7 @@ fn pairs(bytes: &[u8]) -> (usize, usize) {
     (all, usual)
 }
 
-/// Shannon entropy in bits a byte.
+/// Shannon entropy in bits per byte.
 pub(super) fn entropy(value: &str) -> f64 {
     let mut counts = [0u32; 256];
     value.bytes().for_each(|byte| counts[usize::from(byte)] += 1);

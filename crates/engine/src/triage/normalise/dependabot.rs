@@ -1,12 +1,12 @@
-//! GitHub Dependabot alerts, as the REST API answers them; names in camel case, as GraphQL has them, are read as well.
+//! Reads GitHub Dependabot alerts in the form of the REST API; also accepts the camel-case names of the GraphQL API.
 
 use serde_json::Value;
 
-use super::{cvss, joined};
-use crate::triage::look::{text, texts};
+use super::{cvss_at, joined_key};
+use crate::triage::json_path::{text_at, texts_at};
 use crate::triage::record::{Package, Record, Vuln};
 
-pub(super) fn record(item: &Value) -> (Record, Option<String>) {
+pub(super) fn dependabot_record(item: &Value) -> (Record, Option<String>) {
     let advisory = |field: &str| {
         [format!("security_advisory.{field}"), format!("securityAdvisory.{field}"), field.to_owned()]
     };
@@ -15,40 +15,40 @@ pub(super) fn record(item: &Value) -> (Record, Option<String>) {
     fn strs(paths: &[String]) -> Vec<&str> {
         paths.iter().map(String::as_str).collect()
     }
-    let said = |paths: &[String]| text(item, &strs(paths));
-    let cve = said(&[advisory("cve_id"), advisory("cveId")].concat());
-    let ghsa = said(&[advisory("ghsa_id"), advisory("ghsaId")].concat());
+    let text = |paths: &[String]| text_at(item, &strs(paths));
+    let cve = text(&[advisory("cve_id"), advisory("cveId")].concat());
+    let ghsa = text(&[advisory("ghsa_id"), advisory("ghsaId")].concat());
     let vuln = Vuln {
         vuln_id: cve.clone().or_else(|| ghsa.clone()),
         cve,
-        title: said(&advisory("summary")),
-        description: said(&advisory("description")),
-        severity: said(&[advisory("severity").as_slice(), &vulnerability("severity")].concat())
+        title: text(&advisory("summary")),
+        description: text(&advisory("description")),
+        severity: text(&[advisory("severity").as_slice(), &vulnerability("severity")].concat())
             .unwrap_or_default(),
-        cvss: cvss(item, &strs(&[advisory("cvss_severities.cvss_v3"), advisory("cvss")].concat())),
-        cwe: texts(item, &strs(&advisory("cwes")), &["cwe_id", "cweId"], &[',']),
+        cvss: cvss_at(item, &strs(&[advisory("cvss_severities.cvss_v3"), advisory("cvss")].concat())),
+        cwe: texts_at(item, &strs(&advisory("cwes")), &["cwe_id", "cweId"], &[',']),
         references: references(item, &strs(&advisory("references"))),
     };
     let package = Package {
-        name: said(
+        name: text(
             &[
                 vulnerability("package.name").as_slice(),
                 &["dependency.package.name".to_owned(), "package.name".to_owned()],
             ]
             .concat(),
         ),
-        ecosystem: said(
+        ecosystem: text(
             &[
                 vulnerability("package.ecosystem").as_slice(),
                 &["dependency.package.ecosystem".to_owned(), "package.ecosystem".to_owned()],
             ]
             .concat(),
         ),
-        installed_version: text(item, &["dependency.version", "dependency.installed_version"]),
-        affected_range: said(
+        installed_version: text_at(item, &["dependency.version", "dependency.installed_version"]),
+        affected_range: text(
             &[vulnerability("vulnerable_version_range"), vulnerability("vulnerableVersionRange")].concat(),
         ),
-        fixed_version: said(
+        fixed_version: text(
             &[
                 vulnerability("first_patched_version.identifier"),
                 vulnerability("firstPatchedVersion.identifier"),
@@ -56,23 +56,28 @@ pub(super) fn record(item: &Value) -> (Record, Option<String>) {
             ]
             .concat(),
         ),
-        manifest_path: text(item, &["dependency.manifest_path", "dependency.manifestPath", "manifest_path"]),
-        purl: text(item, &["dependency.package.purl", "package.purl"]),
-        import_name: text(
+        manifest_path: text_at(
+            item,
+            &["dependency.manifest_path", "dependency.manifestPath", "manifest_path"],
+        ),
+        purl: text_at(item, &["dependency.package.purl", "package.purl"]),
+        import_name: text_at(
             item,
             &["package.importName", "package.module", "package.moduleName", "importName"],
         ),
     };
-    let own = text(item, &["alert.id", "alertId", "alert_id", "id", "number"]);
-    let key = own
-        .or_else(|| joined(&[ghsa.as_ref(), package.name.as_ref(), package.manifest_path.as_ref()]))
-        .or_else(|| joined(&[vuln.vuln_id.as_ref(), package.name.as_ref(), package.manifest_path.as_ref()]));
+    let alert_id = text_at(item, &["alert.id", "alertId", "alert_id", "id", "number"]);
+    let key = alert_id
+        .or_else(|| joined_key(&[ghsa.as_ref(), package.name.as_ref(), package.manifest_path.as_ref()]))
+        .or_else(|| {
+            joined_key(&[vuln.vuln_id.as_ref(), package.name.as_ref(), package.manifest_path.as_ref()])
+        });
     (Record { vuln, package, ..Record::default() }, key)
 }
 
 fn references(item: &Value, paths: &[&str]) -> Vec<String> {
-    let mut references = texts(item, &["html_url", "htmlUrl"], &[], &[]);
-    references.extend(texts(item, paths, &["url"], &[]));
+    let mut references = texts_at(item, &["html_url", "htmlUrl"], &[], &[]);
+    references.extend(texts_at(item, paths, &["url"], &[]));
     references
 }
 
@@ -92,7 +97,7 @@ mod tests {
             "security_vulnerability": { "vulnerable_version_range": "< 4.17.21",
                 "first_patched_version": { "identifier": "4.17.21" } }
         });
-        let (record, key) = record(&alert);
+        let (record, key) = dependabot_record(&alert);
         assert_eq!(key.as_deref(), Some("7"));
         assert_eq!(record.vuln.vuln_id.as_deref(), Some("CVE-2024-0001"));
         let cvss = record.vuln.cvss.unwrap();
@@ -107,6 +112,6 @@ mod tests {
     #[test]
     fn without_a_number_the_advisory_is_the_key() {
         let alert = json!({ "securityAdvisory": { "ghsaId": "GHSA-x" }, "dependency": { "package": { "name": "p" } } });
-        assert_eq!(record(&alert).1.as_deref(), Some("GHSA-x:p:"));
+        assert_eq!(dependabot_record(&alert).1.as_deref(), Some("GHSA-x:p:"));
     }
 }

@@ -1,32 +1,32 @@
-//! Findings that already have the form of a record; fields may also stand at the top.
+//! Reads findings that already have the structure of a record; fields of nested objects may also be at the top level.
 
 use serde_json::Value;
 
-use super::cvss;
-use crate::triage::look::{at, text, texts};
+use super::cvss_at;
+use crate::triage::json_path::{text_at, texts_at, value_at};
 use crate::triage::record::{Asset, Location, Package, Record, Vuln};
 
-pub(super) fn record(item: &Value) -> (Record, Option<String>) {
-    let said = |paths: &[&str]| text(item, paths);
+pub(super) fn generic_record(item: &Value) -> (Record, Option<String>) {
+    let text = |paths: &[&str]| text_at(item, paths);
     let vuln = Vuln {
-        vuln_id: said(&["vuln.vulnId", "vulnId", "vuln_id", "vuln.cve", "cve"]),
-        cve: said(&["vuln.cve", "cve"]),
-        title: said(&["vuln.title", "title", "summary"]),
-        description: said(&["vuln.description", "description"]),
-        severity: said(&["vuln.severity", "severity"]).unwrap_or_default(),
-        cvss: cvss(item, &["vuln.cvss", "cvss"]),
-        cwe: texts(item, &["vuln.cwe", "cwe", "cwes"], &["cweId", "cwe_id", "id"], &[',']),
-        references: texts(item, &["vuln.references", "references"], &["url"], &[]),
+        vuln_id: text(&["vuln.vulnId", "vulnId", "vuln_id", "vuln.cve", "cve"]),
+        cve: text(&["vuln.cve", "cve"]),
+        title: text(&["vuln.title", "title", "summary"]),
+        description: text(&["vuln.description", "description"]),
+        severity: text(&["vuln.severity", "severity"]).unwrap_or_default(),
+        cvss: cvss_at(item, &["vuln.cvss", "cvss"]),
+        cwe: texts_at(item, &["vuln.cwe", "cwe", "cwes"], &["cweId", "cwe_id", "id"], &[',']),
+        references: texts_at(item, &["vuln.references", "references"], &["url"], &[]),
     };
     let package = Package {
-        name: said(&["package.name", "packageName", "package"]),
-        ecosystem: said(&["package.ecosystem", "ecosystem"]),
-        installed_version: said(&["package.installedVersion", "package.version", "installedVersion"]),
-        affected_range: said(&["package.affectedRange", "affectedRange"]),
-        fixed_version: said(&["package.fixedVersion", "fixedVersion"]),
-        manifest_path: said(&["package.manifestPath", "manifestPath"]),
-        purl: said(&["package.purl", "purl"]),
-        import_name: said(&[
+        name: text(&["package.name", "packageName", "package"]),
+        ecosystem: text(&["package.ecosystem", "ecosystem"]),
+        installed_version: text(&["package.installedVersion", "package.version", "installedVersion"]),
+        affected_range: text(&["package.affectedRange", "affectedRange"]),
+        fixed_version: text(&["package.fixedVersion", "fixedVersion"]),
+        manifest_path: text(&["package.manifestPath", "manifestPath"]),
+        purl: text(&["package.purl", "purl"]),
+        import_name: text(&[
             "package.importName",
             "package.module",
             "package.moduleName",
@@ -36,29 +36,29 @@ pub(super) fn record(item: &Value) -> (Record, Option<String>) {
         ]),
     };
     let asset = Asset {
-        asset_id: said(&["asset.assetId", "asset.id", "assetId"]),
-        asset_type: said(&["asset.assetType", "asset.type", "assetType"]),
-        account: said(&["asset.account", "account"]),
-        region: said(&["asset.region", "region"]),
-        tags: at(item, "asset.tags").and_then(Value::as_object).cloned().unwrap_or_default(),
+        asset_id: text(&["asset.assetId", "asset.id", "assetId"]),
+        asset_type: text(&["asset.assetType", "asset.type", "assetType"]),
+        account: text(&["asset.account", "account"]),
+        region: text(&["asset.region", "region"]),
+        tags: value_at(item, "asset.tags").and_then(Value::as_object).cloned().unwrap_or_default(),
     };
-    let meta = at(item, "meta").and_then(Value::as_object).cloned().unwrap_or_default();
-    let locations = at(item, "locations").and_then(Value::as_array).into_iter().flatten();
-    let location = |place: &Value| {
+    let meta = value_at(item, "meta").and_then(Value::as_object).cloned().unwrap_or_default();
+    let locations = value_at(item, "locations").and_then(Value::as_array).into_iter().flatten();
+    let location = |location: &Value| {
         Some(Location {
-            path: text(place, &["path", "file"])?,
-            start_line: at(place, "startLine").and_then(Value::as_u64),
-            end_line: at(place, "endLine").and_then(Value::as_u64),
+            path: text_at(location, &["path", "file"])?,
+            start_line: value_at(location, "startLine").and_then(Value::as_u64),
+            end_line: value_at(location, "endLine").and_then(Value::as_u64),
         })
     };
-    let key = said(&["stableKey", "recordId", "vulnId", "vuln.vulnId", "package.name", "asset.assetId"]);
+    let key = text(&["stableKey", "recordId", "vulnId", "vuln.vulnId", "package.name", "asset.assetId"]);
     let record = Record {
         source: String::new(),
-        service: said(&["service"]),
-        env: said(&["env"]),
-        team: said(&["team"]),
-        owner: said(&["owner"]),
-        repo: said(&["repo"]),
+        service: text(&["service"]),
+        env: text(&["env"]),
+        team: text(&["team"]),
+        owner: text(&["owner"]),
+        repo: text(&["repo"]),
         locations: locations.filter_map(location).collect(),
         vuln,
         package,
@@ -81,7 +81,7 @@ mod tests {
             "package": { "name": "left-pad", "installedVersion": "1.0.0" }, "asset": { "assetId": "img-1", "tags": { "a": "b" } },
             "vuln": { "cvss": { "score": 4.0, "version": "3.1" }, "cwe": ["CWE-79"] }, "locations": [{ "path": "a.js", "startLine": 3 }]
         });
-        let (record, key) = record(&item);
+        let (record, key) = generic_record(&item);
         assert_eq!(key.as_deref(), Some("k1"));
         assert_eq!(record.vuln.vuln_id.as_deref(), Some("CVE-2024-0003"));
         assert_eq!(record.package.installed_version.as_deref(), Some("1.0.0"));

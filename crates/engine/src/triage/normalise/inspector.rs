@@ -1,24 +1,25 @@
-//! AWS Inspector findings, as `list-findings` answers them.
+//! Reads AWS Inspector findings in the form of `list-findings`.
 
 use serde_json::{Map, Value};
 
-use super::{cvss, joined};
-use crate::triage::look::{at, text, texts};
+use super::{cvss_at, joined_key};
+use crate::triage::json_path::{text_at, texts_at, value_at};
 use crate::triage::record::{Asset, Package, Record, Vuln};
 
-pub(super) fn record(item: &Value) -> (Record, Option<String>) {
+pub(super) fn inspector_record(item: &Value) -> (Record, Option<String>) {
     const DETAILS: &str = "packageVulnerabilityDetails";
-    let said = |field: &str| text(item, &[&format!("{DETAILS}.{field}")]);
-    let first = |field: &str| said(&format!("vulnerablePackages.0.{field}"));
-    let mut references = texts(item, &["packageVulnerabilityDetails.sourceUrl"], &[], &[]);
-    references.extend(texts(item, &["packageVulnerabilityDetails.referenceUrls"], &["url"], &[]));
+    let text = |field: &str| text_at(item, &[&format!("{DETAILS}.{field}")]);
+    let first = |field: &str| text(&format!("vulnerablePackages.0.{field}"));
+    let mut references = texts_at(item, &["packageVulnerabilityDetails.sourceUrl"], &[], &[]);
+    references.extend(texts_at(item, &["packageVulnerabilityDetails.referenceUrls"], &["url"], &[]));
     let vuln = Vuln {
-        vuln_id: said("vulnerabilityId").or_else(|| text(item, &["vulnerabilityId", "vulnId", "cve"])),
+        vuln_id: text("vulnerabilityId").or_else(|| text_at(item, &["vulnerabilityId", "vulnId", "cve"])),
         cve: None,
-        title: text(item, &["title"]),
-        description: text(item, &["description"]),
-        severity: text(item, &["severity", "packageVulnerabilityDetails.vendorSeverity"]).unwrap_or_default(),
-        cvss: cvss(
+        title: text_at(item, &["title"]),
+        description: text_at(item, &["description"]),
+        severity: text_at(item, &["severity", "packageVulnerabilityDetails.vendorSeverity"])
+            .unwrap_or_default(),
+        cvss: cvss_at(
             item,
             &[
                 "inspectorScoreDetails.adjustedCvss",
@@ -27,7 +28,12 @@ pub(super) fn record(item: &Value) -> (Record, Option<String>) {
                 "inspectorScore",
             ],
         ),
-        cwe: texts(item, &["packageVulnerabilityDetails.cwes", "codeVulnerabilityDetails.cwes"], &[], &[',']),
+        cwe: texts_at(
+            item,
+            &["packageVulnerabilityDetails.cwes", "codeVulnerabilityDetails.cwes"],
+            &[],
+            &[','],
+        ),
         references,
     };
     let package = Package {
@@ -41,17 +47,17 @@ pub(super) fn record(item: &Value) -> (Record, Option<String>) {
         import_name: None,
     };
     let asset = Asset {
-        asset_id: text(item, &["resources.0.id"]),
-        asset_type: text(item, &["resources.0.type"]),
-        account: text(item, &["awsAccountId"]),
-        region: text(item, &["region", "resources.0.region"]),
-        tags: at(item, "resources.0.tags").and_then(Value::as_object).cloned().unwrap_or_default(),
+        asset_id: text_at(item, &["resources.0.id"]),
+        asset_type: text_at(item, &["resources.0.type"]),
+        account: text_at(item, &["awsAccountId"]),
+        region: text_at(item, &["region", "resources.0.region"]),
+        tags: value_at(item, "resources.0.tags").and_then(Value::as_object).cloned().unwrap_or_default(),
     };
-    let key = text(item, &["findingArn", "arn", "id"])
-        .or_else(|| joined(&[vuln.vuln_id.as_ref(), asset.asset_id.as_ref()]));
+    let key = text_at(item, &["findingArn", "arn", "id"])
+        .or_else(|| joined_key(&[vuln.vuln_id.as_ref(), asset.asset_id.as_ref()]));
     let mut meta = Map::new();
     for name in ["firstObservedAt", "lastObservedAt", "type"] {
-        if let Some(value) = at(item, name) {
+        if let Some(value) = value_at(item, name) {
             let kept = if name == "type" { "findingType" } else { name };
             meta.insert(kept.to_owned(), value.clone());
         }
@@ -74,7 +80,7 @@ mod tests {
             "packageVulnerabilityDetails": { "vulnerabilityId": "CVE-2024-0002", "referenceUrls": ["https://example.com/r"],
                 "vulnerablePackages": [{ "name": "openssl", "version": "3.0.0", "packageManager": "OS", "fixedInVersion": "3.0.9" }] }
         });
-        let (record, key) = record(&finding);
+        let (record, key) = inspector_record(&finding);
         assert!(key.unwrap().ends_with("finding/a"));
         assert_eq!(record.vuln.cvss.unwrap().score, Some(9.1));
         assert_eq!(record.package.fixed_version.as_deref(), Some("3.0.9"));

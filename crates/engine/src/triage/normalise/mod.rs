@@ -1,4 +1,4 @@
-//! An item of a report to a record; one file a format.
+//! Converts an item of a report to a record; one file per format.
 
 mod dependabot;
 mod generic;
@@ -7,70 +7,70 @@ pub(super) mod sarif;
 
 use serde_json::Value;
 
-use super::look::{number, text, texts, truth};
+use super::json_path::{bool_at, number_at, text_at, texts_at};
 use super::record::{Cvss, Exposure, ParsedMeta, Record, record_id};
-use super::source::Source;
+use super::source::FindingSource;
 
-/// Bytes of an item of which its key is made where it has none of its own.
-const KEY_BYTES: usize = 16 * 1024;
+/// An item without a key is identified by the hash of this many of its first bytes.
+const HASHED_BYTES_MAX: usize = 16 * 1024;
 
-/// A record and the id that it always gets.
-pub(super) struct Normalised {
+/// A record and its id, which is the same each time the item is ingested.
+pub(super) struct NormalisedItem {
     pub(super) id: String,
     pub(super) record: Record,
 }
 
-/// Where an item came from, besides itself.
+/// What is known about an item besides its content.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Context<'a> {
-    /// What reported it.
-    pub(super) source: Source,
-    /// What the caller says of all items.
+pub(super) struct ItemContext<'a> {
+    /// Format of the report.
+    pub(super) source: FindingSource,
+    /// Fields that apply to all items.
     pub(super) meta: &'a ParsedMeta,
-    /// What the repository is called where nobody says.
+    /// Repository of items that do not name one.
     pub(super) repo: Option<&'a str>,
-    /// Whether items are kept as they came.
+    /// Whether to keep the original item in the record.
     pub(super) keep_raw: bool,
-    /// Of a result in a SARIF log: the tool that found it.
-    pub(super) tool: Option<&'a sarif::Tool>,
+    /// For a SARIF result: the tool that found it.
+    pub(super) tool: Option<&'a sarif::SarifTool>,
 }
 
-/// The record of an item.
+/// Converts an item to a record.
 ///
 /// # Errors
-/// A sentence that says what is wrong with it.
-pub(super) fn normalise(item: Value, context: Context<'_>) -> Result<Normalised, String> {
+/// A clause that says what is wrong with the item.
+pub(super) fn normalise_item(item: Value, context: ItemContext<'_>) -> Result<NormalisedItem, String> {
     if !item.is_object() {
         return Err("an item must be an object".to_owned());
     }
     let (mut record, key) = match context.source {
-        Source::Dependabot => dependabot::record(&item),
-        Source::AwsInspector => inspector::record(&item),
-        Source::Sarif => sarif::record(&item, context.tool),
-        Source::Generic | Source::Manual => generic::record(&item),
+        FindingSource::Dependabot => dependabot::dependabot_record(&item),
+        FindingSource::AwsInspector => inspector::inspector_record(&item),
+        FindingSource::Sarif => sarif::sarif_record(&item, context.tool),
+        FindingSource::Generic | FindingSource::Manual => generic::generic_record(&item),
     };
     let source = context.source.as_str();
     source.clone_into(&mut record.source);
     record.exposure = exposure(&item, &context.meta.0);
     context.meta.apply(&mut record, context.repo);
-    if says_nothing(&record) {
-        return Err("it says neither what is wrong nor where".to_owned());
+    if is_empty_finding(&record) {
+        return Err("it names neither a vulnerability nor what is affected".to_owned());
     }
     let id = match key {
         Some(key) => record_id(source, &key),
         None => {
             record.parse_warnings.push("missing stable key; using raw payload hash".to_owned());
             let raw = item.to_string();
-            record_id(source, &raw[..raw.floor_char_boundary(KEY_BYTES)])
+            record_id(source, &raw[..raw.floor_char_boundary(HASHED_BYTES_MAX)])
         }
     };
-    tidy(&mut record);
+    complete_fields(&mut record);
     record.raw = context.keep_raw.then_some(item);
-    Ok(Normalised { id, record })
+    Ok(NormalisedItem { id, record })
 }
 
-/// Whether there is nothing in a record that anybody could look for or decide about.
-fn says_nothing(record: &Record) -> bool {
+/// Whether a record names neither a vulnerability nor an affected package or asset.
+fn is_empty_finding(record: &Record) -> bool {
     let vuln = &record.vuln;
     vuln.vuln_id.is_none()
         && vuln.title.is_none()
@@ -79,7 +79,7 @@ fn says_nothing(record: &Record) -> bool {
         && record.asset.asset_id.is_none()
 }
 
-fn tidy(record: &mut Record) {
+fn complete_fields(record: &mut Record) {
     let vuln = &mut record.vuln;
     vuln.severity = vuln.severity.trim().to_lowercase();
     if vuln.severity.is_empty() {
@@ -110,49 +110,51 @@ fn is_cve(text: &str) -> bool {
         && parts.next().is_none()
 }
 
-/// From `exposure` of the item, the item itself, or what the caller says; names in either style, also with dots.
+/// Reads the exposure from the field `exposure` of the item, the item itself, or the call's `meta`; names in camel or snake case,
+/// nested or with dots.
 fn exposure(item: &Value, meta: &Value) -> Exposure {
-    let ways = |camel: &str, snake: &str| {
+    let paths = |camel: &str, snake: &str| {
         [format!("exposure.{camel}"), format!("exposure.{snake}"), camel.to_owned(), snake.to_owned()]
     };
-    fn strs(ways: &[String; 4]) -> Vec<&str> {
-        ways.iter().map(String::as_str).collect()
+    fn strs(paths: &[String; 4]) -> Vec<&str> {
+        paths.iter().map(String::as_str).collect()
     }
-    let said = |camel: &str, snake: &str| {
-        let ways = ways(camel, snake);
-        text(item, &strs(&ways)).or_else(|| text(meta, &strs(&ways)))
+    let text = |camel: &str, snake: &str| {
+        let paths = paths(camel, snake);
+        text_at(item, &strs(&paths)).or_else(|| text_at(meta, &strs(&paths)))
     };
-    let internet = ways("internetExposed", "internet_exposed");
-    let controls = ways("compensatingControls", "compensating_controls");
-    let listed = |value: &Value| texts(value, &strs(&controls), &["name"], &[',', ';']);
+    let internet = paths("internetExposed", "internet_exposed");
+    let controls = paths("compensatingControls", "compensating_controls");
+    let listed = |value: &Value| texts_at(value, &strs(&controls), &["name"], &[',', ';']);
     let mut compensating_controls = listed(item);
     if compensating_controls.is_empty() {
         compensating_controls = listed(meta);
     }
     Exposure {
-        internet_exposed: truth(item, &strs(&internet)).or_else(|| truth(meta, &strs(&internet))),
-        public_endpoint: said("publicEndpoint", "public_endpoint"),
-        data_sensitivity: said("dataSensitivity", "data_sensitivity"),
-        business_criticality: said("businessCriticality", "business_criticality"),
+        internet_exposed: bool_at(item, &strs(&internet)).or_else(|| bool_at(meta, &strs(&internet))),
+        public_endpoint: text("publicEndpoint", "public_endpoint"),
+        data_sensitivity: text("dataSensitivity", "data_sensitivity"),
+        business_criticality: text("businessCriticality", "business_criticality"),
         compensating_controls,
     }
 }
 
 /// The score at one of `paths`: a number, or an object with `score`, a vector and a version.
-fn cvss(item: &Value, paths: &[&str]) -> Option<Cvss> {
+fn cvss_at(item: &Value, paths: &[&str]) -> Option<Cvss> {
     paths.iter().find_map(|path| {
-        let found = super::look::at(item, path)?;
-        let score = number(item, &[path]).or_else(|| number(found, &["score", "baseScore", "base_score"]));
-        let vector = text(found, &["vector", "vector_string", "vectorString", "scoringVector"]);
-        let said = text(found, &["version"]);
+        let found = super::json_path::value_at(item, path)?;
+        let score =
+            number_at(item, &[path]).or_else(|| number_at(found, &["score", "baseScore", "base_score"]));
+        let vector = text_at(found, &["vector", "vector_string", "vectorString", "scoringVector"]);
+        let stated = text_at(found, &["version"]);
         let in_vector = vector.as_deref().and_then(|vector| vector.strip_prefix("CVSS:"));
-        let version = said.or_else(|| in_vector?.split('/').next().map(str::to_owned));
+        let version = stated.or_else(|| in_vector?.split('/').next().map(str::to_owned));
         (score.is_some() || vector.is_some()).then_some(Cvss { score, vector, version })
     })
 }
 
-/// Parts of a key, where the first of them is there.
-fn joined(parts: &[Option<&String>]) -> Option<String> {
+/// Joins the parts of a key; `None` if the first part is missing.
+fn joined_key(parts: &[Option<&String>]) -> Option<String> {
     parts.first().copied().flatten()?;
     let parts: Vec<&str> = parts.iter().map(|part| part.map_or("", String::as_str)).collect();
     Some(parts.join(":"))
@@ -163,19 +165,23 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn of(source: Source, item: Value, meta: Value) -> Result<Normalised, String> {
+    fn normalised(source: FindingSource, item: Value, meta: Value) -> Result<NormalisedItem, String> {
         let Value::Object(meta) = meta else { panic!("an object") };
         let meta = ParsedMeta::new(meta);
-        normalise(item, Context { source, meta: &meta, repo: Some("shop"), keep_raw: false, tool: None })
+        normalise_item(
+            item,
+            ItemContext { source, meta: &meta, repo: Some("shop"), keep_raw: false, tool: None },
+        )
     }
 
     #[test]
-    fn what_a_caller_says_fills_the_record() {
+    fn meta_of_the_call_fills_the_record() {
         let meta = json!({
             "service": "api", "exposure.internetExposed": "yes", "compensating_controls": "waf; vpn", "ticket": "T-1",
             "exposure": { "public_endpoint": "/pay" }
         });
-        let record = of(Source::Manual, json!({ "vulnId": "cve-2024-0001" }), meta).unwrap().record;
+        let record =
+            normalised(FindingSource::Manual, json!({ "vulnId": "cve-2024-0001" }), meta).unwrap().record;
         assert_eq!(record.service.as_deref(), Some("api"));
         assert_eq!(record.repo.as_deref(), Some("shop"));
         assert_eq!(record.vuln.cve.as_deref(), Some("CVE-2024-0001"));
@@ -187,15 +193,15 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_is_no_finding() {
-        assert!(of(Source::Generic, json!({ "a": 1 }), json!({})).is_err());
-        assert!(of(Source::Generic, json!([1]), json!({})).is_err());
-        let unkeyed = of(Source::Manual, json!({ "title": "Old cipher" }), json!({})).unwrap();
+    fn items_without_content_are_refused() {
+        assert!(normalised(FindingSource::Generic, json!({ "a": 1 }), json!({})).is_err());
+        assert!(normalised(FindingSource::Generic, json!([1]), json!({})).is_err());
+        let unkeyed = normalised(FindingSource::Manual, json!({ "title": "Old cipher" }), json!({})).unwrap();
         assert!(unkeyed.record.parse_warnings[0].contains("missing stable key"));
     }
 
     #[test]
-    fn cves_are_told() {
+    fn cve_ids_are_recognised() {
         assert!(is_cve("CVE-2024-0001") && is_cve("cve-2024-12345"));
         for text in ["CVE-24-1", "GHSA-aaaa-bbbb-cccc", "CVE-2024-0001-x", "CVE-2024"] {
             assert!(!is_cve(text), "{text}");

@@ -1,4 +1,5 @@
-//! Who may connect: the user the server runs as, and root. By the kernel's word (peer), over the socket alone.
+//! Access rules of the embedded server: only its own system user and root may connect, over the Unix socket, authenticated
+//! by the kernel (`peer`).
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
@@ -10,15 +11,15 @@ use contract::Fault;
 use super::failure;
 use super::place::Place;
 
-/// The superuser of the cluster, whatever the system user is called.
+/// The database superuser of the cluster; it does not depend on the name of the system user.
 pub(super) const DATABASE_USER: &str = "postgres";
 
-/// Writes the two access files, at every start, so that they fit whoever runs the server now.
+/// Writes `pg_hba.conf` and `pg_ident.conf` at every start, so that they match the user who runs the server now.
 ///
-/// They stand beside the data directory and not in it: root must not write where the server's user could have put a link.
+/// They are next to the data directory and not inside it: root must not write where the server's user could place a symlink.
 pub(super) fn write_files(place: &Place) -> Result<(), Fault> {
-    replace(&place.hba_file(), "local all all peer map=own\n")?;
-    replace(&place.ident_file(), &ident(&place.account.name))
+    write_rules(&place.hba_file(), "local all all peer map=own\n")?;
+    write_rules(&place.ident_file(), &ident(&place.account.name))
 }
 
 fn ident(account: &str) -> String {
@@ -26,27 +27,27 @@ fn ident(account: &str) -> String {
     format!("own root {DATABASE_USER}\nown \"{account}\" {DATABASE_USER}\n")
 }
 
-fn replace(path: &Path, text: &str) -> Result<(), Fault> {
-    publish(path, text).map_err(|error| failure::io("write its access rules", path, error))
+fn write_rules(path: &Path, text: &str) -> Result<(), Fault> {
+    replace_file(path, text).map_err(|error| failure::io("write its access rules", path, error))
 }
 
-/// Puts a file in place that the server's user may read and nobody else but this process's user may write.
-pub(super) fn publish(path: &Path, text: &str) -> io::Result<()> {
+/// Atomically replaces a file that everyone may read and only the user of this process may write.
+pub(super) fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let draft = path.with_extension("new");
     let written = || -> io::Result<()> {
-        // A draft of an earlier attempt may belong to somebody else.
+        // A draft left by an earlier attempt may belong to another user.
         match fs::remove_file(&draft) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
         let mut file = File::create_new(&draft)?;
         file.write_all(text.as_bytes())?;
-        // Explicit, because the umask may be strict and the server is another user.
+        // Set explicitly, because the umask may be strict and the server runs as another user.
         file.set_permissions(Permissions::from_mode(0o644))?;
         fs::rename(&draft, path)
     };
     written().inspect_err(|_| {
-        // On a full disk it may be half there.
+        // On a full disk the draft may be incomplete.
         let _ = fs::remove_file(&draft);
     })
 }

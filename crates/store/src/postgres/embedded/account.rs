@@ -17,8 +17,8 @@ use super::failure;
 
 /// Tried in this order when root starts the cluster and `embedded.run_as` is unset.
 const SERVICE_USERS: [&str; 2] = ["postgres", "nobody"];
-/// How long a directory service may take to say who a user is.
-const ID_LIMIT: Duration = Duration::from_secs(10);
+/// Time limit of the `id` command, which may query a directory service.
+const ID_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The user that owns the data directory and runs the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,12 +26,12 @@ pub(super) struct Account {
     pub(super) name: String,
     pub(super) uid: u32,
     pub(super) gid: u32,
-    /// Whether this process is root and children have to change to the account.
+    /// Whether this process is root, so that child processes have to switch to the account.
     pub(super) switched: bool,
 }
 
 impl Account {
-    /// The account for this process: itself, or an unprivileged user when it is root.
+    /// Chooses the account: the user of this process, or an unprivileged user if that is root.
     pub(super) fn choose(run_as: Option<&str>) -> Result<Self, Fault> {
         let uid = rustix::process::geteuid();
         if !uid.is_root() {
@@ -47,8 +47,8 @@ impl Account {
         })
     }
 
-    /// The owner of a data directory that exists already: nobody else can run a server on it.
-    pub(super) fn owner_of(self, data: &Path) -> Result<Self, Fault> {
+    /// The owner of the data directory if it exists already, because Postgres refuses to run for anyone else; else `self`.
+    pub(super) fn or_owner_of(self, data: &Path) -> Result<Self, Fault> {
         let Ok(metadata) = fs::metadata(data) else { return Ok(self) };
         if metadata.uid() == self.uid {
             return Ok(self);
@@ -56,7 +56,7 @@ impl Account {
         if !self.switched || metadata.uid() == 0 {
             return Err(failure::unavailable("The embedded Postgres cluster belongs to another user.")
                 .with_hint(
-                    "Start as the user who made it, or set PAIROFCLEATS_HOME to a directory of your own.",
+                    "Start as the user who created it, or set PAIROFCLEATS_HOME to a directory of your own.",
                 ));
         }
         Ok(Self {
@@ -67,20 +67,20 @@ impl Account {
         })
     }
 
-    /// The first directory on the way to `directory` (itself included) that the account may not pass, if any.
+    /// The first directory on the path to `directory` (inclusive) that the account may not traverse, if any.
     ///
-    /// Judged by mode bits; where an ACL says otherwise, the server's own error tells.
+    /// Only mode bits are checked; if an ACL denies access, the server itself reports an error.
     pub(super) fn barrier(&self, directory: &Path) -> Option<PathBuf> {
         if !self.switched {
             return None;
         }
-        let mut way: Vec<&Path> = directory.ancestors().collect();
-        way.reverse();
-        way.into_iter().find(|step| !self.has(step, 0o1)).map(Path::to_path_buf)
+        let mut path: Vec<&Path> = directory.ancestors().collect();
+        path.reverse();
+        path.into_iter().find(|step| !self.has_permission(step, 0o1)).map(Path::to_path_buf)
     }
 
     /// Whether the account has the permission `bit` (1 execute, 2 write, 4 read) on `path`.
-    pub(super) fn has(&self, path: &Path, bit: u32) -> bool {
+    pub(super) fn has_permission(&self, path: &Path, bit: u32) -> bool {
         let Ok(metadata) = fs::metadata(path) else { return false };
         let class = if metadata.uid() == self.uid {
             6
@@ -93,15 +93,15 @@ impl Account {
     }
 
     /// Makes `command` run as the account.
-    pub(super) fn apply(&self, command: &mut Command) {
+    pub(super) fn apply_to(&self, command: &mut Command) {
         if self.switched {
             // The standard library also drops root's supplementary groups here.
             command.uid(self.uid).gid(self.gid);
         }
     }
 
-    /// Gives `path`, which this process made, to the account.
-    pub(super) fn take(&self, path: &Path) -> std::io::Result<()> {
+    /// Changes the owner of `path`, which this process created, to the account.
+    pub(super) fn own(&self, path: &Path) -> std::io::Result<()> {
         if self.switched { std::os::unix::fs::chown(path, Some(self.uid), Some(self.gid)) } else { Ok(()) }
     }
 }
@@ -123,7 +123,7 @@ fn by_name(name: &str) -> Option<Account> {
     Some(Account { name: name.to_owned(), uid, gid, switched: true })
 }
 
-/// The server identifies its clients by the name of their uid, and initdb will not run without one.
+/// The name of a user id. The server identifies its clients by this name, and initdb refuses to run without one.
 fn name_of(uid: u32) -> Result<String, Fault> {
     users()
         .into_iter()
@@ -157,10 +157,10 @@ fn parse_users(passwd: &str) -> Vec<User> {
         .collect()
 }
 
-/// Users may live in a directory service instead of the file; `id` asks whatever the system asks.
+/// Runs the `id` command, because users may be defined in a directory service instead of `/etc/passwd`.
 fn id(arguments: &[&str]) -> Option<String> {
-    let asked = Program::new("id").args(arguments).run(ID_LIMIT, &|| false);
-    let output = asked.ok().filter(|output| output.status.success())?;
+    let result = Program::new("id").args(arguments).run(ID_TIMEOUT, &|| false);
+    let output = result.ok().filter(|output| output.status.success())?;
     let answer = String::from_utf8(output.stdout).ok()?.trim().to_owned();
     (!answer.is_empty()).then_some(answer)
 }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_users_and_skips_what_is_none() {
+    fn reads_users_and_skips_malformed_lines() {
         let users =
             parse_users("# comment\nroot:x:0:0:root:/root:/bin/sh\npg:x:101:104::/var:/bin/sh\nbad:x:y:1\n");
         let seen: Vec<_> = users.iter().map(|user| (user.name.as_str(), user.uid, user.gid)).collect();
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_directory_is_a_barrier_for_a_stranger() {
+    fn a_private_directory_is_a_barrier_for_another_user() {
         let home = tempfile::tempdir().unwrap();
         let inner = home.path().join("inner");
         fs::create_dir(&inner).unwrap();
@@ -188,22 +188,22 @@ mod tests {
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o700)).unwrap();
         let owner = fs::metadata(home.path()).unwrap();
         // Neither the owner nor in its group, so only the bits for others count.
-        let stranger = Account {
+        let other_user = Account {
             name: "x".into(),
             uid: owner.uid() + 54_321,
             gid: owner.gid() + 54_321,
             switched: true,
         };
 
-        assert_eq!(stranger.barrier(&inner).as_deref(), Some(home.path()));
+        assert_eq!(other_user.barrier(&inner).as_deref(), Some(home.path()));
         fs::set_permissions(home.path(), fs::Permissions::from_mode(0o711)).unwrap();
-        assert_eq!(stranger.barrier(&inner), None);
+        assert_eq!(other_user.barrier(&inner), None);
     }
 
     #[test]
     fn run_as_must_be_an_unprivileged_user() {
         if !rustix::process::geteuid().is_root() {
-            // Without root there is nobody to change to, and the setting has no effect.
+            // A process that is not root cannot switch users, so the setting has no effect.
             assert!(!Account::choose(Some("root")).unwrap().switched);
             return;
         }

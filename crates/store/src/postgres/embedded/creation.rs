@@ -1,4 +1,4 @@
-//! A new cluster: made aside and renamed, so that a data directory is either whole or not there.
+//! Creates a cluster in a draft directory and renames it, so that a data directory is either complete or absent.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -7,18 +7,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use contract::Fault;
-use platform::process::{Output, Program};
+use platform::process::{Program, ProgramOutput};
 
 use super::access::DATABASE_USER;
 use super::place::Place;
 use super::{failure, log_file, tied_child};
 
-/// The database of the product.
+/// Name of the database that the program uses.
 pub(super) const DATABASE: &str = "pairofcleats";
-/// Longest time of each step; a slow disk may take minutes, and whoever waits for the server has a limit of its own.
-const CREATION: Duration = Duration::from_secs(600);
+/// Time limit of each step. A slow disk may need minutes; the callers that wait for the server have limits of their own.
+const STEP_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Makes the data directory if there is none. Called by the one supervisor.
+/// Creates the data directory if it does not exist. Called only by the supervisor, of which there is one.
 pub(super) fn ensure_data(place: &Place) -> Result<(), Fault> {
     if place.data().exists() {
         return Ok(());
@@ -32,7 +32,7 @@ pub(super) fn ensure_data(place: &Place) -> Result<(), Fault> {
                 .map_err(|error| failure::io("put its new data directory in place", &place.root, error))
         });
     if made.is_err() {
-        // The next start removes it in any case; on a full disk the space is wanted now.
+        // The next start would remove it, but a full disk needs the space now.
         let _ = fs::remove_dir_all(&draft);
     }
     made
@@ -45,7 +45,7 @@ fn prepare_draft(place: &Place, draft: &Path) -> Result<(), Fault> {
             _ => {}
         }
         DirBuilder::new().mode(0o700).create(draft)?;
-        place.account.take(draft)
+        place.account.own(draft)
     };
     prepare().map_err(|error| failure::io("make its data directory", draft, error))
 }
@@ -57,31 +57,32 @@ fn initialise(place: &Place, draft: &Path) -> Result<(), Fault> {
         .arg("-D")
         .arg(draft)
         .args(["-U", DATABASE_USER, "-A", "peer", "--encoding=UTF8", "--no-instructions", "--no-sync"])
-        // Sorts by byte whatever the system's locales are, and still knows the letters of all scripts.
+        // Sorts by byte, independent of the system's locales, with Unicode rules for case and character classes.
         .args(["--locale=C", "--locale-provider=builtin", "--builtin-locale=C.UTF-8"]);
-    let output = Program::from(command).run(CREATION, &|| false)?;
+    let output = Program::from(command).run(STEP_TIMEOUT, &|| false)?;
     if output.status.success() {
         return Ok(());
     }
-    Err(failure::from_log("The embedded Postgres could not make its cluster.", &said(&output)))
+    Err(failure::from_log("The embedded Postgres could not create its cluster.", &last_lines(&output)))
 }
 
-/// In single-user mode: no server has to be up, and the directory is whole when it is published.
+/// Creates the database in single-user mode, which needs no running server, so that the directory is complete when it is
+/// renamed.
 fn create_database(place: &Place, draft: &Path) -> Result<(), Fault> {
     let mut command = tied_child::command(&place.account, &place.program("postgres"))
         .map_err(|error| failure::io("make its database", &place.install, error))?;
     command.args(["--single", "-D"]).arg(draft).arg(DATABASE_USER);
     let statement = format!("CREATE DATABASE {DATABASE};\n");
-    let output = Program::from(command).input(statement).run(CREATION, &|| false)?;
-    let said = said(&output);
-    // A failed statement does not change the exit status of this mode.
-    if output.status.success() && !said.iter().any(|line| line.contains("ERROR:")) {
+    let output = Program::from(command).input(statement).run(STEP_TIMEOUT, &|| false)?;
+    let log = last_lines(&output);
+    // In single-user mode a failed statement does not change the exit status.
+    if output.status.success() && !log.iter().any(|line| line.contains("ERROR:")) {
         return Ok(());
     }
-    Err(failure::from_log("The embedded Postgres could not make its database.", &said))
+    Err(failure::from_log("The embedded Postgres could not create its database.", &log))
 }
 
-fn said(output: &Output) -> Vec<String> {
+fn last_lines(output: &ProgramOutput) -> Vec<String> {
     log_file::last_lines(&[output.stdout.as_slice(), output.stderr.as_slice()].concat())
 }
 

@@ -1,4 +1,4 @@
-//! Why there is no server, said so that somebody can act on it.
+//! Errors of the embedded server, each with what to do about it.
 
 use std::io;
 use std::path::Path;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use contract::{ErrorCode, Fault};
 
-/// What the server says in its log, and what to do about it; the first match counts.
+/// Texts in the server's log and the hint for each; the first match is used.
 const REMEDIES: [(&str, &str); 6] = [
     (
         "No space left on device",
@@ -16,11 +16,11 @@ const REMEDIES: [(&str, &str); 6] = [
     ),
     (
         "Permission denied",
-        "The server may not use its files: check the permissions of the data directory's parents.",
+        "The server may not access its files: check the permissions of the data directory's parents.",
     ),
     (
         "incompatible with server",
-        "Another Postgres version made this cluster: move its data directory away and index again.",
+        "Another Postgres version created this cluster: move its data directory away and index again.",
     ),
     (
         "could not map anonymous shared memory",
@@ -36,13 +36,13 @@ const REMEDIES: [(&str, &str); 6] = [
     ),
 ];
 
-const LOOK: &str = "Run `pairofcleats doctor`, which checks the embedded Postgres.";
+const RUN_DOCTOR: &str = "Run `pairofcleats doctor`, which checks the embedded Postgres.";
 
 pub(super) fn unavailable(message: impl Into<String>) -> Fault {
     Fault::new(ErrorCode::StorageUnavailable, message)
 }
 
-/// A file operation failed: `what` was being done with `path`.
+/// The fault for a failed file operation; `what` completes "could not …", for example "open its log".
 pub(super) fn io(what: &str, path: &Path, error: io::Error) -> Fault {
     let hint = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => REMEDIES[0].1,
@@ -50,7 +50,7 @@ pub(super) fn io(what: &str, path: &Path, error: io::Error) -> Fault {
             "Start as the user who owns the installation, or set PAIROFCLEATS_HOME to a directory of your own."
         }
         io::ErrorKind::ReadOnlyFilesystem => "Set PAIROFCLEATS_HOME to a directory that can be written.",
-        _ => LOOK,
+        _ => RUN_DOCTOR,
     };
     unavailable(format!("The embedded Postgres could not {what}: {}.", error.kind()))
         .with_hint(hint)
@@ -58,42 +58,42 @@ pub(super) fn io(what: &str, path: &Path, error: io::Error) -> Fault {
         .with_source(error)
 }
 
-/// The server or its tool said in `log` why it failed.
+/// The fault for a server, or one of its programs, that failed; `log` has its last lines and decides the hint.
 pub(super) fn from_log(message: impl Into<String>, log: &[String]) -> Fault {
     let remedy = REMEDIES
         .iter()
         .find(|(sign, _)| log.iter().any(|line| line.contains(sign)))
-        .map_or(LOOK, |(_, remedy)| *remedy);
+        .map_or(RUN_DOCTOR, |(_, remedy)| *remedy);
     unavailable(message).with_hint(remedy).with_details(json!({ "log": log }))
 }
 
-/// The same fault, known to be for want of room.
-pub(super) fn full(fault: Fault) -> Fault {
+/// Replaces the hint of `fault` by the one for a full disk.
+pub(super) fn with_disk_full_hint(fault: Fault) -> Fault {
     fault.with_hint(REMEDIES[0].1)
 }
 
-/// Whether there was no room on disk.
-pub(super) fn is_full(fault: &Fault) -> bool {
+/// Whether the fault was recognised as a full disk.
+pub(super) fn is_disk_full(fault: &Fault) -> bool {
     fault.hint.as_deref() == Some(REMEDIES[0].1)
 }
 
-/// A fault on its way from the supervisor to the process that started it.
+/// A fault as the supervisor sends it, in JSON, to the process that started it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Carried {
+pub(super) struct FaultMessage {
     message: String,
     hint: Option<String>,
     details: Option<Value>,
 }
 
-impl From<Fault> for Carried {
+impl From<Fault> for FaultMessage {
     fn from(fault: Fault) -> Self {
         Self { message: fault.message, hint: fault.hint, details: fault.details }
     }
 }
 
-impl From<Carried> for Fault {
-    fn from(carried: Carried) -> Self {
-        let Carried { message, hint, details } = carried;
+impl From<FaultMessage> for Fault {
+    fn from(sent: FaultMessage) -> Self {
+        let FaultMessage { message, hint, details } = sent;
         Self { hint, details, ..unavailable(message) }
     }
 }
@@ -103,9 +103,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_decides_what_to_do() {
+    fn the_log_decides_the_hint() {
         let full = ["LOG:  x".to_owned(), "PANIC:  could not write: No space left on device".to_owned()];
         assert_eq!(from_log("It failed.", &full).hint.as_deref(), Some(REMEDIES[0].1));
-        assert_eq!(from_log("It failed.", &[]).hint.as_deref(), Some(LOOK));
+        assert_eq!(from_log("It failed.", &[]).hint.as_deref(), Some(RUN_DOCTOR));
     }
 }

@@ -1,4 +1,4 @@
-//! When the last user left, and for how long nobody has come.
+//! Detects that no process uses the cluster any more, and measures for how long.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,62 +6,64 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::locks::{self, Kind};
+use super::locks::{self, LockKind};
 
-/// Watches `users.lock`: whoever could hold it alone knows that there are no users.
+/// Watches `users.lock`. Every user of the cluster holds it shared, so a successful exclusive lock means that there are none.
 #[derive(Debug)]
 pub(super) struct Idleness {
     path: PathBuf,
     file: File,
+    /// How long the cluster must be unused before it is stopped.
     linger: Duration,
-    since: Option<Instant>,
+    unused_since: Option<Instant>,
 }
 
-/// What the lock says.
+/// Result of a check.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Users {
-    /// Somebody uses the cluster, or did a moment ago.
+    /// A process uses the cluster, or did within the linger time.
     Present,
-    /// Nobody has for the whole linger time. The lock is now held alone: newcomers wait until the supervisor is gone.
+    /// No process has used it for the whole linger time. The lock is now held exclusively, so that new users wait until the
+    /// supervisor has exited.
     Gone,
     /// The cluster's directory was deleted or replaced.
-    Unfounded,
+    DirectoryGone,
 }
 
 impl Idleness {
     pub(super) fn new(path: &Path, file: File, linger: Duration) -> Self {
-        Self { path: path.to_path_buf(), file, linger, since: None }
+        Self { path: path.to_path_buf(), file, linger, unused_since: None }
     }
 
-    /// Leaves the mark of a user who may be gone again before the supervisor looks.
+    /// Records a use of the cluster in the lock file, because the user may have left before the supervisor checks again.
     pub(super) fn mark(mut users: &File) {
-        // Without a mark (on a full disk) the cluster only stops earlier.
+        // Without the mark (on a full disk) the cluster merely stops earlier.
         let _ = io::Write::write_all(&mut users, b".");
     }
 
-    /// Looks once.
-    pub(super) fn look(&mut self) -> Users {
-        if !self.founded() {
-            return Users::Unfounded;
+    /// Checks the lock once.
+    pub(super) fn check(&mut self) -> Users {
+        if !self.directory_is_there() {
+            return Users::DirectoryGone;
         }
-        if !locks::try_take(&self.file, Kind::Exclusive).unwrap_or(false) {
-            self.since = None;
+        if !locks::try_acquire(&self.file, LockKind::Exclusive).unwrap_or(false) {
+            self.unused_since = None;
             return Users::Present;
         }
         let marked = self.file.metadata().is_ok_and(|metadata| metadata.len() > 0);
         if marked {
             let _ = self.file.set_len(0);
-            self.since = None;
+            self.unused_since = None;
         }
-        let since = *self.since.get_or_insert_with(Instant::now);
-        if since.elapsed() >= self.linger {
+        let unused_since = *self.unused_since.get_or_insert_with(Instant::now);
+        if unused_since.elapsed() >= self.linger {
             return Users::Gone;
         }
         let _ = self.file.unlock();
         Users::Present
     }
 
-    fn founded(&self) -> bool {
+    fn directory_is_there(&self) -> bool {
         let (Ok(there), Ok(held)) = (fs::metadata(&self.path), self.file.metadata()) else { return false };
         (there.dev(), there.ino()) == (held.dev(), held.ino())
     }
@@ -76,33 +78,33 @@ mod tests {
     }
 
     #[test]
-    fn lingers_after_a_visit_between_two_looks() {
+    fn lingers_after_a_visit_between_two_checks() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("users.lock");
         let mut idleness = watch(&path, Duration::from_secs(3600));
-        assert_eq!(idleness.look(), Users::Present);
-        let first = idleness.since.unwrap();
+        assert_eq!(idleness.check(), Users::Present);
+        let first = idleness.unused_since.unwrap();
 
         let visitor = locks::open(&path).unwrap();
-        assert!(locks::try_take(&visitor, Kind::Shared).unwrap());
+        assert!(locks::try_acquire(&visitor, LockKind::Shared).unwrap());
         Idleness::mark(&visitor);
         drop(visitor);
 
-        assert_eq!(idleness.look(), Users::Present);
-        assert!(idleness.since.unwrap() > first, "the visit starts the linger time anew");
+        assert_eq!(idleness.check(), Users::Present);
+        assert!(idleness.unused_since.unwrap() > first, "the visit restarts the linger time");
     }
 
     #[test]
-    fn keeps_newcomers_out_once_nobody_is_left() {
+    fn keeps_new_users_out_once_the_linger_time_is_over() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("users.lock");
         let mut idleness = watch(&path, Duration::ZERO);
         let newcomer = locks::open(&path).unwrap();
-        assert!(locks::try_take(&newcomer, Kind::Shared).unwrap());
-        assert_eq!(idleness.look(), Users::Present);
+        assert!(locks::try_acquire(&newcomer, LockKind::Shared).unwrap());
+        assert_eq!(idleness.check(), Users::Present);
         newcomer.unlock().unwrap();
-        assert_eq!(idleness.look(), Users::Gone);
-        assert!(!locks::try_take(&newcomer, Kind::Shared).unwrap());
+        assert_eq!(idleness.check(), Users::Gone);
+        assert!(!locks::try_acquire(&newcomer, LockKind::Shared).unwrap());
     }
 
     #[test]
@@ -111,8 +113,8 @@ mod tests {
         let path = directory.path().join("users.lock");
         let mut idleness = watch(&path, Duration::from_secs(3600));
         fs::remove_file(&path).unwrap();
-        assert_eq!(idleness.look(), Users::Unfounded);
+        assert_eq!(idleness.check(), Users::DirectoryGone);
         locks::open(&path).unwrap();
-        assert_eq!(idleness.look(), Users::Unfounded);
+        assert_eq!(idleness.check(), Users::DirectoryGone);
     }
 }

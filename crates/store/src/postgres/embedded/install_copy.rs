@@ -11,34 +11,34 @@ use super::account::Account;
 use super::failure;
 use super::place::Place;
 
-/// What of the installation the server needs.
+/// The directories of the installation that the server needs.
 const PARTS: [&str; 3] = ["bin", "lib", "share"];
-/// Read by others, as the copy will be.
+/// Permission bits of "others", who will use the copy.
 const READ: u32 = 0o4;
 const EXECUTE: u32 = 0o1;
 
-/// Where the copy of `install` belongs, below `root`; `None` when the account can use the original.
-pub(super) fn needed(account: &Account, install: &Path, root: &Path) -> Option<PathBuf> {
+/// The path below `root` of the copy of `install` that the account needs; `None` if it can use the original.
+pub(super) fn needed_path(account: &Account, install: &Path, root: &Path) -> Option<PathBuf> {
     let programs = install.join("bin");
     let server = programs.join("postgres");
     let usable = !account.switched
         || (account.barrier(&programs).is_none()
             && account.barrier(&install.join("lib")).is_none()
             && account.barrier(&install.join("share")).is_none()
-            && account.has(&server, READ | EXECUTE));
+            && account.has_permission(&server, READ | EXECUTE));
     if usable {
         return None;
     }
-    // A newer installation at the same path is another copy.
+    // A newer installation at the same path gets a copy of its own.
     let stamp = fs::metadata(&server).map_or(0, |metadata| metadata.mtime() ^ metadata.len().cast_signed());
     let mut identity = install.as_os_str().to_owned();
     identity.push(format!("|{stamp}"));
     let directory = root.join(format!("install-{}", super::place::path_digest(Path::new(&identity))));
-    // The programs find their libraries by relative paths, so the last two names stay as they are.
+    // The programs find their libraries by relative paths, so the last two path components are kept.
     Some(directory.join(install.parent()?.file_name()?).join(install.file_name()?))
 }
 
-/// Makes the copy that `place` asks for, if it asks for one and there is none yet. Called by the one supervisor.
+/// Makes the copy if `place` needs one and it does not exist yet. Called only by the supervisor, of which there is one.
 pub(super) fn ensure(place: &Place) -> Result<(), Fault> {
     let Some(source) = &place.install_source else { return Ok(()) };
     if place.install.is_dir() {
@@ -49,9 +49,9 @@ pub(super) fn ensure(place: &Place) -> Result<(), Fault> {
 }
 
 fn make(source: &Path, target: &Path, root: &Path) -> io::Result<()> {
-    remove_others(root)?;
-    let nesting = |path: &Path| path.parent().and_then(Path::parent).map(Path::to_path_buf);
-    let (Some(outer_source), Some(outer_target)) = (nesting(source), nesting(target)) else {
+    remove_old_copies(root)?;
+    let grandparent = |path: &Path| path.parent().and_then(Path::parent).map(Path::to_path_buf);
+    let (Some(outer_source), Some(outer_target)) = (grandparent(source), grandparent(target)) else {
         return Err(io::ErrorKind::InvalidInput.into());
     };
     let draft = outer_target.with_extension("new");
@@ -69,8 +69,8 @@ fn make(source: &Path, target: &Path, root: &Path) -> io::Result<()> {
     fs::rename(&draft, &outer_target)
 }
 
-/// Earlier copies and halves of copies: no server runs from them, since this is called before one is started.
-fn remove_others(root: &Path) -> io::Result<()> {
+/// Removes earlier and incomplete copies. No server runs from them, because this is called before one is started.
+fn remove_old_copies(root: &Path) -> io::Result<()> {
     for entry in fs::read_dir(root)? {
         let entry = entry?;
         if entry.file_name().as_encoded_bytes().starts_with(b"install-") {
@@ -80,6 +80,7 @@ fn remove_others(root: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Makes the directories of the copy accessible to all users, whatever the umask.
 fn open_directories(draft: &Path, inner: &Path) -> io::Result<()> {
     let mut path = draft.to_path_buf();
     fs::set_permissions(&path, Permissions::from_mode(0o755))?;
@@ -96,7 +97,7 @@ fn copy_tree(source: &Path, target: &Path) -> io::Result<()> {
     for entry in fs::read_dir(source)? {
         let entry = entry?;
         let (from, to) = (entry.path(), target.join(entry.file_name()));
-        // Follows links: the copy stands alone.
+        // Follows symlinks, so that the copy does not depend on the original.
         let metadata = fs::metadata(&from)?;
         if metadata.is_dir() {
             copy_tree(&from, &to)?;
@@ -107,11 +108,11 @@ fn copy_tree(source: &Path, target: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Links where that gives everyone the file, so that most copies take no space.
+/// Creates a hard link if everyone may read the original, which saves the space of most files; else copies.
 fn link_or_copy(from: &Path, to: &Path, mode: u32) -> io::Result<()> {
     let executable = mode & 0o100 != 0;
-    let wanted = if executable { READ | EXECUTE } else { READ };
-    if mode & wanted == wanted && fs::hard_link(from, to).is_ok() {
+    let needed = if executable { READ | EXECUTE } else { READ };
+    if mode & needed == needed && fs::hard_link(from, to).is_ok() {
         return Ok(());
     }
     fs::copy(from, to)?;
@@ -134,14 +135,14 @@ mod tests {
         fs::write(install.join("bin/postgres"), "program").unwrap();
         fs::set_permissions(install.join("bin/postgres"), Permissions::from_mode(0o700)).unwrap();
 
-        let stranger = Account { name: "x".into(), uid: 54_321, gid: 54_321, switched: true };
-        let copy = needed(&stranger, &install, home.path()).unwrap();
+        let other_user = Account { name: "x".into(), uid: 54_321, gid: 54_321, switched: true };
+        let copy = needed_path(&other_user, &install, home.path()).unwrap();
         make(&install, &copy, home.path()).unwrap();
 
         let outer = copy.parent().unwrap().parent().unwrap();
         assert_eq!(outer.parent(), Some(home.path()));
         assert!(outer.join("package.libs/lib.so").is_file());
-        assert!(stranger.has(&copy.join("bin/postgres"), READ | EXECUTE));
-        assert!(stranger.has(&copy, EXECUTE));
+        assert!(other_user.has_permission(&copy.join("bin/postgres"), READ | EXECUTE));
+        assert!(other_user.has_permission(&copy, EXECUTE));
     }
 }

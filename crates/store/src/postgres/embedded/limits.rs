@@ -1,6 +1,6 @@
-//! How much of the disk the server may take unasked: its log between two checkpoints, and the temporary files of each process.
-//! Never more than half of what is free above the limit, as far as that goes, so that only what asks for room can reach it.
-//! The file is read again on SIGHUP.
+//! Limits of the disk space that the server uses on its own: for WAL between two checkpoints and for the temporary files of
+//! each process. Each takes at most half of the free space above the configured minimum, so that neither can fill the
+//! disk. They are written to a configuration file, which the server reads again on SIGHUP.
 
 use std::fmt;
 use std::io;
@@ -10,62 +10,67 @@ use super::place::Place;
 use platform::room;
 
 const MIB: u64 = 1024 * 1024;
-/// MiB that are free above the limit, and what the log and the temporary files of a process may take then. With more log there
-/// are fewer checkpoints, and fewer pages that are written whole.
+/// Free MiB above the minimum, and the MiB that WAL and the temporary files of a process may take then. More WAL means
+/// fewer checkpoints and fewer full-page writes.
 const LEVELS: [(u64, u64); 3] = [(4096, 2048), (1024, 512), (256, 128)];
-/// The log below all levels: two segments of 16 MB are the server's own minimum, and the spare file has room for four.
-const LOG_MIB: (u64, u64) = (48, 64);
-/// The least that the temporary files of a process may take.
+/// Range in MiB of the WAL limit below all levels: Postgres itself requires two segments of 16 MB, and the spare file has
+/// room for four.
+const WAL_MIB_RANGE: (u64, u64) = (48, 64);
+/// Smallest limit, in MiB, of the temporary files of a process.
 const TEMPORARY_MIB_MIN: u64 = 16;
 
-/// What the server's configuration file says.
+/// The limits in the server's configuration file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Limits {
-    log_mib: u64,
+    wal_mib: u64,
     temporary_mib: u64,
 }
 
 impl Limits {
-    /// The limits for the room that there is now; `before` are those in force.
-    pub(super) fn now(place: &Place, least: u64, before: Option<&Self>) -> Self {
-        // A file system that cannot be asked is not taken for a full one.
+    /// The limits for the disk space that is free now. `reserve` is the number of bytes to keep free, `current` the limits
+    /// in force.
+    pub(super) fn for_free_space(place: &Place, reserve: u64, current: Option<&Self>) -> Self {
+        // If the file system cannot be queried, it is not treated as full.
         let free = room::free(&place.root).unwrap_or(u64::MAX);
-        Self::of(free, least, before)
+        Self::new(free, reserve, current)
     }
 
-    fn of(free: u64, least: u64, before: Option<&Self>) -> Self {
-        let above = free.saturating_sub(least) / MIB;
-        // A level is left later than it is reached, so that the limits do not go to and fro.
+    fn new(free: u64, reserve: u64, current: Option<&Self>) -> Self {
+        let above = free.saturating_sub(reserve) / MIB;
+        // Hysteresis: rising to a level needs a quarter more space than staying on it, so that the limits do not oscillate.
         let fits = |(needed, mib): &&(u64, u64)| {
-            let rises = before.is_some_and(|before| before.log_mib < *mib);
+            let rises = current.is_some_and(|current| current.wal_mib < *mib);
             above >= if rises { needed * 5 / 4 } else { *needed }
         };
-        let (log_mib, temporary_mib) = match LEVELS.iter().find(fits) {
+        let (wal_mib, temporary_mib) = match LEVELS.iter().find(fits) {
             Some((_, mib)) => (*mib, *mib),
             None => {
-                let quarter = least / 4 / MIB;
-                (quarter.clamp(LOG_MIB.0, LOG_MIB.1), quarter.clamp(TEMPORARY_MIB_MIN, LEVELS[2].1))
+                let quarter = reserve / 4 / MIB;
+                (
+                    quarter.clamp(WAL_MIB_RANGE.0, WAL_MIB_RANGE.1),
+                    quarter.clamp(TEMPORARY_MIB_MIN, LEVELS[2].1),
+                )
             }
         };
-        Self { log_mib, temporary_mib }
+        Self { wal_mib, temporary_mib }
     }
 
-    /// Writes the file.
+    /// Writes the configuration file; the server must be told to reload it.
     pub(super) fn write(&self, place: &Place) -> io::Result<()> {
-        let Self { log_mib, temporary_mib } = self;
-        // What is kept for reuse of the log that is not needed any more; 80 is the server's default.
-        let kept_mib = if *log_mib < LEVELS[1].1 { 32 } else { 80 };
+        let Self { wal_mib, temporary_mib } = self;
+        // WAL segments kept for reuse; 80 MB is the default of Postgres.
+        let kept_mib = if *wal_mib < LEVELS[1].1 { 32 } else { 80 };
         let text = format!(
             "# Written by the supervisor, by how much room there is on the disk.\n\
-             max_wal_size = {log_mib}MB\nmin_wal_size = {kept_mib}MB\ntemp_file_limit = {temporary_mib}MB\n"
+             max_wal_size = {wal_mib}MB\nmin_wal_size = {kept_mib}MB\ntemp_file_limit = {temporary_mib}MB\n"
         );
-        access::publish(&place.limits_file(), &text)
+        access::replace_file(&place.limits_file(), &text)
     }
 }
 
 impl fmt::Display for Limits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "log up to {} MB, temporary files up to {} MB a process", self.log_mib, self.temporary_mib)
+        write!(f, "WAL up to {} MB, temporary files up to {} MB a process", self.wal_mib, self.temporary_mib)
     }
 }
 
@@ -74,20 +79,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn little_room_means_little_log() {
-        let least = 256 * MIB;
-        let of = |above: u64, before: Option<&Limits>| Limits::of(least + above * MIB, least, before);
-        let ample = of(5000, None);
-        assert_eq!((ample.log_mib, ample.temporary_mib), (2048, 2048));
-        let less = of(4000, Some(&ample));
-        assert_eq!(less.log_mib, 512);
-        assert_eq!(of(4100, Some(&less)), less, "not to and fro");
-        assert_eq!(of(5200, Some(&less)), ample);
+    fn little_free_space_means_little_wal() {
+        let reserve = 256 * MIB;
+        let limits =
+            |above: u64, current: Option<&Limits>| Limits::new(reserve + above * MIB, reserve, current);
+        let ample = limits(5000, None);
+        assert_eq!((ample.wal_mib, ample.temporary_mib), (2048, 2048));
+        let less = limits(4000, Some(&ample));
+        assert_eq!(less.wal_mib, 512);
+        assert_eq!(limits(4100, Some(&less)), less, "the limits do not oscillate");
+        assert_eq!(limits(5200, Some(&less)), ample);
         for above in [300, 1100, 4100, 1 << 20] {
-            assert!(of(above, None).log_mib <= above / 2, "{above}");
+            assert!(limits(above, None).wal_mib <= above / 2, "{above}");
         }
-        assert_eq!((of(0, None).log_mib, of(0, None).temporary_mib), (64, 64));
-        assert_eq!((Limits::of(0, 0, None).log_mib, Limits::of(0, 0, None).temporary_mib), (48, 16));
-        assert!(Limits::of(u64::MAX, u64::MAX, None).temporary_mib <= 128);
+        assert_eq!((limits(0, None).wal_mib, limits(0, None).temporary_mib), (64, 64));
+        assert_eq!((Limits::new(0, 0, None).wal_mib, Limits::new(0, 0, None).temporary_mib), (48, 16));
+        assert!(Limits::new(u64::MAX, u64::MAX, None).temporary_mib <= 128);
     }
 }

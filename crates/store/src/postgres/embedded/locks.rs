@@ -1,4 +1,4 @@
-//! Lock files: opened the same way everywhere, waited for with a deadline.
+//! Lock files: how they are opened, and locking with a deadline.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -11,10 +11,10 @@ use contract::Fault;
 
 use super::failure;
 
-/// `flock` has no wait with a deadline, and these waits are short.
+/// Interval between attempts: `flock` has no timeout, and these waits are short.
 const POLL: Duration = Duration::from_millis(5);
 
-/// Opens `path` for appending, making it if need be.
+/// Opens `path` for appending; creates it if it does not exist.
 pub(super) fn open(path: &Path) -> Result<File, Fault> {
     let file = OpenOptions::new()
         .create(true)
@@ -27,7 +27,7 @@ pub(super) fn open(path: &Path) -> Result<File, Fault> {
     Ok(file)
 }
 
-/// What root makes in another user's cluster belongs to that user, or the user would be locked out.
+/// Gives a file that root created in another user's cluster to that user, who would be locked out otherwise.
 fn keep_owner(path: &Path, file: &File) -> io::Result<()> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
@@ -40,30 +40,30 @@ fn keep_owner(path: &Path, file: &File) -> io::Result<()> {
     std::os::unix::fs::fchown(file, Some(directory.uid()), Some(directory.gid()))
 }
 
-/// Which kind of lock.
+/// Shared or exclusive, as with `flock`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LockKind {
     Shared,
     Exclusive,
 }
 
-/// Takes the lock if it is free now.
-pub(super) fn try_take(file: &File, kind: Kind) -> io::Result<bool> {
-    let taken = match kind {
-        Kind::Shared => file.try_lock_shared(),
-        Kind::Exclusive => file.try_lock(),
+/// Acquires the lock if it is free now; `false` if it is not.
+pub(super) fn try_acquire(file: &File, kind: LockKind) -> io::Result<bool> {
+    let result = match kind {
+        LockKind::Shared => file.try_lock_shared(),
+        LockKind::Exclusive => file.try_lock(),
     };
-    match taken {
+    match result {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
         Err(TryLockError::Error(error)) => Err(error),
     }
 }
 
-/// Waits for the lock until `deadline`; `false` when somebody else still has it then.
-pub(super) fn take(file: &File, kind: Kind, deadline: Instant) -> io::Result<bool> {
+/// Waits for the lock until `deadline`; `false` if another process still holds it then.
+pub(super) fn acquire(file: &File, kind: LockKind, deadline: Instant) -> io::Result<bool> {
     loop {
-        if try_take(file, kind)? {
+        if try_acquire(file, kind)? {
             return Ok(true);
         }
         if Instant::now() >= deadline {
@@ -82,10 +82,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("lock");
         let (first, second, third) = (open(&path).unwrap(), open(&path).unwrap(), open(&path).unwrap());
-        assert!(try_take(&first, Kind::Shared).unwrap());
-        assert!(try_take(&second, Kind::Shared).unwrap());
-        assert!(!take(&third, Kind::Exclusive, Instant::now()).unwrap());
+        assert!(try_acquire(&first, LockKind::Shared).unwrap());
+        assert!(try_acquire(&second, LockKind::Shared).unwrap());
+        assert!(!acquire(&third, LockKind::Exclusive, Instant::now()).unwrap());
         drop((first, second));
-        assert!(try_take(&third, Kind::Exclusive).unwrap());
+        assert!(try_acquire(&third, LockKind::Exclusive).unwrap());
     }
 }

@@ -1,21 +1,21 @@
-//! The server's log: bounded, and quoted when something fails.
+//! The log files of the server and the supervisor: bounded in size, and quoted in errors.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// A log longer than this is put aside; so a log and its predecessor take at most twice as much.
+/// A log longer than this is rotated, so a log and its predecessor take at most about twice as much.
 const BYTES_MAX: u64 = 8 * 1024 * 1024;
 const TAIL_BYTES: u64 = 16 * 1024;
 const TAIL_LINES: usize = 20;
 
-/// Puts a log that grew too long aside as `<name>.1`.
+/// Rotates a log that is too long: copies it to `<name>.1` and truncates it.
 ///
-/// The writer keeps its descriptor, so the file is copied and emptied instead of renamed; it appends, so it goes on at the
-/// new end. Lines written between the two steps are lost, which a log of last resort can bear.
-pub(super) fn bound(path: &Path) {
+/// It is not renamed because its writer keeps the file descriptor open; the writer appends, so it continues at the
+/// new end. Lines written between the two steps are lost, which is acceptable for a log of last resort.
+pub(super) fn rotate_if_long(path: &Path) {
     if fs::metadata(path).is_ok_and(|metadata| metadata.len() > BYTES_MAX) {
-        // A full disk must not keep the log from being emptied.
+        // Truncate even if the copy fails, because that is what a full disk needs.
         let _ = fs::copy(path, previous(path));
         let _ = File::options().write(true).open(path).and_then(|file| file.set_len(0));
     }
@@ -27,12 +27,12 @@ fn previous(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// How long the log is now: where a new run's lines begin.
+/// Length of the log in bytes: the offset where the lines of a new run begin.
 pub(super) fn end(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// The last lines after `start`, oldest first.
+/// The last lines after the offset `start`, oldest first: at most 20 lines from the last 16 KiB.
 pub(super) fn tail(path: &Path, start: u64) -> Vec<String> {
     let Ok(mut file) = File::open(path) else { return Vec::new() };
     let from = start.max(end(path).saturating_sub(TAIL_BYTES));
@@ -43,7 +43,7 @@ pub(super) fn tail(path: &Path, start: u64) -> Vec<String> {
     last_lines(&bytes)
 }
 
-/// The last lines of what a program wrote.
+/// The last 20 lines that are not blank, oldest first.
 pub(super) fn last_lines(bytes: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_log_is_put_aside_under_its_writer() {
+    fn a_long_log_is_rotated_while_it_is_open() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("server.log");
         let mut writer = File::options().create(true).append(true).open(&path).unwrap();
@@ -75,7 +75,7 @@ mod tests {
         for _ in 0..=8 {
             writer.write_all(&block).unwrap();
         }
-        bound(&path);
+        rotate_if_long(&path);
         writer.write_all(b"after\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"after\n");
         assert_eq!(end(&previous(&path)), 9 * 1024 * 1024);

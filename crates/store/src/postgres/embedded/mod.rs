@@ -1,18 +1,19 @@
-//! A private Postgres that every process of one installation shares.
+//! A private Postgres server that all processes of one installation share.
 //!
-//! Four locks (`flock`, so the kernel releases them when a process dies, however it dies) say all there is to know:
+//! Its state is kept in four file locks (`flock`), which the kernel releases when a process dies for whatever reason:
 //!
 //! | file | held by | held means |
 //! |---|---|---|
-//! | `start.lock` | a process inside [`ensure_running`] | it looks for a supervisor, or starts one |
-//! | `users.lock` (shared) | every [`EmbeddedServer`] | somebody uses the cluster |
-//! | `supervisor.lock` | the supervisor | there is one |
+//! | `start.lock` | a process inside [`ensure_running`] | it checks for a supervisor, or starts one |
+//! | `users.lock` (shared) | every [`EmbeddedServer`] | a process uses the cluster |
+//! | `supervisor.lock` | the supervisor | a supervisor is running |
 //! | `server.lock` | every process of the Postgres server, as its stdin | the data directory is in use |
 //!
 //! The supervisor is this same program in a hidden mode. It prepares the cluster, starts Postgres as its child, restarts
-//! it when it crashes, and stops it once it could hold `users.lock` alone for a while. Postgres gets SIGINT from the
-//! kernel when the supervisor dies, so nothing is left behind whichever process is killed.
+//! it when it crashes, and stops it once no process has held `users.lock` for a while. If the supervisor dies, the kernel
+//! sends SIGINT to Postgres, so no process is left behind whichever one is killed.
 
+mod options;
 mod shared_server;
 
 mod account;
@@ -41,9 +42,10 @@ mod spare;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-pub use shared_server::{EmbeddedOptions, EmbeddedServer, ensure_running};
+pub use options::EmbeddedOptions;
+pub use shared_server::{EmbeddedServer, ensure_running};
 
-/// Runs the hidden mode that `arguments` (without the program's name) ask for; `None` when they ask for none.
+/// Runs the hidden mode that the first of `arguments` (without the program's name) names; `None` if it names none.
 ///
 /// `main` calls this before anything else: these modes read neither configuration nor environment.
 #[must_use]

@@ -1,4 +1,4 @@
-//! Nobody else may be at the data directory when a server starts: ends what an earlier one left.
+//! Terminates the processes of an earlier server that still use the data directory, before a new one starts.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,60 +10,66 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use contract::Fault;
 
-use super::locks::{self, Kind};
+use super::locks::{self, LockKind};
 use super::place::Place;
 use super::postmaster::Postmaster;
 use super::{failure, sockets};
 
 const POLL: Duration = Duration::from_millis(20);
-/// How long a signal may take before the next, harsher one.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Time after which a stronger signal follows.
+const SIGNAL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Waits until no process of an earlier server is left, ends those that stay, and removes their stale files.
+/// Waits until no process of an earlier server is left, signals those that remain, and removes their stale files.
 ///
-/// The lock that this returns is for the new server to hold (as its stdin, so that all its processes have it): while it
-/// is held, some of them live. So a stale `postmaster.pid` is known for what it is, whatever process has its number now;
-/// Postgres by itself refuses to start when a process of the same user, or a zombie, has it.
-pub(super) fn claim(place: &Place, socket_directory: &Path, deadline: Instant) -> Result<File, Fault> {
+/// Returns the server lock for the new server to hold as its stdin, which all its child processes inherit: the lock is free
+/// only when all of them have exited. That makes it safe to remove a stale `postmaster.pid` even if its process id is in use
+/// again; Postgres itself would refuse to start if a process of the same user, or a zombie, had that id.
+pub(super) fn lock_data_directory(
+    place: &Place,
+    socket_directory: &Path,
+    deadline: Instant,
+) -> Result<File, Fault> {
     let lock = locks::open(&place.server_lock())?;
     let data = place.data();
-    let begun = Instant::now();
+    let started = Instant::now();
     let mut sent = None;
     loop {
-        let free = locks::try_take(&lock, Kind::Exclusive)
+        let free = locks::try_acquire(&lock, LockKind::Exclusive)
             .map_err(|error| failure::io("lock its data directory", &place.server_lock(), error))?;
         let left = processes_at(&data, free);
         if free && left.is_empty() {
             break;
         }
         if Instant::now() >= deadline {
-            return Err(failure::unavailable("An earlier embedded Postgres does not end.")
-                .with_hint("End its processes, which work in the data directory, or restart the machine."));
+            return Err(failure::unavailable("An earlier embedded Postgres does not exit.").with_hint(
+                "End its processes, whose working directory is the data directory, or restart the machine.",
+            ));
         }
-        let signal = harshness(begun.elapsed());
+        let signal = signal_after(started.elapsed());
         if sent != Some(signal) {
-            end(&left, Postmaster::read(&data).map(|file| file.pid), signal);
+            signal_processes(&left, Postmaster::read(&data).map(|file| file.pid), signal);
             sent = Some(signal);
         }
         thread::sleep(POLL);
     }
     remove_stale(&data, socket_directory)
-        .map_err(|error| failure::io("remove what a crash left", &place.root, error))?;
+        .map_err(|error| failure::io("remove stale files of a crash", &place.root, error))?;
     Ok(lock)
 }
 
-fn harshness(waited: Duration) -> Signal {
-    if waited < PATIENCE {
+fn signal_after(waited: Duration) -> Signal {
+    if waited < SIGNAL_TIMEOUT {
         Signal::INT
-    } else if waited < PATIENCE * 2 {
+    } else if waited < SIGNAL_TIMEOUT * 2 {
         Signal::QUIT
     } else {
         Signal::KILL
     }
 }
 
-/// The postmaster ends its children itself. Children without one cannot finish anything: they are ended at once.
-fn end(left: &[Pid], postmaster: Option<i32>, signal: Signal) {
+/// Signals the postmaster, which terminates its children itself. Children without a postmaster cannot complete anything, so they
+/// get at least SIGQUIT.
+fn signal_processes(left: &[Pid], postmaster: Option<i32>, signal: Signal) {
     let postmaster = left.iter().find(|pid| Some(pid.as_raw_nonzero().get()) == postmaster);
     match postmaster {
         Some(pid) if signal != Signal::KILL => {
@@ -78,7 +84,7 @@ fn end(left: &[Pid], postmaster: Option<i32>, signal: Signal) {
     }
 }
 
-/// The processes that work in `data`: every process of a server does. Zombies have no working directory.
+/// The processes whose working directory is `data`, as it is for every process of a server. Zombies have none.
 #[cfg(target_os = "linux")]
 fn processes_at(data: &Path, _free: bool) -> Vec<Pid> {
     let mut deleted = data.as_os_str().to_owned();
@@ -94,7 +100,7 @@ fn processes_at(data: &Path, _free: bool) -> Vec<Pid> {
         .collect()
 }
 
-/// Without /proc the lock has to do: while it is held, the pid in the file is the server's.
+/// Without /proc, relies on the lock: while it is held, the pid in `postmaster.pid` belongs to the server.
 #[cfg(not(target_os = "linux"))]
 fn processes_at(data: &Path, free: bool) -> Vec<Pid> {
     if free {

@@ -1,4 +1,4 @@
-//! Where one cluster lives: its files, its user, the programs it runs.
+//! The paths of a cluster, the user that runs its server, and the installation that it runs from.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -7,49 +7,27 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use contract::Fault;
-
 use super::account::Account;
-use super::shared_server::EmbeddedOptions;
-use super::{failure, install_copy, relocation};
 
 /// Everything about a cluster that does not change while it runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Place {
     /// The directory of the cluster: data, locks, logs.
     pub(super) root: PathBuf,
-    /// Who runs the server.
+    /// The user that runs the server.
     pub(super) account: Account,
     /// The directory with `bin/`, `lib/` and `share/` that the account can read.
     pub(super) install: PathBuf,
-    /// What `install` is to be a copy of, when the account cannot read the original.
+    /// The original installation, if `install` is a copy of it because the account cannot read the original.
     pub(super) install_source: Option<PathBuf>,
 }
 
 impl Place {
-    /// Finds the place for `options`, and makes its directory.
-    pub(super) fn resolve(options: &EmbeddedOptions) -> Result<Self, Fault> {
-        let account = Account::choose(options.settings.run_as.as_deref())?;
-        make_directories(&options.cluster, directory_mode(&account))
-            .map_err(|error| failure::io("make its directory", &options.cluster, error))?;
-        let cluster = fs::canonicalize(&options.cluster)
-            .map_err(|error| failure::io("find its directory", &options.cluster, error))?;
-        let root = relocation::reachable_root(&account, cluster)?;
-        let account = account.owner_of(&root.join("data"))?;
-        let original = fs::canonicalize(&options.install)
-            .map_err(|error| failure::io("find its programs", &options.install, error))?;
-        let (install, install_source) = match install_copy::needed(&account, &original, &root) {
-            Some(copy) => (copy, Some(original)),
-            None => (original, None),
-        };
-        Ok(Self { root, account, install, install_source })
-    }
-
     pub(super) fn data(&self) -> PathBuf {
         self.root.join("data")
     }
 
-    /// Where a data directory is made before it is whole.
+    /// The data directory while it is being created.
     pub(super) fn data_draft(&self) -> PathBuf {
         self.root.join("data.new")
     }
@@ -86,12 +64,12 @@ impl Place {
         self.root.join("supervisor.log")
     }
 
-    /// What the server's own configuration file says besides its command line: limits that change with the room on disk.
+    /// The server's configuration file, for limits that change with the free disk space; all else is on its command line.
     pub(super) fn limits_file(&self) -> PathBuf {
         self.root.join("postgresql.conf")
     }
 
-    /// Room for a recovery.
+    /// Disk space reserved for a recovery.
     pub(super) fn spare_file(&self) -> PathBuf {
         self.root.join("spare")
     }
@@ -101,12 +79,12 @@ impl Place {
     }
 }
 
-/// Directories that another user has to pass are open for passing, all others closed.
+/// The mode of the cluster's directories: traversable by others only if the server runs as another user.
 pub(super) fn directory_mode(account: &Account) -> u32 {
     if account.switched { 0o711 } else { 0o700 }
 }
 
-/// Makes `path` and its missing parents with exactly `mode`; leaves those that exist as they are.
+/// Creates `path` and its missing parents with exactly `mode`; existing directories keep theirs.
 pub(super) fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
     if path.is_dir() {
         return Ok(());
@@ -115,14 +93,14 @@ pub(super) fn make_directories(path: &Path, mode: u32) -> io::Result<()> {
         make_directories(parent, mode)?;
     }
     match fs::create_dir(path) {
-        // Against the umask, which may be stricter.
+        // The umask may be stricter than `mode`.
         Ok(()) => fs::set_permissions(path, Permissions::from_mode(mode)),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-/// 16 hex digits that stand for a path.
+/// The first 16 hex digits of a path's hash, for names that depend on the path.
 pub(super) fn path_digest(path: &Path) -> String {
     let hash = blake3::hash(path.as_os_str().as_encoded_bytes());
     hash.to_hex()[..16].to_owned()

@@ -1,4 +1,4 @@
-//! What a running server says about itself in `postmaster.pid`.
+//! Reads `postmaster.pid`, in which a running server describes itself.
 
 use std::fs;
 use std::os::unix::net::UnixStream;
@@ -10,12 +10,12 @@ pub(super) struct Postmaster {
     pub(super) pid: i32,
     pub(super) port: u16,
     pub(super) socket_directory: PathBuf,
-    /// Whether it says that it takes connections.
+    /// Whether its status is `ready`: it accepts connections.
     pub(super) ready: bool,
 }
 
 impl Postmaster {
-    /// Reads the file; `None` while there is none or it is being written.
+    /// Reads the file; `None` if it is missing or incomplete.
     pub(super) fn read(data: &Path) -> Option<Self> {
         Self::parse(&fs::read_to_string(data.join("postmaster.pid")).ok()?)
     }
@@ -31,13 +31,13 @@ impl Postmaster {
         })
     }
 
-    /// Whether it takes connections now. A crash leaves the file behind, so the word alone is not enough.
-    pub(super) fn answers(&self) -> bool {
+    /// Whether the server accepts connections now. The file alone does not prove it, because a crash leaves it behind.
+    pub(super) fn accepts_connections(&self) -> bool {
         self.ready && UnixStream::connect(socket(&self.socket_directory, self.port)).is_ok()
     }
 }
 
-/// The socket's path, as Postgres names it.
+/// The path of the server's socket in `directory`.
 pub(super) fn socket(directory: &Path, port: u16) -> PathBuf {
     directory.join(format!(".s.PGSQL.{port}"))
 }

@@ -1,8 +1,8 @@
-//! A cluster whose directory the server's user cannot reach lives elsewhere.
+//! Places a cluster elsewhere if the server's user cannot reach its configured directory.
 //!
-//! Root's home is closed to others, and so is every `mktemp -d`. Opening such a directory is not ours to do; so the cluster
-//! goes below a system directory, and a file in its own directory says where. A home that was deleted and made anew has
-//! no such file and gets a new cluster, never the data of its predecessor.
+//! Root's home directory is closed to other users, and so is every `mktemp -d`. The program must not open such a directory,
+//! so it puts the cluster below a system directory and writes its path to a file in the configured directory. If the
+//! configured directory is deleted and created again, that file is gone and a new cluster is made; old data is never reused.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -17,15 +17,15 @@ use contract::Fault;
 use super::account::Account;
 use super::{failure, locks, place};
 
-/// Where such clusters go: the first that works.
+/// Parent directories of relocated clusters; the first usable one is taken.
 const BASES: [&str; 2] = ["/var/lib/pairofcleats/clusters", "/var/lib/pairofcleats-clusters"];
 
-/// Says, in the cluster's own directory, where the cluster is.
+/// File in the configured directory that holds the path of the relocated cluster.
 const POINTER: &str = "moved-to";
 
-/// `cluster` (canonical) if the account can reach it, else the directory that stands for it.
+/// The directory of the cluster: `cluster` (canonical) if the account can reach it, else where it was relocated to.
 pub(super) fn reachable_root(account: &Account, cluster: PathBuf) -> Result<PathBuf, Fault> {
-    if let Some(target) = pointed(&cluster) {
+    if let Some(target) = pointer_target(&cluster) {
         return Ok(target);
     }
     let Some(barrier) = account.barrier(&cluster) else { return Ok(cluster) };
@@ -33,7 +33,7 @@ pub(super) fn reachable_root(account: &Account, cluster: PathBuf) -> Result<Path
         let who = &account.name;
         return Err(failure::unavailable("The user of the embedded Postgres can no longer reach its data.")
             .with_hint(format!(
-                "Let {who} pass again (chmod o+x), or move the cluster to a directory it can reach."
+                "Let {who} traverse the directory again (chmod o+x), or move the cluster to a directory it can reach."
             ))
             .with_details(json!({ "directory": barrier.display().to_string(), "user": who })));
     }
@@ -44,11 +44,11 @@ pub(super) fn reachable_root(account: &Account, cluster: PathBuf) -> Result<Path
 fn relocate(account: &Account, cluster: &Path) -> io::Result<PathBuf> {
     let pointer = cluster.join(POINTER);
     let lock = fs::File::options().create(true).append(true).open(cluster.join("moved-to.lock"))?;
-    if !locks::take(&lock, locks::Kind::Exclusive, Instant::now() + Duration::from_secs(10))? {
+    if !locks::acquire(&lock, locks::LockKind::Exclusive, Instant::now() + Duration::from_secs(10))? {
         return Err(io::ErrorKind::TimedOut.into());
     }
-    // Another process may have been faster.
-    if let Some(target) = pointed(cluster) {
+    // Another process may have relocated it meanwhile.
+    if let Some(target) = pointer_target(cluster) {
         return Ok(target);
     }
     let target = make_target(account, cluster)?;
@@ -58,7 +58,7 @@ fn relocate(account: &Account, cluster: &Path) -> io::Result<PathBuf> {
     Ok(target)
 }
 
-/// A fresh directory with a name made of the cluster's path, below the first base that can be used.
+/// Creates a directory named after a hash of the cluster's path, below the first usable base.
 fn make_target(account: &Account, cluster: &Path) -> io::Result<PathBuf> {
     let name = place::path_digest(cluster);
     let mut last = io::Error::from(io::ErrorKind::PermissionDenied);
@@ -71,7 +71,7 @@ fn make_target(account: &Account, cluster: &Path) -> io::Result<PathBuf> {
                 continue;
             }
         }
-        // A predecessor of the same path keeps its data and its name.
+        // An earlier cluster of the same path keeps its directory; the new one gets a suffix.
         for suffix in 1_u32.. {
             let target = base.join(if suffix == 1 { name.clone() } else { format!("{name}-{suffix}") });
             match DirBuilder::new().mode(0o711).create(&target) {
@@ -88,9 +88,9 @@ fn make_target(account: &Account, cluster: &Path) -> io::Result<PathBuf> {
     Err(last)
 }
 
-/// The directory the pointer names. Only directories that [`make_target`] could have made count: the pointer may stand in
-/// a directory of somebody who is not root.
-fn pointed(cluster: &Path) -> Option<PathBuf> {
+/// The directory that the pointer file names. Only paths that [`make_target`] could have created are accepted, because the
+/// file may be in a directory of an unprivileged user.
+fn pointer_target(cluster: &Path) -> Option<PathBuf> {
     let target = PathBuf::from(fs::read_to_string(cluster.join(POINTER)).ok()?);
     let named = target.file_name()?.to_str()?.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
     let based = BASES.iter().any(|base| target.parent() == Some(Path::new(base)));
@@ -102,11 +102,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn follows_no_pointer_out_of_its_bases() {
+    fn rejects_pointers_outside_of_the_bases() {
         let cluster = tempfile::tempdir().unwrap();
         for target in ["/etc", "/var/lib/pairofcleats/clusters/..", "/var/lib/pairofcleats/clusters/ab/cd"] {
             fs::write(cluster.path().join(POINTER), target).unwrap();
-            assert_eq!(pointed(cluster.path()), None);
+            assert_eq!(pointer_target(cluster.path()), None);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The server as a child of the supervisor: start until ready, stop until gone.
+//! The Postgres server as a child process of the supervisor: starts it and waits until it is ready; stops it and waits until
+//! it has exited.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,9 +17,9 @@ use super::postmaster::Postmaster;
 use super::{access, failure, locks, log_file, orphans, settings, sockets, tied_child};
 
 const POLL: Duration = Duration::from_millis(5);
-/// A fast shutdown writes a checkpoint, which a slow disk may take its time for.
+/// Time limit of a fast shutdown, which writes a checkpoint and may be slow on a slow disk.
 const FAST_SHUTDOWN: Duration = Duration::from_secs(60);
-/// An immediate shutdown writes nothing.
+/// Time limit of an immediate shutdown, which writes nothing.
 const IMMEDIATE_SHUTDOWN: Duration = Duration::from_secs(10);
 
 /// A running server.
@@ -29,18 +30,18 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts the server of `place` and waits until it takes connections.
+    /// Starts the server of `place` and waits until it accepts connections.
     pub(super) fn start(place: &Place, embedded: &Embedded, deadline: Instant) -> Result<Self, Fault> {
         let socket_directory = sockets::prepare(place)?;
-        let claim = orphans::claim(place, &socket_directory, deadline)?;
+        let server_lock = orphans::lock_data_directory(place, &socket_directory, deadline)?;
         access::write_files(place)?;
-        log_file::bound(&place.server_log());
+        log_file::rotate_if_long(&place.server_log());
         let log_start = log_file::end(&place.server_log());
         let log = locks::open(&place.server_log())?;
         let spawn = || -> io::Result<Child> {
             tied_child::command(&place.account, &place.program("postgres"))?
                 .args(settings::arguments(place, embedded, &socket_directory))
-                .stdin(Stdio::from(claim))
+                .stdin(Stdio::from(server_lock))
                 .stdout(log.try_clone()?)
                 .stderr(log)
                 .spawn()
@@ -65,30 +66,32 @@ impl ServerProcess {
             match self.exited() {
                 Ok(None) => {}
                 Ok(Some(status)) => return Err(format!("The embedded Postgres did not start ({status}).")),
-                Err(error) => return Err(format!("The embedded Postgres cannot be watched: {error}.")),
+                Err(error) => {
+                    return Err(format!("The state of the embedded Postgres cannot be read: {error}."));
+                }
             }
             if Instant::now() >= deadline {
-                return Err("The embedded Postgres did not get ready in time.".to_owned());
+                return Err("The embedded Postgres was not ready in time.".to_owned());
             }
             thread::sleep(POLL);
         }
     }
 
-    /// How the server ended, if it has.
+    /// The exit status of the server; `None` while it runs.
     pub(super) fn exited(&mut self) -> io::Result<Option<ExitStatus>> {
         self.child.try_wait()
     }
 
-    /// Lets the server read its configuration file again.
+    /// Makes the server reload its configuration file (SIGHUP).
     pub(super) fn reload(&self) -> io::Result<()> {
         Ok(kill_process(Pid::from_child(&self.child), Signal::HUP)?)
     }
 
-    /// Shuts the server down, politely first, and waits until it is gone.
+    /// Shuts the server down and waits until it has exited: first fast, then immediately, then by killing it.
     pub(super) fn stop(&mut self) {
-        for (signal, patience) in [(Signal::INT, FAST_SHUTDOWN), (Signal::QUIT, IMMEDIATE_SHUTDOWN)] {
-            if self.ends_on(signal, patience) {
-                // Empty by now; if not, it is kept for whoever uses it.
+        for (signal, timeout) in [(Signal::INT, FAST_SHUTDOWN), (Signal::QUIT, IMMEDIATE_SHUTDOWN)] {
+            if self.exits_on(signal, timeout) {
+                // Usually empty by now; if it is not, the removal fails and the directory stays.
                 let _ = std::fs::remove_dir(&self.socket_directory);
                 return;
             }
@@ -97,10 +100,10 @@ impl ServerProcess {
         let _ = self.child.wait();
     }
 
-    fn ends_on(&mut self, signal: Signal, patience: Duration) -> bool {
-        let deadline = Instant::now() + patience;
+    fn exits_on(&mut self, signal: Signal, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout;
         if !matches!(self.exited(), Ok(Some(_))) {
-            // Not waited for yet, so the pid is still the child's.
+            // The child has not been reaped, so its pid cannot belong to another process.
             let _ = kill_process(Pid::from_child(&self.child), signal);
         }
         loop {

@@ -1,4 +1,4 @@
-//! The server's settings, given on its command line so that no file overrules them. What changes while it runs stands in
+//! The server's settings, passed on its command line so that no file overrides them. Settings that change while it runs are in
 //! [`super::limits`].
 
 use std::ffi::OsString;
@@ -9,7 +9,7 @@ use platform::room;
 
 use super::place::Place;
 
-/// The fixed part, with the reason where it is not plain.
+/// Settings that do not depend on the configuration, with the reason where it is not obvious.
 const FIXED: &[(&str, &str)] = &[
     ("listen_addresses", ""),
     ("unix_socket_permissions", "0700"),
@@ -17,19 +17,19 @@ const FIXED: &[(&str, &str)] = &[
     ("client_connection_check_interval", "5s"),
     // Provisioning touches many tables in one transaction.
     ("max_locks_per_transaction", "256"),
-    // No replica: the smallest log.
+    // There is no replica, so WAL can be minimal.
     ("wal_level", "minimal"),
     ("max_wal_senders", "0"),
     ("checkpoint_timeout", "15min"),
     ("fsync", "on"),
     ("full_page_writes", "on"),
-    // Queries are short, and other work wants the cores.
+    // Queries are short, and embedding and parsing need the cores.
     ("jit", "off"),
     ("max_parallel_workers_per_gather", "0"),
-    // A generic plan would run the vector index under filters that need the exact path.
+    // A generic plan would use the vector index for filters that need an exact scan.
     ("plan_cache_mode", "force_custom_plan"),
     ("random_page_cost", "1.1"),
-    // Three processes fewer, and no measurable cost while the data is in the page cache.
+    // Saves three worker processes, at no measurable cost while the data is in the page cache.
     ("io_method", "sync"),
     ("timezone", "UTC"),
     ("log_timezone", "UTC"),
@@ -38,12 +38,12 @@ const FIXED: &[(&str, &str)] = &[
     ("log_destination", "stderr"),
     ("log_min_messages", "warning"),
     ("log_checkpoints", "off"),
-    // Statements and row values may hold source code and secrets, so neither reaches the log.
+    // Statements and row values may contain source code and secrets, so neither is logged.
     ("log_min_error_statement", "panic"),
     ("log_error_verbosity", "terse"),
 ];
 
-/// The arguments of `postgres`.
+/// The command-line arguments of `postgres`.
 pub(super) fn arguments(place: &Place, settings: &Embedded, socket_directory: &Path) -> Vec<OsString> {
     let mut arguments: Vec<OsString> =
         vec!["-D".into(), place.data().into(), "-k".into(), socket_directory.into()];
@@ -57,7 +57,7 @@ pub(super) fn arguments(place: &Place, settings: &Embedded, socket_directory: &P
         set(name, (*value).into());
     }
     if cfg!(target_os = "linux") {
-        // After a crash: one call instead of an fsync of each of the files, which are many with many projects.
+        // Crash recovery makes one call instead of an fsync of every file; many projects have many files.
         set("recovery_init_sync_method", "syncfs".into());
     }
     set("config_file", place.limits_file().into());
@@ -70,14 +70,15 @@ pub(super) fn arguments(place: &Place, settings: &Embedded, socket_directory: &P
     arguments
 }
 
-/// A parallel index build keeps its graph in shared memory, `maintenance_work_mem` of it. Where there is less, as in
-/// containers with their 64 MB by default, a build with helpers fails for lack of space and one without does not.
+/// Number of parallel workers of an index build: 1, or 0 if shared memory is too small. A parallel build keeps its graph in
+/// shared memory, up to `maintenance_work_mem`; with less, as in containers with the default of 64 MB, it fails, and a
+/// serial build does not.
 fn maintenance_workers(settings: &Embedded) -> u32 {
     let needed =
         u64::from(settings.maintenance_work_mem_mb + settings.maintenance_work_mem_mb / 8) * 1024 * 1024;
     let enough = match room::free(Path::new("/dev/shm")) {
         Ok(free) => free > needed,
-        // No such file system: the platform bounds shared memory in another way.
+        // Without /dev/shm the platform limits shared memory in another way.
         Err(_) => true,
     };
     u32::from(enough)

@@ -1,7 +1,7 @@
 //! The private directory of the server's socket.
 //!
-//! Not below the cluster: a socket's path may have 107 bytes, and a home can be deeper. Whoever may enter the directory may
-//! reach the server, so it is the server user's alone.
+//! It is not below the cluster, because a socket's path is limited to 107 bytes and a home directory may be longer. Whoever may
+//! enter the directory can reach the server, so only the server's user may.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -16,7 +16,7 @@ use super::{failure, postmaster};
 
 pub(super) const PORT: u16 = 5432;
 
-/// Makes the directory, or takes the one that is there if it is what it should be.
+/// Creates the directory, or reuses an existing one if its owner and mode are right.
 pub(super) fn prepare(place: &Place) -> Result<PathBuf, Fault> {
     let candidates = candidates(place);
     let mut last = None;
@@ -26,14 +26,14 @@ pub(super) fn prepare(place: &Place) -> Result<PathBuf, Fault> {
             Err(error) => last = Some(failure::io("make its socket directory", &candidate, error)),
         }
     }
-    Err(last.unwrap_or_else(|| failure::unavailable("There is no place for the server's socket.")))
+    Err(last.unwrap_or_else(|| failure::unavailable("There is no usable directory for the server's socket.")))
 }
 
 fn candidates(place: &Place) -> Vec<PathBuf> {
     let digest = place::path_digest(&place.root);
     let mut candidates = Vec::new();
     if place.account.switched {
-        // Only root can make this one, so nobody else can have made it first.
+        // Only root can create this one, so no other user can have created it first.
         candidates.push(Path::new("/run/pairofcleats").join(&digest));
     }
     candidates.push(PathBuf::from(format!("/tmp/pairofcleats-{}-{digest}", place.account.uid)));
@@ -48,22 +48,19 @@ fn private_directory(account: &Account, path: &Path) -> io::Result<()> {
         }
     }
     match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => account.take(path)?,
+        Ok(()) => account.own(path)?,
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(error),
     }
-    // Of the thing itself, not of what it may point to: in /tmp anybody can have made it first.
+    // Does not follow symlinks: in /tmp any user can have created one first.
     let metadata = fs::symlink_metadata(path)?;
     if metadata.is_dir() && metadata.uid() == account.uid && metadata.mode() & 0o077 == 0 {
         return Ok(());
     }
-    Err(io::Error::new(
-        io::ErrorKind::PermissionDenied,
-        "the socket directory is not the server user's alone",
-    ))
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "other users can enter the socket directory"))
 }
 
-/// Removes the socket and its lock, which a crash leaves behind. Only for who holds the server's lock.
+/// Removes the socket and its lock file, which a crash leaves behind. The caller must hold the server lock.
 pub(super) fn remove_stale(directory: &Path) -> io::Result<()> {
     let socket = postmaster::socket(directory, PORT);
     let mut lock = socket.clone().into_os_string();
@@ -84,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refuses_a_directory_others_can_enter_and_a_link() {
+    fn refuses_symlinks_and_directories_that_others_can_enter() {
         let parent = tempfile::tempdir().unwrap();
         let metadata = fs::metadata(parent.path()).unwrap();
         let account = Account { name: "x".into(), uid: metadata.uid(), gid: metadata.gid(), switched: false };

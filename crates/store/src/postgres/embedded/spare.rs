@@ -1,7 +1,7 @@
-//! Room that is kept for the worst moment: a file with real blocks beside the data directory. Without any room on the disk
-//! Postgres takes no new connections, breaks off as soon as its log must grow, and cannot even recover, since that writes.
-//! So the first part of the file goes when nothing is left, the rest when the server does not start for want of room; it is made
-//! anew once there is room again.
+//! Reserves disk space for recovery: a spare file with allocated blocks next to the data directory. On a full disk
+//! Postgres accepts no connections, crashes as soon as its WAL must grow, and cannot even recover, because recovery writes.
+//! So the first part of the file is released when the disk is full, and the rest when the server cannot start on a full disk. It
+//! is created again once there is enough free space.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -11,22 +11,22 @@ use std::path::Path;
 use platform::room;
 
 const MIB: u64 = 1024 * 1024;
-/// Its size.
+/// Size of the file in bytes.
 const BYTES: u64 = 64 * MIB;
-/// Of these the first part: a segment of the server's log (16 MiB), and less than another one besides, so that the log leaves
-/// something for small files. What remains has room for the two segments that a recovery writes at most.
+/// Bytes of the part that is released first: one WAL segment (16 MiB), plus less than a second one, so that WAL cannot use all
+/// of it and small files still fit. The rest has room for the two segments that a recovery writes at most.
 const FIRST_PART: u64 = 24 * MIB;
-/// With less room than this nothing is left.
-const NOTHING: u64 = 4 * MIB;
+/// With less free space than this, in bytes, the first part of the file is released.
+const FREE_BYTES_MIN: u64 = 4 * MIB;
 /// Bytes written at a time where the file system cannot reserve blocks.
 const BLOCK: usize = 1024 * 1024;
 
-/// Makes the file whole if it is not, and if `least` bytes stay free beside it. Where nothing is to stay free, there is none.
-pub(super) fn keep(file: &Path, least: u64) -> io::Result<()> {
-    if least == 0 || length(file) == Some(BYTES) || room::free(file)? < least.saturating_add(BYTES) {
+/// Creates the file, or restores its full size, if `reserve` bytes stay free besides. With a `reserve` of 0 there is no file.
+pub(super) fn ensure(file: &Path, reserve: u64) -> io::Result<()> {
+    if reserve == 0 || length(file) == Some(BYTES) || room::free(file)? < reserve.saturating_add(BYTES) {
         return Ok(());
     }
-    // Made aside: a process that dies in the middle leaves nothing that looks like a spare file.
+    // Written to a draft and renamed, so that a process that dies midway leaves no incomplete spare file.
     let draft = file.with_extension("new");
     let made = fill(&draft, BYTES).and_then(|()| fs::rename(&draft, file));
     if made.is_err() {
@@ -35,14 +35,14 @@ pub(super) fn keep(file: &Path, least: u64) -> io::Result<()> {
     made
 }
 
-/// Its length; none where there is no such file.
+/// Length of the file in bytes; `None` if it does not exist.
 fn length(file: &Path) -> Option<u64> {
     fs::symlink_metadata(file).ok().filter(fs::Metadata::is_file).map(|facts| facts.len())
 }
 
-/// Gives its first part to the server if nothing else is left; whether it did.
-pub(super) fn give_first_part(file: &Path) -> io::Result<bool> {
-    if length(file) != Some(BYTES) || room::free(file)? >= NOTHING {
+/// Releases the first part of the file if the disk is full. Returns whether it did.
+pub(super) fn release_first_part(file: &Path) -> io::Result<bool> {
+    if length(file) != Some(BYTES) || room::free(file)? >= FREE_BYTES_MIN {
         return Ok(false);
     }
     OpenOptions::new().write(true).open(file)?.set_len(BYTES - FIRST_PART)?;
@@ -56,7 +56,7 @@ fn fill(draft: &Path, bytes: u64) -> io::Result<()> {
     }
     let mut file = OpenOptions::new().create_new(true).write(true).mode(0o600).open(draft)?;
     if !reserve(&file, bytes)? {
-        // Nothing that compresses: some file systems would keep no blocks for it.
+        // Random bytes, because some file systems compress and would allocate no blocks for zeros.
         let mut noise = blake3::Hasher::new().finalize_xof();
         let mut block = vec![0; BLOCK];
         let mut left = bytes;
@@ -70,7 +70,7 @@ fn fill(draft: &Path, bytes: u64) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Whether the file system reserved the blocks.
+/// Allocates blocks without writing them. Returns false if the file system does not support that.
 #[cfg(target_os = "linux")]
 fn reserve(file: &File, bytes: u64) -> io::Result<bool> {
     match rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes) {
@@ -86,8 +86,8 @@ fn reserve(_: &File, _: u64) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Gives all that is left of it to the server; whether there was any to give.
-pub(super) fn give(file: &Path) -> bool {
+/// Releases the whole file. Returns whether there was one.
+pub(super) fn release(file: &Path) -> bool {
     length(file).is_some() && fs::remove_file(file).is_ok()
 }
 
@@ -98,21 +98,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_has_blocks_and_goes_once() {
+    fn the_file_has_blocks_and_is_released_once() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("spare");
-        keep(&file, MIB).unwrap();
+        ensure(&file, MIB).unwrap();
         let facts = fs::metadata(&file).unwrap();
         assert_eq!(facts.len(), BYTES);
         assert!(facts.blocks() * 512 >= facts.len(), "real blocks");
-        assert!(!give_first_part(&file).unwrap(), "there is room");
+        assert!(!release_first_part(&file).unwrap(), "there is room");
         File::options().write(true).open(&file).unwrap().set_len(BYTES - FIRST_PART).unwrap();
-        keep(&file, u64::MAX).unwrap();
+        ensure(&file, u64::MAX).unwrap();
         assert_eq!(length(&file), Some(BYTES - FIRST_PART), "only where enough stays free");
-        keep(&file, MIB).unwrap();
+        ensure(&file, MIB).unwrap();
         assert_eq!(length(&file), Some(BYTES), "whole again");
-        assert!(give(&file) && !give(&file));
-        keep(&file, 0).unwrap();
+        assert!(release(&file) && !release(&file));
+        ensure(&file, 0).unwrap();
         assert!(!file.exists(), "nothing is to stay free");
     }
 }

@@ -1,7 +1,7 @@
-//! A child that gets SIGINT when its parent dies, and may run as another user.
+//! A child process that gets SIGINT when its parent dies, and may run as another user.
 //!
-//! The signal has to be asked for in the child itself, before it becomes the program: that is what the hidden mode
-//! `postgres-server <parent pid> <program> <arguments>` does. Linux only; elsewhere the next start ends what was left.
+//! The child itself has to request the signal before it executes the program, which is what the hidden mode
+//! `postgres-server <parent pid> <program> <arguments>` does. Linux only; elsewhere the next start terminates orphans.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -17,17 +17,17 @@ pub(super) const MODE: &str = "postgres-server";
 /// as the child should.
 pub(super) fn command(account: &Account, program: &Path) -> io::Result<Command> {
     let mut command = Command::new(this_program()?);
-    // A server must not depend on who happened to start it.
+    // The server must not depend on the environment of the process that happened to start it.
     command.env_clear().current_dir("/");
     command.arg(MODE).arg(std::process::id().to_string()).arg(program);
-    account.apply(&mut command);
+    account.apply_to(&mut command);
     Ok(command)
 }
 
 #[cfg(target_os = "linux")]
-#[expect(clippy::unnecessary_wraps, reason = "other platforms have to look for the program")]
+#[expect(clippy::unnecessary_wraps, reason = "other platforms have to look up the path")]
 fn this_program() -> io::Result<std::path::PathBuf> {
-    // Not a path but the file itself: it works where the account cannot reach the program, and after an upgrade.
+    // Refers to the file itself and not to its path: works if the account cannot reach the path, and after an upgrade.
     Ok("/proc/self/exe".into())
 }
 
@@ -36,13 +36,12 @@ fn this_program() -> io::Result<std::path::PathBuf> {
     std::env::current_exe()
 }
 
-/// Becomes the program; returns only when that fails.
+/// Executes the program in place of this process; returns only if that fails.
 pub(super) fn exec(arguments: &[OsString]) -> ExitCode {
     let [parent, program, rest @ ..] = arguments else { return ExitCode::FAILURE };
-    let tied = tie(parent);
-    let error = match tied {
+    let error = match request_death_signal(parent) {
         Ok(true) => Command::new(program).args(rest).exec(),
-        // The parent died before the signal was asked for.
+        // The parent died before the signal was requested.
         Ok(false) => return ExitCode::FAILURE,
         Err(error) => error,
     };
@@ -50,8 +49,8 @@ pub(super) fn exec(arguments: &[OsString]) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Asks for the signal; `false` when `parent` is the parent no more.
-fn tie(parent: &OsString) -> io::Result<bool> {
+/// Requests SIGINT for the death of the parent; `false` if `parent` is not the parent any more.
+fn request_death_signal(parent: &OsString) -> io::Result<bool> {
     #[cfg(target_os = "linux")]
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::INT))?;
     let actual = rustix::process::getppid().map(|pid| pid.as_raw_nonzero().to_string());

@@ -1,4 +1,4 @@
-//! The tables of the triage module, which a project has from its first use on.
+//! The tables of the triage module, which are created on its first use in a project.
 
 mod records;
 

@@ -2,8 +2,8 @@
 
 use crate::postgres::Row;
 
-use crate::door::ProjectTx;
 use crate::postgres::sql;
+use crate::transaction::ProjectTx;
 use contract::Fault;
 
 /// A record as it is stored. Times are milliseconds since the epoch, UTC.
@@ -13,98 +13,100 @@ pub struct RecordRow {
     pub id: String,
     /// Whether it is a decision rather than a finding.
     pub is_decision: bool,
-    /// Of a decision: the finding it is about.
+    /// For a decision, the finding that it is about.
     pub finding_id: Option<String>,
-    /// Of a decision: what was decided.
+    /// For a decision, its status.
     pub status: Option<String>,
-    /// Of a decision: when it ends.
+    /// For a decision, when it expires.
     pub expires_ms: Option<i64>,
     /// When it was first stored.
     pub created_ms: i64,
     /// When it last changed.
     pub updated_ms: i64,
-    /// All else, as JSON.
+    /// All other fields, as JSON.
     pub record: String,
-    /// Of a finding: the latest decision that has not expired.
+    /// For a finding, the latest decision that has not expired.
     pub current: Option<Current>,
 }
 
-/// The decision that holds for a finding.
+/// The decision in force for a finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Current {
-    /// The decision's id.
+    /// Id of the decision.
     pub id: String,
-    /// What was decided.
+    /// Status that was decided.
     pub status: String,
-    /// When it ends.
+    /// When it expires.
     pub expires_ms: Option<i64>,
 }
 
-/// What relates decisions to findings, folded.
+/// The fields, folded to lower case, by which decisions are related to findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Related {
-    /// The vulnerability's id.
+    /// Id of the vulnerability.
     pub vuln: Option<String>,
-    /// The package's name.
+    /// Name of the package.
     pub package: Option<String>,
-    /// The service.
+    /// Name of the service.
     pub service: Option<String>,
-    /// The environment.
+    /// Name of the environment.
     pub env: Option<String>,
 }
 
-/// A record to be stored.
+/// A record to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordWrite {
-    /// 40 hexadecimal digits; at most once in a statement.
+    /// 40 hexadecimal digits; unique within a batch.
     pub id: String,
-    /// Of a decision: the finding it is about. A record without one is a finding.
+    /// For a decision, the finding that it is about. A record without one is a finding.
     pub finding_id: Option<String>,
-    /// Of a decision: what was decided.
+    /// For a decision, its status.
     pub status: Option<String>,
-    /// Of a decision: when it ends.
+    /// For a decision, when it expires.
     pub expires_ms: Option<i64>,
-    /// What relates it to others.
+    /// The fields that relate it to other records.
     pub related: Related,
-    /// Hash of `record`; an equal one changes nothing.
+    /// Hash of `record`. If it equals the stored one, the record is not written.
     pub content_hash: [u8; 32],
-    /// All else, as JSON. It holds no NUL.
+    /// All other fields, as JSON without NUL characters.
     pub record: String,
 }
 
-const COLUMNS: &str = "r.id, r.record_type = 'decision', r.finding_id, r.status, r.expires_ms, r.created_ms, r.updated_ms, r.record, \
-     d.id, d.status, d.expires_ms";
+const COLUMNS: &str = "r.id, r.record_type = 'decision' AS is_decision, r.finding_id, r.status, r.expires_ms, r.created_ms, \
+    r.updated_ms, r.record, d.id AS current_id, d.status AS current_status, d.expires_ms AS current_expires_ms";
 
-/// The latest decision about `r` that holds at `$1`.
+/// The FROM clause for records `r`, each with its latest decision `d` that has not expired at `$1`.
 fn with_current(tx: &ProjectTx) -> String {
     let table = tx.table("triage_records");
     format!(
-        "{table} r LEFT JOIN LATERAL (SELECT c.id, c.status, c.expires_ms FROM {table} c WHERE c.finding_id = r.id \
-         AND c.record_type = 'decision' AND (c.expires_ms IS NULL OR c.expires_ms > $1) \
-         ORDER BY c.created_ms DESC, c.id LIMIT 1) d ON true"
+        "{table} r \
+         LEFT JOIN LATERAL (SELECT c.id, c.status, c.expires_ms FROM {table} c WHERE c.finding_id = r.id \
+           AND c.record_type = 'decision' AND (c.expires_ms IS NULL OR c.expires_ms > $1) \
+           ORDER BY c.created_ms DESC, c.id LIMIT 1) d ON true"
     )
 }
 
-/// Stores records: new ones, and those whose content changed, which keep the time of their making. Returns the ids that
-/// were written, each with whether it is new; the others were there already, with the same content.
-///
-/// # Errors
-/// Storage faults.
+/// Stores new records and those whose content changed, which keep their creation time. Returns the ids of the written records, each
+/// with whether it is new; all others were stored already with the same content.
 pub async fn put(
     tx: &mut ProjectTx,
     records: &[RecordWrite],
     now_ms: i64,
 ) -> Result<Vec<(String, bool)>, Fault> {
     let text = format!(
-        "INSERT INTO {} AS t (id, record_type, finding_id, status, expires_ms, vuln, package, service, env, content_hash, created_ms, updated_ms, record) \
-         SELECT w.id, CASE WHEN w.finding_id IS NULL THEN 'finding' ELSE 'decision' END, w.finding_id, w.status, w.expires_ms, w.vuln, \
-         w.package, w.service, w.env, w.content_hash, $1, $1, w.record \
-         FROM unnest($2::text[], $3::text[], $4::text[], $5::int8[], $6::text[], $7::text[], $8::text[], $9::text[], $10::bytea[], $11::text[]) \
-         AS w (id, finding_id, status, expires_ms, vuln, package, service, env, content_hash, record) ORDER BY w.id \
-         ON CONFLICT (id) DO UPDATE SET status = excluded.status, expires_ms = excluded.expires_ms, vuln = excluded.vuln, \
-         package = excluded.package, service = excluded.service, env = excluded.env, content_hash = excluded.content_hash, \
-         updated_ms = excluded.updated_ms, record = excluded.record WHERE t.content_hash <> excluded.content_hash \
-         RETURNING t.id, t.xmax = 0",
+        "INSERT INTO {} AS t (id, record_type, finding_id, status, expires_ms, vuln, package, service, env, \
+           content_hash, created_ms, updated_ms, record) \
+         SELECT w.id, CASE WHEN w.finding_id IS NULL THEN 'finding' ELSE 'decision' END, w.finding_id, \
+           w.status, w.expires_ms, w.vuln, w.package, w.service, w.env, w.content_hash, $1, $1, w.record \
+         FROM unnest($2::text[], $3::text[], $4::text[], $5::int8[], $6::text[], $7::text[], $8::text[], \
+           $9::text[], $10::bytea[], $11::text[]) AS w (id, finding_id, status, expires_ms, vuln, package, \
+           service, env, content_hash, record) \
+         ORDER BY w.id \
+         ON CONFLICT (id) DO UPDATE SET status = excluded.status, expires_ms = excluded.expires_ms, \
+           vuln = excluded.vuln, package = excluded.package, service = excluded.service, env = excluded.env, \
+           content_hash = excluded.content_hash, updated_ms = excluded.updated_ms, record = excluded.record \
+         WHERE t.content_hash <> excluded.content_hash \
+         RETURNING t.id, t.xmax = 0 AS is_new",
         tx.table("triage_records")
     );
     fn column<'a, T>(records: &'a [RecordWrite], value: impl Fn(&'a RecordWrite) -> T) -> Vec<T> {
@@ -123,44 +125,32 @@ pub async fn put(
         .bind(column(records, |r| r.content_hash.as_slice()))
         .bind(column(records, |r| r.record.as_str()));
     let rows = tx.tx.all(query).await?;
-    rows.iter().map(|row| Ok((row.try_get(0)?, row.try_get(1)?))).collect()
+    rows.iter().map(|row| Ok((row.try_get("id")?, row.try_get("is_new")?))).collect()
 }
 
-/// Whether there are records.
-///
-/// # Errors
-/// Storage faults.
+/// Whether there are any records.
 pub async fn any(tx: &mut ProjectTx) -> Result<bool, Fault> {
     let text = format!("SELECT EXISTS (SELECT 1 FROM {})", tx.table("triage_records"));
-    tx.tx.one(sql(text)).await?.try_get(0)
+    tx.tx.scalar(sql(text)).await
 }
 
-/// One record as it is at `now_ms`.
-///
-/// # Errors
-/// Storage faults.
+/// A record, with its decision in force at `now_ms`.
 pub async fn get(tx: &mut ProjectTx, id: &str, now_ms: i64) -> Result<Option<RecordRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM {} WHERE r.id = $2", with_current(tx));
     let row = tx.tx.first(sql(text).bind(now_ms).bind(id)).await?;
     row.as_ref().map(decode).transpose()
 }
 
-/// At most `limit` records after one of them, by id, as they are at `now_ms`.
-///
-/// # Errors
-/// Storage faults.
+/// A page of at most `limit` records after the id `after`, sorted by id, with their decisions in force at `now_ms`.
 pub async fn page(tx: &mut ProjectTx, after: &str, limit: i64, now_ms: i64) -> Result<Vec<RecordRow>, Fault> {
     let text = format!("SELECT {COLUMNS} FROM {} WHERE r.id > $2 ORDER BY r.id LIMIT $3", with_current(tx));
     let rows = tx.tx.all(sql(text).bind(now_ms).bind(after).bind(limit)).await?;
     rows.iter().map(decode).collect()
 }
 
-/// Decisions that bear on a finding, the nearest first and the latest of equally near ones: about the finding itself;
-/// about the same vulnerability or package in the same service and environment; about them elsewhere; about anything
-/// else in that service and environment.
-///
-/// # Errors
-/// Storage faults.
+/// Decisions that are relevant to a finding, the most relevant first, and the latest first among equally relevant ones. In this
+/// order: decisions about the finding itself; about the same vulnerability or package in the same service and environment; about
+/// these elsewhere; about anything else in that service and environment.
 pub async fn history(
     tx: &mut ProjectTx,
     finding_id: &str,
@@ -168,12 +158,16 @@ pub async fn history(
     limit: i64,
 ) -> Result<Vec<RecordRow>, Fault> {
     let text = format!(
-        "SELECT r.id, true, r.finding_id, r.status, r.expires_ms, r.created_ms, r.updated_ms, r.record, \
-         NULL::text, NULL::text, NULL::int8 FROM {} r WHERE r.record_type = 'decision' \
-         AND (r.finding_id = $1 OR r.vuln = $2 OR r.package = $3 OR (r.service = $4 AND r.env = $5)) \
-         ORDER BY CASE WHEN r.finding_id = $1 THEN 0 \
-         WHEN r.service IS DISTINCT FROM $4 OR r.env IS DISTINCT FROM $5 THEN CASE WHEN r.vuln = $2 THEN 3 ELSE 4 END \
-         WHEN r.vuln = $2 THEN 1 WHEN r.package = $3 THEN 2 ELSE 5 END, r.created_ms DESC, r.id LIMIT $6",
+        "SELECT r.id, true AS is_decision, r.finding_id, r.status, r.expires_ms, r.created_ms, r.updated_ms, \
+           r.record, NULL::text AS current_id, NULL::text AS current_status, \
+           NULL::int8 AS current_expires_ms \
+         FROM {} r \
+         WHERE r.record_type = 'decision' AND (r.finding_id = $1 OR r.vuln = $2 OR r.package = $3 \
+           OR (r.service = $4 AND r.env = $5)) \
+         ORDER BY CASE WHEN r.finding_id = $1 THEN 0 WHEN r.service IS DISTINCT FROM $4 OR r.env IS DISTINCT \
+           FROM $5 THEN CASE WHEN r.vuln = $2 THEN 3 ELSE 4 END WHEN r.vuln = $2 THEN 1 WHEN r.package = $3 \
+           THEN 2 ELSE 5 END, r.created_ms DESC, r.id \
+         LIMIT $6",
         tx.table("triage_records")
     );
     let query = sql(text).bind(finding_id).bind(related.vuln.as_deref()).bind(related.package.as_deref());
@@ -183,17 +177,22 @@ pub async fn history(
 }
 
 fn decode(row: &Row) -> Result<RecordRow, Fault> {
-    let current: (Option<String>, Option<String>) = (row.try_get(8)?, row.try_get(9)?);
-    let expires_ms = row.try_get(10)?;
+    let current: (Option<String>, Option<String>) =
+        (row.try_get("current_id")?, row.try_get("current_status")?);
+    let current_expires_ms = row.try_get("current_expires_ms")?;
     Ok(RecordRow {
-        id: row.try_get(0)?,
-        is_decision: row.try_get(1)?,
-        finding_id: row.try_get(2)?,
-        status: row.try_get(3)?,
-        expires_ms: row.try_get(4)?,
-        created_ms: row.try_get(5)?,
-        updated_ms: row.try_get(6)?,
-        record: row.try_get(7)?,
-        current: current.0.zip(current.1).map(|(id, status)| Current { id, status, expires_ms }),
+        id: row.try_get("id")?,
+        is_decision: row.try_get("is_decision")?,
+        finding_id: row.try_get("finding_id")?,
+        status: row.try_get("status")?,
+        expires_ms: row.try_get("expires_ms")?,
+        created_ms: row.try_get("created_ms")?,
+        updated_ms: row.try_get("updated_ms")?,
+        record: row.try_get("record")?,
+        current: current.0.zip(current.1).map(|(id, status)| Current {
+            id,
+            status,
+            expires_ms: current_expires_ms,
+        }),
     })
 }

@@ -1,4 +1,4 @@
-//! How many secrets are found, and what is taken for one wrongly, measured on planted secrets and on ordinary lines.
+//! Measures recall on planted secrets and false positives on ordinary lines.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::{redact_file, rules};
 
 /// Secrets as templates; the file says how they read.
 const PLANTED: &str = include_str!("planted.txt");
-/// Lines without secrets below the path of the file that they stand in.
+/// Lines without secrets, grouped by the path of their file.
 const ORDINARY: &str = include_str!("ordinary.txt");
 /// How many secrets are made of each template.
 const SEEDS: u64 = 5;
@@ -151,7 +151,7 @@ fn kinds() -> Vec<Kind> {
     kinds
 }
 
-/// Found and planted, and the texts in which one was missed.
+/// Numbers of found and planted secrets, and the texts in which one was missed.
 #[derive(Default)]
 struct Recall {
     found: u32,

@@ -1,0 +1,66 @@
+//! The context of an index run, which every stage gets.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+
+use super::options::Options;
+use super::parser::Parsing;
+use crate::jobs::ProgressSender;
+use contract::Fault;
+use contract::clock::Clock;
+use contract::config::Config;
+use embedding::Embedder;
+use languages::Dictionary;
+use store::{Access, Fence, Project, ProjectTx, Store};
+
+/// The inputs of an index run. Besides these, a run reads only the repository.
+pub struct RunContext<'a> {
+    /// The database.
+    pub store: &'a Store,
+    /// The project to write to.
+    pub project: &'a Project,
+    /// The job's fence token: every transaction checks that it is still the newest.
+    pub fence: Fence,
+    /// The canonical root of the repository.
+    pub root: &'a Path,
+    /// The options of the run.
+    pub options: Options,
+    /// The project's model; without one the run completes lexical search and leaves vectors pending.
+    pub embedder: Option<Arc<dyn Embedder>>,
+    /// How files are parsed.
+    pub parsing: &'a Parsing,
+    /// Splits unsegmented identifiers. A repository that was indexed with another dictionary is read again.
+    pub dictionary: Option<Arc<Dictionary>>,
+    /// The configuration.
+    pub config: &'a Config,
+    /// The source of the current time.
+    pub clock: &'a dyn Clock,
+    /// Fires when the job is cancelled or its lease is lost.
+    pub cancel: &'a CancellationToken,
+    /// Receives the progress.
+    pub progress: &'a ProgressSender,
+}
+
+impl RunContext<'_> {
+    /// A function for work on other threads that returns whether to stop. Each call also counts as progress.
+    pub(super) fn stops(&self) -> impl Fn() -> bool + Send + Sync + 'static {
+        let (cancel, progress) = (self.cancel.clone(), self.progress.clone());
+        move || {
+            progress.touch();
+            cancel.is_cancelled()
+        }
+    }
+
+    /// Begins the transaction of a batch, after checking that the disk has enough free space.
+    pub(super) async fn begin_batch(&self) -> Result<ProjectTx, Fault> {
+        self.store.require_room().await?;
+        ProjectTx::begin(self.store, self.project, Access::Write).await
+    }
+
+    /// Memory for building a database index, in MB.
+    pub(super) fn maintenance_memory_mb(&self) -> u32 {
+        self.config.embedded.maintenance_work_mem_mb
+    }
+}

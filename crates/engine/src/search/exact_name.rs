@@ -1,0 +1,451 @@
+//! Recognises queries that consist of a name (`Context.json`, `Context#json`, `interface Env`, `fn foo()`) and finds the
+//! definitions with that name.
+
+use std::collections::HashMap;
+
+use super::query::SearchQuery;
+use super::ranking::Ranking;
+use contract::Fault;
+use languages::facts::DEFINED;
+use languages::terms::{PathWords, squash};
+use languages::{container, name_forms};
+use store::{DefinitionRow, Reads, Within, fact_id};
+
+/// Longer queries are not names; bytes.
+const NAME_BYTES_MAX: usize = 200;
+/// Most definitions looked up by name, in addition to what the retrievers find.
+const NAMED_MAX: i64 = 200;
+
+/// Words for kinds, each with the kinds that it may mean, the most likely first.
+const KIND_WORDS: &[(&[&str], &[&str])] = &[
+    (
+        &["function", "fn", "func", "def", "fun", "macro", "hook", "component", "handler", "decorator"],
+        &["function", "method"],
+    ),
+    (&["method"], &["method", "function"]),
+    (&["class", "object", "exception"], &["class", "struct", "interface", "trait", "type", "enum"]),
+    (&["struct", "record", "union"], &["struct", "class", "type", "interface"]),
+    (&["interface", "protocol"], &["interface", "trait", "type", "class"]),
+    (&["trait", "mixin"], &["trait", "interface", "class"]),
+    (&["enum"], &["enum", "class", "type"]),
+    (&["type", "typedef", "alias"], &["type", "interface", "struct", "class", "enum", "trait"]),
+    (&["module", "mod", "namespace", "package"], &["module", "class"]),
+    (
+        &["const", "constant", "let", "var", "val", "variable", "field", "property", "attribute"],
+        &["variable", "function"],
+    ),
+];
+
+/// Modifiers that may precede a definition; ignored.
+const MODIFIERS: &[&str] = &[
+    "export",
+    "default",
+    "pub",
+    "public",
+    "protected",
+    "private",
+    "static",
+    "async",
+    "abstract",
+    "final",
+    "readonly",
+    "unsafe",
+    "extern",
+    "declare",
+    "override",
+    "new",
+    "impl",
+];
+
+/// Words that may surround a name in a sentence; ignored.
+const FILLERS: &[&str] = &[
+    "the",
+    "a",
+    "an",
+    "is",
+    "are",
+    "where",
+    "what",
+    "find",
+    "show",
+    "me",
+    "definition",
+    "defined",
+    "declaration",
+    "declared",
+    "source",
+    "code",
+    "for",
+    "of",
+    "implementation",
+    "implemented",
+    "named",
+    "called",
+    "symbol",
+];
+
+/// Between a name and its container: `json of Context`.
+const WITHIN: &[&str] = &["of", "in", "on", "from"];
+
+/// A query that is a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueriedName {
+    /// Names of the containers (modules, classes), outermost first.
+    container: Vec<String>,
+    /// The name itself.
+    name: String,
+    /// Kinds that the definition may have, the most likely first; empty: any.
+    kinds: &'static [&'static str],
+    /// Whether only a definition in `container` matches: two words may as well describe something.
+    strict: bool,
+}
+
+impl QueriedName {
+    /// Parses the name that a query consists of; `None` if it is not a name.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.trim().trim_matches(['`', '"', '\'', '?', ';', ',']).trim();
+        if text.is_empty() || text.len() > NAME_BYTES_MAX || text.contains('\n') {
+            return None;
+        }
+        if let Some(handler) = handler(text) {
+            return Some(Self { container: Vec::new(), name: handler, kinds: &[], strict: false });
+        }
+        let plain = without_arguments(text)?;
+        let mut words: Vec<&str> = plain.split_whitespace().collect();
+        if let [name, within, outer] = words.as_slice()
+            && WITHIN.contains(&within.to_lowercase().as_str())
+        {
+            let (outer, name) = (chain(outer)?, chain(name)?);
+            return Self::from_parts(outer.into_iter().chain(name).collect(), &[], true);
+        }
+        let (count, last) = (words.len(), words.last().copied());
+        words.retain(|word| !FILLERS.contains(&word.to_lowercase().as_str()));
+        let in_sentence = words.len() < count;
+        let kinds = take_kind(&mut words);
+        if words.is_empty() {
+            // `type`, `class`: the only word is the name.
+            return if count == 1 { Self::from_parts(chain(last?)?, &[], false) } else { None };
+        }
+        match words.as_slice() {
+            [one] => {
+                let parts = chain(one)?;
+                let written = parts.len() > 1 || one.contains(|c: char| c.is_uppercase() || c == '_');
+                // `where is the router`: a word of a sentence is a name only where it is written like one.
+                (!in_sentence || written || !kinds.is_empty())
+                    .then(|| Self::from_parts(parts, kinds, false))?
+            }
+            [outer, name] if !in_sentence => {
+                let (outer, name) = (chain(outer)?, chain(name)?);
+                Self::from_parts(outer.into_iter().chain(name).collect(), kinds, true)
+            }
+            _ => None,
+        }
+    }
+
+    fn from_parts(mut parts: Vec<String>, kinds: &'static [&'static str], strict: bool) -> Option<Self> {
+        let name = parts.pop()?;
+        Some(Self { container: parts, name, kinds, strict })
+    }
+
+    /// Whether it is one lower-case word without any sign of being a name: `cookie`, but not `Cookie`, `set_cookie` or
+    /// `class cookie`.
+    #[must_use]
+    pub(super) fn is_ordinary_word(&self) -> bool {
+        self.container.is_empty()
+            && self.kinds.is_empty()
+            && self.name.chars().all(|c| c.is_alphabetic() && !c.is_uppercase())
+    }
+
+    /// The name and its containers, squashed, innermost first.
+    #[must_use]
+    pub(super) fn squashed(&self) -> Vec<String> {
+        std::iter::once(&self.name).chain(self.container.iter().rev()).map(|name| squash(name)).collect()
+    }
+
+    /// Whether a definition has this name and, if `strict`, is in the right container.
+    fn is_name_of(&self, definition: &DefinitionRow) -> bool {
+        // An `impl` block has the name of a type that is defined elsewhere.
+        definition.kind != "impl"
+            && squash(&definition.name) == squash(&self.name)
+            && (!self.strict || self.stands_in(definition))
+    }
+
+    fn stands_in(&self, definition: &DefinitionRow) -> bool {
+        let outer = own_container(definition);
+        match (outer.last(), self.container.last()) {
+            (Some(own), Some(asked)) => squash(own) == squash(asked),
+            _ => false,
+        }
+    }
+
+    /// The boost of a definition with this name, as a share of the best score; 0 if it has another name.
+    #[must_use]
+    pub(super) fn boost(&self, definition: &DefinitionRow, path: &str, ranking: &Ranking) -> f32 {
+        if !self.is_name_of(definition) {
+            return 0.0;
+        }
+        let own = own_container(definition);
+        let mut boost = 0.0;
+        let mut same_case = definition.name == self.name;
+        match (self.container.last(), own.last()) {
+            (None, None) => boost += ranking.name_outer_boost,
+            (None, Some(_)) => {}
+            (Some(asked), own_last) => {
+                let around = own.iter().map(String::as_str);
+                if self.stands_in(definition) {
+                    boost += ranking.name_container_boost;
+                    same_case &= own_last == Some(asked);
+                    let whole = self.is_within(path, around);
+                    boost += if whole { ranking.name_outer_boost } else { 0.0 };
+                } else if self.is_within(path, around) {
+                    boost += ranking.name_path_boost;
+                } else {
+                    return 0.0;
+                }
+            }
+        }
+        if let Some(place) = self.kinds.iter().position(|kind| *kind == definition.kind) {
+            boost += if place == 0 { ranking.name_kind_boost } else { ranking.name_kind_boost / 2.0 };
+        }
+        boost + if same_case { ranking.name_case_boost } else { 0.0 }
+    }
+
+    /// Whether all containers of the name surround the definition, in this order: directories, the file, definitions.
+    fn is_within<'p>(&'p self, path: &'p str, own: impl Iterator<Item = &'p str>) -> bool {
+        let place = PathWords::new(path);
+        let around = place.directories.iter().rev().copied().chain([place.stem]).chain(own);
+        let mut around = around.map(squash);
+        self.container.iter().all(|asked| {
+            let asked = squash(asked);
+            around.any(|one| one == asked)
+        })
+    }
+
+    /// The definitions with this name among the chunks within.
+    async fn definitions(&self, reads: &mut Reads, within: &Within) -> Result<Vec<DefinitionRow>, Fault> {
+        let simple = squash(&self.name);
+        if simple.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut found = Vec::new();
+        if !self.container.is_empty() {
+            let qualified = [self.container.join("."), self.name.clone()].join(".");
+            let forms = name_forms(&self.name, &qualified);
+            let ids: Vec<i64> = forms.iter().filter(|form| **form != simple).map(|form| id(form)).collect();
+            found = reads.named(&ids, within, NAMED_MAX).await?;
+            found.retain(|one| self.is_name_of(one));
+        }
+        if found.is_empty() && !self.strict {
+            found = reads.named(&[id(&simple)], within, NAMED_MAX).await?;
+            found.retain(|one| self.is_name_of(one));
+        }
+        Ok(found)
+    }
+}
+
+/// The definitions with the queried name among the chunks of `within`, by chunk id; empty if the query is not a name, or nothing
+/// is defined with it.
+///
+/// # Errors
+/// Storage faults.
+pub(super) async fn definitions(
+    reads: &mut Reads,
+    query: &SearchQuery,
+    within: &Within,
+) -> Result<HashMap<i64, Vec<DefinitionRow>>, Fault> {
+    let mut found: HashMap<i64, Vec<DefinitionRow>> = HashMap::new();
+    if let Some(name) = QueriedName::parse(&query.ranking_text()).filter(|_| query.similar_to.is_none()) {
+        for one in name.definitions(reads, within).await? {
+            found.entry(one.chunk_id).or_default().push(one);
+        }
+    }
+    Ok(found)
+}
+
+fn id(form: &str) -> i64 {
+    fact_id(DEFINED, form)
+}
+
+/// The names of the containers of a definition, outermost first.
+fn own_container(definition: &DefinitionRow) -> Vec<String> {
+    let outer = container(&definition.name, &definition.qualified);
+    let parts = outer.into_iter().flat_map(|outer| outer.split(['.', ':', '#', '\\', '/']));
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+/// A handler without a name of its own is called by the call that registers it: `app.get('/x')`.
+fn handler(text: &str) -> Option<String> {
+    let (callee, rest) = text.split_once('(')?;
+    let said = rest.strip_suffix(')')?.trim();
+    let quoted = said.len() > 1 && said.starts_with(['\'', '"', '`']) && said.ends_with(['\'', '"', '`']);
+    (quoted && chain(callee).is_some()).then(|| text.to_owned())
+}
+
+/// The text without arguments, type arguments and parenthesised receiver, and with `.` as the only separator.
+fn without_arguments(text: &str) -> Option<String> {
+    let text = text.replace("->", ".");
+    // `func (c *Context) JSON`.
+    let text = match text.strip_prefix("func (").and_then(|rest| rest.split_once(')')) {
+        Some((receiver, rest)) => {
+            let receiver = receiver.rsplit([' ', '*']).next().unwrap_or_default();
+            format!("func {receiver}.{}", rest.trim_start())
+        }
+        None => text,
+    };
+    let end = text.find('(').unwrap_or(text.len());
+    let head = if end == 0 { return None } else { &text[..end] };
+    let mut plain = String::with_capacity(head.len());
+    let mut depth = 0usize;
+    for c in head.chars() {
+        match c {
+            '<' => depth += 1,
+            '>' if depth > 0 => depth -= 1,
+            _ if depth > 0 => {}
+            c => plain.push(c),
+        }
+    }
+    Some(plain.replace("::", ".").replace("?.", ".").replace(['#', '\\', '/'], "."))
+}
+
+/// Removes the word for a kind: at the front, with its modifiers, or at the end.
+fn take_kind(words: &mut Vec<&str>) -> &'static [&'static str] {
+    let mut kinds: &'static [&'static str] = &[];
+    while words.len() > 1 {
+        let first = words[0].to_lowercase();
+        let found = kind_word(words[0]);
+        if found.is_none() && !MODIFIERS.contains(&first.as_str()) {
+            break;
+        }
+        kinds = found.unwrap_or(kinds);
+        words.remove(0);
+    }
+    if kinds.is_empty()
+        && words.len() > 1
+        && let Some(found) = words.last().and_then(|word| kind_word(word))
+    {
+        words.pop();
+        kinds = found;
+    }
+    kinds
+}
+
+fn kind_word(word: &str) -> Option<&'static [&'static str]> {
+    let word = word.to_lowercase();
+    let found = KIND_WORDS.iter().find(|(words, _)| words.contains(&word.as_str()));
+    found.map(|(_, kinds)| *kinds)
+}
+
+/// The names of a dotted chain; `None` if one part is not a name.
+fn chain(text: &str) -> Option<Vec<String>> {
+    let text = text.trim_matches(['`', '"', '\'', ',', ';', '?', '.', '@', '&', '*', '$', ':']);
+    let parts: Vec<String> =
+        text.split('.').map(|part| part.trim_end_matches(['!', '?']).to_owned()).collect();
+    let is_name = |part: &String| {
+        part.starts_with(|c: char| c.is_alphabetic() || matches!(c, '_' | '$' | '~'))
+            && part.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '$' | '-' | '~'))
+    };
+    parts.iter().all(is_name).then_some(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(text: &str) -> Option<(String, String, &'static str)> {
+        QueriedName::parse(text).map(|asked| {
+            (asked.container.join("."), asked.name, asked.kinds.first().copied().unwrap_or_default())
+        })
+    }
+
+    fn says(text: &str, container: &str, name: &str, kind: &str) {
+        let found = asked(text);
+        let found = found.as_ref().map(|(container, name, kind)| (container.as_str(), name.as_str(), *kind));
+        assert_eq!(found, Some((container, name, kind)), "{text}");
+    }
+
+    #[test]
+    fn a_name_is_understood_in_every_spelling() {
+        for text in [
+            "Context.json",
+            "Context#json",
+            "Context::json",
+            "Context->json",
+            "Context.json()",
+            "`Context.json`",
+        ] {
+            says(text, "Context", "json", "");
+        }
+        says("context.json(data, 200)", "context", "json", "");
+        says("Context json", "Context", "json", "");
+        says("json in Context", "Context", "json", "");
+        says("Context json method", "Context", "json", "method");
+        says("func (c *Context) JSON(code int)", "Context", "JSON", "function");
+        for text in [
+            "interface Env",
+            "Env interface",
+            "export interface Env",
+            "the Env interface",
+            "interface Env<T>",
+        ] {
+            says(text, "", "Env", "interface");
+        }
+        says("type Env", "", "Env", "type");
+        says("fn foo", "", "foo", "function");
+        says("pub async fn foo(x: u32) -> bool", "", "foo", "function");
+        says("function cors", "", "cors", "function");
+        says("class Foo", "", "Foo", "class");
+        says("impl Foo", "", "Foo", "");
+        says("def bar(self):", "", "bar", "function");
+        says("AppContext.push()", "AppContext", "push", "");
+        says("crate::search::rank", "crate.search", "rank", "");
+        says("where is AppContext.push defined?", "AppContext", "push", "");
+        says("foo()", "", "foo", "");
+        says("type", "", "type", "");
+        says("app.get('/x')", "", "app.get('/x')", "");
+    }
+
+    #[test]
+    fn other_questions_are_no_names() {
+        for text in [
+            "how are sessions refreshed",
+            "where is the router",
+            "rate limiting middleware for requests",
+            "a + b",
+            "",
+            "(x)",
+            "first line\nsecond",
+        ] {
+            assert_eq!(asked(text), None, "{text}");
+        }
+        // Two words may describe something: only a definition of both counts.
+        assert!(QueriedName::parse("session refresh").unwrap().strict);
+    }
+
+    fn row(qualified: &str, kind: &str) -> DefinitionRow {
+        let name = qualified.rsplit(['.', ':']).next().unwrap_or_default().to_owned();
+        DefinitionRow {
+            name,
+            qualified: qualified.to_owned(),
+            kind: kind.to_owned(),
+            ..DefinitionRow::default()
+        }
+    }
+
+    #[test]
+    fn the_more_exactly_a_name_fits_the_more_it_counts() {
+        let ranking = Ranking::default();
+        let boost = |text: &str, qualified: &str, kind: &str, path: &str| {
+            QueriedName::parse(text).unwrap().boost(&row(qualified, kind), path, &ranking)
+        };
+        let method = |text| boost(text, "Context.json", "method", "src/context.ts");
+        assert!(method("Context.json") > method("context.json"));
+        assert!(method("context.json") > boost("Context.json", "json", "function", "src/Context.ts"));
+        assert!(boost("Context.json", "json", "function", "src/context.ts") > 0.0, "a file as a module");
+        assert!(boost("Context.json", "Other.json", "method", "src/other.ts").abs() < f32::EPSILON);
+        assert!(method("session json").abs() < f32::EPSILON, "two words need both");
+        let env = |kind| boost("interface Env", "Env", kind, "src/types.ts");
+        assert!(env("interface") > env("type") && env("type") > env("variable"));
+        assert!(method("text").abs() < f32::EPSILON);
+    }
+}

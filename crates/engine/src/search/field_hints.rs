@@ -1,0 +1,228 @@
+//! Parses a query, and warns of words in it that look like filters but are not.
+
+use super::fields::{self, FIELDS};
+use super::query::{LikeField, SearchQuery};
+use contract::{Warning, echo};
+
+/// Most such warnings in one answer.
+const WARNINGS_MAX: usize = 5;
+/// Shorter names are similar to too many fields; bytes.
+const NAME_BYTES_MIN: usize = 3;
+/// Longer names are similar to none; bytes.
+const NAME_BYTES_MAX: usize = 32;
+
+/// What a field name of another code search means here.
+enum Intended {
+    /// This field.
+    Field(&'static str),
+    /// Definitions of this kind.
+    Kind(&'static str),
+    /// Not a field here; the sentence says how to do it.
+    Advice(&'static str),
+}
+
+use Intended::{Advice, Field, Kind};
+
+/// Field names of GitHub, Sourcegraph, Zoekt, OpenGrok, Elasticsearch and editors.
+const FOREIGN_FIELDS: &[(&[&str], Intended)] = &[
+    (&["language", "languages", "lng", "l", "filetype"], Field("lang")),
+    (&["filename", "basename", "f"], Field("file")),
+    (&["extension", "extensions", "suffix"], Field("ext")),
+    (&["filepath", "dir", "directory", "folder", "glob", "in", "p"], Field("path")),
+    (&["kind", "symbolkind", "is"], Field("type")),
+    (&["call", "callee", "callees", "caller", "callers", "invokes"], Field("calls")),
+    (&["ref", "refs", "reference", "references", "usage", "usages"], Field("uses")),
+    (&["module", "requires", "includes", "include", "dependency"], Field("import")),
+    (&["annotation", "attribute", "annotations"], Field("decorator")),
+    (&["parameter", "arg", "argument", "args"], Field("param")),
+    (&["return", "rettype"], Field("returnType")),
+    (&["raises", "raise", "throw", "exception"], Field("throws")),
+    (&["implements", "inherits", "subclass", "superclass", "base"], Field("extends")),
+    (&["access", "modifier", "scope"], Field("visibility")),
+    (&["committer", "owner", "blame"], Field("author")),
+    (&["after", "since", "date", "modified"], Field("modifiedAfter")),
+    (&["rev", "revision"], Field("branch")),
+    (&["vuln", "vulnerability", "danger", "security", "cwe"], Field("risk")),
+    (&["sink"], Field("riskSink")),
+    (&["function", "func", "fn", "def"], Kind("function")),
+    (&["method"], Kind("method")),
+    (&["class"], Kind("class")),
+    (&["struct"], Kind("struct")),
+    (&["interface"], Kind("interface")),
+    (&["trait"], Kind("trait")),
+    (&["enum"], Kind("enum")),
+    (
+        &["repo", "repos", "repository", "r", "org"],
+        Advice("Choose the repository with the argument `repoPath` (`--repo` on the command line)."),
+    ),
+    (
+        &["project", "project_id", "workspace"],
+        Advice("Choose the project with the argument `project_id` (`--project` on the command line)."),
+    ),
+    (
+        &["symbol", "sym", "s", "name", "defs", "definition"],
+        Advice("Search for a definition by its name alone; `type:function` filters by kind."),
+    ),
+    (
+        &["content", "text", "phrase", "body", "full", "match"],
+        Advice("Put text that must occur in quotes: \"a phrase\"."),
+    ),
+    (&["regex", "regexp", "re"], Advice("Regular expressions match paths only: `path:/_test\\.go$/`.")),
+    (&["case"], Advice("For a case-sensitive search set the argument `case`.")),
+    (&["limit", "count", "max"], Advice("Set the number of hits with the argument `top`.")),
+];
+
+/// Prefixes of addresses and module names.
+const SCHEMES: &[&str] = &[
+    "node",
+    "npm",
+    "jsr",
+    "bun",
+    "deno",
+    "data",
+    "blob",
+    "mailto",
+    "urn",
+    "tel",
+    "ssh",
+    "git",
+    "docker",
+    "arn",
+    "jdbc",
+    "std",
+    "http",
+    "https",
+    "file",
+    "about",
+    "javascript",
+    "localhost",
+    "host",
+];
+
+/// Parses a query, and warns if it is malformed or contains words that look like filters.
+pub(super) fn parse_query(text: &str, warnings: &mut Vec<Warning>) -> SearchQuery {
+    let parsed = SearchQuery::parse(text, &|word| fields::field(word).map(|field| field.name));
+    if let Some(why) = parsed.malformed {
+        let message = format!("The query is malformed and was searched as plain words: {why}");
+        warnings.push(Warning::new("query_malformed", message));
+    }
+    warnings.extend(parsed.like_fields.iter().filter_map(field_hint).take(WARNINGS_MAX));
+    parsed.query
+}
+
+/// The warning for a word that looks like a field; `None` for an ordinary word.
+fn field_hint(like: &LikeField) -> Option<Warning> {
+    let (word, name, value) = (echo(&like.word), like.name.as_str(), echo(&like.value));
+    let has_value = !like.value.is_empty();
+    let (why, field) = if let Some(field) = fields::field(name).filter(|_| !has_value) {
+        (format!("`{}` needs a value right after the colon. {}", field.name, field.help), Some(field.name))
+    } else if name == "chunk" {
+        ("`chunk:` takes the id of a hit, a number.".to_owned(), None)
+    } else if let Some(meant) = foreign_field(name).filter(|meant| has_value || !matches!(meant, Kind(_))) {
+        let missing = format!("There is no field `{name}`.");
+        match meant {
+            Field(field) => (format!("{missing} Did you mean `{field}:{value}`?"), Some(*field)),
+            Kind(kind) => (format!("{missing} Did you mean `type:{kind} {value}`?"), Some("type")),
+            Advice(how) => (format!("{missing} {how}"), None),
+        }
+    } else if !has_value {
+        return None;
+    } else if let Some(field) = nearest(name) {
+        (format!("There is no field `{name}`. Did you mean `{field}:{value}`?"), Some(field))
+    } else if is_field_like(name, &like.value) {
+        let known = FIELDS.iter().take(5).map(|field| field.name).collect::<Vec<_>>().join(", ");
+        (format!("There is no field `{name}`; there are {known} and the other filters of `search`."), None)
+    } else {
+        return None;
+    };
+    let details = Some(serde_json::json!({ "word": word, "field": field }));
+    let message = format!("`{word}` was searched as plain words. {why}");
+    Some(Warning { details, ..Warning::new("field_taken_as_words", message) })
+}
+
+fn foreign_field(name: &str) -> Option<&'static Intended> {
+    let name = name.to_lowercase();
+    FOREIGN_FIELDS.iter().find(|(names, _)| names.contains(&name.as_str())).map(|(_, meant)| meant)
+}
+
+/// The field with the most similar name or flag: at most one typing error, or two in a longer name.
+fn nearest(name: &str) -> Option<&'static str> {
+    if !(NAME_BYTES_MIN..=NAME_BYTES_MAX).contains(&name.len()) {
+        return None;
+    }
+    let plain = |name: &str| name.to_lowercase().replace(['-', '_'], "");
+    let name = plain(name);
+    let slips = if name.len() > 4 { 2 } else { 1 };
+    let spelt = FIELDS.iter().flat_map(|field| [(field.name, field.name), (field.flag, field.name)]);
+    let near = spelt.map(|(spelt, field)| (strsim::damerau_levenshtein(&name, &plain(spelt)), field));
+    near.filter(|(distance, _)| *distance <= slips)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, field)| field)
+}
+
+/// Whether it can only be meant as a field: a lower-case word, followed by neither a port nor a line number.
+fn is_field_like(name: &str, value: &str) -> bool {
+    name.len() > 1
+        && name.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '_' | '-'))
+        && !SCHEMES.contains(&name)
+        && value.starts_with(|c: char| c.is_alphanumeric() || c == '"')
+        && !value.starts_with(|c: char| c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> Vec<String> {
+        let mut warnings = Vec::new();
+        parse_query(text, &mut warnings);
+        warnings.into_iter().map(|warning| warning.message).collect()
+    }
+
+    #[test]
+    fn the_field_that_was_meant_is_named() {
+        for (text, meant) in [
+            ("typ:function", "`type:function`"),
+            ("language:go middleware", "`lang:go`"),
+            ("visibilty:public", "`visibility:public`"),
+            ("func:open", "`type:function open`"),
+            ("repo:gin", "`repoPath`"),
+            ("branch-min:3", "`branchesMin:3`"),
+            ("kind:", "`type:`"),
+            ("lang:", "right after the colon"),
+            ("chunk:abc", "id of a hit"),
+            ("wobble:yes", "no field `wobble`"),
+        ] {
+            let told = told(text);
+            assert!(told.len() == 1 && told[0].contains(meant), "{text}: {told:?}");
+        }
+        assert_eq!(told(&"typ:function ".repeat(20)).len(), WARNINGS_MAX);
+    }
+
+    #[test]
+    fn ordinary_words_are_left_alone() {
+        for text in [
+            "std::vec",
+            "error: cannot",
+            "class: x",
+            "Foo:bar",
+            "localhost:8080",
+            "node:fs",
+            "main.go:12",
+            "TODO:",
+            "a ? b : c",
+        ] {
+            assert_eq!(told(text), [] as [&str; 0], "{text}");
+        }
+    }
+
+    #[test]
+    fn every_field_that_is_named_exists() {
+        for (names, meant) in FOREIGN_FIELDS {
+            assert!(names.iter().all(|name| fields::field(name).is_none()), "{names:?}");
+            if let Field(field) = meant {
+                assert_eq!(fields::field(field).map(|known| known.name), Some(*field));
+            }
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! The query language: plain words rank; `"phrases"`, `-term`, `AND OR NOT`, `( )` and `field:value` filter.
+//!
+//! ```text
+//! sequence := clause*                     a hit must fulfil all filtering clauses
+//! clause   := and ("OR" and)*
+//! and      := unary ("AND" unary)*
+//! unary    := "NOT" unary | "-"primary | "!"primary | primary
+//! primary  := "(" sequence ")" | "\"phrase\"" | field:value | field:"value" | word
+//! ```
+//!
+//! A clause that is a word, or a group of words only, ranks and does not filter: most queries are prose or pasted code, so
+//! whatever is not clearly an operator is a word. The clause `chunk:12` asks for chunks similar to that chunk.
+
+mod ast;
+mod lex;
+mod parse;
+mod plain;
+mod print;
+
+pub use ast::{FilterClause, SearchQuery};
+pub use parse::{LikeField, ParsedQuery};

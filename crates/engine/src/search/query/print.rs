@@ -1,0 +1,204 @@
+//! Prints a query in its normal form, which parses to the same query.
+
+use std::fmt;
+
+use super::ast::{FilterClause, SearchQuery};
+use super::lex::{balanced, negates};
+
+impl fmt::Display for SearchQuery {
+    /// Plain words, then the chunk, then the filters.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut parts = Vec::new();
+        if !self.text.is_empty() {
+            parts.push(self.text.clone());
+        }
+        parts.extend(self.similar_to.map(|chunk| format!("chunk:{chunk}")));
+        if let Some(clause) = &self.filter {
+            let clauses = clauses(clause, parts.is_empty());
+            parts.push(clauses);
+        }
+        f.write_str(&parts.join(" "))
+    }
+}
+
+impl SearchQuery {
+    /// The filtering clauses (phrases, exclusions, fields) in normal form; `None` if there are none.
+    #[must_use]
+    pub fn filter_text(&self) -> Option<String> {
+        self.filter.as_ref().map(|clause| clauses(clause, true))
+    }
+}
+
+/// Prints a filter as clauses of a query, in which a bare word would rank instead. `alone`: nothing precedes them.
+fn clauses(clause: &FilterClause, alone: bool) -> String {
+    let expression = match clause {
+        FilterClause::All(members) if members.iter().any(is_word) => joined(members, " AND "),
+        FilterClause::All(members) => return joined(members, " "),
+        FilterClause::Any(members) => joined(members, " OR "),
+        FilterClause::Word(_) => return format!("NOT NOT {}", operand(clause)),
+        clause => return operand(clause),
+    };
+    if alone { expression } else { format!("({expression})") }
+}
+
+/// Prints a clause as an operand.
+fn operand(clause: &FilterClause) -> String {
+    match clause {
+        FilterClause::All(members) => format!("({})", joined(members, " ")),
+        FilterClause::Any(members) => format!("({})", joined(members, " OR ")),
+        FilterClause::Not(clause) => {
+            let (short, long) = (format!("-{}", operand(clause)), format!("NOT {}", operand(clause)));
+            if negates(&short) { short } else { long }
+        }
+        FilterClause::Word(word) => word.clone(),
+        FilterClause::Phrase(words) => quoted(words),
+        FilterClause::Field { name, value } if needs_quotes(value) => format!("{name}:{}", quoted(value)),
+        FilterClause::Field { name, value } => format!("{name}:{value}"),
+    }
+}
+
+fn joined(members: &[FilterClause], by: &str) -> String {
+    members.iter().map(operand).collect::<Vec<_>>().join(by)
+}
+
+fn is_word(clause: &FilterClause) -> bool {
+    matches!(clause, FilterClause::Word(_))
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', r"\\").replace('"', "\\\""))
+}
+
+/// Whether a value would be parsed differently without quotes.
+fn needs_quotes(value: &str) -> bool {
+    value.contains(char::is_whitespace)
+        || value.starts_with([':', '"'])
+        || value.starts_with("//")
+        || !balanced(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    fn fields(name: &str) -> Option<&'static str> {
+        ["lang", "type", "path"].into_iter().find(|field| field.eq_ignore_ascii_case(name))
+    }
+
+    fn read(text: &str) -> SearchQuery {
+        SearchQuery::parse(text, &fields).query
+    }
+
+    #[test]
+    fn the_normal_form_is_short_and_reads_well() {
+        for (text, printed) in [
+            ("\"a b\"  cache   -test", "cache \"a b\" -test"),
+            ("x LANG:\"rust\" path:\"a b\"", "x lang:rust path:\"a b\""),
+            ("a AND b OR c", "(a b) OR c"),
+            ("foo a OR b", "foo (a OR b)"),
+            ("foo a AND (b OR c)", "foo (a AND (b OR c))"),
+            ("NOT a NOT (b c) NOT -->", "-a -(b c) NOT -->"),
+            ("NOT NOT a b", "b NOT NOT a"),
+            ("chunk:007 -lang:go b", "b chunk:7 -lang:go"),
+            (r#""say \"x\"""#, r#""say \"x\"""#),
+            ("a OR f( path:\"//x\"", "(a OR \"f(\") path:\"//x\""),
+        ] {
+            assert_eq!(read(text).to_string(), printed, "{text}");
+        }
+    }
+
+    /// Pieces of the language in any combination, mostly malformed.
+    fn tokens() -> impl Strategy<Value = String> {
+        const TOKENS: &[&str] = &[
+            "a",
+            "b",
+            "AND",
+            "OR",
+            "NOT",
+            "(",
+            ")",
+            "()",
+            "-",
+            "!",
+            "--",
+            "->",
+            "\"",
+            "\"a b\"",
+            "\"\"",
+            "\"\\\"\"",
+            "\\",
+            "lang:",
+            "lang:c",
+            "Type:\"d e\"",
+            "path:f(",
+            "path:\"",
+            "path:)",
+            "x:y",
+            "path::p",
+            "chunk:1",
+            "f(x)",
+            "g(",
+            "(h",
+            "i)",
+            "-j",
+            "!(k",
+            "\"l\"m",
+            ":",
+            "\u{a0}",
+            "ß",
+        ];
+        let glued = (select(TOKENS), select(&["", " ", " ", " "][..]));
+        vec(glued, 0..45).prop_map(|parts| parts.into_iter().flat_map(|(token, gap)| [token, gap]).collect())
+    }
+
+    /// Well-formed queries, however deep.
+    fn expressions() -> impl Strategy<Value = String> {
+        let leaf = select(&["a", "->", "\"b c\"", "lang:d", "path:\"e f\"", "g(", "()", "-h"][..]);
+        leaf.prop_map(str::to_owned).prop_recursive(40, 120, 3, |inner| {
+            let several = vec(inner.clone(), 1..4);
+            prop_oneof![
+                several.clone().prop_map(|members| members.join(" AND ")),
+                several.clone().prop_map(|members| members.join(" OR ")),
+                several.prop_map(|members| format!("({})", members.join(" "))),
+                inner.clone().prop_map(|negated| format!("-({negated})")),
+                inner.prop_map(|negated| format!("NOT {negated}")),
+            ]
+        })
+    }
+
+    fn reads_back(text: &str) -> Result<(), TestCaseError> {
+        let once = read(text);
+        let printed = once.to_string();
+        let again = SearchQuery::parse(&printed, &fields);
+        prop_assert_eq!(&again.query, &once, "printed as {}", printed);
+        prop_assert_eq!(again.malformed, None, "printed as {}", printed);
+        Ok(())
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1024))]
+
+        #[test]
+        fn any_text_reads_back(text in "\\PC{0,200}") {
+            reads_back(&text)?;
+        }
+
+        #[test]
+        fn nasty_characters_read_back(text in "[aAND:\\\\\"()!\\- \n]{0,60}") {
+            reads_back(&text)?;
+        }
+
+        #[test]
+        fn tokens_read_back(text in tokens()) {
+            reads_back(&text)?;
+        }
+
+        #[test]
+        fn expressions_read_back(text in expressions()) {
+            reads_back(&text)?;
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! A tree-sitter grammar with the queries of its language.
+
+use std::sync::OnceLock;
+
+use super::facts::{self, FactQuery};
+use super::query::Compiled;
+
+/// A tree-sitter grammar with the queries of the language's folder.
+pub(super) struct Grammar {
+    /// Creates the grammar's handle.
+    pub(super) language: fn() -> tree_sitter::Language,
+    /// Text of `definitions.scm`.
+    pub(super) definitions: &'static str,
+    /// The query of `facts.scm`.
+    pub(super) facts: FactQuery,
+    /// Recognises texts that would crash the grammar's scanner.
+    pub(super) hazard: Option<fn(&str) -> bool>,
+    /// The query of definitions, parsed on first use. An error is a defect of the query file, which the tests find.
+    compiled: OnceLock<Result<Compiled, String>>,
+}
+
+impl Grammar {
+    /// A grammar with its two queries.
+    pub(super) const fn new(
+        language: fn() -> tree_sitter::Language,
+        definitions: &'static str,
+        facts: &'static str,
+    ) -> Self {
+        Self { language, definitions, facts: FactQuery::new(facts), hazard: None, compiled: OnceLock::new() }
+    }
+
+    /// A grammar whose scanner crashes on some texts, which `hazard` recognises.
+    pub(super) const fn with_hazard(
+        language: fn() -> tree_sitter::Language,
+        definitions: &'static str,
+        facts: &'static str,
+        hazard: fn(&str) -> bool,
+    ) -> Self {
+        let facts = FactQuery::new(facts);
+        Self { language, definitions, facts, hazard: Some(hazard), compiled: OnceLock::new() }
+    }
+}
+
+impl Grammar {
+    /// The query of definitions, compiled once.
+    pub(super) fn definitions(&self) -> Result<&Compiled, &str> {
+        let compile = || Compiled::new(&(self.language)(), self.definitions);
+        self.compiled.get_or_init(compile).as_ref().map_err(String::as_str)
+    }
+
+    /// The query of facts, compiled once.
+    pub(super) fn facts(&self) -> Result<&facts::Compiled, &str> {
+        self.facts.compiled(self.language)
+    }
+}

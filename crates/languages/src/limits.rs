@@ -1,0 +1,32 @@
+//! The limits of chunking.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// Sizes and bounds of chunking. Characters are counted without whitespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChunkLimits {
+    /// Size up to which small neighbours are merged.
+    pub chars_target: usize,
+    /// Size up to which a definition stays whole.
+    pub chars_max: usize,
+    /// Most chunks of a file; beyond, neighbours are joined.
+    pub chunks_max: usize,
+    /// Time limit for one file's syntax and facts, without parsing the queries of its language, which happens once per process.
+    pub parse_timeout: Duration,
+    /// Whether facts are extracted.
+    pub facts: bool,
+}
+
+impl Default for ChunkLimits {
+    fn default() -> Self {
+        Self {
+            chars_target: 750,
+            chars_max: 1500,
+            chunks_max: 2000,
+            parse_timeout: Duration::from_secs(2),
+            facts: true,
+        }
+    }
+}

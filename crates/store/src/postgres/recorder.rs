@@ -1,0 +1,56 @@
+//! Records statements and their source locations, for the test that prepares all of them.
+
+use std::cell::RefCell;
+use std::panic::Location;
+
+use sqlx::{AssertSqlSafe, Column, Executor, SqlSafeStr, Statement as _};
+
+use super::error::OrFault;
+use super::guard::Tx;
+use contract::Fault;
+
+/// A statement created by [`super::sql`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Statement {
+    /// The file that calls [`super::sql`], relative to the workspace's root.
+    pub file: &'static str,
+    /// The line of that call, 1-based.
+    pub line: u32,
+    /// The SQL.
+    pub text: String,
+}
+
+tokio::task_local! {
+    static RECORDED: RefCell<Vec<Statement>>;
+}
+
+/// Runs `work` and returns its result with the statements that it created. Statements of tasks that it spawns are missing.
+pub async fn record<T>(work: impl Future<Output = T>) -> (T, Vec<Statement>) {
+    RECORDED
+        .scope(RefCell::default(), async {
+            let result = work.await;
+            (result, RECORDED.with(RefCell::take))
+        })
+        .await
+}
+
+/// Adds a statement to the recording of this task, if there is one.
+pub(super) fn note(location: &'static Location<'static>, text: &str) {
+    // Outside of `record` the closure does not run, so nothing is copied.
+    let _ = RECORDED.try_with(|recorded| {
+        let statement = Statement { file: location.file(), line: location.line(), text: text.to_owned() };
+        recorded.borrow_mut().push(statement);
+    });
+}
+
+impl Tx {
+    /// Prepares a statement without running it; returns the names of its columns.
+    ///
+    /// # Errors
+    /// As [`Tx::execute`].
+    pub async fn prepare(&mut self, text: &str) -> Result<Vec<String>, Fault> {
+        let text = AssertSqlSafe(text).into_sql_str();
+        let statement = self.connection()?.prepare(text).await.or_fault()?;
+        Ok(statement.columns().iter().map(|column| column.name().to_owned()).collect())
+    }
+}

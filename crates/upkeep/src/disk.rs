@@ -1,0 +1,30 @@
+//! Errors of the file system, as faults that name the remedy.
+
+use std::io;
+
+use contract::{ErrorCode, Fault};
+
+/// The fault for `error`, met while the server tried to `action`, for example `remove a file`: `PERMISSION_DENIED` where
+/// permissions or a read-only mount forbid it, `STORAGE_UNAVAILABLE` on a full disk, `INTERNAL` otherwise.
+pub(crate) fn disk_fault(action: &str, error: io::Error) -> Fault {
+    let fault = match error.kind() {
+        io::ErrorKind::PermissionDenied => {
+            Fault::new(ErrorCode::PermissionDenied, format!("The server may not {action} of the project."))
+                .with_hint(
+                    "Give the server's user the project's folder below its data directory, then call again.",
+                )
+        }
+        io::ErrorKind::StorageFull => Fault::new(
+            ErrorCode::StorageUnavailable,
+            format!("The server could not {action}: the disk is full."),
+        )
+        .with_hint("Free disk space and call again; unfinished files were removed."),
+        io::ErrorKind::ReadOnlyFilesystem => Fault::new(
+            ErrorCode::PermissionDenied,
+            format!("The server could not {action}: the file system is read-only."),
+        )
+        .with_hint("Mount it for writing, or name a path on another file system."),
+        _ => return Fault::internal(format!("The server could not {action}."), error),
+    };
+    fault.with_source(error)
+}

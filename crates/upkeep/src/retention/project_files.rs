@@ -1,0 +1,216 @@
+//! The files below a project's folder. All are derived from its rows, so that each may be removed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use crate::disk::disk_fault;
+use contract::{ErrorCode, Fault};
+
+/// Prefixes of a repository's name in the names of its files.
+const PORTABLE: [&str; 6] =
+    ["", "index-", "index-code-", "index-prose-", "index-extracted-prose-", "index-records-"];
+/// Deepest folder level that is listed.
+const DEPTH_MAX: usize = 16;
+
+/// A file below a folder. Links are listed as themselves and never followed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProjectFile {
+    /// Relative to the folder, `/` between parts.
+    pub path: String,
+    /// Size in bytes.
+    pub bytes: u64,
+    /// Time of the last write, milliseconds since the epoch.
+    pub modified_ms: i64,
+}
+
+impl ProjectFile {
+    /// Whether it is named after a repository: `NAME.zip`, `index-NAME.sqlite`, `index-code-NAME.sqlite`, `NAME/…`.
+    pub(super) fn belongs_to(&self, repository: &str) -> bool {
+        let mut parts = self.path.rsplit('/');
+        let file = parts.next().unwrap_or_default();
+        let file = file.strip_prefix('.').filter(|_| self.is_unfinished()).unwrap_or(file);
+        let named = PORTABLE.iter().any(|kind| {
+            let rest = file.strip_prefix(kind).and_then(|rest| rest.strip_prefix(repository));
+            rest.is_some_and(|rest| rest.starts_with('.'))
+        });
+        named || parts.any(|part| part == repository)
+    }
+
+    /// Whether it is a partial file: being written, or left by a writer that was killed.
+    pub(super) fn is_unfinished(&self) -> bool {
+        self.path.ends_with(".part") || self.path.ends_with(".smaller")
+    }
+
+    /// Whether it is a lock file. Removing one would let two writers lock two different files of one name.
+    pub(super) fn is_lock(&self) -> bool {
+        self.path.ends_with(".lock")
+    }
+
+    /// The first folder of its path, which says what kind of file it is; `other` for a file without a folder.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        self.path.split_once('/').map_or("other", |(kind, _)| kind)
+    }
+}
+
+/// All files below `folder`, sorted by path; none when it does not exist. Blocks.
+///
+/// # Errors
+/// `PERMISSION_DENIED` and `INTERNAL` for file system errors; `ILLEGAL_STATE` for more than `files_max` files.
+pub fn list_project_files(folder: &Path, files_max: usize) -> Result<Vec<ProjectFile>, Fault> {
+    let mut found = Vec::new();
+    let mut open = vec![(PathBuf::new(), 0)];
+    while let Some((inside, depth)) = open.pop() {
+        let entries = match fs::read_dir(folder.join(&inside)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) => return Err(disk_fault("read a folder", error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| disk_fault("read a folder", error))?;
+            let path = inside.join(entry.file_name());
+            let facts = match entry.metadata() {
+                Ok(facts) => facts,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(disk_fault("look at a file", error)),
+            };
+            if facts.is_dir() {
+                if depth < DEPTH_MAX {
+                    open.push((path, depth + 1));
+                }
+                continue;
+            }
+            if found.len() >= files_max {
+                let message = format!("The project's folder holds more than {files_max} files.");
+                return Err(Fault::new(ErrorCode::IllegalState, message)
+                    .with_hint("Raise upkeep.files_max, or remove files by hand."));
+            }
+            found.push(ProjectFile {
+                path: path.to_string_lossy().into_owned(),
+                bytes: facts.len(),
+                modified_ms: modified_ms(&facts),
+            });
+        }
+    }
+    found.sort_by(|one, other| one.path.cmp(&other.path));
+    Ok(found)
+}
+
+/// Removes a file if its size and time are still those that were listed; false when it is gone or was written since. Also
+/// removes folders that become empty. Blocks.
+///
+/// # Errors
+/// `PERMISSION_DENIED` and `INTERNAL` for file system errors.
+pub fn remove_if_unchanged(folder: &Path, entry: &ProjectFile) -> Result<bool, Fault> {
+    let path = folder.join(&entry.path);
+    let facts = match fs::symlink_metadata(&path) {
+        Ok(facts) => facts,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) => return Err(disk_fault("look at a file", error)),
+    };
+    if facts.len() != entry.bytes || modified_ms(&facts) != entry.modified_ms {
+        return Ok(false);
+    }
+    match fs::remove_file(&path) {
+        Ok(()) => {
+            // `remove_dir` fails for a folder that is not empty, which ends the loop.
+            let mut parent = path.parent();
+            while let Some(empty) = parent.filter(|parent| *parent != folder && parent.starts_with(folder)) {
+                if fs::remove_dir(empty).is_err() {
+                    break;
+                }
+                parent = empty.parent();
+            }
+            Ok(true)
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(disk_fault("remove a file", error)),
+    }
+}
+
+/// Removes the folder with all its content; does nothing when it does not exist. Blocks.
+///
+/// # Errors
+/// `PERMISSION_DENIED` and `INTERNAL` for file system errors.
+pub(super) fn remove_folder(folder: &Path) -> Result<(), Fault> {
+    match fs::remove_dir_all(folder) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(disk_fault("remove a folder", error)),
+        _ => Ok(()),
+    }
+}
+
+/// Bytes of all files below a folder, which may itself be a link; 0 when it does not exist. Blocks.
+#[must_use]
+pub fn folder_bytes(folder: &Path) -> u64 {
+    let Ok(folder) = folder.canonicalize() else { return 0 };
+    let (mut sum, mut open) = (0, vec![folder]);
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(facts) = entry.metadata() else { continue };
+            if facts.is_dir() {
+                open.push(entry.path());
+            } else {
+                sum += facts.len();
+            }
+        }
+    }
+    sum
+}
+
+fn modified_ms(facts: &fs::Metadata) -> i64 {
+    let since = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    since.map_or(0, |since| i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_without_following_and_removes_what_it_listed() {
+        let (inside, outside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::create_dir_all(inside.path().join("packs/deep")).unwrap();
+        fs::write(inside.path().join("packs/deep/a.json"), "12345").unwrap();
+        fs::write(outside.path().join("secret"), "stays").unwrap();
+        std::os::unix::fs::symlink(outside.path(), inside.path().join("link")).unwrap();
+        let found = list_project_files(inside.path(), 10).unwrap();
+        assert_eq!(
+            found.iter().map(|entry| entry.path.as_str()).collect::<Vec<_>>(),
+            ["link", "packs/deep/a.json"]
+        );
+        assert_eq!((found[1].bytes, found[1].kind()), (5, "packs"));
+        for entry in &found {
+            assert!(remove_if_unchanged(inside.path(), entry).unwrap());
+            assert!(!remove_if_unchanged(inside.path(), entry).unwrap(), "it is gone");
+        }
+        assert!(outside.path().join("secret").exists());
+        assert!(!inside.path().join("packs").exists() && inside.path().exists());
+        assert!(list_project_files(inside.path(), 10).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_was_written_since_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("a"), "old").unwrap();
+        let found = list_project_files(folder.path(), 10).unwrap();
+        fs::write(folder.path().join("a"), "newer").unwrap();
+        assert!(!remove_if_unchanged(folder.path(), &found[0]).unwrap());
+        assert!(folder.path().join("a").exists());
+        assert_eq!(list_project_files(folder.path(), 0).unwrap_err().code, ErrorCode::IllegalState);
+    }
+
+    #[test]
+    fn files_belong_to_repositories_by_name() {
+        let entry = |path: &str| ProjectFile { path: path.into(), bytes: 0, modified_ms: 0 };
+        for path in
+            ["shop.zip", "a/.index-shop.sqlite.part", "index-code-shop.sqlite", "shop/x.json", "a/shop/b"]
+        {
+            assert!(entry(path).belongs_to("shop"), "{path}");
+        }
+        for path in ["shop-2.sqlite", "shopping/x", "x/shop", "ashop.x", "index-pet-shop.sqlite"] {
+            assert!(!entry(path).belongs_to("shop"), "{path}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The kinds of jobs, and the loops that execute queued ones that no call waits for: those requested without waiting, and those
+//! of a process that died.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+
+use super::{App, index_job, upkeep_job};
+use contract::{Fault, ProjectId};
+use engine::jobs::{self, LeaseSettings, NewJob, RunningJob};
+
+/// A kind of job.
+pub struct JobKind {
+    /// The name of the kind in the queue.
+    pub name: &'static str,
+    /// The lane of a job, from its subject. Of the jobs in one project and lane, one runs at a time.
+    pub lane: fn(&str) -> String,
+    /// Executes a claimed job; `None` if only the call that requested it may.
+    pub execute: Option<Execute>,
+}
+
+/// The function that executes a claimed job.
+pub type Execute = fn(Arc<App>, RunningJob) -> BoxFuture<'static, Result<Value, Fault>>;
+
+/// Every kind.
+pub static JOB_KINDS: &[&JobKind] = &[&index_job::KIND, &upkeep_job::KIND];
+
+impl JobKind {
+    /// A job of this kind.
+    #[must_use]
+    pub fn job(&self, project_id: ProjectId, subject: impl Into<String>, request: Value) -> NewJob {
+        let subject = subject.into();
+        NewJob { project_id, kind: self.name, lane: (self.lane)(&subject), subject, request }
+    }
+}
+
+/// Interval of polling the queue.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// Executes jobs of these kinds until the process shuts down: one at a time per kind, so that a long job does not delay other
+/// kinds.
+pub async fn run_worker_loops(app: Arc<App>, kinds: &[&'static JobKind]) {
+    let loops = kinds.iter().filter_map(|kind| Some(poll_kind(&app, kind.name, kind.execute?)));
+    futures::future::join_all(loops).await;
+}
+
+async fn poll_kind(app: &Arc<App>, kind: &str, execute: Execute) {
+    while !app.shutdown.is_cancelled() {
+        // The loop does not start a database that no call has needed yet.
+        let worked = match app.opened_store() {
+            Some(_) => execute_next(app, kind, execute).await,
+            None => Ok(false),
+        };
+        match worked {
+            Ok(true) => continue,
+            Ok(false) => {}
+            Err(fault) => tracing::debug!(kind, "the job queue could not be polled: {fault}"),
+        }
+        tokio::select! {
+            () = app.shutdown.cancelled() => {}
+            () = tokio::time::sleep(POLL_INTERVAL) => {}
+        }
+    }
+}
+
+async fn execute_next(app: &Arc<App>, kind: &str, execute: Execute) -> Result<bool, Fault> {
+    let store = app.store().await?;
+    // Without disk space a job would only be claimed and given back.
+    store.require_room().await?;
+    let settings = LeaseSettings::from(&app.config.indexing);
+    let execute = |running| execute(Arc::clone(app), running);
+    jobs::run_next(store, kind, &app.worker, settings, &app.shutdown, execute).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use engine::jobs::WRITER_LANE;
+
+    #[test]
+    fn kinds_have_names_of_their_own_and_those_that_write_an_index_share_a_lane() {
+        let mut names: Vec<&str> = JOB_KINDS.iter().map(|kind| kind.name).collect();
+        names.dedup();
+        assert_eq!(names, ["index", "upkeep"]);
+        for kind in JOB_KINDS {
+            let job = kind.job(ProjectId::parse("p").unwrap(), "/a", Value::Null);
+            assert_eq!((job.kind, job.lane.as_str(), job.subject.as_str()), (kind.name, WRITER_LANE, "/a"));
+        }
+    }
+}

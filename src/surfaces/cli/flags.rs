@@ -1,0 +1,66 @@
+//! Flags that every command accepts, and parsers of arguments that several commands accept.
+
+use std::path::{Path, PathBuf};
+
+use clap::ArgAction;
+
+/// Flags that every command accepts.
+#[derive(Debug, clap::Args)]
+pub(super) struct GlobalFlags {
+    /// Data directory [env: PAIROFCLEATS_HOME] [default: the platform's data directory]
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Global")]
+    pub(super) home: Option<PathBuf>,
+    /// Configuration file instead of HOME/config.toml
+    #[arg(long, global = true, value_name = "FILE", help_heading = "Global")]
+    pub(super) config: Option<PathBuf>,
+    /// Set one configuration value, for example `--set search.top_default=5`
+    #[arg(long, global = true, value_name = "SECTION.KEY=VALUE", help_heading = "Global", value_parser = parse_setting)]
+    pub(super) set: Vec<Setting>,
+    /// Print the result envelope as one line of JSON
+    #[arg(long, global = true, help_heading = "Global")]
+    pub(super) json: bool,
+    /// Suppress progress and notes
+    #[arg(short, long, global = true, help_heading = "Global")]
+    pub(super) quiet: bool,
+    /// Log more to stderr; repeat for debug output
+    #[arg(short, long, global = true, action = ArgAction::Count, help_heading = "Global")]
+    pub(super) verbose: u8,
+}
+
+/// One configuration value by its dotted name.
+pub(super) type Setting = (String, String);
+
+fn parse_setting(text: &str) -> Result<Setting, String> {
+    match text.split_once('=') {
+        Some((name, value)) if name.contains('.') => Ok((name.trim().to_owned(), value.to_owned())),
+        _ => Err("write it as section.key=value".to_owned()),
+    }
+}
+
+/// Resolves a path argument to an absolute path without symbolic links, because a tool does not know the caller's
+/// working directory.
+pub(super) fn absolute(text: &str) -> Result<String, String> {
+    let path = Path::new(text);
+    // A path that does not exist is still made absolute, so that the tool can report it.
+    let path =
+        path.canonicalize().or_else(|_| std::path::absolute(path)).map_err(|error| error.to_string())?;
+    path.into_os_string().into_string().map_err(|_| "the path is not UTF-8".to_owned())
+}
+
+/// Parses a repository argument: the absolute path if it is a folder or contains a slash, else the repository's name.
+pub(super) fn repository(text: &str) -> Result<String, String> {
+    if text.contains('/') || Path::new(text).is_dir() { absolute(text) } else { Ok(text.to_owned()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn relative_paths_become_absolute() {
+        assert!(absolute(".").unwrap().starts_with('/'));
+        assert!(absolute("no/such/dir").unwrap().ends_with("/no/such/dir"));
+        assert!(repository("src").unwrap().starts_with('/') && repository("./x").unwrap().starts_with('/'));
+        assert_eq!(repository("no-such-folder").unwrap(), "no-such-folder");
+    }
+}

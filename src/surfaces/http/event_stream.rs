@@ -1,0 +1,114 @@
+//! Tool calls answered as server-sent events: `start`, `progress`, `result` or `error`, and finally `done`.
+//!
+//! The stream polls the call itself. A client that disconnects drops both, which cancels the call.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::response::sse::{Event, KeepAlive, Sse};
+use futures::Stream;
+use futures::stream::unfold;
+use serde::Serialize;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use crate::app::App;
+use crate::surfaces::answer;
+use crate::surfaces::progress::{ProgressTiming, relay_progress};
+use crate::tools::{self, Caller, ProgressUpdate, Request};
+use contract::Envelope;
+
+/// Size of the event queue for a slow client; of further progress only the latest step is kept.
+const QUEUED_EVENTS_MAX: usize = 4;
+/// Interval of keep-alive comments.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// A tool call to answer as a stream.
+pub(super) struct StreamedCall {
+    /// The tool to call.
+    pub(super) tool: &'static str,
+    /// Its arguments.
+    pub(super) arguments: Value,
+    /// The result of the `start` event.
+    pub(super) start: Value,
+    /// Converts the tool's envelope into the format of the route.
+    pub(super) shape: fn(Envelope) -> Envelope,
+    /// Whether to send `progress` events.
+    pub(super) progress: bool,
+}
+
+/// The result of a `progress` event.
+#[derive(Serialize)]
+struct ProgressEvent {
+    phase: &'static str,
+    message: String,
+    done: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total: Option<f64>,
+}
+
+/// Starts the call and returns its events.
+pub(super) fn event_stream(
+    app: Arc<App>,
+    caller: Caller,
+    streamed: StreamedCall,
+) -> Sse<impl Stream<Item = Result<Event, Infallible>>> {
+    let (sender, receiver) = mpsc::channel(QUEUED_EVENTS_MAX);
+    let call = run_call(Arc::clone(&app), caller, streamed, sender);
+    // Polled by the stream rather than spawned, so that the call ends with the stream.
+    let events = unfold((Box::pin(call), receiver, false), |(mut call, mut receiver, mut done)| async move {
+        loop {
+            tokio::select! {
+                biased;
+                event = receiver.recv() => return event.map(|event| (Ok(event), (call, receiver, done))),
+                () = &mut call, if !done => done = true,
+            }
+        }
+    });
+    Sse::new(events).keep_alive(KeepAlive::new().interval(KEEP_ALIVE))
+}
+
+async fn run_call(app: Arc<App>, caller: Caller, streamed: StreamedCall, events: mpsc::Sender<Event>) {
+    let StreamedCall { tool, arguments, start, shape, progress } = streamed;
+    let id = caller.request_id.clone();
+    let send = |name: &'static str, envelope: &Envelope| {
+        let event = Event::default().event(name).data(answer::json(envelope).to_string());
+        let events = events.clone();
+        // A failed send means that the client disconnected, which drops this future as well.
+        async move { drop(events.send(event).await) }
+    };
+    send("start", &answer::succeeded(&app, start, id.clone())).await;
+    let mut request = Request::new(tool, arguments, caller);
+    let cancel = request.cancel.clone();
+    let outcome = if progress {
+        let work = |progress| {
+            request.progress = progress;
+            tools::call(&app, request)
+        };
+        let interval = Duration::from_millis(app.config.mcp.progress_interval_ms);
+        let send_progress = |update: Option<ProgressUpdate>| {
+            let event = update.map(progress_event);
+            let sent = event.map(|event| send("progress", &answer::succeeded(&app, event, id.clone())));
+            async move {
+                if let Some(sent) = sent {
+                    sent.await;
+                }
+            }
+        };
+        relay_progress(ProgressTiming { interval, heartbeat: None }, &cancel, work, send_progress).await
+    } else {
+        tools::call(&app, request).await
+    };
+    let envelope = match outcome {
+        Ok(envelope) => shape(envelope),
+        Err(refusal) => answer::refused(&app, &refusal, id.clone()),
+    };
+    send(if envelope.ok { "result" } else { "error" }, &envelope).await;
+    send("done", &answer::succeeded(&app, Value::Object(serde_json::Map::new()), id)).await;
+}
+
+fn progress_event(update: ProgressUpdate) -> Value {
+    let ProgressUpdate { phase, done, total, message, .. } = update;
+    serde_json::to_value(ProgressEvent { phase, message, done, total }).unwrap_or_default()
+}

@@ -1,0 +1,248 @@
+//! Shared by the index tools: checks the path, creates the workspace, runs or queues the job and passes on its progress.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::app::index_job::{self, By, WordsReady};
+use crate::tools::repository::list_repositories;
+use crate::tools::{Call, ProgressUpdate};
+use contract::{ErrorCode, Fault};
+use embedding::ModelName;
+use engine::indexing::{self, Options, RunReport};
+use engine::jobs::{self, Phase, Progress};
+use store::Project;
+use tenancy::{AllowedRoots, RepositoryRoot};
+
+/// The arguments of an index tool.
+#[derive(Debug, Default)]
+pub(in crate::tools) struct IndexRequest<'a> {
+    /// The argument `project_id`.
+    pub(in crate::tools) project_id: Option<&'a str>,
+    /// The repository, by path or name; `None`: the caller's working directory.
+    pub(in crate::tools) repo: Option<&'a str>,
+    /// Options of the index job.
+    pub(in crate::tools) options: Options,
+    /// The new model of the project.
+    pub(in crate::tools) model: Option<ModelName>,
+    /// Whether the caller confirmed that the new model discards the existing vectors.
+    pub(in crate::tools) confirmed: bool,
+}
+
+/// A run that succeeded.
+pub(in crate::tools) struct FinishedIndexRun {
+    /// The project that was indexed.
+    pub(in crate::tools) project: Project,
+    /// The job.
+    pub(in crate::tools) job_id: String,
+    /// Whether the job already existed when the call requested it.
+    pub(in crate::tools) attached: bool,
+    /// What the run did.
+    pub(in crate::tools) report: RunReport,
+}
+
+/// A run that is queued or running.
+pub(in crate::tools) struct StartedIndexRun {
+    /// The project that is indexed.
+    pub(in crate::tools) project: Project,
+    /// The job.
+    pub(in crate::tools) job_id: String,
+    /// Whether the job already existed when the call requested it.
+    pub(in crate::tools) attached: bool,
+    /// queued or running.
+    pub(in crate::tools) state: &'static str,
+}
+
+/// Runs an index job, or joins the one that is already queued, and waits for its end.
+pub(in crate::tools) async fn run_to_end(
+    call: &Call,
+    request: &IndexRequest<'_>,
+) -> Result<FinishedIndexRun, Fault> {
+    let (project, root) = prepare(call, request).await?;
+    let on_progress = |progress: &Progress| call.progress.report(progress_update(progress));
+    let requester = requester(call);
+    let run = index_job::run(&requester, &project, &root, request.options.clone(), on_progress);
+    let done = Box::pin(run).await?;
+    to_finished(project, done)
+}
+
+fn to_finished(project: Project, done: jobs::FinishedJob) -> Result<FinishedIndexRun, Fault> {
+    let report = serde_json::from_value(done.result)
+        .map_err(|e| Fault::internal("The run's report could not be read.", e))?;
+    Ok(FinishedIndexRun { project, job_id: done.job_id, attached: done.attached, report })
+}
+
+/// The result of waiting until lexical search covers what the run reads.
+pub(in crate::tools) enum LexicalWait {
+    /// The run continues in the background.
+    StillRunning(StartedIndexRun, Progress),
+    /// The run ended first.
+    Finished(FinishedIndexRun),
+}
+
+/// Runs an index job and waits until lexical search covers what it read.
+pub(in crate::tools) async fn run_until_lexical(
+    call: &Call,
+    request: &IndexRequest<'_>,
+) -> Result<LexicalWait, Fault> {
+    let (project, root) = prepare(call, request).await?;
+    let on_progress = |progress: &Progress| call.progress.report(progress_update(progress));
+    let options = request.options.clone();
+    let reached =
+        index_job::begin_with_words(&requester(call), &project, &root, options, on_progress).await?;
+    Ok(match reached {
+        WordsReady::GoesOn { job_id, attached, progress } => {
+            let started = StartedIndexRun { project, job_id, attached, state: "running" };
+            LexicalWait::StillRunning(started, progress)
+        }
+        WordsReady::Over(done) => LexicalWait::Finished(to_finished(project, done)?),
+    })
+}
+
+/// Queues an index job and does not wait for it.
+pub(in crate::tools) async fn start(
+    call: &Call,
+    request: &IndexRequest<'_>,
+) -> Result<StartedIndexRun, Fault> {
+    let (project, root) = prepare(call, request).await?;
+    let enqueued = index_job::begin(&call.app, &project, &root, request.options.clone()).await?;
+    let state = enqueued.job.state.as_str();
+    Ok(StartedIndexRun { project, job_id: enqueued.job.id, attached: enqueued.attached, state })
+}
+
+/// The call on whose behalf a job runs.
+pub(in crate::tools) fn requester(call: &Call) -> By<'_> {
+    By { app: &call.app, cancel: &call.cancel, seat: &call.seat }
+}
+
+/// Resolves the project and the repository. Checks all arguments before it creates a workspace, so that a wrong call
+/// leaves none behind.
+async fn prepare(call: &Call, request: &IndexRequest<'_>) -> Result<(Project, RepositoryRoot), Fault> {
+    let IndexRequest { project_id, repo, .. } = *request;
+    let mut path = repository_path(call, repo)?;
+    call.set_repository(path.to_string_lossy());
+    let allowed = indexable_roots(call, project_id).await?;
+    call.app.room().require(0).await?;
+    let settings = call.app.config.indexing.clone();
+    let opened = call.project_if_any(project_id).await?;
+    let workspace_exists = opened.is_some();
+    // As in other tools, the name of an indexed repository means its folder.
+    if let Some(project) = opened.filter(|_| path.is_relative()) {
+        let rows = list_repositories(call, &project).await?;
+        let row = rows.into_iter().find(|row| row.is_folder() && Path::new(&row.name) == path);
+        path = row.map_or(path, |row| row.root.into());
+    }
+    let root = crate::app::blocking(move || {
+        let root = allowed.check(&path)?;
+        if !workspace_exists {
+            indexing::require_files(root.path(), &settings)?;
+        }
+        Ok(root)
+    })
+    .await?;
+    let project = call.project_with_model(project_id, request.model.as_ref()).await?;
+    match &request.model {
+        Some(model) if call.app.change_model(&project, model, request.confirmed).await? => {
+            Ok((call.project(project_id).await?, root))
+        }
+        _ => Ok((project, root)),
+    }
+}
+
+/// The directories below which the caller may have repositories indexed into the project.
+pub(in crate::tools) async fn indexable_roots(
+    call: &Call,
+    project_id: Option<&str>,
+) -> Result<AllowedRoots, Fault> {
+    let project = call.allowed_project(project_id).await?;
+    let app = &call.app;
+    AllowedRoots::of_caller(app.store().await?, &app.config, &project, &call.caller.principal).await
+}
+
+fn repository_path(call: &Call, repo: Option<&str>) -> Result<PathBuf, Fault> {
+    match (repo, &call.caller.directory) {
+        (Some(repo), _) => Ok(repo.into()),
+        (None, Some(directory)) => Ok(directory.clone()),
+        (None, None) => Err(Fault::new(ErrorCode::InvalidRequest, "The call names no repository.")
+            .with_hint("Give repoPath, the absolute path of the repository on the server.")),
+    }
+}
+
+/// Resolves `artifactsDir`: a folder in the repository, or another one that the caller may index. It need not exist.
+pub(in crate::tools) async fn resolve_artifacts_folder(
+    call: &Call,
+    project_id: Option<&str>,
+    repo: Option<&str>,
+    folder: &str,
+) -> Result<String, Fault> {
+    let (repo, folder) = (repository_path(call, repo)?, PathBuf::from(folder));
+    let operator = call.caller.principal.is_operator();
+    let allowed = indexable_roots(call, project_id).await?;
+    crate::app::blocking(move || {
+        let refused = || {
+            Fault::new(ErrorCode::Forbidden, "`artifactsDir` is outside the repository.")
+                .with_hint("Name a folder in the repository, such as `ci-artifacts`.")
+        };
+        let root = allowed.check(&repo)?;
+        let folder = root.path().join(folder);
+        let resolved = match folder.canonicalize() {
+            Ok(real) if operator || real.starts_with(root.path()) => real,
+            Ok(real) => allowed.check(&real).map_err(|_| refused())?.path().to_owned(),
+            // Elsewhere the caller must not learn which folders exist.
+            Err(_) if operator || is_below(root.path(), &folder) => folder,
+            Err(_) => return Err(refused()),
+        };
+        Ok(resolved.to_string_lossy().into_owned())
+    })
+    .await
+}
+
+/// Whether a path that does not exist would be in a folder.
+fn is_below(root: &Path, path: &Path) -> bool {
+    path.strip_prefix(root)
+        .is_ok_and(|rest| rest.components().all(|part| matches!(part, Component::Normal(_))))
+}
+
+/// Capitalizes a clause and adds a period.
+fn as_sentence(clause: &str) -> String {
+    let mut letters = clause.chars();
+    letters.next().map(|first| format!("{}{}.", first.to_uppercase(), letters.as_str())).unwrap_or_default()
+}
+
+/// Converts the snapshot of a job into one number that never decreases. A vector counts as four files, which is closer to
+/// its cost than one.
+pub(in crate::tools) fn progress_update(progress: &Progress) -> ProgressUpdate {
+    const VECTOR: f64 = 4.0;
+    let float = |count: u64| u32::try_from(count).map_or(f64::from(u32::MAX), f64::from);
+    let done = float(progress.files_done) + VECTOR * float(progress.vectors_done);
+    let total = progress.vectors_total.zip(progress.files_total);
+    let message = match progress.phase {
+        Phase::Queued => match &progress.waits_for {
+            Some(ahead) => as_sentence(&ahead.reason()),
+            None => "Next in the queue.".to_owned(),
+        },
+        Phase::Walk => "Scanning for files.".to_owned(),
+        Phase::Files => {
+            format!(
+                "{} of {} files, {} chunks.",
+                progress.files_done,
+                progress.files_total.unwrap_or(0),
+                progress.chunks
+            )
+        }
+        Phase::Embed => {
+            format!(
+                "{} of {} vectors; lexical search is ready.",
+                progress.vectors_done,
+                progress.vectors_total.unwrap_or(0)
+            )
+        }
+        Phase::History => "Reading the git history.".to_owned(),
+        Phase::Finish => "Finishing.".to_owned(),
+    };
+    ProgressUpdate {
+        phase: progress.phase.as_str(),
+        done,
+        total: total.map(|(vectors, files)| float(files) + VECTOR * float(vectors)),
+        message,
+        detail: Some(progress.to_value()),
+    }
+}

@@ -1,0 +1,165 @@
+//! Suggests a search for the callers of the definition that `show_file` shows.
+
+use crate::tools::Call;
+use contract::Fault;
+use store::{Access, DefinitionRow, Project, ProjectTx, definitions};
+
+/// Kinds of definitions whose callers are searched.
+const CALLED: &[&str] = &["function", "method", "class"];
+/// Kinds of definitions whose usages are searched.
+const USED: &[&str] = &["struct", "interface", "trait", "enum", "impl", "type"];
+
+/// Names that are too common for a search for their callers to be useful, like all names between double underscores. Lower
+/// case, without underscores.
+const COMMON: &[&str] = &[
+    "main",
+    "init",
+    "new",
+    "constructor",
+    "initialize",
+    "setup",
+    "setupclass",
+    "setupmodule",
+    "teardown",
+    "teardownclass",
+    "tostring",
+    "string",
+    "clone",
+    "default",
+    "drop",
+    "dispose",
+    "finalize",
+    "equals",
+    "hashcode",
+    "eq",
+    "hash",
+    "fmt",
+    "error",
+    "from",
+    "into",
+    "len",
+    "index",
+    "deinit",
+    "destructor",
+];
+
+/// The lines of a file that `show_file` shows, and the part that the call asked for.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ShownRange {
+    /// First and last line shown.
+    pub(super) lines: (usize, usize),
+    /// The line of the hit's definition, if a hit was given.
+    pub(super) definition_line: Option<usize>,
+    /// The `line` argument.
+    pub(super) line: Option<usize>,
+    /// Whether the call asked for a range of lines rather than the whole file.
+    pub(super) is_part: bool,
+}
+
+/// Suggests a search for the callers of the shown definition, if one stands out.
+pub(super) async fn suggest_callers(
+    call: &Call,
+    project: &Project,
+    file_id: i64,
+    shown: &ShownRange,
+) -> Result<(), Fault> {
+    let number = |line: usize| i32::try_from(line).unwrap_or(i32::MAX);
+    let lines = (number(shown.lines.0), number(shown.lines.1));
+    let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
+    let defined = definitions::of_lines(&mut tx, file_id, lines).await?;
+    tx.commit().await?;
+    call.set_callers_query(callers_query(&defined, shown));
+    Ok(())
+}
+
+/// A query for the callers of one shown definition, if its name is distinctive. Chooses the definition of the hit; else the one
+/// around the `line` argument; else the outermost one that contains the first shown line and is shown completely; else, if a
+/// range was requested, the first one that is shown completely.
+fn callers_query(defined: &[DefinitionRow], shown: &ShownRange) -> Option<String> {
+    let named: Vec<&DefinitionRow> = defined
+        .iter()
+        .filter(|one| CALLED.contains(&one.kind.as_str()) || USED.contains(&one.kind.as_str()))
+        .collect();
+    let first = |one: &DefinitionRow| usize::try_from(one.start_line).unwrap_or(0);
+    let last = |one: &DefinitionRow| usize::try_from(one.end_line).unwrap_or(0);
+    let whole = |one: &DefinitionRow| first(one) >= shown.lines.0 && last(one) <= shown.lines.1;
+    // The rows list outer definitions before inner ones.
+    let holding =
+        |line: usize| named.iter().copied().filter(move |one| first(one) <= line && line <= last(one));
+    let around = |line: usize| holding(line).find(|one| whole(one)).or_else(|| holding(line).next_back());
+    let at_definition = |line: usize| {
+        let is_at = |one: &&&DefinitionRow| usize::try_from(one.line) == Ok(line);
+        named.iter().find(is_at).copied().or_else(|| around(line))
+    };
+    let begins = || named.iter().copied().find(|one| whole(one)).filter(|_| shown.is_part);
+    let shown = shown
+        .definition_line
+        .and_then(at_definition)
+        .or_else(|| shown.line.and_then(around))
+        .or_else(|| holding(shown.lines.0).find(|one| whole(one)))
+        .or_else(begins)
+        .or_else(|| holding(shown.lines.0).next_back())?;
+    let is_name = |name: &&str| !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let name = Some(shown.name.as_str()).filter(is_name).filter(|name| !is_common(name))?;
+    let field = if CALLED.contains(&shown.kind.as_str()) { "calls" } else { "uses" };
+    Some(format!("{field}:{name}"))
+}
+
+fn is_common(name: &str) -> bool {
+    let folded = name.to_lowercase().replace('_', "");
+    COMMON.contains(&folded.as_str()) || (name.starts_with("__") && name.ends_with("__"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(name: &str, kind: &str, line: i32, start_line: i32, end_line: i32) -> DefinitionRow {
+        DefinitionRow {
+            name: name.into(),
+            qualified: name.into(),
+            kind: kind.into(),
+            line,
+            start_line,
+            end_line,
+            ..DefinitionRow::default()
+        }
+    }
+
+    #[test]
+    fn the_query_is_about_the_shown_definition() {
+        let file = [
+            row("Engine", "struct", 3, 2, 9),
+            row("Route", "class", 12, 11, 30),
+            row("__init__", "method", 14, 14, 16),
+            row("matches", "method", 18, 17, 20),
+            row("total", "variable", 32, 32, 32),
+            row("main", "function", 40, 40, 45),
+        ];
+        let ask = |lines: (usize, usize), more: ShownRange| {
+            callers_query(&file, &ShownRange { lines, ..more }).unwrap_or_default()
+        };
+        let part = || ShownRange { is_part: true, ..ShownRange::default() };
+        assert_eq!(ask((1, 45), ShownRange::default()), "", "the head of a file");
+        assert_eq!(ask((1, 10), part()), "uses:Engine", "its comment precedes it");
+        assert_eq!(ask((11, 30), part()), "calls:Route");
+        assert_eq!(ask((11, 45), part()), "calls:Route", "the first of several");
+        assert_eq!(ask((17, 20), part()), "calls:matches");
+        assert_eq!(ask((18, 19), part()), "calls:matches", "a part of it");
+        assert_eq!(ask((14, 16), part()), "");
+        assert_eq!(
+            ask((19, 45), part()),
+            "",
+            "the end of one and the whole of another, whose name is common"
+        );
+        assert_eq!(ask((8, 30), part()), "calls:Route", "the end of one and the whole of another");
+        assert_eq!(ask((40, 45), part()), "");
+        assert_eq!(
+            ask((11, 30), ShownRange { definition_line: Some(18), ..part() }),
+            "calls:matches",
+            "what the hit is about"
+        );
+        assert_eq!(ask((1, 45), ShownRange { line: Some(18), ..ShownRange::default() }), "calls:Route");
+        assert_eq!(ask((31, 39), part()), "");
+    }
+}

@@ -1,0 +1,233 @@
+//! Opens indexed files: finds a file in the index and reads its current text.
+
+use std::path::Path;
+
+use super::missing_file;
+use crate::app::blocking;
+use crate::tools::Call;
+use contract::config::Indexing;
+use contract::{ErrorCode, Fault, hidden_again};
+use engine::indexing::{self, ContentKind, OpenRoot, ReadLimits, RecordSource};
+use store::{Access, ChunkSpan, Project, ProjectTx, RepositoryRow, chunks, files, repositories};
+use tenancy::AllowedRoots;
+
+/// Most lines of a file that is assembled from its chunks; further ones are omitted.
+const STORED_LINES_MAX: usize = 1_000_000;
+
+/// An indexed file with its current text.
+pub(in crate::tools) struct OpenedFile {
+    /// Its repository.
+    pub(in crate::tools) repository: RepositoryRow,
+    /// Path relative to the repository.
+    pub(in crate::tools) path: String,
+    /// Language, if the file has one.
+    pub(in crate::tools) language: Option<&'static str>,
+    /// The current text, secrets redacted.
+    pub(in crate::tools) text: String,
+    /// blake3 hash of the current bytes.
+    pub(in crate::tools) content_hash: String,
+    /// Whether it differs from what was indexed.
+    pub(in crate::tools) changed: bool,
+    pub(super) file_id: i64,
+    pub(super) spans: Vec<ChunkSpan>,
+}
+
+/// The repositories in which a path is looked up.
+pub(in crate::tools) enum RepositoryChoice {
+    /// All repositories of the project.
+    Any,
+    /// The repository at this root.
+    Only(String),
+    /// All; if several contain the path, those at these roots take precedence.
+    First(Vec<String>),
+}
+
+/// Opens an indexed file; others are refused, even if they exist.
+pub(in crate::tools) async fn open_file(
+    call: &Call,
+    project: &Project,
+    within: &RepositoryChoice,
+    path: &str,
+) -> Result<OpenedFile, Fault> {
+    let (repository, file, spans) = find_indexed_file(call, project, within, path).await?;
+    let now = if repository.is_folder() {
+        let (root, name) = (repository.root.clone(), repository.name.clone());
+        let (settings, wanted) = (call.app.config.indexing.clone(), file.path.clone());
+        let allowed = AllowedRoots::of_project(&settings, project.id());
+        blocking(move || {
+            require_allowed(&root, &name, &allowed)?;
+            read_from_disk(Path::new(&root), &wanted, &settings)
+        })
+        .await?
+    } else if let Some(source) = call.app.record_source(&repository.root) {
+        read_record(call, project, source, &file.path).await?
+    } else {
+        read_from_chunks(call, project, &file).await?
+    };
+    Ok(OpenedFile {
+        repository,
+        path: file.path,
+        language: now.language,
+        text: now.text,
+        content_hash: now
+            .content_hash
+            .map(|hash| blake3::Hash::from(hash).to_hex().to_string())
+            .unwrap_or_default(),
+        changed: now.content_hash.is_none_or(|hash| file.content_hash != hash),
+        file_id: file.id,
+        spans,
+    })
+}
+
+/// Checks that a path is relative and has no `..`.
+pub(in crate::tools) fn require_relative(path: &str) -> Result<String, Fault> {
+    let inside =
+        !path.starts_with('/') && path.split('/').all(|part| !part.is_empty() && part != "." && part != "..");
+    if inside && !path.contains('\0') {
+        return Ok(path.to_owned());
+    }
+    Err(Fault::new(ErrorCode::InvalidRequest, "The path must be relative to the repository, without `..`.")
+        .with_hint("Use the `file` of a search hit as it is."))
+}
+
+/// The current state of a file.
+struct CurrentFile {
+    text: String,
+    language: Option<&'static str>,
+    content_hash: Option<[u8; 32]>,
+}
+
+/// A repository that is no longer in an allowed directory can still be searched, but its files cannot be read.
+fn require_allowed(root: &str, name: &str, allowed: &AllowedRoots) -> Result<(), Fault> {
+    match allowed.check(Path::new(root)) {
+        // The message omits the path, which callers on other machines must not learn.
+        Err(fault) if fault.code == ErrorCode::Forbidden => Err(Fault::new(
+            ErrorCode::Forbidden,
+            format!("The repository `{name}` is outside the directories that may be read."),
+        )
+        .with_hint("Ask the operator to add it to indexing.project_roots or indexing.roots, or to remove the repository.")),
+        // Reading the file reports other problems with the directory.
+        _ => Ok(()),
+    }
+}
+
+/// Reads a file below the root, with the size limits of indexing, and redacts secrets.
+fn read_from_disk(root: &Path, path: &str, settings: &Indexing) -> Result<CurrentFile, Fault> {
+    let limits =
+        ReadLimits { bytes_max: settings.file_bytes_max, line_bytes_mean_max: settings.line_bytes_mean_max };
+    let contents = OpenRoot::open(root)?.read(path, &limits);
+    match contents.kind {
+        ContentKind::Text { text, language, .. } => Ok(CurrentFile {
+            text: if settings.redact_secrets {
+                indexing::redact_file(path, &text).text.into_owned()
+            } else {
+                text
+            },
+            language: language.map(|language| language.id),
+            content_hash: contents.content_hash,
+        }),
+        ContentKind::Skipped(reason) => {
+            Err(Fault::new(ErrorCode::NotFound, format!("`{path}` cannot be shown: {}", reason.sentence()))
+                .with_hint("The file changed since it was indexed: refresh the index with `build_index`."))
+        }
+    }
+}
+
+/// Assembles a file from its indexed chunks, for repositories that have no directory on this machine.
+async fn read_from_chunks(
+    call: &Call,
+    project: &Project,
+    file: &files::FileRow,
+) -> Result<CurrentFile, Fault> {
+    let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
+    let parts = chunks::contents_of_file(&mut tx, file.id).await?;
+    tx.commit().await?;
+    let mut lines: Vec<String> = Vec::new();
+    for (start_line, content) in parts {
+        // A chunk that begins in the middle of a line continues that line.
+        for (line, text) in (start_line.unsigned_abs() as usize..).zip(content.lines()) {
+            if line > STORED_LINES_MAX {
+                break;
+            }
+            lines.resize(lines.len().max(line), String::new());
+            lines[line - 1].push_str(text);
+        }
+    }
+    let text = lines.join("\n");
+    let language = languages::detect(&file.path, text.as_bytes()).map(|language| language.id);
+    Ok(CurrentFile { text, language, content_hash: file.content_hash.as_slice().try_into().ok() })
+}
+
+/// The current text of a record; records have no file.
+async fn read_record(
+    call: &Call,
+    project: &Project,
+    source: &RecordSource,
+    path: &str,
+) -> Result<CurrentFile, Fault> {
+    let now_ms = call.app.clock.now().as_millisecond();
+    match (source.document)(call.app.store().await?, project, path, now_ms).await? {
+        Some(document) => {
+            let content_hash = Some(document.content_hash());
+            Ok(CurrentFile { text: document.text, language: Some("markdown"), content_hash })
+        }
+        None => Err(Fault::new(ErrorCode::NotFound, format!("The record of `{path}` no longer exists."))
+            .with_hint("Search again; the next index run removes it from the results.")),
+    }
+}
+
+/// Looks up an indexed file and its chunks.
+///
+/// # Errors
+/// `NOT_FOUND` for an unknown path, with similar ones; `INVALID_REQUEST` if several repositories contain it.
+async fn find_indexed_file(
+    call: &Call,
+    project: &Project,
+    within: &RepositoryChoice,
+    path: &str,
+) -> Result<(RepositoryRow, files::FileRow, Vec<ChunkSpan>), Fault> {
+    let mut tx = ProjectTx::begin(call.app.store().await?, project, Access::Search).await?;
+    let mut found = Vec::new();
+    let mut skip_reason = None;
+    let known = repositories::list(&mut tx).await?;
+    // The path as given; else with the invisible characters that answers show in escaped form.
+    for path in [Some(path.to_owned()), hidden_again(path)].into_iter().flatten() {
+        for row in &known {
+            if !matches!(within, RepositoryChoice::Only(root) if *root != row.root)
+                && let Some(file) = files::get(&mut tx, row.id, &path).await?
+            {
+                match &file.skipped {
+                    None => found.push((row.clone(), file)),
+                    Some(reason) => skip_reason = skip_reason.or_else(|| Some(reason.clone())),
+                }
+            }
+        }
+        if !found.is_empty() {
+            break;
+        }
+    }
+    if let RepositoryChoice::First(roots) = within
+        && found.iter().any(|(row, _)| roots.contains(&row.root))
+    {
+        found.retain(|(row, _)| roots.contains(&row.root));
+    }
+    if found.len() > 1 {
+        let names: Vec<&str> = found.iter().map(|(row, _)| row.name.as_str()).collect();
+        return Err(Fault::new(ErrorCode::InvalidRequest, "Several repositories contain this path.")
+            .with_details(serde_json::json!({ "repositories": names }))
+            .with_hint("Name one of them in repoPath."));
+    }
+    let Some((row, file)) = found.pop() else {
+        if let Some(reason) = skip_reason {
+            return Err(missing_file::skipped_file_fault(path, &reason));
+        }
+        let requested =
+            known.iter().filter(|row| !matches!(within, RepositoryChoice::Only(root) if *root != row.root));
+        let requested: Vec<i64> = requested.map(|row| row.id).collect();
+        let alike = files::similar_paths(&mut tx, &requested, path, missing_file::COMPARED_PATHS_MAX).await?;
+        return Err(missing_file::unknown_path_fault(path, &missing_file::nearest_paths(path, &alike)));
+    };
+    let spans = chunks::by_file(&mut tx, file.id).await?;
+    tx.commit().await?;
+    Ok((row, file, spans))
+}

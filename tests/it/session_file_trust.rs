@@ -1,0 +1,116 @@
+//! The `.pairofcleats.json` of a cloned repository: it chooses the project for reads at once, for writes only after the user
+//! has confirmed it.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::harness::{PROGRAM, Repository, app, home, project, result};
+
+/// Runs the program in the repository: whether it succeeded, and its envelope.
+fn run(repository: &Repository, arguments: &[&str]) -> (bool, Value) {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).arg("--json").current_dir(repository.path()).stdin(Stdio::null());
+    let output = command.env("PAIROFCLEATS_HOME", home()).env_remove("DATABASE_URL").output().unwrap();
+    let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
+    let answer = serde_json::from_str(&stdout)
+        .unwrap_or_else(|error| panic!("{error}: {stdout} {}", String::from_utf8_lossy(&output.stderr)));
+    (output.status.success(), answer)
+}
+
+fn call(repository: &Repository, tool: &str, arguments: &Value) -> Value {
+    run(repository, &["call", tool, "--args", &arguments.to_string()]).1
+}
+
+const FILES: [(&str, &str); 1] = [("a.py", "def count_coins(drawer):\n    return sum(drawer)\n")];
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_unconfirmed_file_chooses_the_project_for_reads_but_not_for_writes() {
+    let victim = project("victim");
+    let indexed = Repository::new(&FILES);
+    result(
+        &app(),
+        "build_index",
+        json!({ "repoPath": indexed.root(), "project_id": victim, "stubEmbeddings": true }),
+    )
+    .await;
+    let finding =
+        json!({ "source": "generic", "payload": "{\"title\": \"Open door\"}\n", "project_id": victim });
+    let ingested = result(&app(), "triage_ingest", finding).await;
+    let record = ingested["recordIds"][0].clone();
+    let before = result(&app(), "workspace_status", json!({ "project_id": victim })).await;
+
+    let cloned = Repository::new(&[("evil.py", "def planted():\n    pass\n")]);
+    cloned.write(".pairofcleats.json", &json!({ "project_id": victim }).to_string());
+    let root = cloned.root();
+    for (tool, arguments) in [
+        ("build_index", json!({ "repoPath": root, "stubEmbeddings": true })),
+        ("index_repository", json!({ "repo_path": root })),
+        ("build_sqlite_index", json!({})),
+        ("compact_sqlite_index", json!({})),
+        ("triage_ingest", json!({ "source": "generic", "payload": "{\"title\": \"x\"}\n" })),
+        (
+            "triage_decision",
+            json!({ "finding": record, "status": "false_positive", "justification": "mine" }),
+        ),
+        ("triage_context_pack", json!({ "recordId": record })),
+        ("cache_gc", json!({})),
+        ("clean_artifacts", json!({ "all": true })),
+        ("bootstrap", json!({ "skipInstall": true, "skipDicts": true })),
+    ] {
+        let answer = call(&cloned, tool, &arguments);
+        // A call that the schema refuses would prove nothing.
+        assert_eq!(answer["error"]["code"], "FORBIDDEN", "{tool}: {answer:#}");
+        let hint = answer["error"]["hint"].as_str().unwrap();
+        assert!(hint.contains(&format!("pairofcleats trust {root}")), "{tool}: {hint}");
+        assert_eq!(answer["error"]["details"]["project_id"], victim.as_str(), "{tool}");
+    }
+    let (succeeded, answer) = run(&cloned, &["index", ".", "--stub-embeddings"]);
+    assert!(!succeeded && answer["error"]["code"] == "FORBIDDEN", "{answer:#}");
+    let after = result(&app(), "workspace_status", json!({ "project_id": victim })).await;
+    assert_eq!(before["projects"][0]["repositories"], after["projects"][0]["repositories"]);
+    assert_eq!(before["projects"][0]["chunks"], after["projects"][0]["chunks"]);
+
+    let (succeeded, found) = run(&cloned, &["search", "count coins", "--repo", "*"]);
+    assert!(succeeded, "{found:#}");
+    assert_eq!(found["_meta"]["project_id"], victim.as_str(), "the answer names the project");
+    assert_eq!(found["_meta"]["project_decided_by"], "session");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_file_is_confirmed_once_for_its_exact_content() {
+    let repository = Repository::new(&FILES);
+    let (first, second) = (project("first"), project("second"));
+    let index = || run(&repository, &["index", ".", "--stub-embeddings"]);
+    let (succeeded, answer) = run(&repository, &["trust"]);
+    assert!(!succeeded && answer["error"]["code"] == "NOT_FOUND", "{answer:#}");
+    repository
+        .write(".pairofcleats.json", &json!({ "project_id": first, "search": { "top": 3 } }).to_string());
+    assert!(!index().0);
+    let (succeeded, answer) = run(&repository, &["trust"]);
+    assert!(succeeded && answer["result"]["project_id"] == first.as_str(), "{answer:#}");
+    let (succeeded, answer) = index();
+    assert!(succeeded && answer["_meta"]["project_id"] == first.as_str(), "{answer:#}");
+
+    // `trust --project` writes the project into the file, confirms it, and keeps the other settings.
+    let (succeeded, answer) = run(&repository, &["trust", "--project", &second]);
+    assert!(succeeded && answer["result"]["trusted"] == true, "{answer:#}");
+    let text = std::fs::read_to_string(repository.path().join(".pairofcleats.json")).unwrap();
+    assert_eq!(
+        serde_json::from_str::<Value>(&text).unwrap(),
+        json!({ "project_id": second, "search": { "top": 3 } })
+    );
+    let (succeeded, answer) = index();
+    assert!(succeeded && answer["_meta"]["project_id"] == second.as_str(), "{answer:#}");
+
+    repository.write(".pairofcleats.json", &json!({ "project_id": second, "more": 1 }).to_string());
+    assert!(!index().0, "a changed file must be confirmed again");
+    repository.write(".pairofcleats.json", &text);
+    assert!(index().0);
+    assert!(run(&repository, &["trust", "--revoke"]).0);
+    assert!(!index().0);
+    assert!(
+        run(&repository, &["index", ".", "--stub-embeddings", "--project", &first]).0,
+        "a project named on the command line needs no confirmation"
+    );
+}

@@ -1,0 +1,607 @@
+//! Every statement of the store's code is run and prepared against a migrated schema, so that a column or a table that is
+//! misspelled in a rare branch is found here.
+//!
+//! `store` records what runs; the sources say which calls of `sql` there are. A call that nothing here reaches fails the test.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+
+use contract::Fault;
+use serde_json::json;
+use store::files::Touched;
+use store::postgres::recorder::{self, Statement};
+use store::postgres::{Pool, TRIAGE, VectorProbe, sql};
+use store::triage::{RecordWrite, Related};
+use store::{
+    self, Access, AuditEntry, AuthorsWrite, Claim, CommentWrite, Completion, Counted, DecidedBy,
+    DefinitionWrite, FileWrite, Filter, FlowWrite, HistoryWrite, KeyRow, KnownNames, LexicalQuery,
+    LexicalSource, ModelFacts, NewJob, Outcome, Part, PassLimits, Project, ProjectTx, RepositoryState, Store,
+    Test, WRITER_LANE, Within, WordsWrite,
+};
+use tokio::sync::mpsc;
+
+use crate::storage::database::{Fresh, VERSIONS, file, model, repository, term, write, writing};
+
+/// The SQLSTATE of a parameter whose type the statement alone does not tell.
+const UNDETERMINED_PARAMETER: &str = "42P18";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_statement_is_prepared() {
+    let (fresh, statements) = recorder::record(run_everything()).await;
+    let called: BTreeSet<(&str, u32)> = statements.iter().map(|one| (one.file, one.line)).collect();
+    let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/store/src");
+    let missed: Vec<String> = calls(&sources)
+        .into_iter()
+        .filter(|(file, line)| !called.contains(&(file.as_str(), *line)))
+        .map(|(file, line)| format!("{file}:{line}"))
+        .collect();
+    assert!(missed.is_empty(), "statements that nothing here runs:\n{}", missed.join("\n"));
+
+    let mut complaints = Vec::new();
+    let mut tx = fresh.store.database().begin(Pool::Ddl).await.unwrap();
+    let texts: BTreeMap<&str, &Statement> =
+        statements.iter().map(|statement| (statement.text.as_str(), statement)).collect();
+    for (text, statement) in texts {
+        // The temporary table of the probe is gone with its transaction.
+        if text.contains("pg_temp.") {
+            continue;
+        }
+        let columns = match tx.prepare(text).await {
+            Ok(columns) => columns,
+            Err(fault) => {
+                // A variant that does not use one of its parameters leaves the type open; it ran with that of the value.
+                let is_open = format!("{fault:?}").contains(UNDETERMINED_PARAMETER);
+                tx = fresh.store.database().begin(Pool::Ddl).await.unwrap();
+                if is_open {
+                    continue;
+                }
+                complaints.push(format!("{}:{}: {text}: {fault:?}", statement.file, statement.line));
+                continue;
+            }
+        };
+        let distinct: BTreeSet<&String> = columns.iter().collect();
+        if distinct.len() < columns.len() {
+            complaints.push(format!("two columns of one name in {columns:?}: {text}"));
+        }
+    }
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+    tx.rollback().await.unwrap();
+    fresh.remove().await;
+}
+
+/// A statement that only a login without superuser rights runs; the tests of `storage::workspaces` have such logins.
+const ONLY_WITHOUT_SUPERUSER: &str = "control.tx.execute(sql(grant)).await?;";
+
+/// The places where the sources call `sql`.
+fn calls(folder: &Path) -> Vec<(String, u32)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut calls = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            calls.extend(self::calls(&path));
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.strip_prefix(root).unwrap().to_str().unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (line, number) in code.lines().zip(1..) {
+            let line = line.trim_start();
+            let is_call = |(at, _): (usize, &str)| {
+                !line[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '`')
+            };
+            if line == ONLY_WITHOUT_SUPERUSER {
+                continue;
+            }
+            if !line.starts_with("//") && line.match_indices("sql(").any(is_call) {
+                calls.push((name.to_owned(), number));
+            }
+        }
+    }
+    calls
+}
+
+async fn run_everything() -> Fresh {
+    let fresh = Fresh::new().await;
+    let store = &fresh.store;
+    let project = fresh.project("p").await;
+    control(store).await.unwrap();
+    filled(store, &project).await.unwrap();
+    indexes(store, &project).await.unwrap();
+    reads(store, &project).await.unwrap();
+    filters(store, &project).await.unwrap();
+    portable_pages(store, &project).await.unwrap();
+    triage(store, &project).await.unwrap();
+    jobs(store, &project).await.unwrap();
+    upkeep(store, &project).await.unwrap();
+    connections(store).await.unwrap();
+    moved(store, &project).await.unwrap();
+    projects(store, &project).await.unwrap();
+    fresh
+}
+
+async fn control(store: &Store) -> Result<(), Fault> {
+    let mut control = store.control().await?;
+    let key = KeyRow {
+        id: "k".to_owned(),
+        name: "ann".to_owned(),
+        hash: vec![1],
+        projects: Some(vec!["p".to_owned()]),
+        scopes: vec!["search".to_owned()],
+        calls_per_minute: Some(5),
+        roots: Some(vec!["/repo".to_owned()]),
+        created_ms: 0,
+        expires_ms: Some(i64::from(i32::MAX) * 1000),
+        revoked_ms: None,
+        last_used_ms: None,
+        live: true,
+    };
+    store::api_keys::insert(&mut control, &key).await?;
+    store::api_keys::note_use(&mut control, "k").await?;
+    let stored = store::api_keys::find(&mut control, "k").await?.unwrap();
+    assert_eq!((stored.live, stored.calls_per_minute, &stored.roots), (true, Some(5), &key.roots));
+    assert!(stored.created_ms > 0 && stored.last_used_ms.is_some() && stored.revoked_ms.is_none());
+    assert_eq!(stored.expires_ms, key.expires_ms);
+    assert_eq!(store::api_keys::projects_named(&mut control).await?, 1);
+    assert!(store::api_keys::revoke(&mut control, "k").await?);
+    assert_eq!(store::api_keys::list(&mut control).await?.len(), 1);
+
+    let entry = AuditEntry {
+        at_ms: 1,
+        principal: "ann".to_owned(),
+        name: "Ann".to_owned(),
+        surface: "cli",
+        tool: "search".to_owned(),
+        project_id: None,
+        outcome: "ok",
+        duration_ms: 1.5,
+        request_id: None,
+        query: None,
+    };
+    store::audit::append(&mut control, &[entry]).await?;
+    let last = store::audit::recent_calls(&mut control, "ann", 5).await?;
+    assert_eq!(last, [("search".to_owned(), None, "ok".to_owned())]);
+    store::audit::prune(&mut control, 1).await?;
+
+    store::mcp_sessions::save(&mut control, "s", "ann", &json!({"a": 1})).await?;
+    assert_eq!(store::mcp_sessions::load(&mut control, "s", "ann", 60_000).await?, Some(json!({"a": 1})));
+    assert_eq!(store::mcp_sessions::owner(&mut control, "s").await?.as_deref(), Some("ann"));
+    store::mcp_sessions::delete(&mut control, "s", "ann").await?;
+    store::mcp_sessions::delete_idle(&mut control, 0).await?;
+
+    assert!(store::sizes::database(&mut control).await? > 0);
+    assert!(store::sizes::catalogs(&mut control).await? > 0);
+    let backend = i32::try_from(store::sizes::backend(&mut control).await?).unwrap();
+    let processes = store::sizes::processes(&mut control).await?;
+    assert!(processes.iter().any(|(process, _)| *process == backend));
+    control.commit().await
+}
+
+/// A file with something in each table, and one whose facts are missing.
+fn files() -> [FileWrite; 2] {
+    let mut full = file("src/a.rs", &["ant bee", "cat"]);
+    full.mode = "code";
+    full.meta = Some(vec!["owner=core".to_owned()]);
+    full.imports = vec![(1, "std".to_owned())];
+    full.risk_ends = Some("{}".to_owned());
+    let chunk = &mut full.chunks[0];
+    chunk.name_line = Some(1);
+    chunk.signature = Some("fn ant()".to_owned());
+    chunk.facts = vec![(14, "Crawl".to_owned())];
+    chunk.counts = Some([1, 2, 3, 4]);
+    chunk.detail = Some("{}".to_owned());
+    chunk.comment = Some(CommentWrite {
+        start_line: 1,
+        end_line: 1,
+        content: "dog".to_owned(),
+        words: WordsWrite { terms: vec![term("dog")], weights: vec![1.0] },
+    });
+    chunk.definitions = vec![DefinitionWrite {
+        name: "ant".to_owned(),
+        qualified: "Outer.ant".to_owned(),
+        kind: "function",
+        signature: Some("fn ant()".to_owned()),
+        line: 1,
+        column: 4,
+        start_line: 1,
+        end_line: 2,
+        exported: Some(true),
+        facts: Some(vec![(14, "Crawl".to_owned())]),
+    }];
+    let missing = FileWrite { facts_missing: Some("timeout"), mode: "code", ..file("src/b.rs", &["eel"]) };
+    [full, missing]
+}
+
+async fn filled(store: &Store, project: &Project) -> Result<(), Fault> {
+    let (fence, repo) = repository(store, project).await;
+    write(store, project, fence, repo, &files()).await;
+    let mut tx = writing(store, project).await;
+    let all = store::files::manifest(&mut tx, repo).await?;
+    assert_eq!((all[0].path.as_str(), all[1].facts_missing.as_deref()), ("src/a.rs", Some("timeout")));
+    let touched = Touched { id: all[0].id, bytes: 11, modified_ns: 21, tried_ms: 0 };
+    store::files::touch(&mut tx, fence, &[touched]).await?;
+    let history = HistoryWrite {
+        file_id: all[0].id,
+        last_author: "Ann".to_owned(),
+        last_modified_s: 5,
+        last_commit: "c0ffee".to_owned(),
+        churn_added: 2,
+        churn_deleted: 1,
+        churn_commits: 1,
+    };
+    store::history::write(&mut tx, fence, &[history]).await?;
+    let spans = store::history::spans(&mut tx, &[all[0].id]).await?;
+    let span = spans[&all[0].id][0];
+    assert_eq!((span.first, span.last), (1, 1));
+    let authors =
+        AuthorsWrite { chunk_id: span.chunk_id, file_id: all[0].id, authors: vec![(20, "Ann".to_owned())] };
+    let mut known = KnownNames::default();
+    let attributed = [(all[0].id, "c0ffee".to_owned())];
+    store::history::write_authors(&mut tx, fence, &attributed, &[authors], &mut known).await?;
+    let flow = FlowWrite {
+        chunk_id: span.chunk_id,
+        file_id: all[0].id,
+        facts: vec![(15, "sql".to_owned())],
+        detail: "[]".to_owned(),
+    };
+    store::flows::replace(&mut tx, fence, repo, &[flow], &mut known).await?;
+    store::repositories::set_head(&mut tx, fence, repo, Some("main"), Some("c0ffee")).await?;
+    assert!(store::repositories::is_derived_due(&mut tx, repo).await?);
+    store::repositories::clear_derived_due(&mut tx, fence, repo).await?;
+    store::repositories::set_state(&mut tx, fence, repo, RepositoryState::Indexing).await?;
+    store::repositories::set_stopped(&mut tx, fence, repo, RepositoryState::New).await?;
+    store::repositories::mark_embedded_ready(&mut tx, fence).await?;
+    let (state, report) = (RepositoryState::Ready, json!({"files": 2}));
+    store::repositories::set_report(&mut tx, fence, repo, state, VERSIONS, &report).await?;
+    store::lexical::rebuild_statistics(&mut tx, fence).await?;
+    let pending = store::vectors::pending(&mut tx, None, 10).await?;
+    let hashes: Vec<Vec<u8>> = pending.into_iter().map(|text| text.hash).collect();
+    let vectors = vec![vec![0.25; 8]; hashes.len()];
+    assert_eq!(store::vectors::insert(&mut tx, fence, &hashes, &vectors).await?, 3);
+    store::vectors::note_complete(&mut tx, fence).await?;
+    let state = store::index_state::publish(&mut tx, fence).await?;
+    assert_eq!((state.generation, state.files, state.chunks, state.vectors_complete), (1, 2, 3, true));
+    tx.commit().await
+}
+
+async fn indexes(store: &Store, project: &Project) -> Result<(), Fault> {
+    let fence = store::Fence(1);
+    assert!(store::lexical::ensure_terms_index(store, project, fence, 64).await?);
+    assert!(store::vectors::ensure_hnsw(store, project, fence, 1, 64).await?);
+    Ok(())
+}
+
+#[expect(clippy::too_many_lines, reason = "a list of reads")]
+async fn reads(store: &Store, project: &Project) -> Result<(), Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    let repository = store::repositories::get(&mut tx, "/repo").await?.unwrap();
+    assert_eq!(store::repositories::list(&mut tx).await?, std::slice::from_ref(&repository));
+    assert_eq!((repository.versions, repository.branch.as_deref()), (VERSIONS, Some("main")));
+    assert_eq!((repository.generation, repository.files, repository.chunks), (1, 2, 3));
+    let repo = repository.id;
+    let terms = [term("ant"), term("bee")];
+    let overview = store::overview::read(&mut tx, &terms).await?;
+    assert_eq!((overview.state.chunks, overview.state.generation, overview.any_records), (3, 1, false));
+    assert_eq!(overview.frequencies.len(), 2);
+    let without_report = store::RepositoryRow { report: None, ..repository };
+    assert_eq!(overview.repositories, [without_report]);
+
+    let a = store::files::get(&mut tx, repo, "src/a.rs").await?.unwrap();
+    assert_eq!((a.bytes, a.modified_ns, a.chunks, a.mode.as_str()), (11, 21, 2, "code"));
+    let page = store::files::page(&mut tx, false, (0, ""), 10).await?;
+    assert_eq!(page[0].language.as_deref(), Some("rust"));
+    assert_eq!(store::files::containing(&mut tx, &[repo], "A.R", 5).await?, (vec!["src/a.rs".to_owned()], 1));
+    assert_eq!(store::files::similar_paths(&mut tx, &[repo], "lib/a.rs", 1).await?, ["src/a.rs"]);
+    assert_eq!(store::files::totals(&mut tx, None).await?.files, 2);
+    assert!(store::files::measure(&mut tx, repo).await?.rows > 5);
+    assert_eq!(store::breakdown::languages(&mut tx, &Filter::EVERYTHING).await?[0].chunks, 3);
+    let missing = store::breakdown::facts_missing(&mut tx, &[repo]).await?;
+    assert_eq!((missing[0].count, missing[0].paths.as_slice()), (1, ["src/b.rs".to_owned()].as_slice()));
+    let known = store::history::known(&mut tx, repo).await?;
+    assert_eq!(known[0].attributed_to.as_deref(), Some("c0ffee"));
+    let facts = store::history::of_files(&mut tx, &[a.id]).await?;
+    assert_eq!((facts[0].0, facts[0].1.churn_added), (a.id, Some(2)));
+    assert_eq!(store::flows::risk_ends(&mut tx, repo).await?, [(a.id, "{}".to_owned())]);
+
+    let spans = store::chunks::by_file(&mut tx, a.id).await?;
+    let ids: Vec<i64> = spans.iter().map(|span| span.id).collect();
+    let row = &store::chunks::hydrate(&mut tx, &ids).await?[0];
+    assert_eq!((row.repository_name.as_str(), row.span.name_line), ("repo", Some(1)));
+    assert_eq!(store::chunks::contents(&mut tx, &ids).await?[1].1, "cat");
+    assert_eq!(store::chunks::contents_of_file(&mut tx, a.id).await?[0], (1, "ant bee".to_owned()));
+    let shown = store::chunks::details(&mut tx, &ids[..1]).await?;
+    assert_eq!((shown[0].detail.as_deref(), shown[0].flows.as_deref()), (Some("{}"), Some("[]")));
+    assert_eq!(store::chunks::comments(&mut tx, &ids).await?, [(ids[0], 1, 1, "dog".to_owned())]);
+    assert_eq!(store::chunks::count(&mut tx).await?, 3);
+    assert_eq!(store::lexical::document_frequencies(&mut tx, &terms).await?.len(), 2);
+    let words = query(&terms);
+    for sources in [&[][..], &[LexicalSource::Comments, LexicalSource::Chunks][..]] {
+        let completion = Completion {
+            ids: &ids,
+            needs_lexical: &[true, true],
+            needs_similarity: &[true, true],
+            sources,
+            words: &words,
+            query_vector: Some(&[0.25; 8]),
+        };
+        let candidates = store::chunks::candidates(&mut tx, &completion).await?;
+        let first = candidates.iter().find(|candidate| candidate.id == ids[0]).unwrap();
+        assert_eq!((first.lexical.is_some(), first.similarity.is_some()), (!sources.is_empty(), true));
+    }
+    assert_eq!(store::definitions::of_chunks(&mut tx, &ids).await?[0].column, 4);
+    assert_eq!(store::definitions::of_lines(&mut tx, a.id, (2, 2)).await?[0].ids, None);
+    let crawl = store::fact_id(14, "Crawl");
+    assert_eq!(store::names::find(&mut tx, &[14], &["craw".to_owned()], 5).await?, [crawl]);
+    store::names::find(&mut tx, &[14], &["craw".to_owned(), "x".to_owned()], 5).await?;
+    assert_eq!(store::names::of_length(&mut tx, &[14], (5, 5), 5).await?, ["Crawl"]);
+    assert_eq!(store::names::used_in_repositories(&mut tx, &[crawl], &[repo]).await?, [crawl]);
+    assert_eq!(store::names::with_prefix(&mut tx, 14, "CRAWL", &["("]).await?, [crawl]);
+    assert_eq!(store::names::with_suffix(&mut tx, 14, "wl", &["("]).await?, [crawl]);
+    assert_eq!(store::names::chunks_with(&mut tx, &[crawl], true).await?, ids[..1]);
+    assert!(store::names::of_chunks(&mut tx, &ids).await?.contains(&(ids[0], 14, "Crawl".to_owned())));
+    assert_eq!(store::names::holders(&mut tx, &[(crawl, repo)], 5).await?[0].path, "src/a.rs");
+    assert_eq!(store::vectors::of_repository(&mut tx, repo).await?, (3, 0));
+    assert_eq!(store::vectors::pending_count(&mut tx).await?, 0);
+    assert_eq!(store::vectors::pending_within(&mut tx, &[repo]).await?, 0);
+    assert_eq!(store::vectors::texts_count(&mut tx).await?, 3);
+    assert!(!store::vectors::are_more_than(&mut tx, 1_000_000).await?);
+    assert_eq!(store::vectors::of_chunk(&mut tx, ids[0]).await?.1.unwrap().len(), 8);
+    assert!(store::sizes::total(&mut tx).await? > 0);
+    tx.commit().await
+}
+
+fn query(terms: &[i32]) -> LexicalQuery {
+    let mut terms = terms.to_vec();
+    terms.sort_unstable();
+    LexicalQuery { weights: vec![1.0; terms.len()], keep: terms.clone(), terms, ..LexicalQuery::default() }
+}
+
+/// Each clause of a filter, alone and about one definition, in each retriever.
+async fn filters(store: &Store, project: &Project) -> Result<(), Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Search).await?;
+    let text = || vec!["src".to_owned()];
+    let crawl = store::fact_id(14, "Crawl");
+    let clauses = [
+        Test::Repositories(vec![1]),
+        Test::Modes(text()),
+        Test::Languages(text()),
+        Test::Extensions(text()),
+        Test::Paths(vec!["^src".to_owned()]),
+        Test::Paths(vec!["(?i)src".to_owned()]),
+        Test::FileNames(text()),
+        Test::Imports(vec![1]),
+        Test::LastAuthors(text()),
+        Test::ModifiedFrom(1),
+        Test::ChurnFrom(1),
+        Test::Meta { key: "owner".to_owned(), value: None },
+        Test::Facts(vec![crawl]),
+        Test::Chunks { chunks: vec![1, 2, 3, 4, 5, 6], facts: vec![crawl] },
+        Test::Authors { ids: vec![1], names: text() },
+        Test::AtLeast(Counted::Branches, 1),
+        Test::AtLeast(Counted::Loops, 1),
+        Test::AtLeast(Counted::Breaks, 1),
+        Test::AtLeast(Counted::Continues, 1),
+        Test::Signature("fn".to_owned()),
+        Test::HasTerms(vec![term("ant")]),
+        Test::Text("ant".to_owned()),
+        Test::HasComments,
+        Test::Files { ids: vec![1], chunks: 1 },
+    ];
+    let mut filters: Vec<Filter> = clauses.into_iter().map(Filter::from).collect();
+    let together = Filter::All(filters.clone());
+    filters.push(Filter::OneDefinition(Box::new(together)));
+    filters.push(Filter::Not(Box::new(Filter::Any(Vec::new()))));
+    let question = [0.25; 8];
+    let words = query(&[term("ant")]);
+    for filter in filters {
+        let mut within = vec![Within::Where(filter.clone())];
+        for rows_max in [0, 100] {
+            within.push(store::within(&mut tx, &filter, rows_max).await?);
+        }
+        for within in within {
+            store::listed(&mut tx, &within, 10).await?;
+            store::lexical::candidates(&mut tx, LexicalSource::Chunks, &within, &words, 10).await?;
+            store::vectors::candidates_exact(&mut tx, &within, &question, 10).await?;
+            store::vectors::candidates_hnsw(&mut tx, &within, &question, 10, 40).await?;
+            store::definitions::named(&mut tx, &[crawl], &within, 10).await?;
+        }
+    }
+    for within in [Within::Everything, Within::These((1..10).collect())] {
+        assert_eq!(store::listed(&mut tx, &within, 1).await?.1, 3);
+        assert_eq!(
+            store::lexical::candidates(&mut tx, LexicalSource::Chunks, &within, &words, 10).await?.len(),
+            1
+        );
+        assert_eq!(store::vectors::candidates_exact(&mut tx, &within, &question, 10).await?.len(), 3);
+        assert_eq!(store::vectors::candidates_hnsw(&mut tx, &within, &question, 3, 40).await?.len(), 3);
+        assert_eq!(store::definitions::named(&mut tx, &[crawl], &within, 10).await?.len(), 1);
+    }
+    tx.commit().await
+}
+
+async fn portable_pages(store: &Store, project: &Project) -> Result<(), Fault> {
+    let mut tx = ProjectTx::begin(store, project, Access::Snapshot).await?;
+    for commented in [false, true] {
+        let part = Part { repository_id: None, modes: vec!["code".to_owned()], commented };
+        let stamps = store::pages::stamps(&mut tx, &part).await?;
+        let files: Vec<i64> = stamps.iter().map(|stamp| stamp.file_id).collect();
+        let page = store::pages::page(&mut tx, &part, &files).await?;
+        assert_eq!(page.chunks[0].counts, [Some(1), Some(2), Some(3), Some(4)]);
+        assert_eq!((page.comments[0].words.len(), page.definitions[0].column), (1, 4));
+        assert_eq!((page.files[0].history.churn_deleted, page.vectors.is_empty()), (Some(1), false));
+    }
+    assert!(!store::pages::names(&mut tx, i64::MIN, 10).await?.is_empty());
+    assert!(!store::pages::terms(&mut tx, 0, 10).await?.is_empty());
+    assert_eq!(store::pages::authors(&mut tx, 0, 10).await?.len(), 1);
+    assert_eq!(store::pages::flows(&mut tx, 0, 10).await?[0].2, "[]");
+    tx.commit().await
+}
+
+async fn triage(store: &Store, project: &Project) -> Result<(), Fault> {
+    store::provision_module(store, project, &TRIAGE).await?;
+    let mut tx = writing(store, project).await;
+    let related = Related { vuln: Some("CVE-1".to_owned()), ..Related::default() };
+    let record = |id: &str, finding_id: Option<&str>| RecordWrite {
+        id: id.to_owned(),
+        finding_id: finding_id.map(str::to_owned),
+        status: finding_id.map(|_| "accepted".to_owned()),
+        expires_ms: None,
+        related: related.clone(),
+        content_hash: [1; 32],
+        record: "{}".to_owned(),
+    };
+    let records = [record("finding", None), record("decision", Some("finding"))];
+    assert_eq!(store::triage::put(&mut tx, &records, 5).await?.len(), 2);
+    assert!(store::triage::any(&mut tx).await?);
+    let finding = store::triage::get(&mut tx, "finding", 6).await?.unwrap();
+    assert_eq!((finding.is_decision, finding.current.unwrap().status.as_str()), (false, "accepted"));
+    assert!(store::triage::page(&mut tx, "", 5, 6).await?[0].is_decision);
+    assert_eq!(store::triage::history(&mut tx, "finding", &related, 5).await?[0].id, "decision");
+    tx.commit().await
+}
+
+async fn jobs(store: &Store, project: &Project) -> Result<(), Fault> {
+    let mut control = store.control().await?;
+    let job = |subject: &str| NewJob {
+        project_id: project.id().clone(),
+        kind: "index",
+        lane: WRITER_LANE.to_owned(),
+        subject: subject.to_owned(),
+        request: json!({}),
+    };
+    let (progress, id) = (json!({"done": 1}), project.id());
+    let first = store::jobs::enqueue_or_attach(&mut control, &job("/a")).await?.job;
+    assert!(store::jobs::enqueue_or_attach(&mut control, &job("/a")).await?.attached);
+    control.commit().await?;
+    // Jobs of one transaction are asked for at one moment, and neither is ahead.
+    let mut control = store.control().await?;
+    let second = store::jobs::enqueue_if_due(&mut control, &job("/b"), 1).await?.unwrap().job;
+    assert_eq!(store::jobs::ahead(&mut control, &second).await?.unwrap().id, first.id);
+    assert_eq!(store::jobs::live_subjects(&mut control, id).await?.len(), 2);
+    control.commit().await?;
+
+    let mut control = store.control().await?;
+    let claimed = store::jobs::try_claim(&mut control, Claim::Kind("index"), "w", 60_000).await?.unwrap();
+    let fence = claimed.fence.unwrap();
+    store::jobs::heartbeat(&mut control, &claimed.id, fence, 60_000, &progress).await?;
+    assert!(store::jobs::release(&mut control, &claimed.id, fence, Some("waits")).await?);
+    control.commit().await?;
+    let mut control = store.control().await?;
+    let claimed = store::jobs::try_claim(&mut control, Claim::Id(&first.id), "w", 60_000).await?.unwrap();
+    let (fence, outcome) = (claimed.fence.unwrap(), Outcome::Succeeded(json!({})));
+    assert!(!store::jobs::give_up(&mut control, "other", fence, "stuck").await?);
+    assert!(store::jobs::finish(&mut control, &claimed.id, fence, &outcome, &progress).await?);
+    control.commit().await?;
+    let mut control = store.control().await?;
+    let passed = store::jobs::try_claim(&mut control, Claim::Id(&second.id), "w", 60_000).await?.unwrap();
+    let why = ("not here", &json!({}));
+    let limits = PassLimits { retry_ms_min: 0, retry_ms_max: 0, give_up_ms: 60_000 };
+    assert!(store::jobs::pass_on(&mut control, &passed.id, passed.fence.unwrap(), why, limits).await?);
+    let done = store::jobs::get(&mut control, &first.id).await?.unwrap();
+    assert_eq!((done.attempt, done.result, done.note.as_deref()), (1, Some(json!({})), Some("waits")));
+    store::jobs::request_cancel(&mut control, &second.id).await?;
+    assert_eq!(store::jobs::list(&mut control, id, None, 5).await?.len(), 2);
+    store::jobs::requeue_expired(&mut control).await?;
+    assert_eq!(store::jobs::finished(&mut control, id, None, 0).await?.rows, 2);
+    assert_eq!(store::jobs::remove_finished(&mut control, id, None, 0).await?.rows, 2);
+    control.commit().await
+}
+
+/// What cleans up, measures and looks for damage.
+async fn upkeep(store: &Store, project: &Project) -> Result<(), Fault> {
+    let fence = store::Fence(1);
+    let mut tx = writing(store, project).await;
+    let repo = store::repositories::ensure(&mut tx, fence, "/other", "other", VERSIONS).await?;
+    tx.commit().await?;
+    write(store, project, fence, repo, &[file("c.rs", &["fox"]), file("d.rs", &["gnu"])]).await;
+    let mut tx = writing(store, project).await;
+    let files = store::files::manifest(&mut tx, repo).await?;
+    store::history::forget(&mut tx, fence, &[files[0].id]).await?;
+    assert_eq!(store::files::delete(&mut tx, fence, &[files[0].id]).await?, 1);
+    assert_eq!(store::files::remove_some(&mut tx, fence, repo, 100).await?.1, 1);
+    store::repositories::delete(&mut tx, fence, repo).await?;
+    store::lexical::stale_terms(&mut tx).await?;
+    store::names::orphans(&mut tx, &[]).await?;
+    store::names::remove_orphans(&mut tx, fence).await?;
+    store::vectors::orphans(&mut tx, &[]).await?;
+    store::vectors::remove_some_orphans(&mut tx, fence, &[], 10).await?;
+    store::vectors::remove_orphans(&mut tx, fence).await?;
+    tx.commit().await?;
+    store::sizes::vacuum(store, project, &["terms"]).await?;
+    assert_eq!(store::damage::check_project(store, project).await?, []);
+    assert_eq!(store::damage::check_control(store).await?, []);
+    Ok(())
+}
+
+/// What the connections themselves ask the server.
+async fn connections(store: &Store) -> Result<(), Fault> {
+    let database = store.database();
+    database.ping().await?;
+    database.vector_extension().await?;
+    database.update_vector_extension().await?;
+    let probe = VectorProbe {
+        table: "probe".to_owned(),
+        column: "embedding".to_owned(),
+        half: true,
+        options: vec![("m".to_owned(), 8)],
+    };
+    database.probe_vector_extension(&probe).await?;
+    // Longer than the time after which the server is asked whether it is at work, and dropped in the middle.
+    let mut tx = database.begin(Pool::Write).await?;
+    tx.lift_timeout().await?;
+    let slow = tx.execute(sql("SELECT pg_sleep(60)"));
+    assert!(tokio::time::timeout(Duration::from_millis(2500), slow).await.is_err());
+    drop(tx);
+    Ok(())
+}
+
+/// A project that is exported and imported.
+async fn moved(store: &Store, project: &Project) -> Result<(), Fault> {
+    let mut export = store::transfer::Export::begin(store, project).await?;
+    let id = contract::ProjectId::parse("r").unwrap();
+    let modules = export.modules.clone();
+    let mut import = store::transfer::Import::begin(store, &id, &model(), modules.clone()).await?;
+    for table in modules.iter().flat_map(store::transfer::Module::tables) {
+        let (columns, rows) = export.describe(table).await?;
+        assert_eq!(import.columns(table).await?, columns);
+        let (to, mut pieces) = mpsc::channel(1000);
+        export.send(table, &columns, &to).await?;
+        drop(to);
+        let (sender, mut receiver) = mpsc::channel(1000);
+        while let Some(piece) = pieces.recv().await {
+            sender.send(Ok(piece)).await.unwrap();
+        }
+        drop(sender);
+        assert_eq!(import.receive(table, &columns, &mut receiver).await?, rows, "{table}");
+    }
+    export.finish().await?;
+    let (_, unplaced) = import.publish(&BTreeMap::from([("repo".to_owned(), "/here".to_owned())])).await?;
+    assert!(unplaced.is_empty());
+    Ok(())
+}
+
+/// What changes or removes whole projects. The one that is removed is made again, so that its tables can be prepared.
+async fn projects(store: &Store, project: &Project) -> Result<(), Fault> {
+    let mut control = store.control().await?;
+    store::projects::touch(&mut control, project.id()).await?;
+    assert_eq!(store::projects::list(&mut control).await?.len(), 2);
+    assert_eq!(store::projects::list_for_subjects(&mut control, &["/a".to_owned()]).await?.len(), 2);
+    control.commit().await?;
+    assert!(
+        store::projects::find_without_transaction(store, project.id(), DecidedBy::Argument).await?.is_some()
+    );
+    let larger = ModelFacts { dimensions: 16, hash: vec![8; 32], ..model() };
+    assert!(store::change_model(store, project, &larger).await?);
+    store::damage::clear_index(store, project).await?;
+
+    let id = contract::ProjectId::parse("q").unwrap();
+    let removed = store::provision(store, &id, DecidedBy::Argument, &model()).await?;
+    store::deletion::mark_deleting(store, &id, false).await?;
+    assert_eq!(store::deletion::running_jobs(store, &id).await?, 0);
+    store::deletion::remove(store, &id).await?;
+    assert!(store::deletion::leftovers(store, &id, removed.role()).await?.is_empty());
+    assert!(store::deletion::keys_naming(store, &id).await?.is_empty());
+    store::provision(store, &id, DecidedBy::Argument, &model()).await?;
+    Ok(())
+}

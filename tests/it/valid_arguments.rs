@@ -1,0 +1,58 @@
+//! Valid arguments for each tool: the one table from which tests call all tools.
+
+use pairofcleats::tools::LIST;
+use serde_json::{Value, json};
+
+/// The project, repository, file and finding that the calls use.
+pub(crate) struct ToolSubject<'a> {
+    /// The project's id.
+    pub(crate) project: &'a str,
+    /// Root of a repository that may be indexed into the project.
+    pub(crate) root: &'a str,
+    /// Path of an indexed file of the repository.
+    pub(crate) file: &'a str,
+    /// A word that occurs in that file.
+    pub(crate) word: &'a str,
+    /// The id of a finding of the project.
+    pub(crate) finding: &'a str,
+}
+
+impl ToolSubject<'_> {
+    /// Valid arguments of one tool, with which it deletes and downloads nothing.
+    pub(crate) fn arguments(&self, tool: &str) -> Value {
+        let Self { root, file, word, finding, .. } = self;
+        let mut arguments = match tool {
+            "search" => json!({ "query": word, "output": "full", "top": 50 }),
+            "search_code" => json!({ "query": word, "limit": 50 }),
+            "show_file" => json!({ "path": file }),
+            "index_repository" => json!({ "repo_path": root }),
+            "build_index" | "index_build" | "report_artifacts" => json!({ "repoPath": root }),
+            "bootstrap" => json!({ "repoPath": root, "skipInstall": true, "skipDicts": true }),
+            "cache_gc" => json!({ "maxAgeDays": 0, "dryRun": true }),
+            "clean_artifacts" => json!({ "all": true, "dryRun": true }),
+            "triage_ingest" => json!({ "source": "manual", "payload": [] }),
+            "triage_decision" => json!({ "finding": finding, "status": "fix" }),
+            "triage_context_pack" => json!({ "recordId": finding }),
+            "download_dictionaries" => json!({ "lang": "", "dir": download_folder() }),
+            "download_extensions" | "verify_extensions" => json!({ "provider": "pgvector" }),
+            "download_models"
+            | "index_status"
+            | "check_status"
+            | "workspace_status"
+            | "config_status"
+            | "build_sqlite_index"
+            | "compact_sqlite_index" => json!({}),
+            _ => panic!("{tool} has no arguments in tests/it/valid_arguments.rs"),
+        };
+        let spec = LIST.iter().find(|spec| spec.name == tool).unwrap();
+        if (spec.input)()["properties"].get("project_id").is_some() {
+            arguments["project_id"] = self.project.into();
+        }
+        arguments
+    }
+}
+
+/// A folder for what a tool would download; it does not exist.
+fn download_folder() -> String {
+    format!("{}/downloads-{}", env!("CARGO_TARGET_TMPDIR"), std::process::id())
+}
