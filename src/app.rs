@@ -3,6 +3,7 @@
 //! Creating an [`App`] opens nothing: the database and the model are opened on first use. So a server is available to clients at
 //! once, a failure is the answer of the call that needed the missing part, and the next call tries again.
 
+mod admission;
 mod audit;
 mod dictionaries;
 pub mod freshness;
@@ -10,7 +11,6 @@ pub mod index_job;
 mod limits;
 mod models;
 mod pinning;
-mod queue;
 mod record_sources;
 pub mod upkeep_job;
 pub mod worker;
@@ -39,12 +39,12 @@ use store::postgres::embedded::{self, EmbeddedOptions, EmbeddedServer};
 use tenancy::Workflow;
 use upkeep::install::{AssetSelection, InstalledAssets, installed_assets};
 
+pub use admission::{Admission, Bulkhead, CallSlot, Queues};
 pub use audit::Audit;
 pub use dictionaries::Dictionaries;
 pub use freshness::Freshness;
 pub use limits::Limits;
 pub use platform::task::blocking;
-pub use queue::{Admission, Bulkhead, Queues, Seat};
 pub use record_sources::RECORD_SOURCES;
 
 /// The application.

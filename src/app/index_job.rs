@@ -1,4 +1,4 @@
-//! The index job: asked for by tools, run by whichever process is free, resumed by any.
+//! The index job: requested by tools, run by any process that is free, resumed by any other.
 
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::worker::JobKind;
-use super::{App, Seat};
+use super::{App, CallSlot};
 use contract::{ErrorCode, Fault, ProjectId};
 use engine::indexing::{self, Options, RecordSource, RunContext, SqliteFile};
 use engine::jobs::{
@@ -22,7 +22,7 @@ use store::{self, DecidedBy, Project, Store};
 use tenancy::{self, AllowedRoots, RepositoryRoot};
 use upkeep::portable::{BuildRequest, IndexPart, build_portable, portable_file_name};
 
-/// What writes a project's index.
+/// The job kind that writes a project's index.
 pub static KIND: JobKind = JobKind {
     name: "index",
     lane: |_| WRITER_LANE.to_owned(),
@@ -30,37 +30,39 @@ pub static KIND: JobKind = JobKind {
 };
 
 /// In the status of a job that waits for another process.
-const FOLDER_UNSEEN: &str = "The process that took it cannot see the repository's folder. It waits for one that can; servers that share \
-    a database must have repositories under the same paths.";
+const DIRECTORY_NOT_FOUND_HERE: &str = "The process that took the job cannot find the repository's directory. The job waits for a process that \
+    can; servers that share a database must have repositories under the same paths.";
 
-/// What a worker is told.
+/// The request that is stored with a job.
 #[derive(Debug, Serialize, Deserialize)]
 struct Request {
     root: String,
     options: Options,
 }
 
-/// What a job is about.
-enum About {
-    /// A folder on this machine.
+/// What a job indexes.
+enum JobTarget {
+    /// A directory on this machine.
     Repository(RepositoryRoot),
     /// Records of the project.
     Records(&'static RecordSource),
-    /// Vectors that the project lacks.
-    Vectors,
+    /// Texts of the project without a vector.
+    MissingVectors,
 }
 
-impl About {
-    fn of(request: &Request, project: &ProjectId, app: &App) -> Result<Self, Fault> {
+impl JobTarget {
+    fn from_request(request: &Request, project: &ProjectId, app: &App) -> Result<Self, Fault> {
         if request.options.vectors_only {
-            return Ok(Self::Vectors);
+            return Ok(Self::MissingVectors);
         }
         if let Some(source) = app.record_source(&request.root) {
             return Ok(Self::Records(source));
         }
         let checked = AllowedRoots::of_project(&app.config.indexing, project).check(Path::new(&request.root));
         checked.map(Self::Repository).map_err(|fault| match fault.code {
-            ErrorCode::NotFound | ErrorCode::Forbidden => jobs::not_runnable_here(fault, FOLDER_UNSEEN),
+            ErrorCode::NotFound | ErrorCode::Forbidden => {
+                jobs::not_runnable_here(fault, DIRECTORY_NOT_FOUND_HERE)
+            }
             _ => fault,
         })
     }
@@ -69,147 +71,147 @@ impl About {
         match self {
             Self::Repository(root) => root.path(),
             Self::Records(source) => Path::new(source.root),
-            Self::Vectors => Path::new(WHOLE_PROJECT),
+            Self::MissingVectors => Path::new(WHOLE_PROJECT),
         }
     }
 }
 
-/// The subject of a job that makes the vectors of a whole project; a root is an absolute path.
+/// The subject of a job that embeds a whole project. It is distinct from every root, because a root is an absolute path.
 const WHOLE_PROJECT: &str = "";
-/// How often a call that joined a run which does less than it asks for tries to have its own.
-const OWN_RUN_ATTEMPTS_MAX: usize = 3;
+/// How many runs a call attaches to that do less than it requested.
+const ATTACHED_RUNS_MAX: usize = 3;
 
 /// The job that indexes `root` into `project`.
 ///
 /// # Errors
 /// `INTERNAL` if the request cannot be written.
-fn job(project: &ProjectId, root: &str, options: &Options) -> Result<NewJob, Fault> {
+fn new_job(project: &ProjectId, root: &str, options: &Options) -> Result<NewJob, Fault> {
     let request = Request { root: root.to_owned(), options: options.clone() };
     let request =
         serde_json::to_value(request).map_err(|e| Fault::internal("The job could not be written.", e))?;
     Ok(KIND.job(project.clone(), root, request))
 }
 
-/// The same, for a project that this program may write to: a worker of this program would never take it up.
+/// Like [`new_job`], but refuses a project that this program may not write to: its workers would never take up the job.
 ///
 /// # Errors
-/// `ILLEGAL_STATE` for a project that a newer program wrote; as [`job`].
+/// `ILLEGAL_STATE` for a project that a newer program wrote; as [`new_job`].
 fn writable_job(project: &Project, root: &str, options: &Options) -> Result<NewJob, Fault> {
     project.require_writable()?;
-    job(project.id(), root, options)
+    new_job(project.id(), root, options)
 }
 
-/// For whom a job is done.
+/// The call that requests a job.
 #[derive(Clone, Copy)]
-pub struct By<'a> {
+pub struct RequestingCall<'a> {
     /// The application.
     pub app: &'a Arc<App>,
-    /// Fires when whoever asked gives up.
+    /// Fires when the caller gives up.
     pub cancel: &'a CancellationToken,
-    /// The place of the call that asked: free for others while the job runs elsewhere or waits for another one.
-    pub seat: &'a Seat,
+    /// The slot of the call: free for others while the job runs elsewhere or waits for another job.
+    pub slot: &'a CallSlot,
 }
 
-impl<'a> By<'a> {
-    /// For somebody who needs no place.
+impl<'a> RequestingCall<'a> {
+    /// A requester that needs no slot, such as a command.
     #[must_use]
-    pub fn alone(app: &'a Arc<App>, cancel: &'a CancellationToken) -> Self {
-        static NONE: LazyLock<Seat> = LazyLock::new(Seat::default);
-        Self { app, cancel, seat: &NONE }
+    pub fn without_slot(app: &'a Arc<App>, cancel: &'a CancellationToken) -> Self {
+        static NONE: LazyLock<CallSlot> = LazyLock::new(CallSlot::default);
+        Self { app, cancel, slot: &NONE }
     }
 }
 
-/// Indexes and waits: here if the job is free, else until the process that has it is done. A run that was joined and
-/// does less than is asked for here is followed by one of our own.
+/// Indexes a repository and waits: runs the job here if it is free, else waits for the process that runs it. If that run does
+/// less than requested, another one follows.
 ///
 /// # Errors
 /// The run's own fault, wherever it ran; `CANCELLED`; storage faults.
 pub async fn run(
-    by: &By<'_>,
+    call: &RequestingCall<'_>,
     project: &Project,
     root: &RepositoryRoot,
     options: Options,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<FinishedJob, Fault> {
     let job = writable_job(project, root.as_str(), &options)?;
-    run_covering(by, &job, &options, &on_progress).await
+    run_until_covered(call, &job, &options, &on_progress).await
 }
 
-/// Brings the texts that a source has of a project up to date and waits. What was stored before the call is in them afterwards.
+/// Indexes the records of a source and waits. Everything stored before the call is searchable afterwards.
 ///
 /// # Errors
 /// As [`run`].
 pub async fn run_records(
-    by: &By<'_>,
+    call: &RequestingCall<'_>,
     project: &Project,
     source: &RecordSource,
     options: Options,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<FinishedJob, Fault> {
     let job = writable_job(project, source.root, &options)?;
-    let done = run_covering(by, &job, &options, &on_progress).await?;
-    if !done.attached {
-        return Ok(done);
+    let finished = run_until_covered(call, &job, &options, &on_progress).await?;
+    if !finished.attached {
+        return Ok(finished);
     }
-    // A run that was under way may have passed the place of a record that was stored meanwhile.
-    run_covering(by, &job, &options, &on_progress).await
+    // The run had begun before this call, so it may have missed records that were stored meanwhile.
+    run_until_covered(call, &job, &options, &on_progress).await
 }
 
-/// Makes the vectors that a project lacks, and waits.
+/// Embeds the texts of a project that have no vector, and waits.
 ///
 /// # Errors
 /// As [`run`].
 pub async fn embed(
-    by: &By<'_>,
+    call: &RequestingCall<'_>,
     project: &Project,
     on_progress: impl Fn(&Progress) + Send + Sync,
 ) -> Result<FinishedJob, Fault> {
     let options = Options { vectors_only: true, ..Options::default() };
     let job = writable_job(project, WHOLE_PROJECT, &options)?;
-    run_covering(by, &job, &options, &on_progress).await
+    run_until_covered(call, &job, &options, &on_progress).await
 }
 
-/// Runs the job, and again where the run that was joined did less.
-async fn run_covering(
-    by: &By<'_>,
+/// Runs the job, and runs it again if the call attached to a run that did less than `options`.
+async fn run_until_covered(
+    call: &RequestingCall<'_>,
     job: &NewJob,
     options: &Options,
     on_progress: &(impl Fn(&Progress) + Send + Sync),
 ) -> Result<FinishedJob, Fault> {
-    let By { app, cancel, seat } = *by;
+    let RequestingCall { app, cancel, slot } = *call;
     let store = app.store().await?;
     store.require_room().await?;
     let settings = LeaseSettings::from(&app.config.indexing);
     let mut attempt = 1;
-    let elsewhere = || seat.give_up();
+    let park = || slot.park();
     let control = RunControl {
         cancel,
         on_cancel: OnCancel::Cancel,
         shutdown: Some(&app.shutdown),
-        on_wait: Some(&elsewhere),
+        on_wait: Some(&park),
     };
     loop {
-        let execute = |running| execute_seated(Arc::clone(app), seat.clone(), running);
-        let asked = jobs::enqueue(store, job).await?;
-        let done =
-            jobs::run_to_completion(store, asked, &app.worker, settings, control, on_progress, execute)
+        let execute = |running| execute_in_slot(Arc::clone(app), slot.clone(), running);
+        let enqueued = jobs::enqueue(store, job).await?;
+        let finished =
+            jobs::run_to_completion(store, enqueued, &app.worker, settings, control, on_progress, execute)
                 .await?;
-        let covered = || {
-            let ran = Request::deserialize(&done.request);
+        let is_covered = || {
+            let ran = Request::deserialize(&finished.request);
             ran.is_ok_and(|ran| ran.options.covers(options))
         };
-        if !done.attached || attempt >= OWN_RUN_ATTEMPTS_MAX || covered() {
-            return Ok(done);
+        if !finished.attached || attempt >= ATTACHED_RUNS_MAX || is_covered() {
+            return Ok(finished);
         }
         attempt += 1;
     }
 }
 
-/// Asks for a run and answers at once; the run goes on in this process until it shuts down.
+/// Requests a run and returns at once; the run continues in this process until that shuts down.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn begin(
+pub async fn start_in_background(
     app: &Arc<App>,
     project: &Project,
     root: &RepositoryRoot,
@@ -217,157 +219,156 @@ pub async fn begin(
 ) -> Result<Enqueued, Fault> {
     let store = app.store().await?;
     store.require_room().await?;
-    let asked = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
-    let (running, own) = (Arc::clone(app), asked.clone());
+    let enqueued = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
+    let (task_app, job) = (Arc::clone(app), enqueued.clone());
     app.background.spawn(async move {
-        // This one, and not whichever job waits longest: nobody else may be there to do it.
-        if let Err(fault) = run_to_completion(&running, own).await {
-            tracing::info!("an index job that nobody waits for ended: {fault}");
+        // Runs this job, not the oldest in the queue: there may be no other process that would run it.
+        if let Err(fault) = run_to_completion(&task_app, job).await {
+            tracing::info!("a background index job failed: {fault}");
         }
     });
-    Ok(asked)
+    Ok(enqueued)
 }
 
-/// With no more texts to embed than this, who waits for words waits for the vectors as well …
+/// With at most this many texts to embed, a call that waits for lexical search waits for the vectors as well …
 const FEW_TEXTS: u64 = 32;
 /// … but no longer than this.
 const FEW_TEXTS_WAIT: Duration = Duration::from_secs(3);
 
-/// How far a run is that was waited for until words are searchable.
+/// The state of a run whose chunks can be searched by terms.
 #[derive(Debug)]
-pub enum WordsReady {
-    /// It goes on in this process, or in the one that has it.
-    GoesOn {
+pub enum LexicalReady {
+    /// It continues in this process, or in the one that runs it.
+    Continues {
         /// The job's id.
         job_id: String,
-        /// True when it had been asked for already.
+        /// True if the job had been requested before.
         attached: bool,
-        /// How far it is.
+        /// Its progress so far.
         progress: Progress,
     },
-    /// It is over: there was little to embed.
-    Over(FinishedJob),
+    /// It has finished, because there was little to embed.
+    Finished(FinishedJob),
 }
 
-/// Asks for a run and waits until what it read is found by words; then it goes on in this process until that shuts down,
-/// and from there in the next process that looks for work. `cancel` counts until words are searchable, and stops a run
-/// that was asked for here; a run that was joined goes on.
+/// Requests a run and waits until its chunks can be searched by terms. The run then continues in this process, and if that
+/// shuts down, in the next one that polls the queue. Until then `cancel` stops the run, unless another call requested it.
 ///
 /// # Errors
 /// As [`run`].
-pub async fn begin_with_words(
-    by: &By<'_>,
+pub async fn start_and_wait_for_lexical(
+    call: &RequestingCall<'_>,
     project: &Project,
     root: &RepositoryRoot,
     options: Options,
     on_progress: impl Fn(&Progress) + Send + Sync,
-) -> Result<WordsReady, Fault> {
-    let By { app, cancel, seat } = *by;
+) -> Result<LexicalReady, Fault> {
+    let RequestingCall { app, cancel, slot } = *call;
     let store = app.store().await?;
     store.require_room().await?;
-    let asked = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
+    let enqueued = jobs::enqueue(store, &writable_job(project, root.as_str(), &options)?).await?;
     let (sender, mut progress) = watch::channel(Progress::default());
     let stop = CancellationToken::new();
-    let (running, own, control) = (Arc::clone(app), asked.clone(), stop.clone());
-    let seat = seat.clone();
+    let (task_app, job, stop_job) = (Arc::clone(app), enqueued.clone(), stop.clone());
+    let slot = slot.clone();
     let mut task = app.background.spawn(async move {
-        let settings = LeaseSettings::from(&running.config.indexing);
-        let execute = |job| execute_seated(Arc::clone(&running), seat.clone(), job);
-        let elsewhere = || seat.give_up();
-        // What another call asked for is not given up with this one.
-        let on_cancel = if own.attached { OnCancel::ReturnToQueue } else { OnCancel::Cancel };
+        let settings = LeaseSettings::from(&task_app.config.indexing);
+        let execute = |running| execute_in_slot(Arc::clone(&task_app), slot.clone(), running);
+        let park = || slot.park();
+        // Cancelling this call does not cancel a job that another call requested.
+        let on_cancel = if job.attached { OnCancel::ReturnToQueue } else { OnCancel::Cancel };
         let control = RunControl {
-            cancel: &control,
+            cancel: &stop_job,
             on_cancel,
-            shutdown: Some(&running.shutdown),
-            on_wait: Some(&elsewhere),
+            shutdown: Some(&task_app.shutdown),
+            on_wait: Some(&park),
         };
-        let told = |now: &Progress| {
+        let send_progress = |now: &Progress| {
             sender.send_replace(now.clone());
         };
         jobs::run_to_completion(
-            running.store().await?,
-            own,
-            &running.worker,
+            task_app.store().await?,
+            job,
+            &task_app.worker,
             settings,
             control,
-            told,
+            send_progress,
             execute,
         )
         .await
     });
-    let broken = |error| Fault::internal("The index run broke off.", error);
+    let task_failed = |error| Fault::internal("The index run stopped unexpectedly.", error);
     let mut deadline = None;
     loop {
         tokio::select! {
-            ended = &mut task => return ended.map_err(broken)?.map(WordsReady::Over),
+            ended = &mut task => return ended.map_err(task_failed)?.map(LexicalReady::Finished),
             Ok(()) = progress.changed() => {
                 let now = progress.borrow_and_update().clone();
                 on_progress(&now);
                 let few = now.vectors_total.is_some_and(|texts| texts <= FEW_TEXTS);
                 if now.words_ready && !few {
-                    return Ok(goes_on(&asked, now));
+                    return Ok(continues(&enqueued, now));
                 }
                 if now.words_ready && deadline.is_none() {
                     deadline = Some(Instant::now() + FEW_TEXTS_WAIT);
                 }
             }
-            () = over(deadline) => {
-                return Ok(goes_on(&asked, progress.borrow().clone()));
+            () = wait_until(deadline) => {
+                return Ok(continues(&enqueued, progress.borrow().clone()));
             }
             () = cancel.cancelled() => {
-                if !asked.attached {
+                if !enqueued.attached {
                     let mut control = store.control().await?;
-                    store::jobs::request_cancel(&mut control, &asked.job.id).await?;
+                    store::jobs::request_cancel(&mut control, &enqueued.job.id).await?;
                     control.commit().await?;
                 }
                 stop.cancel();
-                return task.await.map_err(broken)?.map(WordsReady::Over);
+                return task.await.map_err(task_failed)?.map(LexicalReady::Finished);
             }
         }
     }
 }
 
-fn goes_on(asked: &Enqueued, progress: Progress) -> WordsReady {
-    WordsReady::GoesOn { job_id: asked.job.id.clone(), attached: asked.attached, progress }
+fn continues(enqueued: &Enqueued, progress: Progress) -> LexicalReady {
+    LexicalReady::Continues { job_id: enqueued.job.id.clone(), attached: enqueued.attached, progress }
 }
 
-/// Ends when `deadline` is over; never without one.
-async fn over(deadline: Option<Instant>) {
+/// Returns at `deadline`; never without one.
+async fn wait_until(deadline: Option<Instant>) {
     match deadline {
         Some(end) => tokio::time::sleep_until(end).await,
         None => std::future::pending().await,
     }
 }
 
-/// Asks for an incremental run, to be seen through by [`run_to_completion`].
+/// Enqueues an incremental run; [`run_to_completion`] runs it.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn ask(app: &App, project: &Project, root: &RepositoryRoot) -> Result<Enqueued, Fault> {
+pub async fn enqueue(app: &App, project: &Project, root: &RepositoryRoot) -> Result<Enqueued, Fault> {
     jobs::enqueue(app.store().await?, &writable_job(project, root.as_str(), &Options::default())?).await
 }
 
-/// The same, unless a run is under way or the last one ended less than `after_ms` ago.
+/// Like [`enqueue`], unless a run is in progress or the last one ended less than `after_ms` ago.
 ///
 /// # Errors
 /// Storage faults.
-pub async fn ask_if_due(
+pub async fn enqueue_if_due(
     app: &App,
     project: &ProjectId,
     root: &RepositoryRoot,
     after_ms: u64,
 ) -> Result<Option<Enqueued>, Fault> {
-    jobs::enqueue_if_due(app.store().await?, &job(project, root.as_str(), &Options::default())?, after_ms)
+    jobs::enqueue_if_due(app.store().await?, &new_job(project, root.as_str(), &Options::default())?, after_ms)
         .await
 }
 
-/// Sees a run through that nobody waits for: here if it is free, else by waiting for who has it. When this process
-/// shuts down, the run goes back to the queue.
+/// Completes an enqueued run that no call waits for: runs it here if it is free, else waits for the process that runs it. When
+/// this process shuts down, the run goes back to the queue.
 ///
 /// # Errors
 /// The run's own fault; storage faults.
-pub async fn run_to_completion(app: &Arc<App>, asked: Enqueued) -> Result<FinishedJob, Fault> {
+pub async fn run_to_completion(app: &Arc<App>, enqueued: Enqueued) -> Result<FinishedJob, Fault> {
     let settings = LeaseSettings::from(&app.config.indexing);
     let execute = |running| execute(Arc::clone(app), running);
     let control = RunControl {
@@ -376,25 +377,26 @@ pub async fn run_to_completion(app: &Arc<App>, asked: Enqueued) -> Result<Finish
         shutdown: None,
         on_wait: None,
     };
-    jobs::run_to_completion(app.store().await?, asked, &app.worker, settings, control, |_| (), execute).await
+    jobs::run_to_completion(app.store().await?, enqueued, &app.worker, settings, control, |_| (), execute)
+        .await
 }
 
-/// Between signs of life of a run that was claimed and waits for a place.
-const WAITS: Duration = Duration::from_secs(1);
+/// Interval of renewing the activity of a claimed job whose call waits for a slot.
+const TOUCH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs a claimed job once the call that asked for it has a place again.
-async fn execute_seated(app: Arc<App>, seat: Seat, running: RunningJob) -> Result<Value, Fault> {
-    let mut seated = Box::pin(seat.take());
+/// Runs a claimed job as soon as the call that requested it has a slot again.
+async fn execute_in_slot(app: Arc<App>, slot: CallSlot, running: RunningJob) -> Result<Value, Fault> {
+    let mut resumed = Box::pin(slot.resume());
     loop {
-        // To wait is no standstill.
+        // Otherwise the job would count as stalled.
         running.progress.touch();
         tokio::select! {
-            () = &mut seated => break,
+            () = &mut resumed => break,
             () = running.cancel.cancelled() => break,
-            () = tokio::time::sleep(WAITS) => {}
+            () = tokio::time::sleep(TOUCH_INTERVAL) => {}
         }
     }
-    drop(seated);
+    drop(resumed);
     execute(app, running).await
 }
 
@@ -403,14 +405,14 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
     let request: Request = serde_json::from_value(running.job.request.clone())
         .map_err(|e| Fault::internal("The job's request could not be read.", e))?;
     let id = ProjectId::parse(&running.job.project_id)?;
-    let about = About::of(&request, &id, &app)?;
+    let target = JobTarget::from_request(&request, &id, &app)?;
     let progress = running.progress.clone();
     let store = &app.store().await?.on_activity(move || progress.touch());
     let project = tenancy::open(store, &id, DecidedBy::Argument).await?.ok_or_else(tenancy::no_index)?;
     let embedder = match app.embedder_for(project.model()).await {
         Ok(embedder) => Some(embedder),
         Err(fault) if fault.code == ErrorCode::CapabilityMissing => {
-            tracing::warn!("indexing words only: {fault}");
+            tracing::warn!("indexing without vectors: {fault}");
             None
         }
         Err(fault) => return Err(fault),
@@ -420,7 +422,7 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         store,
         project: &project,
         fence: running.fence,
-        root: about.root(),
+        root: target.root(),
         options: request.options,
         embedder,
         parsing: &app.parsing,
@@ -430,11 +432,11 @@ async fn execute(app: Arc<App>, running: RunningJob) -> Result<Value, Fault> {
         cancel: &running.cancel,
         progress: &running.progress,
     };
-    let mut report = match about {
-        // A run lies deep below the call that waits for it: on the heap it takes no stack of the thread that polls it.
-        About::Vectors => Box::pin(indexing::embed_project(&run)).await?,
-        About::Repository(_) => Box::pin(indexing::index_repository(&run)).await?,
-        About::Records(source) => {
+    let mut report = match target {
+        // The futures of a run are large: on the heap they take no stack of the thread that polls the call.
+        JobTarget::MissingVectors => Box::pin(indexing::embed_project(&run)).await?,
+        JobTarget::Repository(_) => Box::pin(indexing::index_repository(&run)).await?,
+        JobTarget::Records(source) => {
             (source.prepare)(store, &project).await?;
             let documents = (source.documents)(store, &project, app.clock.now().as_millisecond());
             Box::pin(indexing::run_documents(&run, &*documents)).await?

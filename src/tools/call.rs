@@ -19,7 +19,7 @@ use super::long_texts::LongTexts;
 use super::next::AnsweredCall;
 use super::spec::{ToolSpec, Toolset};
 use super::violation;
-use crate::app::{Admission, App, Bulkhead, Seat};
+use crate::app::{Admission, App, Bulkhead, CallSlot};
 use contract::{ECHO_CHARS_MAX, Envelope, ErrorCode, Fault, Meta, Refusal, Violation, Warning, echo, reveal};
 use store::AuditEntry;
 
@@ -99,10 +99,10 @@ impl Toolbox {
             let long_texts = LongTexts::collect(&arguments);
             let mut outcome = match wait_in_queue(spec, &task_call, deadline).await {
                 QueueOutcome::Admitted(admission) => {
-                    task_call.seat = Seat::of(admission);
+                    task_call.slot = CallSlot::new(admission);
                     let tool = (spec.run)(task_call.clone(), arguments);
                     let outcome = supervise(spec, &task_call.cancel, tool, deadline).await;
-                    task_call.seat.leave();
+                    task_call.slot.release();
                     outcome
                 }
                 QueueOutcome::Stopped(fault) => Err(fault),
@@ -117,7 +117,7 @@ impl Toolbox {
             }
             let mut meta = task_call.meta(started);
             if task_call.caller.surface.is_local() {
-                outcome = outcome.map_err(Fault::told_locally);
+                outcome = outcome.map_err(Fault::for_local_caller);
             }
             if let Err(fault) = &mut outcome {
                 fault.reveal();
@@ -242,19 +242,19 @@ enum QueueOutcome {
 
 /// Waits for a slot in the queue until the call is cancelled or times out.
 async fn wait_in_queue(spec: &ToolSpec, call: &Call, deadline: CallDeadline) -> QueueOutcome {
-    let on_wait = |before: usize| {
+    let on_wait = |others: usize| {
         call.progress.report(ProgressUpdate {
             phase: "queued",
             done: 0.0,
             total: None,
-            message: format!("Waiting for a free slot; {before} other calls are waiting."),
+            message: format!("Waiting for a free slot; {others} other calls are waiting."),
             detail: None,
         });
     };
     tokio::select! {
         biased;
         () = call.cancel.cancelled() => QueueOutcome::Stopped(cancelled_fault()),
-        admitted = call.app.queues.admit_telling(spec.bulkhead, &call.caller.principal, on_wait) => match admitted {
+        admitted = call.app.queues.admit_with_notice(spec.bulkhead, &call.caller.principal, on_wait) => match admitted {
             Ok(admission) => QueueOutcome::Admitted(admission),
             Err(refusal) => QueueOutcome::Refused(refusal),
         },

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
-use crate::app::{App, Seat, blocking};
+use crate::app::{App, CallSlot, blocking};
 use crate::tools::visibility::ToolVisibility;
 use contract::{Envelope, ErrorCode, Fault, Meta, ProjectId, SearchScope, Warning};
 use embedding::ModelName;
@@ -32,7 +32,7 @@ pub struct Call {
     /// Receives progress updates.
     pub progress: Progress,
     /// The slot in the queue that the call occupies.
-    pub seat: Seat,
+    pub slot: CallSlot,
     /// Whether the tool writes: then a session configuration that the user has not confirmed must not choose its project.
     writes: bool,
     notes: Arc<Mutex<AnswerNotes>>,
@@ -190,7 +190,7 @@ impl Call {
             caller,
             cancel,
             progress,
-            seat: Seat::default(),
+            slot: CallSlot::default(),
             writes,
             notes: Arc::default(),
             target: Arc::default(),

@@ -170,7 +170,7 @@ impl Fault {
 
     /// The fault as shown to a caller on this machine: with the local hint.
     #[must_use]
-    pub fn told_locally(mut self) -> Self {
+    pub fn for_local_caller(mut self) -> Self {
         self.hint = self.local_hint.take().or(self.hint);
         self
     }

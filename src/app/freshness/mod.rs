@@ -142,23 +142,23 @@ async fn open_or_provision(app: &App, id: &ProjectId, root: &RepositoryRoot) -> 
 async fn run_job(
     app: &Arc<App>,
     repository_key: &RepositoryKey,
-    asked: Option<Enqueued>,
+    enqueued: Option<Enqueued>,
     trigger: &'static str,
 ) -> Result<bool, Fault> {
     let started = app.clock.instant();
     let ran = async {
-        let asked = match asked {
-            Some(asked) => asked,
+        let enqueued = match enqueued {
+            Some(enqueued) => enqueued,
             None => {
                 let root = repository_key.checked_root(app)?;
                 let project = open_or_provision(app, &repository_key.project, &root).await?;
-                index_job::ask(app, &project, &root).await?
+                index_job::enqueue(app, &project, &root).await?
             }
         };
-        // Only our own runs take turns; waiting for another's run costs nothing.
-        let turn = if asked.attached { None } else { Some(app.freshness.running.lock().await) };
-        let finished = index_job::run_to_completion(app, asked).await;
-        drop(turn);
+        // Only jobs that this process runs take turns; waiting for the run of another process costs nothing.
+        let running = if enqueued.attached { None } else { Some(app.freshness.running.lock().await) };
+        let finished = index_job::run_to_completion(app, enqueued).await;
+        drop(running);
         finished
     };
     let ran = ran.await;

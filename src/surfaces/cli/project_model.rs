@@ -6,7 +6,7 @@ use tokio_util::sync::CancellationToken;
 use super::output::{BOLD, styled};
 use super::progress_bar::CallProgressBar;
 use super::session::{CommandError, CommandResult, Session, StopSignal};
-use crate::app::index_job::{self, By};
+use crate::app::index_job::{self, RequestingCall};
 
 use crate::tools::ProgressUpdate;
 use contract::{ErrorCode, Fault, ProjectId, visible_line};
@@ -70,8 +70,8 @@ pub(super) async fn change_project_model(session: &Session, args: &ProjectModelA
         });
     };
     let mut stop = StopSignal::install();
-    let by = By::alone(app, &cancel);
-    let embedding = index_job::embed(&by, &project, on_progress);
+    let requester = RequestingCall::without_slot(app, &cancel);
+    let embedding = index_job::embed(&requester, &project, on_progress);
     tokio::pin!(embedding);
     let done = tokio::select! {
         done = &mut embedding => done,

@@ -9,7 +9,7 @@ use super::index::{BuildIndex, build};
 use super::output::{BOLD, GOOD, styled};
 use super::progress_bar::CallProgressBar;
 use super::session::{CommandError, CommandResult, Session};
-use crate::app::index_job::{self, By};
+use crate::app::index_job::{self, RequestingCall};
 
 use contract::{ErrorCode, Fault, ProjectId, visible_line};
 use engine::indexing::Options;
@@ -88,8 +88,8 @@ pub(super) async fn rebuild_index(
     for source in app.record_sources() {
         if (source.has_any)(store, &project).await? {
             let (bar, cancel) = (CallProgressBar::new(session.output), CancellationToken::new());
-            let by = By::alone(app, &cancel);
-            index_job::run_records(&by, &project, source, Options::default(), |_| {}).await?;
+            let requester = RequestingCall::without_slot(app, &cancel);
+            index_job::run_records(&requester, &project, source, Options::default(), |_| {}).await?;
             bar.finish();
         }
     }

@@ -83,13 +83,9 @@ pub(super) async fn status(
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
     query: StatusQuery,
-) -> Response {
-    match status_arguments(&app, &id, query) {
-        Ok(arguments) => {
-            answer::envelope(&status_in_repo(call_tool(&app, "check_status", arguments, caller).await))
-        }
-        Err(response) => response,
-    }
+) -> Result<Response, Response> {
+    let arguments = status_arguments(&app, &id, query)?;
+    Ok(answer::envelope(&status_in_repo(call_tool(&app, "check_status", arguments, caller).await)))
 }
 
 /// `GET /status/stream`.
@@ -98,16 +94,12 @@ pub(super) async fn status_stream(
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
     query: StatusQuery,
-) -> Response {
-    match status_arguments(&app, &id, query) {
-        Ok(arguments) => {
-            let start = serde_json::to_value(StreamStart { repo: Some(Value::Null) }).unwrap_or_default();
-            let shape = status_in_repo;
-            let streamed = StreamedCall { tool: "check_status", arguments, start, shape, progress: false };
-            event_stream(app, caller, streamed).into_response()
-        }
-        Err(response) => response,
-    }
+) -> Result<Response, Response> {
+    let arguments = status_arguments(&app, &id, query)?;
+    let start = serde_json::to_value(StreamStart { repo: Some(Value::Null) }).unwrap_or_default();
+    let shape = status_in_repo;
+    let streamed = StreamedCall { tool: "check_status", arguments, start, shape, progress: false };
+    Ok(event_stream(app, caller, streamed).into_response())
 }
 
 /// `POST /tools/{name}`.
@@ -117,13 +109,11 @@ pub(super) async fn call_named_tool(
     Extension(caller): Extension<Caller>,
     name: Result<Path<String>, PathRejection>,
     request: HttpRequest,
-) -> Response {
+) -> Result<Response, Response> {
     // A name that is not UTF-8 matches no tool.
     let name = name.map_or_else(|_| String::from("\u{fffd}"), |Path(name)| name);
-    match read_arguments(&app, &id, request).await {
-        Ok(arguments) => answer::envelope(&call_tool(&app, &name, arguments, caller).await),
-        Err(response) => response,
-    }
+    let arguments = read_arguments(&app, &id, request).await?;
+    Ok(answer::envelope(&call_tool(&app, &name, arguments, caller).await))
 }
 
 /// `POST /search`.
@@ -132,13 +122,9 @@ pub(super) async fn search(
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
     request: HttpRequest,
-) -> Response {
-    match read_arguments(&app, &id, request).await {
-        Ok(arguments) => {
-            answer::envelope(&search_in_repo(call_tool(&app, "search", arguments, caller).await))
-        }
-        Err(response) => response,
-    }
+) -> Result<Response, Response> {
+    let arguments = read_arguments(&app, &id, request).await?;
+    Ok(answer::envelope(&search_in_repo(call_tool(&app, "search", arguments, caller).await)))
 }
 
 /// `POST /search/stream`.
@@ -147,16 +133,11 @@ pub(super) async fn search_stream(
     Extension(id): Extension<RequestId>,
     Extension(caller): Extension<Caller>,
     request: HttpRequest,
-) -> Response {
-    match read_arguments(&app, &id, request).await {
-        Ok(arguments) => {
-            let start = serde_json::to_value(StreamStart { repo: None }).unwrap_or_default();
-            let streamed =
-                StreamedCall { tool: "search", arguments, start, shape: search_in_repo, progress: true };
-            event_stream(app, caller, streamed).into_response()
-        }
-        Err(response) => response,
-    }
+) -> Result<Response, Response> {
+    let arguments = read_arguments(&app, &id, request).await?;
+    let start = serde_json::to_value(StreamStart { repo: None }).unwrap_or_default();
+    let streamed = StreamedCall { tool: "search", arguments, start, shape: search_in_repo, progress: true };
+    Ok(event_stream(app, caller, streamed).into_response())
 }
 
 async fn read_arguments(app: &App, id: &RequestId, request: HttpRequest) -> Result<Value, Response> {

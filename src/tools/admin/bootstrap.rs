@@ -178,7 +178,7 @@ async fn run_step(
     }
     let started = call.app.clock.instant();
     let (state, reason) = work.await.unwrap_or_else(|fault| {
-        let fault = if call.caller.surface.is_local() { fault.told_locally() } else { fault };
+        let fault = if call.caller.surface.is_local() { fault.for_local_caller() } else { fault };
         let hint = fault.hint.map(|hint| format!(" {hint}")).unwrap_or_default();
         (StepState::Failed, Some(format!("{}: {}{hint}", fault.code, fault.message)))
     });
@@ -287,8 +287,8 @@ async fn ci_artifacts_folder(call: &Call, input: &BootstrapInput) -> Option<Stri
 /// Refreshes the project's portable file.
 async fn export_portable_file(call: &Call, project_id: Option<&str>) -> Result<StepResult, Fault> {
     let project = call.project(project_id).await?;
-    // The index step gives up its slot while it waits for a run of another call.
-    call.seat.take().await;
+    // The index step may have released the slot while it waited for the run of another call.
+    call.slot.resume().await;
     let file = index_job::export(&call.app, call.app.store().await?, &project, &call.cancel).await?;
     Ok((StepState::Done, Some(format!("{}, {} bytes", file.name, file.bytes))))
 }

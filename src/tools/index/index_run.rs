@@ -2,7 +2,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::app::index_job::{self, By, WordsReady};
+use crate::app::index_job::{self, LexicalReady, RequestingCall};
 use crate::tools::repository::list_repositories;
 use crate::tools::{Call, ProgressUpdate};
 use contract::{ErrorCode, Fault};
@@ -58,16 +58,16 @@ pub(in crate::tools) async fn run_to_end(
 ) -> Result<FinishedIndexRun, Fault> {
     let (project, root) = prepare(call, request).await?;
     let on_progress = |progress: &Progress| call.progress.report(progress_update(progress));
-    let requester = requester(call);
+    let requester = requesting_call(call);
     let run = index_job::run(&requester, &project, &root, request.options.clone(), on_progress);
-    let done = Box::pin(run).await?;
-    to_finished(project, done)
+    let job = Box::pin(run).await?;
+    to_finished(project, job)
 }
 
-fn to_finished(project: Project, done: jobs::FinishedJob) -> Result<FinishedIndexRun, Fault> {
-    let report = serde_json::from_value(done.result)
+fn to_finished(project: Project, job: jobs::FinishedJob) -> Result<FinishedIndexRun, Fault> {
+    let report = serde_json::from_value(job.result)
         .map_err(|e| Fault::internal("The run's report could not be read.", e))?;
-    Ok(FinishedIndexRun { project, job_id: done.job_id, attached: done.attached, report })
+    Ok(FinishedIndexRun { project, job_id: job.job_id, attached: job.attached, report })
 }
 
 /// The result of waiting until lexical search covers what the run reads.
@@ -86,14 +86,15 @@ pub(in crate::tools) async fn run_until_lexical(
     let (project, root) = prepare(call, request).await?;
     let on_progress = |progress: &Progress| call.progress.report(progress_update(progress));
     let options = request.options.clone();
-    let reached =
-        index_job::begin_with_words(&requester(call), &project, &root, options, on_progress).await?;
-    Ok(match reached {
-        WordsReady::GoesOn { job_id, attached, progress } => {
+    let requester = requesting_call(call);
+    let ready =
+        index_job::start_and_wait_for_lexical(&requester, &project, &root, options, on_progress).await?;
+    Ok(match ready {
+        LexicalReady::Continues { job_id, attached, progress } => {
             let started = StartedIndexRun { project, job_id, attached, state: "running" };
             LexicalWait::StillRunning(started, progress)
         }
-        WordsReady::Over(done) => LexicalWait::Finished(to_finished(project, done)?),
+        LexicalReady::Finished(job) => LexicalWait::Finished(to_finished(project, job)?),
     })
 }
 
@@ -103,14 +104,15 @@ pub(in crate::tools) async fn start(
     request: &IndexRequest<'_>,
 ) -> Result<StartedIndexRun, Fault> {
     let (project, root) = prepare(call, request).await?;
-    let enqueued = index_job::begin(&call.app, &project, &root, request.options.clone()).await?;
+    let enqueued =
+        index_job::start_in_background(&call.app, &project, &root, request.options.clone()).await?;
     let state = enqueued.job.state.as_str();
     Ok(StartedIndexRun { project, job_id: enqueued.job.id, attached: enqueued.attached, state })
 }
 
-/// The call on whose behalf a job runs.
-pub(in crate::tools) fn requester(call: &Call) -> By<'_> {
-    By { app: &call.app, cancel: &call.cancel, seat: &call.seat }
+/// The call as the requester of a job.
+pub(in crate::tools) fn requesting_call(call: &Call) -> RequestingCall<'_> {
+    RequestingCall { app: &call.app, cancel: &call.cancel, slot: &call.slot }
 }
 
 /// Resolves the project and the repository. Checks all arguments before it creates a workspace, so that a wrong call

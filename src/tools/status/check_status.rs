@@ -111,7 +111,7 @@ async fn check_status(call: Call, input: CheckStatusInput) -> Result<CheckStatus
     let mut issues: Vec<HealthIssue> = Vec::new();
     let uptime = call.app.clock.instant().duration_since(call.app.started);
     let local = call.caller.surface.is_local();
-    let for_caller = |fault: Fault| if local { fault.told_locally() } else { fault };
+    let for_caller = |fault: Fault| if local { fault.for_local_caller() } else { fault };
     let database = or_issue(check_database(&call).await.map_err(for_caller), &mut issues);
     let model = or_issue(check_model(&call).await.map_err(for_caller), &mut issues);
     let project = match database {

@@ -1,7 +1,7 @@
 //! Shared by the triage tools: indexes the stored records, so that search finds them.
 
 use crate::app::index_job;
-use crate::tools::index::index_run::{progress_update, requester};
+use crate::tools::index::index_run::{progress_update, requesting_call};
 use crate::tools::{Call, ProgressUpdate};
 use contract::Fault;
 use engine::indexing::{Options, RunReport};
@@ -26,7 +26,8 @@ pub(super) async fn refresh_records(
     };
     let options = Options { full, ..Options::default() };
     let done =
-        index_job::run_records(&requester(call), project, &triage::RECORDS, options, on_progress).await?;
+        index_job::run_records(&requesting_call(call), project, &triage::RECORDS, options, on_progress)
+            .await?;
     let report = serde_json::from_value(done.result)
         .map_err(|error| Fault::internal("The run's report could not be read.", error))?;
     Ok(Some(report))

@@ -95,7 +95,7 @@ impl Golden {
         if !hidden.is_empty() {
             write!(text, "\n… and {}: {}\n", hidden.len(), hidden.join(", ")).unwrap();
         }
-        text + "\nIf the change is intended, run UPDATE_RANKING=1 cargo test --test it ranking and commit the diff.\n"
+        text + "\nIf the change is intended, run UPDATE_RANKING=1 cargo test --test it -- ranking and commit the diff.\n"
     }
 }
 

@@ -12,7 +12,7 @@ use engine::triage;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use pairofcleats::app::App;
-use pairofcleats::app::index_job::{self, By};
+use pairofcleats::app::index_job::{self, RequestingCall};
 use serde_json::json;
 use store::DecidedBy;
 use tokio_util::sync::CancellationToken;
@@ -73,8 +73,8 @@ async fn a_record_source_in_the_table_is_indexed_and_shown() {
     let project_id = contract::ProjectId::parse(&id).unwrap();
     let opened = tenancy::open(store, &project_id, DecidedBy::Argument).await.unwrap().unwrap();
     let cancel = CancellationToken::new();
-    let by = By::alone(&with_notes, &cancel);
-    index_job::run_records(&by, &opened, &NOTES, Options::default(), |_| {}).await.unwrap();
+    let requester = RequestingCall::without_slot(&with_notes, &cancel);
+    index_job::run_records(&requester, &opened, &NOTES, Options::default(), |_| {}).await.unwrap();
 
     let arguments = json!({ "query": "credentials", "mode": "records", "project_id": id });
     let found = result(&with_notes, "search", arguments).await;
